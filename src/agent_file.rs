@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
-use muster_agents::definition::{Definition, DefinitionError, Fault, MAX_BYTES};
+use muster_agents::definition::{Definition, Fault, MAX_BYTES};
+
+use crate::trust::{self, Trust};
 
 /// Why a file defines no specialist, with the place in it.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -17,6 +19,17 @@ pub(crate) enum AgentFileError {
         path: PathBuf,
         /// Why not.
         reason: String,
+    },
+    /// It is not the user's own.
+    #[error("{path} does not count: {fault}", path = path.display())]
+    #[diagnostic(help("{mend}; `muster trust FILE` lets it count as it is now"))]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: String,
+        /// What to do about it.
+        mend: String,
     },
     /// Something in it is wrong.
     #[error("{path}:{line}:{column}: {what}", path = path.display())]
@@ -41,14 +54,38 @@ pub(crate) enum AgentFileError {
     },
 }
 
-/// Reads a file.
-pub(crate) fn read(path: &Path) -> Result<Definition, AgentFileError> {
-    Definition::load(path).map_err(|error| match error {
-        DefinitionError::Unreadable { reason } => {
-            AgentFileError::Unreadable { path: path.to_owned(), reason }
+impl AgentFileError {
+    /// Whether the file is not the user's own.
+    pub(crate) const fn is_foreign(&self) -> bool {
+        match self {
+            Self::Foreign { .. } => true,
+            Self::Unreadable { .. } | Self::Faulty { .. } => false,
         }
-        DefinitionError::Faulty(fault) => faulty(path, fault),
-    })
+    }
+}
+
+/// Reads a file that was named.
+pub(crate) fn read_own(path: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
+    read(path, |text| trust.fault_of_named(path, text))
+}
+
+/// Reads a file that was found in a folder.
+pub(crate) fn read_found(path: &Path, folder: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
+    read(path, |text| trust.fault_of_found(path, folder, text))
+}
+
+/// Reads a file with which nothing is wrong.
+fn read(path: &Path, fault: impl Fn(&str) -> Option<trust::Fault>) -> Result<Definition, AgentFileError> {
+    let unreadable = |reason| AgentFileError::Unreadable { path: path.to_owned(), reason };
+    let text = muster_agents::input::text(path, MAX_BYTES).map_err(unreadable)?;
+    match fault(&text) {
+        Some(fault) => Err(foreign(path, &fault)),
+        None => Definition::parse(&text).map_err(|fault| faulty(path, fault)),
+    }
+}
+
+fn foreign(path: &Path, fault: &trust::Fault) -> AgentFileError {
+    AgentFileError::Foreign { path: path.to_owned(), fault: fault.about(path), mend: fault.mend() }
 }
 
 fn faulty(path: &Path, Fault { line, column, what, advice }: Fault) -> AgentFileError {

@@ -17,7 +17,8 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::state::FleetFolder;
 use crate::render::paint::Paint;
 use crate::secrets;
-use crate::settings::{self, Inputs, Loaded, Settings};
+use crate::settings::{self, Care, Inputs, Loaded, Settings};
+use crate::trust::{self, Trust};
 
 /// What every command has.
 #[derive(Clone)]
@@ -30,6 +31,8 @@ pub(crate) struct App {
     pub(crate) redactor: Arc<Redactor>,
     /// What flags set, for processes that are started: key, value, the flag's name.
     pub(crate) flags: Arc<Vec<(String, String, String)>>,
+    /// What the user trusts.
+    pub(crate) trust: Trust,
 }
 
 impl App {
@@ -37,24 +40,35 @@ impl App {
     pub(crate) fn open(
         global: &Global,
         own: impl IntoIterator<Item = (String, String, String)>,
+        care: Care,
     ) -> Result<Self, miette::Report> {
-        let folder = std::env::current_dir().map_err(|e| {
-            Failure::usage(format!("cannot find the current folder: {e}"))
-                .help("change to a folder that exists")
-        })?;
+        let folder = current_folder()?;
         let variables = variables();
         let mut flags = settings::taken_over(&variables)?;
         flags.extend(self::flags(global).into_iter().chain(own));
-        let loaded = settings::load(&Inputs {
-            file: global.config.clone(),
-            team: global.fleet.clone(),
-            folder: folder.clone(),
-            variables: variables.clone(),
-            flags: flags.clone(),
-        })?;
-        let redactor = Arc::new(secrets::redactor(&loaded.settings, &variables));
-        let fleet = FleetFolder::nearest(&folder);
-        Ok(Self { loaded: Arc::new(loaded), fleet, redactor, flags: Arc::new(flags) })
+        let inputs = Inputs { flags: flags.clone(), care, ..inputs(global, folder.clone(), variables) };
+        let mut loaded = settings::load(&inputs)?;
+        let redactor = Arc::new(secrets::redactor(&loaded.settings, &inputs.variables));
+        let (fleet, not_ours) = FleetFolder::nearest(&folder);
+        match (not_ours, care) {
+            (None, _) => {}
+            (Some(why), Care::Lenient | Care::Everything) => loaded.left_out.push(why),
+            (Some(why), Care::Strict) if fleet.fault().is_some() => return Err(not_believed(&why).into()),
+            // One above does not keep anybody from a fleet of his own here.
+            (Some(why), Care::Strict) => loaded.warnings.push(why),
+        }
+        if care == Care::Strict {
+            check_templates(&loaded.settings, &inputs.trust)?;
+        }
+        let trust = inputs.trust;
+        Ok(Self { loaded: Arc::new(loaded), fleet, redactor, flags: Arc::new(flags), trust })
+    }
+
+    /// What a process that is started is told of our settings file, where that was found: it trusts it no more than we do.
+    pub(crate) fn found_file(&self) -> Option<(String, String)> {
+        let file = self.loaded.file.as_ref().filter(|_| self.loaded.is_found)?;
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        Some((trust::FOUND.to_owned(), file.display().to_string()))
     }
 
     /// The settings.
@@ -111,6 +125,51 @@ impl App {
     }
 }
 
+/// What settings are made from, but for flags.
+pub(crate) fn inputs(global: &Global, folder: PathBuf, variables: Vec<(String, String)>) -> Inputs {
+    let was_found = |file: &PathBuf| {
+        variables.iter().any(|(name, value)| name == trust::FOUND && Path::new(value) == file.as_path())
+    };
+    let (found, file) = match global.config.clone() {
+        Some(file) if was_found(&file) => (Some(file), None),
+        file => (None, file),
+    };
+    Inputs {
+        file,
+        found,
+        own: trust::own_settings(&variables),
+        trust: Trust::new(&variables),
+        team: global.fleet.clone(),
+        folder,
+        variables,
+        ..Inputs::default()
+    }
+}
+
+/// The folder that the command works in.
+pub(crate) fn current_folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|e| {
+        Failure::usage(format!("cannot find the current folder: {e}")).help("change to a folder that exists")
+    })
+}
+
+/// Refuses to believe what a folder of somebody else's says of a fleet.
+pub(crate) fn not_believed(why: &str) -> Failure {
+    Failure::usage(why).help(
+        "work in a folder of your own; for a fleet that another user runs, set its address (--url, MUSTER_BUS_URL)",
+    )
+}
+
+/// Refuses prompt templates that somebody else can change.
+fn check_templates(settings: &Settings, trust: &Trust) -> Result<(), Failure> {
+    let Some(folder) = &settings.agent.template_dir else { return Ok(()) };
+    match trust.fault_within(folder, ".j2") {
+        None => Ok(()),
+        Some(fault) => Err(Failure::usage(format!("prompt templates do not count: {fault}"))
+            .help(format!("{}; MUSTER_TRUST names folders that you trust as a whole", fault.mend()))),
+    }
+}
+
 /// There is no fleet to talk to.
 pub(crate) fn no_fleet() -> Failure {
     Failure::bus("no fleet is running here and no NATS server is configured").help(
@@ -154,12 +213,13 @@ pub(crate) fn now() -> Millis {
     Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn paint(is_terminal: bool) -> Paint {
+/// How to paint what goes to a terminal, or elsewhere.
+pub(crate) fn paint(is_terminal: bool) -> Paint {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if is_terminal && wanted { Paint::COLOUR } else { Paint::PLAIN }
 }
 
-fn variables() -> Vec<(String, String)> {
+pub(crate) fn variables() -> Vec<(String, String)> {
     // What is not text cannot be a setting.
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
 }

@@ -14,6 +14,7 @@ mod people;
 mod prompt;
 mod read;
 mod run;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -38,12 +39,13 @@ pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, Rej
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RunArgs};
+pub(crate) use trust::TrustArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0  completed
   1  the run or the command failed
-  2  invalid arguments, settings or input
+  2  invalid arguments, settings or input, or files that are not trusted
   3  the bus cannot be reached or used, or the fleet is gone
   4  the run was stopped (cancelled, deadline passed, or budget exhausted)
   5  refused: the fleet is overloaded; try again later
@@ -146,6 +148,8 @@ pub(crate) enum Command {
     Doctor(JsonArgs),
     /// Show the effective settings and the source of each.
     Config(ConfigArgs),
+    /// Trust the project of this folder: what would run programs, name who is sent keys, or point at a bus.
+    Trust(TrustArgs),
     /// Print a shell completion script.
     #[command(
         after_help = "Example:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster"

@@ -41,7 +41,9 @@ pub(crate) fn begin(
         Failure::usage(format!("log.level = {:?} is not a log filter: {error}", settings.level))
             .help("write a level (error, warn, info, debug, trace) or modules, such as info,muster_bus=debug; MUSTER_LOG sets it too")
     })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(RedactedStderr { redactor });
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(RedactedStderr { redactor, format: settings.format });
     // A second call in one process can only come from a test harness: the first one stays.
     let _ = match settings.format {
         LogFormat::Text => builder.with_ansi(false).try_init(),
@@ -93,19 +95,21 @@ fn keep(line: &str) -> bool {
 /// Standard error with every secret taken out of what is written.
 struct RedactedStderr {
     redactor: Arc<Redactor>,
+    format: LogFormat,
 }
 
 impl<'a> MakeWriter<'a> for RedactedStderr {
     type Writer = RedactedLine<'a>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        RedactedLine { redactor: &self.redactor, line: Vec::new() }
+        RedactedLine { redactor: &self.redactor, format: self.format, line: Vec::new() }
     }
 }
 
 /// One event: gathered whole, so that a secret cannot hide in the seam of two writes.
 struct RedactedLine<'a> {
     redactor: &'a Redactor,
+    format: LogFormat,
     line: Vec<u8>,
 }
 
@@ -123,7 +127,11 @@ impl Write for RedactedLine<'_> {
 impl Drop for RedactedLine<'_> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.line);
-        let text = safe::text(&self.redactor.redact(&text));
+        let redacted = self.redactor.redact(&text).into_owned();
+        let text = match self.format {
+            LogFormat::Text => safe::text(&redacted).into_owned(),
+            LogFormat::Json => safe::json(redacted),
+        };
         if !keep(&text) {
             let _ = io::stderr().lock().write_all(text.as_bytes());
         }

@@ -15,6 +15,7 @@ mod render;
 mod secrets;
 mod settings;
 mod signals;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -26,6 +27,8 @@ use crate::exit::{Exit, Failure};
 fn main() -> ExitCode {
     // Without a provider of its own, the first TLS connection would panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    // Text of others may stand in an error: it is painted at the door, where it is told apart.
+    let _ = miette::set_hook(Box::new(|_| Box::new(miette::MietteHandlerOpts::new().color(false).build())));
     match perform(Cli::parse()) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(report)) => tell(&report).into(),
@@ -54,7 +57,7 @@ fn perform(cli: Cli) -> Result<miette::Result<Exit>, String> {
 fn tell(report: &miette::Report) -> Exit {
     match report.downcast_ref::<Failure>() {
         Some(failure) if failure.is_reader_gone() => return failure.exit(),
-        Some(_) | None => output::note(format!("{report:?}").trim_end()),
+        Some(_) | None => output::fault(format!("{report:?}").trim_end()),
     }
     // What is no failure of ours is an error of the settings.
     report.downcast_ref::<Failure>().map_or(Exit::Usage, Failure::exit)

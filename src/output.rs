@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::render::safe;
 
-/// Writes text and a line end to standard output. What could steer a terminal is taken out, whoever wrote it.
+/// Writes text and a line end to standard output. What could steer a terminal is shown as what it is, whoever wrote it.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let written = out
@@ -48,6 +48,17 @@ fn on_one_line(value: &dyn erased_serde::Serialize) -> Result<(), Failure> {
 /// Tells the person something beside the result. Losing it harms nothing, so errors are ignored.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", safe::painted(text));
+}
+
+/// Tells the person what went wrong, its beginning in colour where that is wanted.
+pub(crate) fn fault(report: &str) {
+    let paint = crate::app::paint(io::stderr().is_terminal());
+    let line = |line: &str| match line.trim_start() {
+        words if words.starts_with('×') => paint.bad(line),
+        words if words.starts_with("help:") => paint.busy(line),
+        _ => line.to_owned(),
+    };
+    note(&report.lines().map(line).collect::<Vec<_>>().join("\n"));
 }
 
 /// Whether standard output is a terminal.

@@ -1,4 +1,4 @@
-//! Settings: defaults, then what the effort gives, then `muster.toml`, then the team's file, then the environment, then flags. Every value knows its origin.
+//! Settings: defaults, then what the effort gives, then the user's own file, then the project's `muster.toml`, then the team's file, then the environment, then flags. Every value knows its origin.
 
 mod effort;
 mod environment;
@@ -10,6 +10,7 @@ mod held;
 mod keys;
 mod layer;
 mod list;
+mod project;
 mod ranges;
 mod sections;
 mod team;
@@ -28,19 +29,42 @@ pub(crate) use effort::KEY as EFFORT;
 pub(crate) use error::SettingsError;
 pub(crate) use example::example;
 pub(crate) use explain::{Explained, explain};
-pub(crate) use file::FILE_NAME;
+pub(crate) use file::{FILE_NAME, nearest};
 use keys::Keys;
 use layer::{Layer, Origin};
+use project::Project;
 pub(crate) use sections::{Dollars, FleetSettings, LogFormat, LogSettings, MOST_PROCESSES, Settings};
 pub(crate) use team::{Source as MemberSource, Team, TeamSpecialist};
 pub(crate) use travel::{Carried, RunsWith, carry, list, runs_with};
 
+use crate::trust::{Item, Trust};
+
 /// Where a value comes from that nobody set.
 pub(crate) const DEFAULT: &str = "default";
 
-/// What settings are made from. Gathered by the caller, so that making them is pure but for one file.
+/// How much care is taken of files that do not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// What is not trusted is an error.
+    #[default]
+    Strict,
+    /// It is left out, and told.
+    Lenient,
+    /// It is read all the same, by whoever only shows it.
+    Everything,
+}
+
+/// What settings are made from. Gathered by the caller, so that making them is pure but for the files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Inputs {
+    /// The user's own settings file, where there is a place for one.
+    pub(crate) own: Option<PathBuf>,
+    /// A settings file that was found by whoever started this process.
+    pub(crate) found: Option<PathBuf>,
+    /// What the user trusts.
+    pub(crate) trust: Trust,
+    /// How much care is taken.
+    pub(crate) care: Care,
     /// The settings file, when one was named.
     pub(crate) file: Option<PathBuf>,
     /// The team's file, when one was named.
@@ -73,8 +97,16 @@ pub(crate) struct Loaded {
     pub(crate) settings: Settings,
     /// Each of them with its origin.
     pub(crate) effective: Vec<Effective>,
-    /// The file that was read.
+    /// The project's file that was read.
     pub(crate) file: Option<PathBuf>,
+    /// Whether that was found, and not named.
+    pub(crate) is_found: bool,
+    /// The user's own file that was read.
+    pub(crate) own: Option<PathBuf>,
+    /// What of the project's file needs the user's word.
+    pub(crate) needs: Vec<Item>,
+    /// What was left out, and why.
+    pub(crate) left_out: Vec<String>,
     /// The team of the team's file.
     pub(crate) team: Option<Team>,
     /// What looks wrong without being an error.
@@ -84,38 +116,78 @@ pub(crate) struct Loaded {
 /// Makes the settings.
 pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     let keys = Keys::of(Settings::SETTINGS);
-    let file = inputs.file.clone().or_else(|| file::nearest(&inputs.folder));
-    let from_file = match &file {
-        Some(path) => file::parse(&shown(path, &inputs.folder), &file::read(path)?, &keys)?,
-        None => Layer::default(),
-    };
-    let (team, from_team) = match &inputs.team {
-        Some(path) => {
-            let (team, layer) = team::parse(path, &shown(path, &inputs.folder), &file::read(path)?, &keys)?;
-            (Some(team), layer)
-        }
-        None => (None, Layer::default()),
-    };
+    let Own { file: own, layer: from_own, left_out: of_own } = own(inputs, &keys)?;
+    let (team, from_team) = team(inputs, &keys)?;
     let (from_environment, mut warnings) = environment::layer(&inputs.variables, &keys)?;
     let from_flags = flags(&inputs.flags, &keys)?;
     warnings.extend(inputs.flags.iter().filter_map(|(key, value, flag)| open_password(key, value, flag)));
+    let over = |key: &str| [&from_team, &from_environment, &from_flags].iter().any(|layer| layer.has(key));
+    let project = project::read(inputs, &keys, own.as_deref(), over)?;
 
-    let from_effort = effort::layer(&[&from_file, &from_team, &from_environment, &from_flags]);
+    let from_effort = effort::layer(&[&from_own, &project.layer, &from_team, &from_environment, &from_flags]);
     let merged = Config::builder()
         .add_source(Layer::of_defaults(&keys))
         .add_source(from_effort.clone())
-        .add_source(from_file.clone())
+        .add_source(from_own.clone())
+        .add_source(project.layer.clone())
         .add_source(from_team.clone())
         .add_source(from_environment.clone())
         .add_source(from_flags.clone())
         .build()
         .map_err(|error| wrong_value(&error, &keys, &BTreeMap::new()))?;
-    let given = origins(&[&from_effort, &from_file, &from_team, &from_environment, &from_flags]);
+    let given =
+        origins(&[&from_effort, &from_own, &project.layer, &from_team, &from_environment, &from_flags]);
     let settings: Settings =
         held::held(&merged)?.try_deserialize().map_err(|error| wrong_value(&error, &keys, &given))?;
     let effective = effective(&settings, &merged, &keys, &given);
     ranges::check(&effective, &keys)?;
-    Ok(Loaded { settings, effective, file, team, warnings })
+    let Project { file, is_found, needs, mut left_out, .. } = project;
+    left_out.extend(of_own);
+    Ok(Loaded { settings, effective, file, is_found, own, needs, left_out, team, warnings })
+}
+
+/// What the user's own file gives.
+#[derive(Default)]
+struct Own {
+    file: Option<PathBuf>,
+    layer: Layer,
+    left_out: Option<String>,
+}
+
+/// The user's own settings.
+fn own(inputs: &Inputs, keys: &Keys) -> Result<Own, SettingsError> {
+    let Some(path) = inputs.own.as_ref().filter(|path| path.is_file()) else { return Ok(Own::default()) };
+    // The home may be another user's, as under `sudo`.
+    let text = file::read(path)?;
+    match (project::foreign(inputs, path, &text, true), inputs.care) {
+        (None, _) => {}
+        (Some(error), Care::Strict) => return Err(error),
+        (Some(error), Care::Lenient | Care::Everything) => {
+            return Ok(Own { left_out: Some(error.to_string()), ..Own::default() });
+        }
+    }
+    let layer = file::parse(&path.display().to_string(), &text, keys)?;
+    Ok(Own { file: Some(path.clone()), layer, left_out: None })
+}
+
+/// The team, and the settings in its file.
+fn team(inputs: &Inputs, keys: &Keys) -> Result<(Option<Team>, Layer), SettingsError> {
+    let Some(path) = &inputs.team else { return Ok((None, Layer::default())) };
+    let text = file::read(path)?;
+    if inputs.care != Care::Everything
+        && let Some(error) = project::foreign(inputs, path, &text, false)
+    {
+        return Err(error);
+    }
+    let (team, layer) = team::parse(path, &shown(path, &inputs.folder), &text, keys)?;
+    Ok((Some(team), layer))
+}
+
+/// The keys of settings that take a kind of value.
+#[cfg(test)]
+pub(crate) fn text_keys(of: impl Fn(&muster_shared::setting::Kind) -> bool) -> Vec<String> {
+    let keys = Keys::of(Settings::SETTINGS);
+    keys.iter().filter(|key| of(&key.setting.takes.kind)).map(|key| key.name.clone()).collect()
 }
 
 /// Whether nobody set it, nor anything that gives it a value.

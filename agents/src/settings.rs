@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::budget_lease::FleetBudget;
 use crate::model::capability::ModelSettings;
+use crate::model::chat::ReasoningEffort;
 use crate::model::pricing::Price;
 use crate::model::provider::CallLimits;
 use crate::model::retry::RetryLimits;
@@ -42,6 +43,12 @@ settings! {
         pub key_file: Option<String> = None => text().example("\"/run/secrets/model-key\""),
         /// Sampling temperature; the provider's default when absent.
         pub temperature: Option<f64> = None => real(0.0, 2.0).example("0.2"),
+        /// How much a model is to reason before it answers, where it can be told (`muster models show`); left to the model
+        /// when absent.
+        pub reasoning_effort: Option<ReasoningEffort> = None => words::<ReasoningEffort>().example("\"low\""),
+        /// How much models of single roles are to reason.
+        pub reasoning_efforts: BTreeMap<Role, ReasoningEffort> = BTreeMap::new()
+            => named("planner", &words::<ReasoningEffort>().example("\"high\"")),
         /// Most tokens of one answer; the provider's default when absent.
         pub max_answer_tokens: Option<u32> = None => whole(1, 10_000_000).unit("tokens").example("4096"),
         /// How models are told of actions. A server that refuses native calls is asked in text from then on.
@@ -149,6 +156,12 @@ impl AgentSettings {
     pub fn limits(&self, role: &Role) -> StepLimits {
         let max_steps = self.max_steps.get(role).copied().unwrap_or(self.limits.max_steps);
         StepLimits { max_steps, ..self.limits }
+    }
+
+    /// How much the model of this role is to reason, if settings say so.
+    #[must_use]
+    pub fn effort(&self, role: &Role) -> Option<ReasoningEffort> {
+        self.reasoning_efforts.get(role).copied().or(self.reasoning_effort)
     }
 
     /// The model that settings name for this role, if any.

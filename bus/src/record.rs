@@ -221,7 +221,8 @@ impl Record {
     pub async fn was_taken_from(
         &self,
         run: RunId,
-        (task, agent): (&TaskId, &AgentId),
+        task: &TaskId,
+        agent: &AgentId,
         after: Seq,
     ) -> Result<bool, BusError> {
         let newest = self.last_decision(run).await?.filter(|entry| entry.seq > after);

@@ -76,6 +76,10 @@ pub(crate) enum Bench {
         /// Seed of the mistakes.
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// A weak model instead: no native tools, one action as text, mistakes of small models, a short context. Name it
+        /// as one, such as openai/weak-3b.
+        #[arg(long)]
+        weak: bool,
     },
     /// Measure the recovery time after killing an agent, an orchestrator and the server.
     Recovery {

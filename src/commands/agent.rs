@@ -19,7 +19,7 @@ use crate::{agent_file, output};
 pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
     let definition = match &args.kind {
         AgentKind::BuiltIn(_) => None,
-        AgentKind::File(path) => Some(agent_file::read(path)?),
+        AgentKind::File(path) => Some(agent_file::read_own(path, &app.trust)?),
     };
     if args.check {
         return Ok(check(&args, definition.as_ref())?);
@@ -61,7 +61,14 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
 fn settings(app: &App) -> AgentSettings {
     let mut settings = app.settings().agent.clone();
     settings.cache_dir = app.beside_fleet(&settings.cache_dir);
+    if settings.cache_dir.starts_with(app.fleet.path()) {
+        // Whoever makes it first makes it for the user alone; what cannot be made is told when it is used.
+        let _ = app.fleet.make();
+    }
     settings.blueprints = super::blueprint::folders(app);
+    for left_out in super::blueprint::left_out(app) {
+        tracing::warn!("{left_out}");
+    }
     settings.fleet = app.settings().fleet.whole_budget();
     settings
 }

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use muster_bus::server::find_binary;
 use muster_support::chaos::{ChaosResult, Ordeal, Progress, Servers, Spread, Targets};
 use muster_support::good_model::measure::{self, Measure, Measured};
+use muster_support::good_model::weak::{Nature, WeakModel};
 use muster_support::good_model::{GoodModel, Temper};
 use muster_support::growth;
-use muster_support::model_server::ModelServer;
+use muster_support::model_server::{ModelServer, Script};
 
 use crate::app::App;
 use crate::args::{Bench, BenchArgs, BenchServers};
@@ -45,7 +46,13 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
         }
         &Bench::Steps { steps, json } => many_steps(app, steps, json).await,
         &Bench::Recovery { kills, json } => recovery(app, kills, json).await,
-        &Bench::Model { mistakes, seed } => model(Temper { mistakes, seed }).await,
+        &Bench::Model { mistakes, seed, weak } => {
+            let script = match weak {
+                true => WeakModel::new(Nature { slips: mistakes, seed, ..Nature::default() }).script(),
+                false => GoodModel::new(Temper { mistakes, seed }).script(),
+            };
+            model(script).await
+        }
         Bench::Eval { suite, mistakes, seed, repeat, compare, json } => {
             let temper = Temper { mistakes: *mistakes, seed: *seed };
             let mut arguments = vec!["--repeat".to_owned(), repeat.to_string()];
@@ -58,11 +65,10 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
 }
 
 /// Serves the scripted model until somebody stops it.
-async fn model(temper: Temper) -> Result<Exit, Failure> {
+async fn model(script: Script) -> Result<Exit, Failure> {
     let cannot = |error: std::io::Error| Failure::failed(format!("cannot serve the model: {error}"));
     let mut stop = StopSignals::listen()?;
-    let model = GoodModel::new(temper);
-    let server = ModelServer::start(model.script().keeping(0)).map_err(cannot)?;
+    let server = ModelServer::start(script.keeping(0)).map_err(cannot)?;
     output::line(&format!("OPENAI_BASE_URL={} OPENAI_API_KEY=sk-any", server.openai_url()))?;
     stop.wait().await;
     output::note(&format!("answered {} requests", server.completed()));
@@ -159,7 +165,7 @@ async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> 
 fn programs(app: &App) -> Result<(String, String), Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("this program cannot be found on disk: {error}")))?;
-    let server = app.settings().server.binary.clone().map_or_else(find_binary, Ok);
+    let server = crate::fleet::server_program::of(app)?.map_or_else(find_binary, Ok);
     let server = server.map_err(|error| {
         Failure::bus(error.to_string())
             .help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")

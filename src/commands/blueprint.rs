@@ -15,6 +15,7 @@ use crate::args::{BlueprintAction, BlueprintListArgs, BlueprintNameArgs, Bluepri
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
+use crate::trust::Fault;
 use crate::{output, render};
 
 /// Looks after blueprints.
@@ -27,9 +28,25 @@ pub(super) async fn blueprint(app: &App, action: &BlueprintAction) -> Result<Exi
     }
 }
 
-/// The folders in which blueprints lie.
+/// The folders in which blueprints lie that count.
 pub(crate) fn folders(app: &App) -> Vec<PathBuf> {
-    app.settings().agent.blueprints.iter().map(|folder| app.beside_fleet(folder)).collect()
+    all_folders(app).filter(|folder| fault(app, folder).is_none()).collect()
+}
+
+/// The folders that do not count, since somebody else can change what is in them, a line each.
+pub(super) fn left_out(app: &App) -> Vec<String> {
+    let faults = all_folders(app).filter_map(|folder| Some((fault(app, &folder)?, folder)));
+    faults
+        .map(|(fault, folder)| format!("the blueprints in {} do not count: {fault}", folder.display()))
+        .collect()
+}
+
+fn all_folders(app: &App) -> impl Iterator<Item = PathBuf> {
+    app.settings().agent.blueprints.iter().map(|folder| app.beside_fleet(folder))
+}
+
+fn fault(app: &App, folder: &Path) -> Option<Fault> {
+    app.trust.fault_within(folder, ".toml")
 }
 
 /// What a planner is told of the blueprints that can be called by name. One that cannot be used is left out.
@@ -46,6 +63,9 @@ pub(super) fn find(app: &App, wanted: &str) -> Result<Blueprint, Failure> {
     let found = if is_file { library::read(path) } else { Library::new(folders(app)).find(wanted) };
     found.map_err(|error| {
         let help = match &error {
+            LibraryError::Unknown { .. } if !left_out(app).is_empty() => {
+                "`muster blueprint list` says which folders do not count; MUSTER_TRUST names folders that you trust as a whole"
+            }
             LibraryError::Unknown { .. } => {
                 "`muster blueprint list` shows them; a file is named with its path"
             }
@@ -60,6 +80,7 @@ pub(super) fn find(app: &App, wanted: &str) -> Result<Blueprint, Failure> {
 
 fn list(app: &App, args: &BlueprintListArgs) -> Result<Exit, Failure> {
     let listed = Library::new(folders(app)).list();
+    left_out(app).iter().for_each(|left_out| output::note(left_out));
     if args.json {
         output::json(&listed.iter().map(brief).collect::<Vec<Value>>())?;
     } else {
@@ -114,7 +135,7 @@ async fn keep(app: &App, args: &BlueprintSaveArgs) -> Result<Exit, Failure> {
     let file = match &args.output {
         Some(file) => file.clone(),
         None => {
-            let folder = folders(app).into_iter().next().unwrap_or_else(|| PathBuf::from("blueprints"));
+            let folder = all_folders(app).next().unwrap_or_else(|| PathBuf::from("blueprints"));
             folder.join(format!("{}.toml", args.name))
         }
     };

@@ -57,7 +57,10 @@ fn shown(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {
     }
     let file = app.loaded.file.as_ref().map(|file| file.display().to_string());
     if args.json {
-        output::json(&json!({ "file": file, "settings": chosen, "warnings": app.loaded.warnings }))?;
+        output::json(&json!({
+            "file": file, "own_file": app.loaded.own, "settings": chosen, "warnings": app.loaded.warnings,
+            "left_out": app.loaded.left_out,
+        }))?;
         return Ok(Exit::Completed);
     }
     let is_brief = prefix.is_empty() && !args.all;
@@ -66,6 +69,9 @@ fn shown(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {
     output::line(&render::settings::table(&now))?;
     if is_brief {
         output::line(&render::settings::sections(&sections(), &later))?;
+    }
+    if let Some(own) = &app.loaded.own {
+        output::note(&format!("\nyour own settings file: {}", own.display()));
     }
     output::note(&match file {
         Some(file) => format!("\nsettings file: {file}"),

@@ -148,6 +148,7 @@ impl Scratch {
             store_dir: folder.path().join("nats"),
             port: 0,
             detached: false,
+            binary: crate::fleet::server_program::of(app)?,
             ..app.settings().server.clone()
         };
         let server = LocalServer::start(&settings).await.map_err(|error| bus_failure(error.into()))?;

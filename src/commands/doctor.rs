@@ -37,7 +37,11 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.extend(app.loaded.warnings.iter().map(|warning| {
         Check::warn("environment", warning.clone(), "unset it, or spell it as `muster config` does")
     }));
-    checks.extend(app.loaded.team.as_ref().map(team));
+    let left_out = app.loaded.left_out.iter();
+    checks.extend(
+        left_out.map(|left_out| Check::fail("trust", left_out.clone(), "`muster trust` shows it and asks")),
+    );
+    checks.extend(app.loaded.team.as_ref().map(|one| team(app, one)));
     checks.push(folder(app));
     checks.push(space(app));
     checks.push(server_program(app).await);
@@ -62,8 +66,8 @@ fn settings(app: &App) -> Check {
     )
 }
 
-fn team(team: &Team) -> Check {
-    let faults = fleet::team::faults(team);
+fn team(app: &App, team: &Team) -> Check {
+    let faults = fleet::team::faults(team, &app.trust);
     if faults.is_empty() {
         let others = match team.specialists.len() {
             0 => "nobody beside the roles that come with Muster".to_owned(),
@@ -77,7 +81,7 @@ fn team(team: &Team) -> Check {
 fn folder(app: &App) -> Check {
     let path = app.fleet.path();
     let probe = path.join(format!(".probe-{}", std::process::id()));
-    let written = std::fs::create_dir_all(path).and_then(|()| std::fs::write(&probe, b"muster"));
+    let written = app.fleet.make().and_then(|()| std::fs::write(&probe, b"muster"));
     let _ = std::fs::remove_file(&probe);
     match written {
         Ok(()) => Check::ok("folder", format!("{} can be written", path.display())),
@@ -108,7 +112,10 @@ async fn server_program(app: &App) -> Check {
     const WHAT: &str = "nats-server";
     const MEND: &str =
         "run deploy/install-nats.sh, or set MUSTER_NATS_SERVER to a nats-server of 2.14 or newer";
-    let found = app.settings().server.binary.clone().map_or_else(find_binary, Ok);
+    let found = match fleet::server_program::of(app) {
+        Ok(program) => program.map_or_else(find_binary, Ok),
+        Err(failure) => return Check::fail(WHAT, failure.to_string(), "`muster trust`"),
+    };
     let elsewhere = app.settings().bus.url.is_some();
     match found {
         Ok(path) => match version_of(&path).await {

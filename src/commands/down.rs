@@ -3,14 +3,20 @@
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::{App, not_believed};
 use crate::args::DownArgs;
 use crate::exit::{Exit, Failure};
+use crate::fleet::process::ProcessRef;
 use crate::fleet::state::FleetState;
 use crate::output;
 
 /// Asks the supervisor to end, and ends what is left over when it is gone.
 pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
+    // What somebody else can write does not say which processes are ended.
+    if let Some(fault) = app.fleet.fault() {
+        let why = format!("what stands in {} is not believed: {fault}", app.fleet.path().display());
+        return Err(not_believed(&format!("nothing is stopped: {why}")));
+    }
     let Some(state) = app.fleet.read() else {
         output::note(&format!("no fleet is running in {}", app.fleet.path().display()));
         if args.json {
@@ -18,6 +24,10 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Completed);
     };
+    if let Some(stranger) = processes(&state).find(|process| process.is_alive() && !process.is_ours()) {
+        let why = format!("process {} belongs to somebody else", stranger.pid);
+        return Err(not_believed(&format!("nothing is stopped: {why}")));
+    }
     // The supervisor's own limit for its processes, and as much again for itself.
     let limit = app.settings().fleet.stop_limit * 2;
     state.supervisor.signal(Signal::SIGTERM);
@@ -41,6 +51,11 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         output::line(&format!("stopped {}{before}", stopped.join(", ")))?;
     }
     Ok(Exit::Completed)
+}
+
+fn processes(state: &FleetState) -> impl Iterator<Item = &ProcessRef> {
+    let members = state.members.iter().filter_map(|member| member.process.as_ref());
+    members.chain([&state.supervisor])
 }
 
 /// Processes that outlived their supervisor, where the system does not end them with it.

@@ -161,7 +161,7 @@ impl Trial<'_> {
             cost_micros: usage.cost_micros,
             took: between(&summary).unwrap_or(took),
         };
-        let lines = documents_in_lines(&documents);
+        let known: Documents = documents.iter().flat_map(|folder| texts(folder)).collect();
         Ok(Row {
             suite: self.found.suite.name.clone(),
             goal: self.goal.name.clone(),
@@ -176,7 +176,7 @@ impl Trial<'_> {
             output_tokens: usage.output_tokens,
             cost_micros: given.cost_micros,
             millis: u64::try_from(given.took.as_millis()).unwrap_or(u64::MAX),
-            checks: check(self.goal, &given, &lines),
+            checks: check(self.goal, &given, &known),
         })
     }
 
@@ -185,6 +185,7 @@ impl Trial<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(global_words(self.app))
+            .envs(self.app.found_file())
             .arg("run")
             .arg(&self.goal.goal)
             .args(["--json", "--out"])
@@ -235,11 +236,6 @@ fn texts(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-fn documents_in_lines(folders: &[PathBuf]) -> Documents {
-    let all = folders.iter().flat_map(|folder| texts(folder));
-    all.map(|(path, text)| (path, text.lines().map(str::to_owned).collect())).collect()
-}
-
 /// Where results of a folder are kept.
 fn folder_of_results(app: &App) -> PathBuf {
     app.fleet.path().join("eval")
@@ -250,6 +246,7 @@ fn place_for_results(app: &App, args: &EvalArgs, suite: &Suite) -> Result<PathBu
         return Ok(file.clone());
     }
     let folder = folder_of_results(app);
+    app.fleet.make().map_err(|error| cannot_keep(&folder, &error))?;
     std::fs::create_dir_all(&folder).map_err(|error| cannot_keep(&folder, &error))?;
     Ok(folder.join(format!("{}-{}.jsonl", suite.name, now().0)))
 }

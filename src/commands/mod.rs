@@ -32,6 +32,7 @@ mod show;
 mod steer;
 mod tap;
 mod trace;
+mod trust;
 mod up;
 mod within;
 
@@ -39,6 +40,7 @@ use crate::app::App;
 use crate::args::Command;
 use crate::exit::Exit;
 use crate::logging::Speaker;
+use crate::settings::Care;
 
 /// Does what a command says. What needs no settings is done without them.
 pub(crate) async fn perform(command: Command, global: crate::args::Global) -> miette::Result<Exit> {
@@ -46,9 +48,10 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Completions { shell } => return Ok(manual::completions(shell)?),
         Command::Man { command } => return Ok(manual::page(command.as_deref())?),
         Command::Schema(args) => return Ok(schema::print(&args)?),
+        Command::Trust(args) => return trust::trust(&global, &args),
         other => other,
     };
-    let app = App::open(&global, own_settings(&command))?;
+    let app = App::open(&global, own_settings(&command), care(&command))?;
     let speaker = speaker(&command);
     crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker)?;
     if speaker == Speaker::Process {
@@ -57,6 +60,9 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
     }
     for warning in &app.loaded.warnings {
         tracing::warn!("{warning}");
+    }
+    if !matches!(command, Command::Doctor(_)) {
+        app.loaded.left_out.iter().for_each(|left_out| crate::output::note(left_out));
     }
     // What stays, or is large, has a place of its own.
     let exit = match command {
@@ -87,7 +93,9 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Models(args) => models::models(&app, &args.action).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::Conform(args) => conform::conform(&app, &args).await?,
-        Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) => Exit::Completed,
+        Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) | Command::Trust(_) => {
+            Exit::Completed
+        }
     };
     Ok(exit)
 }
@@ -97,6 +105,41 @@ fn own_settings(command: &Command) -> Option<(String, String, String)> {
     let Command::Run(args) = command else { return None };
     let effort = args.effort?.as_str().to_owned();
     Some((crate::settings::EFFORT.to_owned(), effort, "--effort".to_owned()))
+}
+
+/// How much care is taken of files that do not count: who looks at settings, or ends a fleet, is told what was left out.
+const fn care(command: &Command) -> Care {
+    match command {
+        Command::Config(_) | Command::Doctor(_) | Command::Down(_) => Care::Lenient,
+        #[cfg(feature = "bench")]
+        Command::Bench(_) => Care::Strict,
+        Command::Orchestrator
+        | Command::Run(_)
+        | Command::Up(_)
+        | Command::Ps(_)
+        | Command::Runs(_)
+        | Command::Graph(_)
+        | Command::Show(_)
+        | Command::Artifacts(_)
+        | Command::Trace(_)
+        | Command::Prompt(_)
+        | Command::Replay(_)
+        | Command::Fork(_)
+        | Command::Tap(_)
+        | Command::Questions(_)
+        | Command::Context(_)
+        | Command::Steer(_)
+        | Command::Dead(_)
+        | Command::Blueprint(_)
+        | Command::Eval(_)
+        | Command::Agent(_)
+        | Command::Conform(_)
+        | Command::Schema(_)
+        | Command::Models(_)
+        | Command::Trust(_)
+        | Command::Completions { .. }
+        | Command::Man { .. } => Care::Strict,
+    }
 }
 
 /// Who writes the log: a process of the fleet, or a command at a terminal.
@@ -128,6 +171,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Conform(_)
         | Command::Eval(_)
         | Command::Schema(_)
+        | Command::Trust(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Speaker::Command,
     }

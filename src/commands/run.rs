@@ -63,7 +63,8 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
             follow(bus, earlier, &mut goal).await?;
         }
         if !screen.is_quiet() && !super::models::is_offline(app, goal.model.as_deref()) {
-            screen.estimate(&estimate::estimate(bus, &goal).await.in_words());
+            let estimate = estimate::estimate(bus, &goal, &app.settings().limits).await;
+            screen.estimate(&estimate.in_words());
         }
         submit(bus, run, goal).await
     };

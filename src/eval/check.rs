@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::citations;
+use super::citations::citations;
 use super::suite::{Checks, Ends, EvalGoal};
 
 /// What a run gave.
@@ -35,8 +35,8 @@ pub(crate) struct Checked {
     pub(crate) why: String,
 }
 
-/// Documents by path, each in lines.
-pub(crate) type Documents = BTreeMap<String, Vec<String>>;
+/// The texts of documents, by path.
+pub(crate) type Documents = BTreeMap<String, String>;
 
 /// Holds a run against the checks of its goal.
 pub(crate) fn check(goal: &EvalGoal, given: &Given, documents: &Documents) -> Vec<Checked> {
@@ -112,16 +112,12 @@ fn words(checks: &Checks, report: &str) -> Vec<Checked> {
 }
 
 fn cites(least: usize, report: &str, documents: &Documents) -> Checked {
-    let cited = citations::cited(report);
-    let wrong: Vec<String> = cited
-        .iter()
-        .filter_map(|citation| Some(format!("{citation}: {}", citations::fault(citation, documents)?)))
-        .collect();
-    if !wrong.is_empty() {
-        return failed("citations", wrong.join("; "));
+    let found = citations(report, documents);
+    if !found.faults.is_empty() {
+        return failed("citations", found.faults.join("; "));
     }
-    judged("citations", cited.len() >= least, || {
-        format!("{} places are cited, at least {least} are wanted", cited.len())
+    judged("citations", found.cited >= least, || {
+        format!("{} places are cited, at least {least} are wanted", found.cited)
     })
 }
 
@@ -150,7 +146,7 @@ mod tests {
     }
 
     fn failures(checks: &str, given: &Given) -> Vec<String> {
-        let documents = Documents::from([("a.md".to_owned(), vec!["Loops end after five hops.".to_owned()])]);
+        let documents = Documents::from([("a.md".to_owned(), "Loops end after five hops.".to_owned())]);
         let done = check(&goal(checks), given, &documents);
         done.into_iter().filter(|one| !one.passed).map(|one| format!("{}: {}", one.check, one.why)).collect()
     }

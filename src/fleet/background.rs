@@ -1,12 +1,12 @@
 //! A supervisor in the background, in a session of its own: it outlives the command that started it.
 
-use std::fs::File;
 use std::process::Stdio;
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use serde::{Deserialize, Serialize};
 
+use super::private;
 use super::process::ProcessRef;
 use super::state::{FleetFolder, FleetState};
 use super::supervisor::global_words;
@@ -59,13 +59,13 @@ fn spawn(app: &App, words: &[String]) -> Result<Box<dyn ChildWrapper>, Failure> 
     app.fleet.create().map_err(|e| cannot("make the fleet's folder", e))?;
     let _ = std::fs::remove_file(app.fleet.word());
     let log =
-        File::create(app.fleet.log("supervisor")).map_err(|e| cannot("write the supervisor's log", e))?;
+        private::create(&app.fleet.log("supervisor")).map_err(|e| cannot("write the supervisor's log", e))?;
     let errors = log.try_clone().map_err(|e| cannot("write the supervisor's log", e))?;
     let program = std::env::current_exe().map_err(|e| cannot("tell where this program is", e))?;
     let mut command = CommandWrap::with_new(program, |command| {
         command.args(global_words(app)).args(words);
         // Not as arguments, which can be read by everybody: a URL may hold a password, and so may what is set.
-        command.envs(settings::handed_down(&app.flags));
+        command.envs(settings::handed_down(&app.flags)).envs(app.found_file());
         command.stdin(Stdio::null()).stdout(log).stderr(errors).kill_on_drop(false);
     });
     command.wrap(ProcessSession).spawn().map_err(|e| cannot("start the supervisor", e))
@@ -84,7 +84,7 @@ pub(crate) fn leave_word(folder: &FleetFolder, failure: &Failure) {
     let help = miette::Diagnostic::help(failure).map(|help| help.to_string());
     let word = Word { code: failure.exit().code(), message: failure.to_string(), help };
     if let Ok(text) = serde_json::to_vec(&word) {
-        let _ = std::fs::write(folder.word(), text);
+        let _ = private::write(&folder.word(), &text);
     }
 }
 

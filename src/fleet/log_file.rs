@@ -1,8 +1,10 @@
 //! A log file that never grows beyond a limit: when it is full it is put aside, and one older file is kept.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use super::private;
 
 /// A log file with a limit.
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub(crate) struct LogFile {
 impl LogFile {
     /// Opens a log file to append to.
     pub(crate) fn open(path: &Path, max_bytes: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let file = private::append(path)?;
         let bytes = file.metadata()?.len();
         Ok(Self { path: path.to_owned(), file, bytes, max_bytes })
     }
@@ -25,7 +27,7 @@ impl LogFile {
     pub(crate) fn write(&mut self, text: &[u8]) -> io::Result<()> {
         if self.bytes > 0 && self.bytes + text.len() as u64 > self.max_bytes {
             std::fs::rename(&self.path, older(&self.path))?;
-            self.file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+            self.file = private::append(&self.path)?;
             self.bytes = 0;
         }
         self.file.write_all(text)?;

@@ -15,6 +15,7 @@ use super::log_file::LogFile;
 use super::policy::{Deaths, RestartDecision, RestartPolicy};
 use super::process::ProcessRef;
 use crate::app::now;
+use crate::render::safe;
 
 /// What a process of the fleet is and how it is started.
 #[derive(Debug, Clone)]
@@ -140,13 +141,40 @@ fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
     Ok((child, process))
 }
 
-/// Copies what a process writes into its log, as long as it writes.
+/// Copies what a process writes into its log, as long as it writes. Programs of others write what they like: what could
+/// steer the terminal of whoever reads the log is shown as what it is.
 async fn pump(mut from: impl AsyncRead + Unpin, log: Arc<Mutex<LogFile>>) {
-    let mut buffer = [0; 8 * 1024];
+    let (mut buffer, mut begun) = ([0; 8 * 1024], Vec::new());
     while let Ok(bytes @ 1..) = from.read(&mut buffer).await {
+        begun.extend_from_slice(&buffer[..bytes]);
+        let text = String::from_utf8_lossy(&begun[..whole(&begun)]).into_owned();
+        begun.drain(..whole(&begun));
         let Ok(mut log) = log.lock() else { return };
         // A full disk must not stop the process: its words are lost, not its work.
-        let _ = log.write(&buffer[..bytes]);
+        let _ = log.write(safe::text(&text).as_bytes());
+    }
+    if let Ok(mut log) = log.lock() {
+        let _ = log.write(safe::text(&String::from_utf8_lossy(&begun)).as_bytes());
+    }
+}
+
+/// How many bytes can be told: without a letter, or the end of a line, of which more is to come.
+fn whole(bytes: &[u8]) -> usize {
+    let begins = |byte: u8| byte >= 0xc0 || byte == b'\r';
+    let last = bytes.iter().rposition(|byte| *byte < 0x80 || *byte >= 0xc0).unwrap_or(0);
+    match bytes.get(last) {
+        Some(byte) if begins(*byte) && bytes.len() - last < length_of(*byte) => last,
+        Some(_) | None => bytes.len(),
+    }
+}
+
+/// How many bytes belong together, by the first of them.
+const fn length_of(first: u8) -> usize {
+    match first {
+        0xf0.. => 4,
+        0xe0.. => 3,
+        0xc0.. | b'\r' => 2,
+        _ => 1,
     }
 }
 
@@ -219,6 +247,25 @@ mod tests {
         assert!(changes.recv().await.is_none());
         let log = std::fs::read_to_string(folder.path().join("one.log")).unwrap();
         assert!(log.starts_with("words\n"), "{log}");
+    }
+
+    #[tokio::test]
+    async fn what_is_logged_steers_no_terminal_however_it_comes_in_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.log");
+        let log = Arc::new(Mutex::new(LogFile::open(&path, 10_000).unwrap()));
+        let written = "ä€😀\r\nred \u{1b}[31m\u{9b}2J\u{202e}\n\r".as_bytes();
+        let (reader, mut writer) = tokio::io::simplex(64);
+        let pumping = tokio::spawn(pump(reader, log));
+        for byte in written {
+            tokio::io::AsyncWriteExt::write_all(&mut writer, std::slice::from_ref(byte)).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        tokio::io::AsyncWriteExt::write_all(&mut writer, &[0xff, 0xe2, 0x82]).await.unwrap();
+        tokio::io::AsyncWriteExt::shutdown(&mut writer).await.unwrap();
+        pumping.await.unwrap();
+        let kept = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(kept, "ä€😀\nred \\u{1b}[31m\\u{9b}2J\\u{202e}\n\\u{d}\u{fffd}\u{fffd}",);
     }
 
     #[tokio::test(flavor = "multi_thread")]

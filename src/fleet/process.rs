@@ -6,6 +6,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::trust::is_own_process;
+
 /// How often the end of a process that is not our child is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -26,12 +28,19 @@ impl ProcessRef {
 
     /// Whether this very process still runs.
     pub(crate) fn is_alive(&self) -> bool {
-        exists(self.pid) && (self.started == 0 || start_ticks(self.pid) == Some(self.started))
+        // Where the system says when it started, one of which that is not known is not this one.
+        exists(self.pid) && start_ticks(self.pid).unwrap_or(0) == self.started
     }
 
-    /// Sends a signal, unless the process is gone.
+    /// Whether it runs and belongs to the user.
+    pub(crate) fn is_ours(&self) -> bool {
+        let may_signal = || kill(nix_pid(self.pid), None).is_ok();
+        self.is_alive() && is_own_process(self.pid).unwrap_or_else(may_signal)
+    }
+
+    /// Sends a signal, unless the process is gone or somebody else's.
     pub(crate) fn signal(&self, signal: Signal) {
-        if self.is_alive() {
+        if self.is_ours() {
             let _ = kill(nix_pid(self.pid), signal);
         }
     }
@@ -93,6 +102,8 @@ mod tests {
         if cfg!(target_os = "linux") {
             let earlier = ProcessRef { started: me.started + 1, ..me.clone() };
             assert!(!earlier.is_alive());
+            let unknown = ProcessRef { started: 0, ..me.clone() };
+            assert!(me.is_ours() && !unknown.is_alive(), "nobody is signalled by a number alone");
             assert!(resident_bytes(me.pid).unwrap() > 100_000);
         }
     }

@@ -1,6 +1,8 @@
 //! The folder of specialists that a fleet watches: what is in it, and what follows when that changes.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -10,6 +12,7 @@ use muster_agents::definition::{Definition, EXTENSION};
 use crate::agent_file;
 use crate::app::App;
 use crate::settings::MemberSource;
+use crate::trust::{Trust, files_of};
 
 /// Most files that are looked at.
 const MOST_FILES: usize = 64;
@@ -20,10 +23,25 @@ pub(crate) type Files = BTreeMap<PathBuf, File>;
 /// A file that should define a specialist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File {
-    /// When it was written, and its length: one that has the same is not read again.
-    stamp: (Option<SystemTime>, u64),
+    /// One that has the same is not read again.
+    stamp: Stamp,
     /// What stands in it.
     pub(crate) content: Content,
+}
+
+/// When a file was written and otherwise changed, and its length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    written: Option<SystemTime>,
+    changed: i64,
+    length: u64,
+}
+
+impl Stamp {
+    fn of(known: &Metadata) -> Self {
+        let changed = known.ctime().saturating_mul(1_000_000_000).saturating_add(known.ctime_nsec());
+        Self { written: known.modified().ok(), changed, length: known.len() }
+    }
 }
 
 /// What stands in a file.
@@ -40,7 +58,19 @@ pub(crate) enum Content {
     Faulty {
         /// What is wrong, and where.
         reason: String,
+        /// Whether it is somebody else's: that changes without the file when it is trusted.
+        is_foreign: bool,
     },
+}
+
+impl Content {
+    /// Whether it stays what it is as long as the file does.
+    const fn is_settled(&self) -> bool {
+        match self {
+            Self::Specialist { .. } => true,
+            Self::Faulty { is_foreign, .. } => !*is_foreign,
+        }
+    }
 }
 
 /// What is to be done about a file.
@@ -64,27 +94,24 @@ pub(crate) enum Order {
     },
 }
 
-/// Looks at the folder. One that is not there has no files.
-pub(crate) fn look(folder: &Path, before: &Files) -> Files {
-    let Ok(found) = std::fs::read_dir(folder) else { return Files::new() };
-    let names = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().ends_with(EXTENSION);
-    let mut paths: Vec<PathBuf> = found.flatten().filter(names).map(|entry| entry.path()).collect();
-    paths.sort();
+/// Looks at the folder, which lies in `base`. One that is not there has no files.
+pub(crate) fn look(folder: &Path, base: &Path, trust: &Trust, before: &Files) -> Files {
     let mut files = Files::new();
-    for path in paths.into_iter().take(MOST_FILES) {
+    for path in files_of(folder, EXTENSION).into_iter().take(MOST_FILES) {
         let Ok(state) = std::fs::metadata(&path) else { continue };
-        let stamp = (state.modified().ok(), state.len());
-        let known = before.get(&path).filter(|known| known.stamp == stamp);
-        let content = known.map_or_else(|| read(&path), |known| known.content.clone());
+        let stamp = Stamp::of(&state);
+        let is_known = |known: &&File| known.stamp == stamp && known.content.is_settled();
+        let known = before.get(&path).filter(is_known);
+        let content = known.map_or_else(|| read(&path, base, trust), |known| known.content.clone());
         files.insert(path, File { stamp, content });
     }
     files
 }
 
-fn read(path: &Path) -> Content {
-    match agent_file::read(path) {
+fn read(path: &Path, base: &Path, trust: &Trust) -> Content {
+    match agent_file::read_found(path, base, trust) {
         Ok(definition) => Content::Specialist { role: definition.role.to_string(), hash: definition.hash },
-        Err(error) => Content::Faulty { reason: error.to_string() },
+        Err(error) => Content::Faulty { is_foreign: error.is_foreign(), reason: error.to_string() },
     }
 }
 
@@ -101,6 +128,7 @@ pub(crate) fn settle(files: &Files) -> BTreeMap<PathBuf, Content> {
                         path.display(),
                         first.display()
                     ),
+                    is_foreign: false,
                 },
                 None => {
                     taken.insert(role, path);
@@ -123,21 +151,30 @@ pub(crate) fn orders(before: &BTreeMap<PathBuf, Content>, now: &BTreeMap<PathBuf
     for (path, content) in now.iter().filter(|(path, _)| changed(path)) {
         orders.push(match content {
             Content::Specialist { role, .. } => Order::Start { path: path.clone(), role: role.clone() },
-            Content::Faulty { reason } => Order::Refuse { path: path.clone(), reason: reason.clone() },
+            Content::Faulty { reason, .. } => Order::Refuse { path: path.clone(), reason: reason.clone() },
         });
     }
     orders
 }
 
+/// Looks at the folder of the settings.
+pub(crate) fn look_for(app: &App, before: &Files) -> Files {
+    let folder = app.beside_fleet(&app.settings().fleet.agents_dir);
+    let base = app.fleet.path().parent().filter(|base| folder.starts_with(base)).unwrap_or(&folder);
+    look(&folder, base, &app.trust, before)
+}
+
 /// The definitions that a fleet of this folder and team would start, those of the team first.
 pub(crate) fn definitions(app: &App) -> Vec<Arc<Definition>> {
-    let folder = look(&app.beside_fleet(&app.settings().fleet.agents_dir), &Files::new());
+    let folder = look_for(app, &Files::new());
     let team = app.loaded.team.iter().flat_map(|team| &team.specialists);
     let of_team = team.filter_map(|member| match &member.source {
         MemberSource::File(path) => Some(path),
         MemberSource::Command(_) => None,
     });
-    of_team.chain(folder.keys()).filter_map(|path| agent_file::read(path).ok()).map(Arc::new).collect()
+    let usable = folder.iter().filter(|(_, file)| matches!(file.content, Content::Specialist { .. }));
+    let read = |path: &PathBuf| agent_file::read_own(path, &app.trust).ok();
+    of_team.chain(usable.map(|(path, _)| path)).filter_map(read).map(Arc::new).collect()
 }
 
 #[cfg(test)]
@@ -158,7 +195,7 @@ mod tests {
         let mut files = Files::new();
         let mut settled = BTreeMap::new();
         let mut step = || {
-            files = look(folder.path(), &files);
+            files = look(folder.path(), folder.path(), &Trust::default(), &files);
             let now = settle(&files);
             let orders = orders(&settled, &now);
             settled = now;
@@ -186,6 +223,26 @@ mod tests {
 
         std::fs::remove_file(path("b.agent.md")).unwrap();
         assert_eq!(step(), [Order::Stop(path("b.agent.md"))]);
-        assert!(look(&path("nowhere"), &files).is_empty());
+        assert!(look(&path("nowhere"), folder.path(), &Trust::default(), &files).is_empty());
+    }
+
+    /// A file that others can write is left out, and looked at again when that changes.
+    #[test]
+    fn a_file_that_others_can_write_does_not_count() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a.agent.md", "auditor", "one");
+        let path = folder.path().join("a.agent.md");
+        let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let look = |files: &Files| look(folder.path(), folder.path(), &Trust::default(), files);
+        set(0o666);
+        let files = look(&Files::new());
+        let Content::Faulty { reason, .. } = &files[&path].content else { unreachable!("{files:?}") };
+        assert!(reason.contains("can be written by others"), "{reason}");
+        set(0o644);
+        let files = look(&files);
+        assert!(matches!(files[&path].content, Content::Specialist { .. }));
+        set(0o666);
+        assert!(matches!(look(&files)[&path].content, Content::Faulty { .. }), "it is closed no more");
     }
 }

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use super::private;
 use super::process::ProcessRef;
 use crate::settings::RunsWith;
+use crate::trust::{self, Fault, Me};
 
 /// Where a local fleet keeps what it needs, under the folder it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +26,28 @@ impl FleetFolder {
         Self { root: folder.join(".muster") }
     }
 
-    /// The nearest folder upward that has one, else the one to be made in `folder`.
-    pub(crate) fn nearest(folder: &Path) -> Self {
-        let found = folder
-            .ancestors()
-            .map(Self::of)
-            .find(|fleet| fleet.state_file().is_file() || fleet.store().is_dir());
-        found.unwrap_or_else(|| Self::of(folder))
+    /// The nearest folder upward that has one, else the one to be made in `folder`; and why one that is nearer does not
+    /// count.
+    pub(crate) fn nearest(folder: &Path) -> (Self, Option<String>) {
+        let mut why = None;
+        for fleet in folder.ancestors().map(Self::of) {
+            if !fleet.state_file().is_file() && !fleet.store().is_dir() {
+                continue;
+            }
+            let Some(fault) = fleet.fault() else { return (fleet, why) };
+            let said = format!("what stands in {} is not believed: {fault}", fleet.root.display());
+            if fleet.root.parent() == Some(folder) {
+                return (fleet, Some(said));
+            }
+            why.get_or_insert(said);
+        }
+        (Self::of(folder), why)
+    }
+
+    /// Why what this folder says is not believed: it, or its state file, is not the user's own.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        let me = Me::of_process();
+        trust::of_own(me, &self.root).or_else(|| trust::of_own(me, &self.state_file()))
     }
 
     /// The folder itself.
@@ -67,7 +84,7 @@ impl FleetFolder {
 
     /// Keeps the port for the next time.
     pub(crate) fn keep_port(&self, port: u16) -> io::Result<()> {
-        std::fs::write(self.port_file(), format!("{port}\n"))
+        private::write(&self.port_file(), format!("{port}\n").as_bytes())
     }
 
     /// Where a supervisor in the background says why it could not bring the fleet up.
@@ -75,15 +92,22 @@ impl FleetFolder {
         self.root.join("supervisor.word")
     }
 
-    /// Makes the folders.
+    /// Makes the folder itself, for the user alone.
+    pub(crate) fn make(&self) -> io::Result<()> {
+        private::folder(&self.root)
+    }
+
+    /// Makes the folders, for the user alone.
     pub(crate) fn create(&self) -> io::Result<()> {
-        std::fs::create_dir_all(self.root.join("log"))?;
-        std::fs::create_dir_all(self.store())
+        self.make()?;
+        private::folder(&self.root.join("log"))?;
+        private::folder(&self.store())
     }
 
     /// Takes the lock, which the system gives back when the process ends, however it ends.
     pub(crate) fn lock(&self) -> io::Result<Option<FleetLock>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(self.lock_file())?;
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).mode(0o600).open(self.lock_file())?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(held) => Ok(Some(FleetLock { _held: held })),
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
@@ -95,11 +119,14 @@ impl FleetFolder {
     /// not count: the lock is free, or the process is another one.
     pub(crate) fn live(&self) -> Option<FleetState> {
         let state = self.read()?;
-        state.supervisor.is_alive().then_some(state)
+        state.supervisor.is_ours().then_some(state)
     }
 
-    /// The state file as it stands, true or not.
+    /// The state file as it stands, true or not. One that somebody else can write is not believed.
     pub(crate) fn read(&self) -> Option<FleetState> {
+        if self.fault().is_some() {
+            return None;
+        }
         let text = std::fs::read(self.state_file()).ok()?;
         serde_json::from_slice(&text).ok()
     }
@@ -107,10 +134,8 @@ impl FleetFolder {
     /// Writes the state in one move: a reader sees the old or the new, never half.
     pub(crate) fn write(&self, state: &FleetState) -> io::Result<()> {
         let next = self.root.join("fleet.json.new");
-        // The URL may hold a password.
-        let mode = if state.url.contains('@') { 0o600 } else { 0o666 };
         let _ = std::fs::remove_file(&next);
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(mode).open(&next)?;
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&next)?;
         file.write_all(&serde_json::to_vec_pretty(state)?)?;
         std::fs::rename(next, self.state_file())
     }
@@ -323,6 +348,40 @@ mod tests {
         fleet.create().unwrap();
         let deep = folder.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();
-        assert_eq!(FleetFolder::nearest(&deep), fleet);
+        assert_eq!(FleetFolder::nearest(&deep), (fleet, None));
+    }
+
+    #[test]
+    fn everything_is_for_the_user_alone_and_what_others_can_write_is_not_believed() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = FleetFolder::of(folder.path());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        // One that was there before is mended.
+        std::fs::create_dir(fleet.path()).unwrap();
+        set(fleet.path(), 0o777);
+        fleet.create().unwrap();
+        let mine = state(ProcessRef::of(std::process::id()));
+        fleet.write(&mine).unwrap();
+        fleet.keep_port(4321).unwrap();
+        let modes = [fleet.path(), &fleet.store(), &fleet.state_file(), &fleet.port_file()].map(mode);
+        assert_eq!(modes, [0o700, 0o700, 0o600, 0o600]);
+        assert_eq!(fleet.live(), Some(mine));
+
+        let deep = folder.path().join("deep");
+        std::fs::create_dir(&deep).unwrap();
+        for (path, open, closed) in [(fleet.path(), 0o777, 0o700), (&fleet.state_file(), 0o666, 0o600)] {
+            set(path, open);
+            assert_eq!(fleet.live(), None, "{}", path.display());
+            let (here, why) = FleetFolder::nearest(folder.path());
+            assert!(here == fleet && why.unwrap().contains("can be written by others"));
+            let (below, why) = FleetFolder::nearest(&deep);
+            assert!(below == FleetFolder::of(&deep) && why.is_some(), "one above is passed by");
+            set(path, closed);
+            assert!(fleet.live().is_some());
+        }
     }
 }

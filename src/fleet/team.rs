@@ -6,17 +6,18 @@ use super::member::MemberSpec;
 use crate::agent_file;
 use crate::exit::Failure;
 use crate::settings::{MemberSource, Team, TeamSpecialist};
+use crate::trust::Trust;
 
 /// What is wrong with a team, beside its file: nothing when it can be started.
-pub(crate) fn faults(team: &Team) -> Vec<String> {
-    team.specialists.iter().filter_map(|member| fault(team, member)).collect()
+pub(crate) fn faults(team: &Team, trust: &Trust) -> Vec<String> {
+    team.specialists.iter().filter_map(|member| fault(team, member, trust)).collect()
 }
 
-fn fault(team: &Team, member: &TeamSpecialist) -> Option<String> {
+fn fault(team: &Team, member: &TeamSpecialist, trust: &Trust) -> Option<String> {
     let TeamSpecialist { role, source, line } = member;
     let place = format!("{}:{line}", team.path.display());
     match source {
-        MemberSource::File(path) => match agent_file::read(path) {
+        MemberSource::File(path) => match agent_file::read_own(path, trust) {
             Ok(definition) if definition.role.to_string() == *role => None,
             Ok(definition) => Some(format!(
                 "{place}: {} defines {}, not {role}: write [members.{}]",
@@ -35,8 +36,8 @@ fn fault(team: &Team, member: &TeamSpecialist) -> Option<String> {
 }
 
 /// Refuses a team that cannot be started, with everything that is wrong with it.
-pub(crate) fn check(team: &Team) -> Result<(), Failure> {
-    let faults = faults(team);
+pub(crate) fn check(team: &Team, trust: &Trust) -> Result<(), Failure> {
+    let faults = faults(team, trust);
     if faults.is_empty() {
         return Ok(());
     }

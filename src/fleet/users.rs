@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
+use super::private;
 use super::process::ProcessRef;
 use super::state::FleetFolder;
 
@@ -48,9 +50,11 @@ impl Drop for Using {
 /// When the folder cannot be written.
 pub(crate) async fn pass(folder: &FleetFolder, limit: Duration) -> io::Result<Option<Gate>> {
     let until = Instant::now() + limit;
-    fs::create_dir_all(users(folder))?;
+    folder.make()?;
+    private::folder(&users(folder))?;
     loop {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(gate(folder))?;
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).mode(0o600).open(gate(folder))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(held) => return Ok(Some(Gate { _held: held })),
             Err((_, Errno::EWOULDBLOCK)) if Instant::now() < until => sleep(LOOK).await,
@@ -67,7 +71,7 @@ pub(crate) async fn pass(folder: &FleetFolder, limit: Duration) -> io::Result<Op
 pub(crate) fn enter(folder: &FleetFolder, _gate: &Gate) -> io::Result<Using> {
     let name = format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
     let path = users(folder).join(name);
-    let file = OpenOptions::new().create_new(true).write(true).open(&path)?;
+    let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path)?;
     // Whoever counts holds it for a moment at most.
     let held = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| io::Error::from(errno))?;
     Ok(Using { path, _held: held })

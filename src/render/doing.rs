@@ -9,6 +9,9 @@ use super::figures;
 /// Longest step that is told, in columns.
 const STEP: usize = 160;
 
+/// Most actions of a step that are told.
+const MOST_ACTS: usize = 3;
+
 /// What an agent says that it is doing, in plain words: `step 3 of 10: corpus.search moons` becomes
 /// `searches for "moons" (step 3 of 10)`.
 pub(crate) fn status(text: &str) -> String {
@@ -24,10 +27,20 @@ pub(crate) fn status(text: &str) -> String {
 pub(crate) fn step(task: &TaskId, step: &Step) -> String {
     let thought = figures::one_line(&step.thought.text, STEP / 2);
     let said = if thought.is_empty() { String::new() } else { format!(" ({thought})") };
-    figures::one_line(
-        &format!("{} {}{said}", who(task), action_in_words(&history::in_brief(&step.action))),
-        STEP,
-    )
+    let acts: Vec<String> =
+        step.acts().take(MOST_ACTS).map(|(action, _)| action_in_words(&history::in_brief(action))).collect();
+    let more = match step.acts().count() - acts.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    figures::one_line(&format!("{} {}{more}{said}", who(task), acts.join(", ")), STEP)
+}
+
+/// The tools that a step calls of which it is not known yet what came.
+pub(crate) fn called(step: &Step) -> String {
+    let names: Vec<&str> =
+        step.acts().filter(|(_, seen)| seen.is_none()).map(|(action, _)| action.name.as_str()).collect();
+    names.join(", ")
 }
 
 /// Whose step it is.
@@ -71,12 +84,58 @@ fn action_in_words(action: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use muster_shared::flow::{Action, FurtherAction, Observation, ObservationStatus, Thought};
+    use muster_shared::ids::TaskIndex;
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn all_actions_of_a_step_are_told() {
+        let read = |path: &str| Action { name: "corpus.read".into(), arguments: json!({ "path": path }) };
+        let taken = |more: &[&str]| {
+            let more = more.iter().map(|path| FurtherAction { action: read(path), observation: None });
+            let thought = Thought { text: "Both are due.".into(), ..Thought::default() };
+            let step = Step { thought, more: more.collect(), ..bare(read("a.md")) };
+            super::step(&TaskId::Leaf(TaskIndex::top(1)), &step)
+        };
+        assert_eq!(taken(&[]), "task 1: reads a.md (Both are due.)");
+        assert_eq!(taken(&["b.md", "c.md"]), "task 1: reads a.md, reads b.md, reads c.md (Both are due.)");
+        assert_eq!(
+            taken(&["b.md", "c.md", "d.md", "e.md"]),
+            "task 1: reads a.md, reads b.md, reads c.md and 2 more (Both are due.)"
+        );
+    }
+
+    #[test]
+    fn the_calls_that_are_not_known_to_have_ended_are_named() {
+        let call = |name: &str| Action { name: name.into(), arguments: json!({}) };
+        let refused = Observation {
+            status: ObservationStatus::Refused,
+            content: "no".into(),
+            millis: 0,
+            truncated: false,
+        };
+        let more = vec![
+            FurtherAction { action: call("test.no"), observation: Some(refused) },
+            FurtherAction { action: call("test.send"), observation: None },
+        ];
+        assert_eq!(called(&Step { more, ..bare(call("calculator")) }), "calculator, test.send");
+    }
+
+    fn bare(action: Action) -> Step {
+        serde_json::from_value(json!({ "number": 1, "thought": {}, "action": action })).unwrap()
+    }
 
     #[test]
     fn actions_are_told_in_plain_words() {
         for (said, wanted) in [
             ("step 3 of 10: corpus.search moons of Mars", "searches for \"moons of Mars\" (step 3 of 10)"),
+            (
+                "step 3 of 10, the first of 2 calls: corpus.read a.md",
+                "reads a.md (step 3 of 10, the first of 2 calls)",
+            ),
             ("step 1 of 4: corpus_read a.md", "reads a.md (step 1 of 4)"),
             ("step 2 of 4: calculator 2 * 3", "computes 2 * 3 (step 2 of 4)"),
             ("step 2 of 4: workspace.write a.csv", "writes a.csv (step 2 of 4)"),

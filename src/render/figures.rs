@@ -122,9 +122,8 @@ pub(crate) fn dollars(micros: u64) -> String {
 
 /// A text on one line of at most `most` columns; what could move the cursor or hide text is left out.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let words =
-        text.split(|c: char| c.is_whitespace() || safe::is_control(c)).filter(|word| !word.is_empty());
-    cut(&words.collect::<Vec<_>>().join(" "), most)
+    let words: Vec<&str> = text.split_whitespace().collect();
+    cut(&safe::text(&words.join(" ")), most)
 }
 
 /// As much of a text as fits in `most` columns of a terminal, marked when cut.
@@ -146,7 +145,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 
 /// A text of several lines without what could move the cursor: models and documents write what they like.
 pub(crate) fn harmless(text: &str) -> String {
-    safe::text(text)
+    safe::text(text).into_owned()
 }
 
 /// A text with every line set in.
@@ -238,8 +237,8 @@ mod tests {
 
     #[test]
     fn texts_of_others_cannot_move_the_cursor() {
-        assert_eq!(one_line("a\n\u{1b}[2Jb\u{202e}c", 80), "a [2Jb c");
-        assert_eq!(harmless("a\n\u{1b}[2Jb\r"), "a\n[2Jb");
+        assert_eq!(one_line("a\n\u{1b}[2Jb\u{202e}c", 80), "a \\u{1b}[2Jb\\u{202e}c");
+        assert_eq!(harmless("a\n\u{1b}[2Jb\r"), "a\n\\u{1b}[2Jb\\u{d}");
         assert_eq!(cut("déjà vu", 5), "déjà…");
         assert_eq!(cut("计划工作", 5), "计划…", "wide characters take two columns");
         assert_eq!(cut("计划", 4), "计划");

@@ -2,8 +2,9 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 use minimad::{Composite, CompositeStyle, Compound, Line, TableRow};
-use owo_colors::OwoColorize;
 use textwrap::Options;
+
+use super::paint::{self, Style};
 
 /// A Markdown text for a terminal of so many columns.
 pub(crate) fn styled(text: &str, columns: usize) -> String {
@@ -58,17 +59,17 @@ fn wrapped(composite: &Composite<'_>, columns: usize) -> String {
 fn with_style(compound: &Compound<'_>, style: CompositeStyle) -> String {
     let text = compound.src;
     match style {
-        CompositeStyle::Header(1) => text.bold().underline().to_string(),
-        CompositeStyle::Header(_) => text.bold().to_string(),
-        CompositeStyle::Quote if !compound.bold => text.dimmed().to_string(),
+        CompositeStyle::Header(1) => paint::styled(&paint::styled(text, Style::BOLD), Style::UNDERLINE),
+        CompositeStyle::Header(_) => paint::styled(text, Style::BOLD),
+        CompositeStyle::Quote if !compound.bold => paint::styled(text, Style::DIM),
         CompositeStyle::Paragraph
         | CompositeStyle::ListItem(_)
         | CompositeStyle::Quote
         | CompositeStyle::Code => match (compound.code, compound.bold, compound.italic, compound.strikeout) {
-            (true, _, _, _) => text.cyan().to_string(),
-            (_, true, _, _) => text.bold().to_string(),
-            (_, _, true, _) => text.italic().to_string(),
-            (_, _, _, true) => text.strikethrough().to_string(),
+            (true, _, _, _) => paint::styled(text, Style::CYAN),
+            (_, true, _, _) => paint::styled(text, Style::BOLD),
+            (_, _, true, _) => paint::styled(text, Style::ITALIC),
+            (_, _, _, true) => paint::styled(text, Style::STRUCK),
             (false, false, false, false) => text.to_owned(),
         },
     }
@@ -114,7 +115,8 @@ mod tests {
     fn marks_become_styles_and_words_stay() {
         let text = "# Apples\n\nThey are **red** and `round`.\n\n- one\n  - two\n\n> so it is\n";
         assert_eq!(plain(text, 60), "Apples\n\nThey are red and round.\n\n• one\n  • two\n\n│ so it is\n");
-        assert!(styled(text, 60).contains("\u{1b}[1mred"), "{:?}", styled(text, 60));
+        let shown = styled(text, 60);
+        assert!(super::super::safe::painted(&shown).contains("\u{1b}[1mred"), "{shown:?}");
     }
 
     #[test]

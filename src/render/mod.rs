@@ -31,3 +31,4 @@ pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod tap;
 pub(crate) mod trace;
+pub(crate) mod trust;

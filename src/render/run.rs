@@ -1,16 +1,16 @@
 //! `muster show`.
 
+mod task;
+
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{
-    Ending, Finding, Outcome, PlanTask, RefineOperation, Reflection, TaskResult, TaskStatus, Usage,
-};
+use muster_shared::flow::{Ending, Finding, Outcome, RefineOperation, Reflection, TaskResult, Usage};
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
-use muster_shared::plan::progress::Detail;
-use muster_shared::plan::summary;
-use muster_shared::run::{RunState, TaskState, in_part};
+use muster_shared::run::{RunState, TaskState};
 use muster_shared::time::Millis;
 
+use self::task::below;
+pub(crate) use self::task::task;
 use super::paint::Paint;
 use super::progress::{self, Doing};
 use super::{conflicts, drafts, figures, questions, runs, safe};
@@ -73,90 +73,6 @@ pub(crate) fn show(
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// What there is to know of one task.
-pub(crate) fn task(
-    state: &RunState,
-    index: &TaskIndex,
-    width: Option<usize>,
-    paint: Paint,
-) -> Option<String> {
-    let planned = state.plan.as_ref()?.tasks.get(&index.planned())?;
-    if index.is_member() {
-        state.planned(index)?;
-    }
-    let found = state.planned(index);
-    let mut lines = vec![format!("{} {index} {}", paint.bold("Task"), figures::one_line(&planned.name, 200))];
-    let status = found.map(|found| format!("{:?}", found.status).to_lowercase()).unwrap_or_default();
-    let told = std::iter::once(("state", status)).chain(as_asked(planned)).chain(of_group(state, index));
-    let told = told.chain(as_planned(planned));
-    let told = told.chain(found.into_iter().flat_map(|found| as_it_stands(state, index, found)));
-    let told = told.filter(|(_, text)| !text.is_empty());
-    lines.extend(told.map(|(name, text)| format!("  {name:<9} {}", figures::one_line(&text, 2_000))));
-    let milestones = milestones(state, index).join("\n");
-    let summed_up = summary::of(state, index, Detail::Seen).map(|summary| summary.long).unwrap_or_default();
-    let result = found.and_then(result_of).map(result_text).unwrap_or_default();
-    let reflection = state.reflection(index).map(|one| reflection(index, one)).unwrap_or_default();
-    let parts = [
-        lines.join("\n"),
-        section("Milestones", &milestones, paint),
-        section("In short", &summed_up, paint),
-        section("Result", &result, paint),
-        section("Reflection", &reflection, paint),
-    ];
-    let shown = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    Some(width.map_or(shown.clone(), |width| figures::wrap(&shown, width)))
-}
-
-/// What is told of a task: its name and its text, each on a line unless there is nothing to tell.
-type ToldOfTask = (&'static str, String);
-
-/// What is asked of a task.
-fn as_asked(planned: &PlanTask) -> [ToldOfTask; 5] {
-    let needs = planned.depends_on.iter().map(TaskIndex::to_string);
-    [
-        ("goal", planned.goal.clone()),
-        ("role", planned.role.to_string()),
-        ("expected", planned.expected_output.clone()),
-        ("criticism", planned.criticism.clone()),
-        ("needs", needs.collect::<Vec<_>>().join(", ")),
-    ]
-}
-
-/// How a task is to be done.
-fn as_planned(planned: &PlanTask) -> [ToldOfTask; 4] {
-    [
-        ("critical", if planned.critical { "yes" } else { "" }.to_owned()),
-        ("tools", planned.tools.join(", ")),
-        ("blueprint", planned.blueprint.as_ref().map(|call| call.name.clone()).unwrap_or_default()),
-        ("priority", own_priority(planned.priority)),
-    ]
-}
-
-/// Who does a task together, and what they came to.
-fn of_group(state: &RunState, index: &TaskIndex) -> Vec<ToldOfTask> {
-    let Some(group) = state.groups.get(index) else { return Vec::new() };
-    let members = group.everybody().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let mut told = vec![("pattern", group.pattern.to_string()), ("members", members)];
-    if let Some(found) = &group.verdict {
-        told.push(("verdict", format!("{}, {}", found.counts, found.by.in_words())));
-        told.extend(found.dissent.iter().map(|other| ("dissent", other.to_string())));
-    }
-    told
-}
-
-/// What became of a task so far.
-fn as_it_stands(state: &RunState, index: &TaskIndex, found: &TaskState) -> Vec<ToldOfTask> {
-    let mut told = vec![
-        ("agent", found.agent.as_ref().map(ToString::to_string).unwrap_or_default()),
-        ("stale", found.stale.clone().unwrap_or_default()),
-        ("model", found.answers.model.clone().unwrap_or_default()),
-        ("in part", in_part(state, index).unwrap_or_default().to_owned()),
-    ];
-    told.extend(found.without.iter().map(|(needed, why)| ("without", format!("{needed}: {why}"))));
-    told.extend(found.reasons.iter().map(|reason| ("because", reason.clone())));
-    told
-}
-
 /// All reflections, or that on one task; nothing when there is none.
 pub(crate) fn reflections_of(state: &RunState, only: Option<&TaskIndex>) -> Option<String> {
     let wanted = state.reflections().filter(|(index, _)| only.is_none_or(|only| *index == only));
@@ -169,42 +85,8 @@ pub(crate) fn refinements_of(state: &RunState) -> Option<String> {
     Some(refinements(state)).filter(|text| !text.is_empty())
 }
 
-/// What a task is to reach on its way, and whether it did.
-fn milestones(state: &RunState, index: &TaskIndex) -> Vec<String> {
-    let Some(planned) = state.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return Vec::new() };
-    let result = state.planned(index).and_then(result_of);
-    let line = |milestone: &String| {
-        let reached =
-            result.is_some_and(|result| result.milestones.iter().any(|told| is_same(milestone, told)));
-        format!("({}) {milestone}", if reached { "x" } else { " " })
-    };
-    planned.milestones.iter().map(line).collect()
-}
-
-/// What stands below a task in the tree: what it has come to, and its milestones.
-fn below(state: &RunState, index: &TaskIndex) -> Vec<String> {
-    let is_done = state.planned(index).is_some_and(|task| task.status == TaskStatus::Completed);
-    let short = summary::of(state, index, Detail::Seen).filter(|_| is_done).map(|summary| summary.short);
-    short.into_iter().chain(milestones(state, index)).collect()
-}
-
-/// Models tell of a milestone in about the words in which it was set.
-fn is_same(set: &str, told: &str) -> bool {
-    let plain = |text: &str| -> String {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-    };
-    let (set, told) = (plain(set), plain(told));
-    !set.is_empty() && (told.contains(&set) || (!told.is_empty() && set.contains(&told)))
-}
-
 fn result_of(task: &TaskState) -> Option<&TaskResult> {
     task.outcome.as_ref()?.result()
-}
-
-/// A priority that is not the usual one.
-fn own_priority(priority: i8) -> String {
-    if priority == 0 { String::new() } else { priority.to_string() }
 }
 
 fn lessons(state: &RunState) -> String {

@@ -1,47 +1,66 @@
-//! What models, tools and documents wrote, made harmless before it is shown: they write what they like.
+//! What models, tools, documents and the bus wrote, made harmless before it is shown: they write what they like. What could
+//! steer a terminal, turn text around or hide in it is shown as what it is, `\u{1b}`.
 
 use std::borrow::Cow;
 
-/// Control characters, and those that turn the direction of text around.
+use super::paint;
+
+/// Whether a character could steer a terminal, turn the direction of text around, part lines where none is parted, or hide.
 pub(crate) fn is_control(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c,
+            '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A text of several lines without what could move the cursor or hide what is written.
-pub(crate) fn text(text: &str) -> String {
-    text.chars().filter(|c| *c == '\n' || *c == '\t' || !is_control(*c)).collect()
+/// Whether a joiner belongs to the writing that it stands in: letters of Arabic and Indic scripts, and emoji.
+fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
+    let is_letter = |c: char| matches!(c, '\u{600}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}');
+    let is_picture = |c: char| matches!(c, '\u{2600}'..='\u{27bf}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}');
+    let both = |is: &dyn Fn(char) -> bool| before.is_some_and(is) && after.is_some_and(is);
+    match c {
+        '\u{200c}' => both(&is_letter),
+        '\u{200d}' => both(&is_letter) || both(&is_picture),
+        _ => false,
+    }
 }
 
-/// Text of our own, which may be painted: whatever else could steer a terminal is taken out.
+/// A text of several lines in which what could steer a terminal, or hide, is shown as what it is.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    visible(text, |_| None)
+}
+
+/// The same for text of ours, which may be painted by us. Whoever else paints does not know how: see [`paint`].
 pub(crate) fn painted(text: &str) -> Cow<'_, str> {
+    visible(text, paint::own)
+}
+
+/// `own` says of what begins with an escape how long it is and what a terminal is given for it, if it is ours.
+fn visible(text: &str, own: impl Fn(&str) -> Option<(usize, String)>) -> Cow<'_, str> {
     if !text.chars().any(|c| is_control(c) && c != '\n' && c != '\t') {
         return Cow::Borrowed(text);
     }
-    let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
+    let (mut kept, mut rest, mut before) = (String::with_capacity(text.len() + 64), text, None);
     while let Some(c) = rest.chars().next() {
-        let taken = match paint(rest) {
-            0 => {
-                if c == '\n' || c == '\t' || !is_control(c) {
-                    kept.push(c);
-                }
-                c.len_utf8()
-            }
-            length => {
-                kept.push_str(&rest[..length]);
-                length
-            }
-        };
-        rest = &rest[taken..];
+        let after = &rest[c.len_utf8()..];
+        let plain = matches!(c, '\n' | '\t') || !is_control(c);
+        rest = after;
+        if plain || joins(before, c, after.chars().next()) {
+            kept.push(c);
+        } else if let Some((length, shown)) = own_of(c, after, &own) {
+            kept.push_str(&shown);
+            rest = &after[length..];
+        } else if !(c == '\r' && after.starts_with('\n')) {
+            // How some write the end of a line is no more than that.
+            kept.extend(c.escape_unicode());
+        }
+        before = Some(c);
     }
     Cow::Owned(kept)
 }
 
-/// How long the sequence is that sets colours and nothing else, if the text begins with one; else 0.
-fn paint(text: &str) -> usize {
-    let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
-    let numbers = rest.bytes().take_while(|b| b.is_ascii_digit() || *b == b';').count();
-    if rest[numbers..].starts_with('m') { numbers + 3 } else { 0 }
+fn own_of(c: char, after: &str, own: impl Fn(&str) -> Option<(usize, String)>) -> Option<(usize, String)> {
+    if c == '\u{1b}' { own(after) } else { None }
 }
 
 /// JSON in which what could steer a terminal stands escaped, whoever prints it.
@@ -56,13 +75,14 @@ pub(crate) fn json(json: String) -> String {
         if is_safe(c) {
             escaped.push(c);
         } else {
-            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
         }
     }
     escaped
 }
 
-/// A report as it is delivered: without what could steer a terminal, and with links in the place of pictures that lie
+/// A report as it is delivered: what could steer a terminal is shown as what it is, and links stand in the place of pictures that lie
 /// elsewhere, which whoever shows the report would fetch. Code stays as it is written.
 pub(crate) fn report(body: &str) -> String {
     let body = text(body);
@@ -178,22 +198,64 @@ fn picture_tag(text: &str) -> Option<(usize, String)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::super::paint::Paint;
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_is_taken_out_and_paint_stays() {
-        let evil = "a\u{1b}]0;title\u{7}b\u{9b}2Jc\u{202e}d\u{200f}\r\n\t\u{7f}e";
-        assert_eq!(text(evil), "a]0;titleb2Jcd\n\te");
-        assert_eq!(painted(evil), "a]0;titleb2Jcd\n\te");
-        let ours = "\u{1b}[1;32mdone\u{1b}[0m";
-        assert_eq!(painted(ours), ours);
-        assert_eq!(painted("\u{1b}[2Jx\u{1b}[31my\u{1b}[m\u{1b}[31"), "[2Jx\u{1b}[31my\u{1b}[m[31");
+    fn what_steers_a_terminal_is_shown_as_what_it_is_and_our_paint_stays() {
+        let evil = "a\u{1b}]0;title\u{7}b\u{9b}2Jc\u{202e}d\u{200f}\r\n\t\u{7f}e\r";
+        let shown = "a\\u{1b}]0;title\\u{7}b\\u{9b}2Jc\\u{202e}d\\u{200f}\n\t\\u{7f}e\\u{d}";
+        assert_eq!((text(evil).as_ref(), painted(evil).as_ref()), (shown, shown));
+        let ours = Paint::COLOUR.good("done");
+        assert_eq!(painted(&ours), "\u{1b}[32mdone\u{1b}[39m");
+        assert!(!text(&ours).contains('\u{1b}'));
+        assert_eq!(painted("\u{1b}[31mx\u{1b}[m"), "\\u{1b}[31mx\\u{1b}[m", "others do not paint");
         assert!(matches!(painted("plain\n"), Cow::Borrowed(_)));
     }
 
     #[test]
+    fn what_hides_is_shown_and_what_joins_letters_stays() {
+        assert_eq!(text("a\u{200b}b\u{feff}\u{2028}c\u{e0041}"), "a\\u{200b}b\\u{feff}\\u{2028}c\\u{e0041}");
+        assert_eq!(text("a\u{200d}b"), "a\\u{200d}b");
+        for kept in ["می\u{200c}خواهم", "👩\u{200d}💻", "क्\u{200d}ष", "naïve – ünïcödé 漢字"]
+        {
+            assert_eq!(text(kept), kept);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_shown_steers_a_terminal(parts in vec(prop_oneof![any::<char>().prop_map(String::from),
+            "[\u{0}-\u{20}\u{7f}-\u{a0}\u{200b}-\u{206f}]{1,4}", "\u{1b}[\\[\\]PX^_][0-9;]{0,6}[a-zA-Z\u{7}]"], 0..40)) {
+            let written = parts.concat();
+            let steers = |shown: &str| {
+                let letters: Vec<char> = shown.chars().collect();
+                (0..letters.len()).any(|at| {
+                    let near = |by: usize| at.checked_add(by).and_then(|at| letters.get(at)).copied();
+                    let before = at.checked_sub(1).and_then(|at| letters.get(at)).copied();
+                    is_control(letters[at]) && !matches!(letters[at], '\n' | '\t') && !joins(before, letters[at], near(1))
+                })
+            };
+            for shown in [text(&written), painted(&written)] {
+                prop_assert!(!steers(&shown), "{written:?}: {shown:?}");
+                prop_assert!(text(&shown) == shown, "once is enough: {shown:?}");
+            }
+            let plain: String = written.chars().filter(|c| !is_control(*c)).collect();
+            prop_assert!(text(&plain) == plain, "what is harmless stays as it is: {plain:?}");
+            let painted_by_us = Paint::COLOUR.warn(&written);
+            let shown = painted(&painted_by_us);
+            let inner = shown.strip_prefix("\u{1b}[33m").and_then(|rest| rest.strip_suffix("\u{1b}[39m"));
+            prop_assert!(inner.is_some_and(|inner| !steers(inner)), "{shown:?}");
+        }
+    }
+
+    #[test]
     fn json_is_the_same_value_with_everything_escaped() {
-        let value = serde_json::json!({ "a\u{202e}": "x\u{1b}[2J\u{9b}\u{7f}\u{2066}\n\"é" });
+        let value =
+            serde_json::json!({ "a\u{202e}": "x\u{1b}[2J\u{9b}\u{7f}\u{2066}\u{200b}\u{e0041}\n\"é" });
         let text = json(serde_json::to_string_pretty(&value).unwrap_or_default());
         assert!(!text.chars().any(|c| is_control(c) && c != '\n'), "{text:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value));
@@ -220,6 +282,6 @@ mod tests {
         ] {
             assert_eq!(report(written), wanted);
         }
-        assert_eq!(report("a\u{1b}[2J\u{202e}b"), "a[2Jb");
+        assert_eq!(report("a\u{1b}[2J\u{202e}b"), "a\\u{1b}[2J\\u{202e}b");
     }
 }

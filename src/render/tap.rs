@@ -9,8 +9,8 @@ use muster_shared::time::Millis;
 use muster_shared::wire::ask::Ask;
 use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind, OwnerAnswer, OwnerMessage};
 
-use super::figures;
 use super::paint::Paint;
+use super::{doing, figures};
 
 /// Most characters of a line's text.
 const BRIEF: usize = 140;
@@ -186,12 +186,11 @@ fn says(body: &Body) -> String {
             };
             format!("{attempt}{}", place(started.pid, &started.host))
         }
-        Body::ToolStarted(tool) => format!("step {} calls {}", tool.step.number, tool.step.action.name),
+        Body::ToolStarted(tool) => format!("step {} calls {}", tool.step.number, doing::called(&tool.step)),
         Body::Step(step) => {
-            format!(
-                "step {}: {} {} — {}",
-                step.number, step.action.name, step.action.arguments, step.thought.text
-            )
+            let acts = step.acts().map(|(action, _)| format!("{} {}", action.name, action.arguments));
+            let acts: Vec<String> = acts.collect();
+            format!("step {}: {} — {}", step.number, acts.join("; "), step.thought.text)
         }
         Body::Released(released) => match released.wait.as_deref() {
             Some(Awaited { wait: Wait::Peer(request), .. }) => request.in_words(),

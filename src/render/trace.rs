@@ -6,7 +6,7 @@ mod json;
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{Placement, TaskOffered, Work};
+use muster_shared::flow::{Placement, TaskOffered};
 use muster_shared::ids::{AgentId, TaskId};
 use muster_shared::run::event::Words;
 use muster_shared::run::{AgentEvent, Decided, Entry, RecordEvent, RunEvent};
@@ -121,15 +121,8 @@ impl Timeline {
 }
 
 fn offered(offer: &TaskOffered) -> String {
-    let priority = match &offer.work {
-        Work::Execute { task, .. } if task.priority != 0 => format!(", priority {}", task.priority),
-        Work::Execute { .. }
-        | Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => String::new(),
-    };
+    let priority = offer.work.leaf().map(|task| task.priority).filter(|priority| *priority != 0);
+    let priority = priority.map_or_else(String::new, |priority| format!(", priority {priority}"));
     format!("{} offered to {} (generation {}{priority})", offer.task, offer.queue, offer.generation)
 }
 

@@ -11,8 +11,10 @@ use super::list;
 pub(crate) const HANDED_DOWN: &str = "MUSTER_SET";
 
 /// Variables that are read elsewhere and are no settings by name.
-const READ_ELSEWHERE: [&str; 8] = [
+const READ_ELSEWHERE: [&str; 10] = [
     HANDED_DOWN,
+    crate::trust::VARIABLE,
+    crate::trust::FOUND,
     "MUSTER_FLEET",
     "MUSTER_CONFIG",
     "MUSTER_LOG",

@@ -149,6 +149,38 @@ pub(crate) enum SettingsError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The file is not the user's own.
+    #[error("{path} does not count: {fault}", path = path.display())]
+    #[diagnostic(help("{mend}; `muster trust` shows what is in it and lets it count as it is now"))]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: String,
+        /// What to do about it.
+        mend: String,
+    },
+    /// The file asks for what needs the user's word.
+    #[error("{path} would do what needs your word:{what}", path = path.display())]
+    #[diagnostic(help(
+        "`muster trust` shows it and asks you once; or say it yourself, with a flag, a variable (MUSTER_…), or in \
+         ~/.config/muster/muster.toml"
+    ))]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// What, a line each.
+        what: String,
+    },
+    /// What was trusted cannot be told.
+    #[error("{reason}")]
+    #[diagnostic(help(
+        "what you trust is kept in ~/.local/state/muster/trust: it must be yours, and closed to others"
+    ))]
+    Trust {
+        /// Why not.
+        reason: String,
+    },
     /// A value of the wrong kind.
     #[error("{problem}")]
     #[diagnostic(help("`muster config --all` shows every setting with its value and where it comes from"))]

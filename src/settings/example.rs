@@ -17,6 +17,8 @@ const HEAD: &str = "\
 # Muster reads the nearest muster.toml upward from the folder a command is given in (or --config FILE).
 # `muster config --all` shows every setting with its value and where it comes from; `muster config --explain KEY` says
 # what it may be. The environment overrides this file: limits.max_steps is MUSTER_LIMITS_MAX_STEPS. Flags override both.
+# Found in a project, what runs a program, says where keys are sent or points at a bus counts after `muster trust`; in
+# your own ~/.config/muster/muster.toml at once.
 # Secrets do not belong here: set MUSTER_BUS_TOKEN, MUSTER_BUS_PASSWORD, OPENAI_API_KEY, … in the environment,
 # or keep them in files of their own (bus.credentials, agent.key_file, OPENAI_API_KEY_FILE).
 ";

@@ -1,5 +1,6 @@
 //! One source of settings, in the form that the merging library takes.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use config::{ConfigError, Map, Source, Value, ValueKind};
@@ -74,12 +75,32 @@ impl Layer {
         Self { values: values.filter(|(_, value, _)| *value != ValueKind::Nil).collect() }
     }
 
+    /// Whether a key is set.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        let wanted = parts(key);
+        self.values.iter().any(|(path, ..)| *path == wanted)
+    }
+
+    /// The keys that are set, each with its value and origin as text.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (String, String, String)> {
+        self.values.iter().map(|(path, value, origin)| (joined(path), value.to_string(), origin.to_string()))
+    }
+
+    /// All but the values of these keys.
+    pub(crate) fn without(mut self, keys: &BTreeSet<&str>) -> Self {
+        self.values.retain(|(path, ..)| !keys.contains(joined(path).as_str()));
+        self
+    }
+
     /// The keys that are set, with their origins.
     pub(crate) fn origins(&self) -> impl Iterator<Item = (String, &Origin)> {
-        self.values.iter().map(|(path, _, origin)| {
-            (path.iter().map(|part| written(part)).collect::<Vec<_>>().join("."), origin)
-        })
+        self.values.iter().map(|(path, _, origin)| (joined(path), origin))
     }
+}
+
+/// A key as it is written.
+fn joined(path: &[String]) -> String {
+    path.iter().map(|part| written(part)).collect::<Vec<_>>().join(".")
 }
 
 impl Source for Layer {

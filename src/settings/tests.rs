@@ -7,11 +7,10 @@ fn inputs(toml: &str, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> (te
         std::fs::write(folder.path().join(FILE_NAME), toml).unwrap();
     }
     let inputs = Inputs {
-        file: None,
-        team: None,
         folder: folder.path().join("deeper/still"),
         variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
         flags: flags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned(), "--set".to_owned())).collect(),
+        ..Inputs::default()
     };
     (folder, inputs)
 }
@@ -202,7 +201,8 @@ fn every_line_of_the_example_is_true() {
         .map(|line| format!("{line}\n"))
         .collect();
     let (_keep, inputs) = inputs(&uncommented, &[], &[]);
-    let loaded = load(&inputs).unwrap();
+    // Some of them need the user's word.
+    let loaded = load(&Inputs { care: Care::Everything, ..inputs }).unwrap();
     let defaults = load(&self::inputs("", &[], &[]).1).unwrap();
     let lines = uncommented.lines().filter(|line| is_setting(line)).count();
     let given: Vec<&Effective> = loaded.effective.iter().filter(|e| e.origin != "default").collect();
@@ -227,4 +227,48 @@ fn every_line_of_the_example_is_true() {
         .filter(|key| !named(key) && !keys::is_secret(key))
         .collect();
     assert_eq!(missing, Vec::<&str>::new(), "settings without a line in the example");
+}
+
+#[test]
+fn what_a_project_may_not_say_by_itself_is_an_error_or_left_out() {
+    const DANGEROUS: &str =
+        "[limits]\nmax_steps = 2\n[server]\nbinary = \"./x\"\n[bus]\nurl = \"nats://h\"\n";
+    let (_keep, strict) = inputs(DANGEROUS, &[], &[]);
+    let error = load(&strict).unwrap_err();
+    let SettingsError::Untrusted { what, .. } = &error else { unreachable!("{error}") };
+    assert!(what.contains("server.binary = ./x") && what.contains("bus.url = nats://h"), "{what}");
+    assert!(!what.contains("max_steps"), "what runs nothing counts at once: {what}");
+
+    let lenient = load(&Inputs { care: Care::Lenient, ..strict.clone() }).unwrap();
+    assert_eq!((lenient.settings.limits.max_steps, &lenient.settings.bus.url), (2, &None));
+    assert_eq!((lenient.left_out.len(), lenient.needs.len()), (1, 2));
+    assert_eq!(origin_of(&lenient, "server.binary").1, "default");
+
+    let all = load(&Inputs { care: Care::Everything, ..strict.clone() }).unwrap();
+    assert!(all.settings.server.binary.is_some() && all.is_found && all.left_out.is_empty());
+
+    // What a flag or a variable says goes before: the file's word does not matter then.
+    let (_keep, over) =
+        inputs(DANGEROUS, &[("MUSTER_BUS_URL", "nats://mine")], &[("server.binary", "/usr/bin/nats-server")]);
+    assert_eq!(load(&over).unwrap().settings.bus.url.as_deref(), Some("nats://mine"));
+}
+
+#[test]
+fn a_file_that_is_named_is_the_users_word_and_one_that_was_found_by_another_process_is_not() {
+    let (folder, strict) = inputs("[server]\nbinary = \"./x\"\n", &[], &[]);
+    let file = Some(folder.path().join(FILE_NAME));
+    assert!(load(&Inputs { file: file.clone(), ..strict.clone() }).is_ok());
+    let found = Inputs { found: file, folder: "/nowhere".into(), ..strict };
+    assert!(matches!(load(&found), Err(SettingsError::Untrusted { .. })));
+}
+
+#[test]
+fn the_users_own_file_goes_before_defaults_and_after_the_projects() {
+    let (folder, project) = inputs("[limits]\nmax_steps = 2\n", &[], &[]);
+    let own = folder.path().join("own.toml");
+    std::fs::write(&own, "[limits]\nmax_steps = 3\nmax_width = 4\n[bus]\nurl = \"nats://mine\"\n").unwrap();
+    let loaded = load(&Inputs { own: Some(own.clone()), ..project }).unwrap();
+    let limits = &loaded.settings.limits;
+    assert_eq!((limits.max_steps, limits.max_width, loaded.own), (2, 4, Some(own)));
+    assert_eq!(loaded.settings.bus.url.as_deref(), Some("nats://mine"), "nothing there needs another word");
 }

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use muster_support::fleet::{Folder, both};
+use muster_support::good_model::weak::{NativeTools, Nature, WeakModel};
+use muster_support::good_model::{GoodModel, Temper};
 use muster_support::model_server::{Fault, ModelServer, Reply, Script};
 use muster_support::workload::{self, MODEL_CALLS, Speech, TOOL_CALLS};
 use serde_json::Value;
@@ -122,4 +124,97 @@ fn a_wrong_key_is_said_to_be_one() {
     assert_eq!(code, 1, "{said}");
     let reason = summary["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("OPENAI_API_KEY"), "it says what to set: {reason}");
+}
+
+/// `muster models test` with these arguments.
+fn tried(server: &ModelServer, arguments: &[&str]) -> (Option<i32>, String, Value) {
+    let asked = ["models", "test", "openai/house-model"];
+    let ended = with_model(server).run(&[&asked[..], arguments].concat()).unwrap();
+    let said = both(&ended);
+    (ended.status.code(), said, serde_json::from_slice(&ended.stdout).unwrap_or(Value::Null))
+}
+
+fn failed(results: &Value) -> Vec<&str> {
+    let trials = results["trials"].as_array().unwrap().iter();
+    trials.filter(|trial| trial["well"] == false).map(|trial| trial["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_good_model_passes_all_trials() {
+    let server = ModelServer::start(GoodModel::new(Temper::default()).script()).unwrap();
+    let (code, said, _) = tried(&server, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("openai/house-model: 12 of 12 well") && said.contains("calls a tool"), "{said}");
+    assert!(!said.contains("  set "), "{said}");
+    let (code, said, results) = tried(&server, &["--json"]);
+    assert_eq!((code, &results["passed"], &results["of"]), (Some(0), &12.into(), &12.into()), "{said}");
+    assert_eq!(failed(&results), Vec::<&str>::new());
+    assert!(results["tokens"].as_u64().unwrap() > 1_000, "{results}");
+}
+
+#[test]
+fn a_weak_model_is_told_by_what_it_does_not_do() {
+    const TOOLS: [&str; 4] = [
+        "calls a tool",
+        "calls tools side by side",
+        "calls the tool that it has to",
+        "goes on from a tool's result",
+    ];
+    const LONG: &str = "finds a fact in a long text";
+    for tools in [NativeTools::Refused, NativeTools::Ignored] {
+        let weak = WeakModel::new(Nature { context: 4_096, tools, ..Nature::default() });
+        let server = ModelServer::start(weak.script()).unwrap();
+        let (code, said, _) = tried(&server, &[]);
+        assert_eq!(code, Some(1), "{said}");
+        for setting in ["tools = \"text\"", "parallel = false", "context = 4000"] {
+            let setting = format!("  set agent.capabilities.\"house-model\".{setting}");
+            assert_eq!(said.matches(&setting).count(), 1, "{setting}: {said}");
+        }
+        let (code, said, results) = tried(&server, &["--json"]);
+        let mut named: Vec<&str> = TOOLS.to_vec();
+        named.push(LONG);
+        assert_eq!((code, failed(&results)), (Some(1), named), "{said}");
+        assert_eq!(results["passed"], 7, "{results}");
+    }
+}
+
+#[test]
+fn a_model_that_can_be_told_is_told_how_much_to_reason() {
+    let server = ModelServer::start(GoodModel::new(Temper::default()).script()).unwrap();
+    let efforts = |model: &str| -> Vec<Value> {
+        let before = server.log().len();
+        let folder = with_model(&server);
+        let settings =
+            ["--set", "agent.reasoning_effort=low", "--set", "agent.temperature=0.5", "--model", model];
+        let ended = folder.run(&[&["run", "What is 17.5 % of 2480?"], &settings[..]].concat()).unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{}", both(&ended));
+        let asked = server.log().split_off(before);
+        let told = asked.iter().map(|entry| {
+            let of = |name: &str| entry.request.body.get(name).cloned().unwrap_or_default();
+            Value::from(vec![of("reasoning_effort"), of("temperature")])
+        });
+        told.collect()
+    };
+    let told = efforts("openai/gpt-5");
+    assert!(
+        !told.is_empty() && told.iter().all(|told| *told == serde_json::json!(["low", null])),
+        "{told:?}"
+    );
+    let told = efforts("openai/gpt-4o");
+    assert!(!told.is_empty() && told.iter().all(|told| *told == serde_json::json!([null, 0.5])), "{told:?}");
+
+    let folder = folder();
+    let shown =
+        |model: &str, set: &[&str]| both(&folder.run(&[&["models", "show", model], set].concat()).unwrap());
+    let line = |said: &str| {
+        let line = said.lines().find(|line| line.trim_start().starts_with("reasoning effort"));
+        line.and_then(|line| line.rsplit("  ").next()).unwrap_or_default().to_owned()
+    };
+    assert_eq!(line(&shown("openai/gpt-5", &[])), "can be told: agent.reasoning_effort");
+    assert_eq!(line(&shown("openai/gpt-5", &["--set", "agent.reasoning_effort=low"])), "low");
+    let of_role = ["--set", "agent.reasoning_effort=low", "--set", "agent.reasoning_efforts.planner=high"];
+    assert_eq!(line(&shown("openai/gpt-5", &of_role)), "low, planner high");
+    assert_eq!(line(&shown("openai/gpt-4o", &["--set", "agent.reasoning_effort=low"])), "cannot be told");
+    let json: Value = serde_json::from_str(&shown("anthropic/claude-sonnet-4-5", &["--json"])).unwrap();
+    assert_eq!(json["capabilities"]["effort"], true, "{json}");
 }

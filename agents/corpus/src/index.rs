@@ -46,14 +46,31 @@ pub(super) const SCHEMA: &str = "
 /// How much a word counts in the text, in a heading, in the path, as part of a name.
 const RANK: &str = "bm25(words, 1.0, 2.5, 0.7, 0.5)";
 
+/// The documents, as [`FileEntry::read`] reads them.
+const FILES: &str = "SELECT id, path, pack, position, bytes, lines FROM files";
+
 /// Where a document lies.
 #[derive(Debug, Clone)]
 pub(super) struct FileEntry {
+    id: i64,
     pub(super) path: String,
     pub(super) pack: String,
     pub(super) position: u64,
     pub(super) bytes: u64,
     pub(super) lines: u64,
+}
+
+impl FileEntry {
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            path: row.get(1)?,
+            pack: row.get(2)?,
+            position: row.get(3)?,
+            bytes: row.get(4)?,
+            lines: row.get(5)?,
+        })
+    }
 }
 
 /// An open index. Not for async code: every call blocks.
@@ -91,17 +108,33 @@ impl Index {
         self.0.get_interrupt_handle()
     }
 
-    /// The `k` best passages for an FTS5 query.
-    pub(super) fn search(&self, query: &str, k: usize, packs: &PackFolder) -> Result<Vec<Hit>, CorpusError> {
+    /// The `k` best passages for an FTS5 query, within the documents that are `meant`, if any are named.
+    pub(super) fn search(
+        &self,
+        query: &str,
+        meant: Option<&str>,
+        k: usize,
+        packs: &PackFolder,
+    ) -> Result<Vec<Hit>, CorpusError> {
+        let within = meant.map(|meant| self.numbers_of(meant)).transpose()?;
         let mut best = self.0.prepare_cached(&format!(
-            "SELECT rowid, {RANK} AS score FROM words WHERE words MATCH ?1 ORDER BY score LIMIT ?2"
+            "SELECT rowid, {RANK} AS score FROM words
+             WHERE words MATCH ?1 AND (?3 IS NULL OR rowid IN (
+                 SELECT p.id FROM passages p WHERE p.file IN (SELECT value FROM json_each(?3))))
+             ORDER BY score LIMIT ?2"
         ))?;
         let best: Vec<(i64, f64)> = best
-            .query_map(params![query, i64::try_from(k).unwrap_or(i64::MAX)], |row| {
+            .query_map(params![query, i64::try_from(k).unwrap_or(i64::MAX), within], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?
             .collect::<Result<_, _>>()?;
         best.into_iter().map(|(id, score)| self.hit(id, -score, packs)).collect()
+    }
+
+    /// The numbers of the documents that are meant, as a list in JSON.
+    fn numbers_of(&self, meant: &str) -> Result<String, CorpusError> {
+        let files = self.files()?.into_iter().filter(|file| find::is_meant(meant, &file.path));
+        Ok(format!("[{}]", files.map(|file| file.id.to_string()).collect::<Vec<_>>().join(",")))
     }
 
     fn hit(&self, id: i64, score: f64, packs: &PackFolder) -> Result<Hit, CorpusError> {
@@ -142,18 +175,14 @@ impl Index {
 
     /// The document of that path.
     pub(super) fn file(&self, path: &str) -> Result<Option<FileEntry>, CorpusError> {
-        let mut statement =
-            self.0.prepare_cached("SELECT path, pack, position, bytes, lines FROM files WHERE path = ?1")?;
-        let entry = |row: &rusqlite::Row<'_>| {
-            Ok(FileEntry {
-                path: row.get(0)?,
-                pack: row.get(1)?,
-                position: row.get(2)?,
-                bytes: row.get(3)?,
-                lines: row.get(4)?,
-            })
-        };
-        Ok(statement.query_row([path], entry).optional()?)
+        let mut statement = self.0.prepare_cached(&format!("{FILES} WHERE path = ?1"))?;
+        Ok(statement.query_row([path], FileEntry::read).optional()?)
+    }
+
+    /// All documents in the order of their paths.
+    fn files(&self) -> Result<Vec<FileEntry>, CorpusError> {
+        let mut statement = self.0.prepare_cached(&format!("{FILES} ORDER BY path"))?;
+        Ok(statement.query_map([], FileEntry::read)?.collect::<Result<_, _>>()?)
     }
 
     /// The paths of all documents.

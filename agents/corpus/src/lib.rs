@@ -18,17 +18,18 @@ use std::{
 };
 
 use muster_shared::flow::PlaceFound;
-use serde::{Deserialize, Serialize};
 
 pub use self::{
     blob::{BlobError, BlobStore, DirBlobs, MemoryBlobs},
     build::{CorpusOptions, Opened},
     cache::{CacheLimits, prune},
-    cite::CitedPlace,
+    cite::{CitedPlace, look_up_among},
     error::CorpusError,
+    found::{Hit, Lines, Outline, SearchKind, TermStatistics},
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
     outline::in_words,
     pack::SentPack,
+    progress::{Phase, Progress, ProgressSink},
     scan::{Redact, ScanLimits, SkipReason, Skipped, SkippedFiles},
 };
 use self::{index::Index, index::find::LineSearch, pack::PackFolder};
@@ -40,6 +41,8 @@ mod cite;
 mod decode;
 mod disk;
 mod error;
+pub mod figures;
+mod found;
 mod html;
 mod index;
 pub mod input;
@@ -48,6 +51,7 @@ mod manifest;
 mod outline;
 mod pack;
 mod passage;
+mod progress;
 mod query;
 mod scan;
 mod shown;
@@ -58,140 +62,11 @@ pub const MAX_HITS: usize = 50;
 /// Most lines that one read gives.
 pub const MAX_LINES: u64 = 400;
 
-/// Most bytes that one read gives.
-const MAX_READ_BYTES: usize = 24 * 1024;
-
-/// Longest line that a read shows in full, in bytes.
-const MAX_LINE_BYTES: usize = 2_000;
-
 /// Longest time one question to the index may take.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections kept open between questions. Each keeps at most 2 MB of pages.
 const KEPT_CONNECTIONS: usize = 2;
-
-/// What is being done to make a corpus ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Documents are read; counted in files.
-    Reading,
-    /// Packs are sent to the store; counted in packs.
-    Sending,
-    /// Packs are fetched from the store; counted in packs.
-    Fetching,
-    /// The index is built; counted in files.
-    Indexing,
-}
-
-/// How far a phase has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
-    /// The phase. Sending and indexing go on at the same time.
-    pub phase: Phase,
-    /// Files or packs done.
-    pub done: u64,
-    /// Files or packs in all.
-    pub total: u64,
-    /// Bytes read, sent, fetched or indexed.
-    pub bytes: u64,
-}
-
-/// Where progress is told. Called from several threads; must return quickly.
-pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
-
-/// A passage that was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Hit {
-    /// The document, as cited.
-    pub path: String,
-    /// First line of the passage, from 1.
-    pub start_line: u64,
-    /// Last line of the passage.
-    pub end_line: u64,
-    /// The headings above the passage, outermost first, as `A > B`; may be empty.
-    pub heading: String,
-    /// The passage; line n of it is line `start_line + n` of the document, tags of HTML removed.
-    pub text: String,
-    /// How well it fits; higher is better, comparable within one search only.
-    pub score: f64,
-}
-
-impl Hit {
-    /// The citation of the passage's first line.
-    #[must_use]
-    pub fn citation(&self) -> String {
-        format!("{}:{}", self.path, self.start_line)
-    }
-}
-
-/// Lines of a document as they are in the original file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lines {
-    /// The document.
-    pub path: String,
-    /// Number of the first line given, from 1.
-    pub from: u64,
-    /// How many lines the document has.
-    pub total: u64,
-    /// The lines; very long ones are cut and end in `…`.
-    pub lines: Vec<String>,
-    /// Whether fewer lines are given than were asked for, because of a limit.
-    pub cut: bool,
-}
-
-impl Lines {
-    /// Number of the last line given.
-    #[must_use]
-    pub fn to(&self) -> u64 {
-        (self.from + self.lines.len() as u64).saturating_sub(1)
-    }
-}
-
-/// A document with its length and its headings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outline {
-    /// The document.
-    pub path: String,
-    /// How many lines it has.
-    pub lines: u64,
-    /// Its headings with those above them, as `A > B`, in order.
-    pub headings: Vec<String>,
-}
-
-/// How words are looked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SearchKind {
-    /// By its words, the best passages first.
-    #[default]
-    Words,
-    /// By the very text, whatever its case, in the order of the documents.
-    Exact,
-    /// By a regular expression, in the order of the documents.
-    Regex,
-}
-
-/// In how many passages terms occur.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TermStatistics {
-    /// How many passages the corpus has.
-    pub passages: u64,
-    /// How many documents the corpus has.
-    pub documents: u64,
-    /// Per term asked for, in the same order, how many passages have it in text or heading.
-    pub frequencies: Vec<u64>,
-}
-
-impl TermStatistics {
-    /// Inverse document frequency of the term at `index`, as BM25 uses it but never below zero.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    pub fn idf(&self, index: usize) -> f64 {
-        let with = self.frequencies.get(index).copied().unwrap_or(0) as f64;
-        (1.0 + (self.passages as f64 - with + 0.5).max(0.0) / (with + 0.5)).ln()
-    }
-}
 
 /// The documents of a run, ready to be searched. Cheap to clone; holds nothing open until it is asked.
 #[derive(Clone)]
@@ -274,7 +149,7 @@ impl Corpus {
             (SearchKind::Words, Some(path)) => {
                 let Some(query) = query::free_text(text) else { return Ok(Vec::new()) };
                 let path = path.clone();
-                return self.ask(move |index| index.search_in(&query, &path, k, &packs)).await;
+                return self.ask(move |index| index.search(&query, Some(&path), k, &packs)).await;
             }
             (SearchKind::Exact, _) => LineSearch::exact(text),
             (SearchKind::Regex, _) => LineSearch::regex(text),
@@ -311,7 +186,7 @@ impl Corpus {
     async fn find(&self, query: Option<String>, k: usize) -> Result<Vec<Hit>, CorpusError> {
         let Some(query) = query else { return Ok(Vec::new()) };
         let packs = PackFolder::of(&self.0.cache);
-        self.ask(move |index| index.search(&query, k.min(MAX_HITS), &packs)).await
+        self.ask(move |index| index.search(&query, None, k.min(MAX_HITS), &packs)).await
     }
 
     /// Lines `from..=to` of a document, as many as [`MAX_LINES`] and a limit of bytes let pass.
@@ -346,7 +221,7 @@ impl Corpus {
                 return Err(CorpusError::BadRange { path: file.path, lines: file.lines });
             }
             let text = packs.read(&file.pack, file.position, file.bytes)?;
-            Ok(lines(&text, file.path, from, to.min(file.lines), file.lines, find.as_deref()))
+            Ok(found::lines(&text, file.path, from, to.min(file.lines), file.lines, find.as_deref()))
         })
         .await
     }
@@ -466,38 +341,6 @@ impl std::fmt::Debug for Corpus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Corpus").field(&self.0.id.as_str()).finish()
     }
-}
-
-/// A line as a read shows it: a very long one is cut, around these words if they stand in it.
-fn shown(line: &str, find: Option<&str>) -> String {
-    if line.len() <= MAX_LINE_BYTES {
-        return line.to_owned();
-    }
-    let at = find.map(str::trim).filter(|words| !words.is_empty()).and_then(|words| line.find(words));
-    let start = line.floor_char_boundary(at.unwrap_or(0).saturating_sub(MAX_LINE_BYTES / 4));
-    let end = line.floor_char_boundary((start + MAX_LINE_BYTES).min(line.len()));
-    let before = if start > 0 { "…" } else { "" };
-    let after = if end < line.len() { "…" } else { "" };
-    format!("{before}{}{after}", &line[start..end])
-}
-
-fn lines(text: &str, path: String, from: u64, to: u64, total: u64, find: Option<&str>) -> Lines {
-    let wanted = to - from + 1;
-    let mut room = MAX_READ_BYTES;
-    let mut taken = Vec::new();
-    for line in text
-        .lines()
-        .skip(usize::try_from(from - 1).unwrap_or(usize::MAX))
-        .take(wanted.min(MAX_LINES) as usize)
-    {
-        let shown = shown(line, find);
-        if shown.len() > room && !taken.is_empty() {
-            break;
-        }
-        room = room.saturating_sub(shown.len() + 1);
-        taken.push(shown);
-    }
-    Lines { path, from, total, cut: (taken.len() as u64) < wanted, lines: taken }
 }
 
 /// Runs blocking work on a thread of its own.

@@ -11,6 +11,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use muster_shared::flow::Finding;
+
 use super::testing::{Folder, offer, run};
 use super::writer::UNSURE;
 
@@ -116,6 +118,9 @@ struct Counted {
     all: usize,
     right: usize,
     first: usize,
+    /// Places that were cited, and those that do not stand by the rule that agents are held to.
+    cited: usize,
+    refused: usize,
 }
 
 /// The half of the questions that are for tuning, or the one that is kept aside.
@@ -134,6 +139,12 @@ fn count(aside: bool) -> Counted {
         base.corpus.as_mut().unwrap().files = files;
         let ran = run(&base, &mut tools);
         let judged = one.is_answered_by(&ran.report.body, &ran.report.unanswered);
+        let findings: Vec<Finding> =
+            ran.leaves.iter().flat_map(|(leaf, _)| leaf.result.findings.iter().cloned()).collect();
+        let refused = tools.refused(&findings);
+        counted.cited += findings.iter().map(|finding| finding.citations.len()).sum::<usize>();
+        counted.refused += refused.len();
+        refused.iter().for_each(|place| println!("refused: {place}"));
         steps += ran.leaves.iter().map(|(_, steps)| steps.len()).sum::<usize>();
         counted.all += 1;
         counted.right += usize::from(judged.right);
@@ -153,8 +164,11 @@ fn count(aside: bool) -> Counted {
         }
     }
     let name = if aside { "kept aside" } else { "for tuning" };
-    let Counted { all, right, first } = counted;
-    println!("{name}: {right} of {all} right, {first} at once; {steps} steps, {:?}", begun.elapsed());
+    let Counted { all, right, first, cited, refused } = counted;
+    println!(
+        "{name}: {right} of {all} right, {first} at once; {refused} of {cited} places refused; {steps} steps, {:?}",
+        begun.elapsed()
+    );
     counted
 }
 
@@ -172,4 +186,5 @@ fn is_kept(counted: &Counted, right: usize, first: usize) {
     assert!(counted.all >= 60, "the set has shrunk: {counted:?}");
     assert!(counted.right * 100 >= right * counted.all, "{counted:?}");
     assert!(counted.first * 100 >= first * counted.all, "{counted:?}");
+    assert!(counted.refused * 100 <= counted.cited, "what is taken word for word stands: {counted:?}");
 }

@@ -37,6 +37,8 @@ pub(super) struct Term {
     pub(super) kind: bool,
     /// Whether it is written in capitals.
     pub(super) capitals: bool,
+    /// Whether it is written as a name: it begins with a capital, and no sentence with it.
+    pub(super) name: bool,
     /// Whether it names something in a program.
     pub(super) identifier: bool,
 }
@@ -69,6 +71,7 @@ pub(super) fn question(asked: &str, also: &[String]) -> ParsedQuestion {
         terms.push(Term {
             kind,
             capitals: upper,
+            name: word.text.starts_with(char::is_uppercase) && !begins_a_sentence(text, word.range.start),
             light: is_light_word(word.text) && !kind,
             measures,
             identifier: is_identifier(word.text) || is_number(word.text),
@@ -109,6 +112,11 @@ pattern!(
     KIND_ASKED,
     r"(?i)^\s*(?:and\s+|at\s+|in\s+|for\s+|under\s+)?(?:which|what)\s+((?:\w+\s+)?\w+)\s+(?:\w+\s+)?(?:is|are|was|were|do|does|did|has|have|had|can|could|may|must|should|will|would|apply|applies|follow|followed|holds|hold)\b"
 );
+
+fn begins_a_sentence(text: &str, at: usize) -> bool {
+    let before = text[..at].trim_end_matches(|c: char| c.is_whitespace() || "\"“(*_`".contains(c));
+    before.is_empty() || before.ends_with(['.', ':', '?', '!', ';'])
+}
 
 /// Whether a word is a number, or a name with one: what has another number is another thing.
 pub(super) fn is_number(word: &str) -> bool {

@@ -9,9 +9,11 @@ use super::wanted::Wanted;
 
 mod form;
 mod strength;
+mod subject;
 
 use form::{closeness, echoes, form, is_the_term, nearness, places};
 use strength::{AROUND, asked_above, is_titled, own_strength, strength};
+use subject::{Subjects, says_another_value};
 
 /// Most statements chosen for one question.
 pub(super) const MAX_CHOSEN: usize = 4;
@@ -87,8 +89,11 @@ pub(super) fn choose(question: &ParsedQuestion, pool: Vec<Statement>) -> FoundAn
         return FoundAnswer::default();
     }
     let absent = absent(question, &pool);
-    let mut scored: Vec<Scored> =
-        pool.into_iter().filter_map(|statement| Scored::new(question, &weights, total, statement)).collect();
+    let subjects = Subjects::of(question, &pool);
+    let scored = pool.into_iter().filter_map(|statement| Scored::new(question, &weights, total, statement));
+    let mut scored: Vec<Scored> = scored
+        .map(|scored| Scored { score: scored.score * subjects.weight(&scored.statement), ..scored })
+        .collect();
     scored.sort_by(|a, b| {
         b.score.total_cmp(&a.score).then_with(|| {
             (&a.statement.path, a.statement.line, &a.statement.text).cmp(&(
@@ -287,7 +292,13 @@ fn are_apart(left: &Statement, right: &Statement) -> bool {
         && (in_whole || left.text.contains(&right.text) || right.text.contains(&left.text))
         && left.line <= right.last_line
         && right.line <= left.last_line;
-    !overlap && left.text != right.text && likeness(left, right) <= TOO_ALIKE
+    let says_otherwise = || left.path != right.path && says_another_value(&left.text, &right.text);
+    !overlap && left.text != right.text && (likeness(left, right) <= TOO_ALIKE || says_otherwise())
+}
+
+/// Whether two documents say the same of one thing, but for a figure.
+pub(super) fn are_of_two_documents(left: &Statement, right: &Statement) -> bool {
+    left.path != right.path && likeness(left, right) > TOO_ALIKE
 }
 
 /// The share of stems that two statements have in common.

@@ -8,7 +8,7 @@ use muster_shared::flow::{
 
 use super::observed::{Block, Observed, read_call, search_call};
 use super::question::{ParsedQuestion, question};
-use super::rank::{ChosenStatement, FoundAnswer, choose};
+use super::rank::{ChosenStatement, FoundAnswer, are_of_two_documents, choose};
 use super::statements::{
     Statement, StatementKind, begins_with_a_pointer, is_html, is_plain_text, statements,
 };
@@ -201,7 +201,8 @@ fn place_of(block: &Block) -> String {
 }
 
 fn submit(asked: &SearchQuery, answer: &FoundAnswer, observed: &Observed) -> OfflineMove {
-    let findings: Vec<Finding> = answer.chosen.iter().map(|chosen| finding(asked, chosen)).collect();
+    let findings: Vec<Finding> =
+        answer.chosen.iter().map(|chosen| finding(asked, chosen, &answer.chosen)).collect();
     let unanswered = unanswered(asked, answer);
     let result = TaskResult {
         conclusion: conclusion(&findings, asked),
@@ -241,10 +242,15 @@ fn without_documents(asked: &SearchQuery) -> OfflineMove {
     OfflineMove::submit(thought(result.conclusion.clone(), "", ""), &Product::Result(result))
 }
 
-fn finding(asked: &SearchQuery, chosen: &ChosenStatement) -> Finding {
+fn finding(asked: &SearchQuery, chosen: &ChosenStatement, all: &[ChosenStatement]) -> Finding {
     let statement = &chosen.statement;
+    // What documents say each in its own way of one thing is told with their names.
+    let text = match all.iter().any(|other| are_of_two_documents(statement, &other.statement)) {
+        true => format!("In {}: {}", statement.path, said(statement)),
+        false => said(statement),
+    };
     Finding {
-        text: said(statement),
+        text,
         citations: vec![Citation {
             path: statement.path.clone(),
             line: statement.line,

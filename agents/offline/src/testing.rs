@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use muster_corpus::{Corpus, CorpusOptions, Hit, MemoryBlobs};
+use muster_corpus::{CitedPlace, Corpus, CorpusOptions, Hit, MemoryBlobs};
 use muster_shared::flow::{
-    Action, CorpusRef, Ending, LeafRef, Observation, ObservationStatus, Plan, PlanDraft, PlanTask, Product,
-    RefineOperation, Reflection, Report, RunLimits, Step, StepDigest, TaskDraft, TaskOffered, TaskResult,
-    Work,
+    Action, CorpusRef, Ending, Finding, LeafRef, Observation, ObservationStatus, Plan, PlanDraft, PlanTask,
+    Product, RefineOperation, Reflection, Report, RunLimits, Step, StepDigest, TaskDraft, TaskOffered,
+    TaskResult, Work,
 };
 use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::time::Millis;
@@ -185,6 +185,25 @@ impl Folder {
             runtime.block_on(Corpus::open_or_build(options, &MemoryBlobs::default())).unwrap().corpus;
         let files = runtime.block_on(corpus.term_statistics(&["a"])).unwrap().documents;
         (Self { runtime, corpus, _cache: cache }, files)
+    }
+
+    /// What of findings does not stand by the rule that agents are held to.
+    pub(super) fn refused(&self, findings: &[Finding]) -> Vec<String> {
+        let cited = (1..).zip(findings).flat_map(|(group, finding)| {
+            finding.citations.iter().map(move |at| CitedPlace {
+                path: at.path.clone(),
+                line: at.line,
+                quote: at.quote.clone(),
+                statement: finding.text.clone(),
+                group,
+            })
+        });
+        let cited: Vec<CitedPlace> = cited.collect();
+        let found = self.runtime.block_on(self.corpus.look_up(cited.clone(), false)).unwrap();
+        let wrong = cited.into_iter().zip(found).filter(|(_, found)| found.standing().is_none());
+        wrong
+            .map(|(place, found)| format!("{}:{} {:?}: {found:?}", place.path, place.line, place.statement))
+            .collect()
     }
 
     fn answer(&self, name: &str, arguments: &serde_json::Value) -> Option<String> {

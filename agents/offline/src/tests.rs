@@ -150,6 +150,45 @@ fn a_question_with_the_answer_of_another_keeps_its_place() {
     assert!(body.contains("**Why is the record the only truth?** See `a.md:1`"), "{body}");
 }
 
+/// Two designs in the same words, of which only the first lines and the names of the files tell what they are about.
+fn designs() -> Documents {
+    let design = |name: &str, kept: &str| {
+        format!(
+            "# {name}: a design\n\n{name} runs workers that reason and act.\n\n## Tools\n\nTools are listed by name, each \
+             with what it may touch.\nA tool that fails is told to the worker.\n\n## Memory\n\nNotes of earlier work are kept for \
+             {kept}, then dropped.\n"
+        )
+    };
+    let (kestrel, loom) = (design("Kestrel", "thirty days"), design("Loom", "the length of one session"));
+    let lantern = design("Lantern", "seven days");
+    Documents::new(&[("kestrel-design.md", &kestrel), ("lantern.md", &lantern), ("loom-pattern.md", &loom)])
+}
+
+#[test]
+fn the_document_of_the_subject_answers() {
+    for (goal, path, said) in [
+        ("For how long does the Loom keep notes of earlier work?", "loom-pattern.md", "one session"),
+        ("For how long does Kestrel keep notes of earlier work?", "kestrel-design.md", "thirty days"),
+    ] {
+        let ran = run(&offer(goal), &mut designs());
+        let places = cited(&ran);
+        assert_eq!(places.first().map(|place| place.path.as_str()), Some(path), "{}", ran.report.body);
+        assert!(ran.report.body.contains(said), "{}", ran.report.body);
+    }
+}
+
+#[test]
+fn what_two_documents_say_of_one_thing_is_told_of_both_with_their_names() {
+    let ran = run(&offer("For how long are notes of earlier work kept?"), &mut designs());
+    let body = &ran.report.body;
+    for said in [
+        "In kestrel-design.md: Notes of earlier work are kept for thirty days, then dropped. (`kestrel-design.md:12`)",
+        "In lantern.md: Notes of earlier work are kept for seven days, then dropped. (`lantern.md:12`)",
+    ] {
+        assert!(body.contains(said), "{body}");
+    }
+}
+
 #[test]
 fn a_row_of_a_table_answers() {
     let ran = ask("What is the default of max_depth?");

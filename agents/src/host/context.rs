@@ -1,12 +1,14 @@
 //! What all tasks of an agent share. Models, tools and templates are made with the first task: an idle agent is
 //! small.
 
+mod tools;
+
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use muster_bus::{BrokerClock, Bus, BusError};
 use muster_shared::flow::{LeafRef, TaskOffered, Work};
-use muster_shared::ids::{Role, TaskId};
+use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 
@@ -14,7 +16,6 @@ use super::bidder::Experience;
 use super::corpora::{Corpora, DocumentsOfGoal};
 use super::models::ModelClientFactory;
 use crate::definition::Definition;
-use crate::library::Library;
 use crate::model::breaker::Breakers;
 use crate::model::budget_lease::BudgetLease;
 use crate::model::call_admission::Common;
@@ -25,13 +26,9 @@ use crate::react::declaration::DeclarationStore;
 use crate::react::prompt::{Brief, Sampling};
 use crate::react::resources::{DocumentSource, TaskResources};
 use crate::react::states::SlotStates;
-use crate::react::toolset::{Ability, Toolset, narrowed, without};
-use crate::roles::{FEW_TOOLS, RoleRules, Rules, base_tools, rules_for, rules_of};
+use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
-use crate::tools::actions::reaches_peers;
-use crate::tools::nested::nested_tools;
-use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
-use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, standard_registry};
+use crate::tools::{Tool, ToolEngine};
 
 /// After this time the broker's clock is looked at anew.
 const CLOCK_AGE: Duration = Duration::from_secs(300);
@@ -262,6 +259,11 @@ impl AgentContext {
         if able.is_some_and(|able| !able.parallel) {
             limits.calls_a_step = 1;
         }
+        let head =
+            brief.system.len().saturating_add(usize::try_from(toolset.declarations().bytes()).unwrap_or(0));
+        let head = u32::try_from(head).unwrap_or(u32::MAX);
+        let room = able.and_then(|able| able.room(self.settings.max_answer_tokens));
+        limits.room = room.map_or(0, |room| room.saturating_sub(head).max(1));
         let takes_temperature = able.is_none_or(|able| able.temperature);
         Ok(TaskResources {
             model,
@@ -275,6 +277,7 @@ impl AgentContext {
             limits,
             sampling: Sampling {
                 temperature: self.settings.temperature.filter(|_| takes_temperature),
+                effort: self.settings.effort(&self.role).filter(|_| able.is_some_and(|able| able.effort)),
                 max_tokens: self.settings.max_answer_tokens,
             },
             max_calls: self.settings.max_calls,
@@ -287,93 +290,6 @@ impl AgentContext {
             }),
             declarations: Arc::clone(&self.declarations),
         })
-    }
-
-    /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
-    fn toolset(
-        &self,
-        rules: &RoleRules,
-        abilities: Vec<Ability>,
-        offer: &TaskOffered,
-        weak: bool,
-    ) -> Toolset {
-        let submit = rules.submit_schema(offer);
-        let (named, by_blueprint) = match &offer.work {
-            Work::Execute { task, .. } => (!task.tools.is_empty(), task.blueprint.is_some()),
-            Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. } => (false, false),
-        };
-        let is_set = self.settings.tools.contains_key(&self.role);
-        match base_tools(rules.name).filter(|_| !is_set && !named && !by_blueprint) {
-            // A weak model is confused by more than a few.
-            Some(_) if weak => {
-                let few = abilities.into_iter().filter(|ability| FEW_TOOLS.contains(&ability.name.as_str()));
-                Toolset::new(few.collect(), submit)
-            }
-            Some(base) => {
-                let own = self.extra.iter().map(|tool| tool.spec().name).collect::<Vec<_>>();
-                let base: Vec<&str> = base.iter().copied().chain(own.iter().map(String::as_str)).collect();
-                Toolset::with_base(abilities, &base, submit)
-            }
-            None => Toolset::new(abilities, submit),
-        }
-    }
-
-    fn engine(&self) -> &ToolEngine {
-        self.engine.get_or_init(|| {
-            let registry = standard_registry().unwrap_or_else(|error| {
-                tracing::error!(%error, "the built-in tools are left out");
-                ToolRegistry::new()
-            });
-            let library = Library::new(self.settings.blueprints.clone());
-            let own = nested_tools(library).into_iter().map(|tool| registry.register_own(tool));
-            let extra = self.extra.iter().map(|tool| registry.register(Arc::clone(tool)));
-            for error in extra.chain(own).filter_map(Result::err) {
-                tracing::error!(%error, "a tool is left out");
-            }
-            ToolEngine::new(Arc::new(registry))
-        })
-    }
-
-    /// The tools that the role may use, without those that have nothing to work on.
-    fn abilities(&self, engine: &ToolEngine, rules: &RoleRules, offer: &TaskOffered) -> Vec<Ability> {
-        let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
-        let has_documents = offer.corpus.is_some();
-        let usable = |spec: &Ability| {
-            rules.may_use(&spec.name, allowed)
-                && (has_documents || !is_of_corpus(&spec.name))
-                && (offer.may_ask_peers || !reaches_peers(&spec.name))
-                && may_change(&offer.task, spec.pure)
-        };
-        let usable = engine.registry().list().into_iter().filter(usable).collect();
-        match &offer.work {
-            // A task whose only tool failed has the others of its role.
-            Work::Execute { task, .. } => narrowed(without(usable, &offer.withheld), task),
-            Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. } => usable,
-        }
-    }
-
-    async fn context(&self, abilities: &[Ability], offer: &TaskOffered) -> Result<ToolContext, String> {
-        let mut context = ToolContext::new(offer.run.to_string(), offer.task.to_string());
-        if let Some(corpus) = &offer.corpus
-            && abilities.iter().any(|ability| is_of_corpus(&ability.name))
-        {
-            context = context.with_corpus(self.corpora.get(corpus).await?);
-        }
-        let sees_files = matches!(offer.work, Work::Refine { .. } | Work::Write { .. });
-        if sees_files || abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
-            let (files, limits) = (self.bus.files(), WorkspaceLimits::default());
-            let workspace = SharedWorkspace::new(files, offer.run, offer.task.to_string(), limits);
-            context = context.with_workspace(Arc::new(workspace));
-        }
-        Ok(context)
     }
 
     fn load_templates(&self) -> Result<Templates, String> {
@@ -412,50 +328,10 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
     }
 }
 
-/// Whether a task may have a tool: whoever judges between others looks, and changes nothing.
-const fn may_change(task: &TaskId, is_pure: bool) -> bool {
-    match task {
-        TaskId::Settle(_) => is_pure,
-        TaskId::Plan
-        | TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => true,
-    }
-}
-
-fn is_of_corpus(tool: &str) -> bool {
-    tool.starts_with("corpus.")
-}
-
 fn host_name() -> String {
     let name =
         std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
     name.map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "localhost".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::panic)]
-    use muster_shared::ids::TaskIndex;
-
-    use super::*;
-
-    #[test]
-    fn whoever_judges_changes_nothing() {
-        let Ok(registry) = standard_registry() else { panic!("the standard tools fit together") };
-        let tools = registry.list();
-        let had = |task: &TaskId| -> Vec<String> {
-            let had = tools.iter().filter(|spec| may_change(task, spec.pure));
-            had.map(|spec| spec.name.clone()).collect()
-        };
-        let (judge, worker) = (had(&TaskId::Settle(1)), had(&TaskId::Leaf(TaskIndex::top(1))));
-        assert!(judge.contains(&"workspace.read".to_owned()), "{judge:?}");
-        for tool in ["workspace.write", "workspace.append"] {
-            assert!(!judge.contains(&tool.to_owned()) && worker.contains(&tool.to_owned()), "{tool}");
-        }
-    }
 }

@@ -2,12 +2,17 @@
 //!
 //! From what providers publish (2025 and 2026) and from names; settings say otherwise where that is wrong, and a server
 //! that refuses something is asked without it from then on.
+//!
+//! Strict schemas of tools are not among it. OpenAI did not promise them for several calls in one answer, and all calls
+//! of an answer are done; they know no objects with free fields, which `use_tool`, results with data and the tools of
+//! others have; and each field that may be left out would be written as null. Arguments are checked and mended here.
 
 use std::collections::BTreeMap;
 
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
+use super::named::longest;
 use crate::react::prompt::CallStyle;
 use crate::settings::ToolCalling;
 
@@ -26,6 +31,8 @@ settings! {
         pub structured: Option<bool> = None => flag().example("false"),
         /// Whether it takes a sampling temperature.
         pub temperature: Option<bool> = None => flag().example("false"),
+        /// Whether it can be told how much to reason.
+        pub effort: Option<bool> = None => flag().example("false"),
         /// Whether it is a weak one, of seven billion weights or fewer: it is told of few tools, in text, and does one thing
         /// at a time.
         pub weak: Option<bool> = None => flag().example("true"),
@@ -45,8 +52,10 @@ pub struct Capabilities {
     pub structured: bool,
     /// Whether it takes a sampling temperature.
     pub temperature: bool,
-    /// Whether it reasons before it answers.
+    /// Whether it reasons before it answers, whether it is told to or not.
     pub reasoning: bool,
+    /// Whether it can be told how much to reason.
+    pub effort: bool,
     /// Whether it is a weak one.
     pub weak: bool,
 }
@@ -57,34 +66,47 @@ struct Family {
     /// Thousands of tokens.
     context: u32,
     reasoning: bool,
+    /// Whether it can be told how much to reason.
+    effort: bool,
     /// Whether it takes a sampling temperature.
     temperature: bool,
 }
 
 const fn family(begins: &'static str, context: u32) -> Family {
-    Family { begins, context, reasoning: false, temperature: true }
+    Family { begins, context, reasoning: false, effort: false, temperature: true }
 }
 
-/// The same for models that reason before they answer.
+/// The same for models that reason before they answer, as much as they see fit.
 const fn reasoning(begins: &'static str, context: u32, temperature: bool) -> Family {
-    Family { begins, context, reasoning: true, temperature }
+    Family { begins, context, reasoning: true, effort: false, temperature }
 }
 
-const FAMILIES: [Family; 31] = [
+/// The same for those that can be told how much.
+const fn told(begins: &'static str, context: u32, temperature: bool) -> Family {
+    Family { begins, context, reasoning: true, effort: true, temperature }
+}
+
+/// Models that reason only if they are told to.
+const fn on_demand(begins: &'static str, context: u32) -> Family {
+    Family { begins, context, reasoning: false, effort: true, temperature: true }
+}
+
+const FAMILIES: [Family; 32] = [
     family("gpt-4o", 128),
     family("gpt-4.1", 1_047),
-    reasoning("gpt-5", 400, false),
-    reasoning("gpt-6", 400, false),
-    family("gpt-oss", 131),
-    reasoning("o1", 200, false),
-    reasoning("o3", 200, false),
-    reasoning("o4", 200, false),
+    told("gpt-5", 400, false),
+    told("gpt-6", 400, false),
+    told("gpt-oss", 131, true),
+    told("o1", 200, false),
+    told("o3", 200, false),
+    told("o4", 200, false),
     family("claude-3", 200),
-    family("claude-opus", 200),
-    family("claude-sonnet", 200),
-    family("claude-haiku", 200),
-    reasoning("gemini-2.5", 1_048, true),
-    reasoning("gemini-3", 1_048, true),
+    on_demand("claude-3-7", 200),
+    on_demand("claude-opus", 200),
+    on_demand("claude-sonnet", 200),
+    on_demand("claude-haiku", 200),
+    told("gemini-2.5", 1_048, true),
+    told("gemini-3", 1_048, true),
     family("gemini-2.0", 1_048),
     family("mistral-large", 128),
     family("mistral-medium", 128),
@@ -106,6 +128,8 @@ const FAMILIES: [Family; 31] = [
 
 /// Weights, in billions, up to which a model counts as weak.
 const WEAK: f64 = 7.9;
+/// Tokens that are left for an answer where settings do not limit it.
+const USUAL_ANSWER: u32 = 4_096;
 /// What local servers give a conversation unless they are told otherwise, in tokens.
 const LOCAL_CONTEXT: u32 = 8_192;
 
@@ -114,12 +138,9 @@ impl Capabilities {
     #[must_use]
     pub fn of(provider: &str, model: &str, settings: &BTreeMap<String, ModelSettings>) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-        let longest = |begins: &str| if name.starts_with(begins) { begins.len() } else { 0 };
-        let own = settings.iter().max_by_key(|(begins, _)| longest(&begins.to_ascii_lowercase()));
-        let own = own.filter(|(begins, _)| longest(&begins.to_ascii_lowercase()) > 0);
-        let own = own.map(|(_, own)| *own).unwrap_or_default();
-        let family = FAMILIES.iter().max_by_key(|family| longest(family.begins));
-        let family = family.filter(|family| longest(family.begins) > 0);
+        let own = settings.iter().map(|(begins, own)| (begins.as_str(), *own));
+        let own = longest(own, &name).unwrap_or_default();
+        let family = longest(FAMILIES.iter().map(|family| (family.begins, family)), &name);
         let weak = own.weak.unwrap_or_else(|| billions(&name).is_some_and(|size| size <= WEAK));
         let local = (provider == "ollama").then_some(LOCAL_CONTEXT);
         let published = family.map(|family| family.context * 1_000);
@@ -130,8 +151,19 @@ impl Capabilities {
             structured: own.structured.unwrap_or(true),
             temperature: own.temperature.unwrap_or_else(|| family.is_none_or(|family| family.temperature)),
             reasoning: family.is_some_and(|family| family.reasoning),
+            effort: own.effort.unwrap_or_else(|| family.is_some_and(|family| family.effort)),
             weak,
         }
+    }
+
+    /// Most bytes of a request, so that an answer of so many tokens fits beside it; nothing where the context is not known.
+    /// Three bytes are taken for a token: text in English has four, code and other languages fewer.
+    #[must_use]
+    pub fn room(&self, answer: Option<u32>) -> Option<u32> {
+        let context = self.context?;
+        let least = context / 4;
+        let answer = answer.unwrap_or(USUAL_ANSWER.min(least));
+        Some((context.saturating_sub(answer)).max(least).saturating_mul(3))
     }
 
     /// Most bytes of what one tool call shows the model: an eighth of a conversation, at four bytes a token.
@@ -175,6 +207,18 @@ mod tests {
             assert_eq!(known.tools, CallStyle::Native, "{model}");
         }
         assert!(!of("gpt-5").temperature && of("gpt-4o").temperature && of("house-model").temperature);
+        for (model, effort) in [
+            ("gpt-5-mini", true),
+            ("claude-sonnet-4-5", true),
+            ("claude-3-7-sonnet", true),
+            ("claude-3-5-sonnet", false),
+            ("gemini-3-pro", true),
+            ("deepseek-reasoner", false),
+            ("gpt-4o", false),
+            ("house-model", false),
+        ] {
+            assert_eq!(of(model).effort, effort, "{model}");
+        }
     }
 
     #[test]
@@ -210,6 +254,9 @@ mod tests {
         let small = Capabilities::of("openai", "house-small", &settings);
         assert_eq!((small.context, small.weak, small.parallel), (Some(32_000), true, true));
         assert_eq!(small.most_shown(), Some(16_000));
+        assert_eq!((small.room(None), small.room(Some(2_000))), (Some(83_712), Some(90_000)));
+        let short = Capabilities { context: Some(8_192), ..small };
+        assert_eq!((short.room(None), short.room(Some(8_000))), (Some(18_432), Some(6_144)));
         let large = Capabilities::of("openai", "house-large-2", &settings);
         assert_eq!((large.context, large.weak), (None, false));
     }

@@ -72,6 +72,9 @@ pub struct ChatRequest {
     /// Sampling temperature; `None` leaves the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// How much the model is to reason; `None` leaves it to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
     /// Limit of answer tokens; `None` leaves the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
@@ -104,6 +107,40 @@ impl ChatRequest {
         match most {
             Some(_) if most != self.max_tokens => Cow::Owned(Self { max_tokens: most, ..self.clone() }),
             Some(_) | None => Cow::Borrowed(self),
+        }
+    }
+}
+
+/// How much a model is to reason before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningEffort {
+    /// Little: quick and cheap.
+    Low,
+    /// As most do by themselves.
+    Medium,
+    /// Much.
+    High,
+}
+
+impl ReasoningEffort {
+    /// The word by which providers know it.
+    #[must_use]
+    pub const fn as_word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// Tokens to reason with, where a provider wants a number.
+    #[must_use]
+    pub const fn tokens(self) -> u32 {
+        match self {
+            Self::Low => 1_024,
+            Self::Medium => 8_192,
+            Self::High => 24_576,
         }
     }
 }

@@ -11,6 +11,7 @@ mod fleet_clock;
 pub mod gate;
 pub(crate) mod json;
 pub mod kept;
+mod named;
 pub mod pacing;
 pub mod pricing;
 pub mod provider;

@@ -7,6 +7,7 @@ use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 use super::chat::TokenUsage;
+use super::named::longest;
 
 settings! {
     /// The price of one model, in US dollars per million tokens.
@@ -58,7 +59,6 @@ impl Pricing {
     /// The price of `model`, served by `provider`. Local and offline models are free.
     #[must_use]
     pub fn price(&self, provider: &str, model: &str) -> Option<Price> {
-        let model = model.rsplit('/').next().unwrap_or(model);
         let ours = self.overrides.iter().map(|(prefix, price)| (prefix.as_str(), *price));
         if let Some(price) = longest(ours, model) {
             return Some(price);
@@ -87,17 +87,18 @@ impl Pricing {
     }
 }
 
-fn longest<'a>(table: impl Iterator<Item = (&'a str, Price)>, model: &str) -> Option<Price> {
-    table
-        .filter(|(prefix, _)| model.starts_with(prefix))
-        .max_by_key(|(prefix, _)| prefix.len())
-        .map(|(_, price)| price)
-}
-
 const fn price(input: f64, output: f64, cached: f64) -> Price {
     Price { input, output, cached: Some(cached) }
 }
 
+/// Of providers that publish no other price for what is read from their cache.
+const fn uncached(input: f64, output: f64) -> Price {
+    Price { input, output, cached: None }
+}
+
+/// Mistral's prices hang on the version, which `-latest` does not tell: only what is the same for all of a name is there.
+/// Qwen's are those of Alibaba's international service; of prices that grow with the request, those of short ones, and
+/// without thinking.
 const TABLE: &[(&str, Price)] = &[
     ("gpt-4o", price(2.5, 10.0, 1.25)),
     ("gpt-4o-mini", price(0.15, 0.6, 0.075)),
@@ -121,6 +122,21 @@ const TABLE: &[(&str, Price)] = &[
     ("gemini-2.5-flash", price(0.3, 2.5, 0.03)),
     ("gemini-2.5-flash-lite", price(0.1, 0.4, 0.01)),
     ("gemini-2.0-flash", price(0.1, 0.4, 0.025)),
+    ("mistral-large-2411", uncached(2.0, 6.0)),
+    ("mistral-large-2512", uncached(0.5, 1.5)),
+    ("mistral-medium", uncached(0.4, 2.0)),
+    ("mistral-small-25", uncached(0.1, 0.3)),
+    ("magistral-medium", uncached(2.0, 5.0)),
+    ("magistral-small", uncached(0.5, 1.5)),
+    ("devstral-medium", uncached(0.4, 2.0)),
+    ("codestral-25", uncached(0.3, 0.9)),
+    ("deepseek-chat", price(0.28, 0.42, 0.028)),
+    ("deepseek-reasoner", price(0.28, 0.42, 0.028)),
+    ("qwen-max", uncached(1.6, 6.4)),
+    ("qwen-plus", uncached(0.4, 1.2)),
+    ("qwen-flash", uncached(0.05, 0.4)),
+    ("qwen-turbo", uncached(0.05, 0.2)),
+    ("qwen3-max", uncached(1.2, 6.0)),
 ];
 
 #[cfg(test)]
@@ -138,6 +154,10 @@ mod tests {
         assert_eq!(cost("openai", "gpt-4o-mini-2024-07-18"), Some(712_500));
         assert_eq!(cost("openai", "gpt-4o-2024-08-06"), Some(11_875_000));
         assert_eq!(cost("openai", "openai/gpt-4o"), Some(11_875_000));
+        assert_eq!(cost("openai", "deepseek/deepseek-chat"), Some(574_000));
+        assert_eq!(cost("openai", "mistral-small-2506"), Some(400_000));
+        assert_eq!(cost("openai", "mistral-large-latest"), None, "it hangs on the version");
+        assert_eq!(cost("openai", "qwen3-max-preview"), Some(7_200_000));
         assert_eq!(cost("openai", "house-model"), None);
         assert_eq!(cost("ollama", "llama3.2"), Some(0));
         assert_eq!(cost("offline", "rules"), Some(0));

@@ -68,7 +68,8 @@ const NOTHING: &str = "without it nothing works: check the model's name and key"
 const TEXT: &str = "agent.capabilities.\"MODEL\".tools = \"text\"";
 const ONE_CALL: &str = "agent.capabilities.\"MODEL\".parallel = false";
 const UNSTRUCTURED: &str = "agent.capabilities.\"MODEL\".structured = false";
-const SHORT: &str = "agent.capabilities.\"MODEL\".context = 8000";
+/// The long text has more than six thousand tokens.
+const SHORT: &str = "agent.capabilities.\"MODEL\".context = 4000";
 const CAREFUL: &str = "use --effort thorough, and limits.draft_review = \"on\"";
 const TWO_SUMS: &str = "Compute 17 + 25 and 100 + 1 with the tool. Make both calls in this one answer; they do not need each other.";
 const IN_TEXT: &str = "Write one JSON object and nothing else: {\"thought\": \"…\", \"action\": \"add\", \"arguments\": \

@@ -3,7 +3,7 @@
 //! rather than done. Pure.
 
 use muster_shared::flow::{
-    Action, Check, Fault, ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step, Unchecked, Work,
+    Action, Check, Fault, ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step, Unchecked,
 };
 use muster_shared::text::{beginning, first_line};
 use serde_json::{Value, json};
@@ -297,7 +297,7 @@ pub fn goal_unchecked(why: &str) -> Note {
 #[must_use]
 pub fn goal_is_due(history: &History, case: &StepContext<'_>) -> bool {
     let (every, taken) = (case.limits.goal_check, history.next_step() - 1);
-    let leaf = matches!(&case.offer.work, Work::Execute { .. });
+    let leaf = case.offer.work.leaf().is_some();
     leaf && case.has_model && every > 0 && taken > 0 && taken % every == 0
 }
 
@@ -369,8 +369,8 @@ const fn meaning(check: Check) -> &'static str {
 
 fn goal(case: &StepContext<'_>) -> String {
     let nonce = &case.offer.nonce;
-    match &case.offer.work {
-        Work::Execute { task, .. } => {
+    match case.offer.work.leaf() {
+        Some(task) => {
             let expected = match task.expected_output.as_str() {
                 "" => String::new(),
                 expected => format!("\nExpected output: {expected}"),
@@ -378,11 +378,7 @@ fn goal(case: &StepContext<'_>) -> String {
             let text = plainly(&format!("{}\n{}{expected}", task.name, task.goal), &case.offer.work);
             format!("The task:\n{}", fence(nonce, "task", &text))
         }
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => {
+        None => {
             format!("The person's goal:\n{}", fence(nonce, "goal", &case.offer.goal))
         }
     }

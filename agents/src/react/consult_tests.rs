@@ -1,25 +1,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::{RolePermissions, TaskOffered, TemplateRef, Thought};
+use muster_shared::flow::{TemplateRef, Thought};
 use muster_shared::ids::Role;
 
 use super::*;
 use crate::react::limits::StepLimits;
-use crate::roles::rules_for;
-use crate::testing::{NONCE, leaf, step, toolset};
+use crate::react::testing::in_case;
+use crate::testing::{NONCE, leaf, step};
 
 const LIMITS: StepLimits = StepLimits { goal_check: 2, ..StepLimits::USUAL };
 
 fn with_case<T>(has_model: bool, then: impl FnOnce(&StepContext<'_>) -> T) -> T {
-    let offer: TaskOffered = leaf(Role::Worker);
-    let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
-    then(&StepContext {
-        offer: &offer,
-        rules,
-        toolset: &toolset,
-        permissions: RolePermissions::OPEN,
-        has_model,
-        limits: LIMITS,
-    })
+    in_case(&leaf(Role::Worker), has_model, LIMITS, then)
 }
 
 fn chosen(thought: &str, tool: &str, arguments: Value) -> ChosenAction {

@@ -1,45 +1,31 @@
 //! What comes next in a task: `(history, answer, case) -> next step`. Pure.
 
 use muster_corpus::CitedPlace;
-use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
 use muster_shared::flow::{
-    Action, Ending, FurtherAction, Note, Observation, ObservationStatus, Product, RolePermission,
-    RolePermissions, TaskOffered, Thought,
+    Action, FurtherAction, Note, Observation, ObservationStatus, Product, RolePermission, RolePermissions,
+    TaskOffered, Thought,
 };
-use muster_shared::text::first_line;
 use serde_json::Value;
 
 use super::consult::{ConsultQuestion, reasons_alike};
+use super::failure::{decide_on_failure, decide_on_refusal, declines, unusable};
+pub(super) use super::failure::{in_prose, taken_as_it_is};
+use super::further::{FIND_TOOL, used_tool};
 use super::history::History;
 pub use super::limits::StepLimits;
-use super::lookup;
 use super::loop_detection::{refused, spinning};
 use super::mend;
 use super::parse::{ParseFailure, ParsedAction, ParsedAnswer, is_refusal};
-use super::partial::{best_partial, escalated};
-use super::prose::taken_as_text;
+use super::partial::best_partial;
 use super::several::with_more;
 use super::submit::{ModelAnswer, ask_again};
-use super::toolset::{FIND_TOOL, Toolset, take_thought, used_tool};
+use super::toolset::{Toolset, take_thought};
 use super::verify::verified;
 use crate::roles::{RoleRules, Submission};
 use crate::tools::actions;
 
 /// Stands for the thought of a model that gave none, also when asked.
 pub const NO_THOUGHT: &str = "(no thought was given)";
-/// The request in other words, for a model that declined it.
-const REPHRASED: &str = "you declined. Put otherwise: nothing is asked of you but one next step of ordinary work on the \
-                         task above, with the actions you were given; people answer for what is done with it. Take the \
-                         step that you can take";
-/// A smaller request, for a model that declined twice.
-const SMALLER: &str = "you declined again. Do only the part of the task that you can do: submit it with `done_partial`, \
-                       and name in `unanswered` what you leave out and in `reason` why. If there is no such part, submit \
-                       with `escalate` and say in `reason` what a person has to decide";
-
-/// Prose longer than this is taken for a result without a look whether it declines, in characters.
-const MAY_DECLINE: usize = 600;
-/// Longest refusal that is told, in characters.
-const SAID: usize = 300;
 
 /// What stays the same over all steps of a task.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +46,7 @@ pub struct StepContext<'a> {
 
 impl StepContext<'_> {
     /// The schema that a refusal repeats: the request holds it already, and old records repeat it.
-    fn repeated_schema(&self) -> Option<&Value> {
+    pub(super) fn repeated_schema(&self) -> Option<&Value> {
         self.limits.takes_one_call().then(|| self.toolset.submit_schema())
     }
 }
@@ -170,11 +156,11 @@ pub(super) fn tool_call(chosen: ChosenAction, case: &StepContext<'_>) -> NextSte
     NextStep::CallTool { chosen, pure }
 }
 
-const fn again(reason: String) -> NextStep {
+pub(super) const fn again(reason: String) -> NextStep {
     NextStep::AskAgain { reason, notes: Vec::new() }
 }
 
-const fn conclude(submission: Submission) -> NextStep {
+pub(super) const fn conclude(submission: Submission) -> NextStep {
     NextStep::Conclude { submission, notes: Vec::new() }
 }
 
@@ -338,13 +324,6 @@ pub(super) fn submitted(
     }
 }
 
-/// The task was declined: a person has to look.
-fn declines(history: &History, said: &str, times: u32, case: &StepContext<'_>) -> NextStep {
-    let reason = format!("{DECLINED}: {}", first_line(said, SAID));
-    let notes = vec![Note::Declined { times }];
-    NextStep::Conclude { submission: escalated(history, case, reason), notes }
-}
-
 fn at_the_limit(history: &History, asked: u32, case: &StepContext<'_>) -> NextStep {
     if asked < case.limits.max_asks {
         let reason = "no step is left, so no tool is run any more: submit now with the best result there is";
@@ -352,113 +331,6 @@ fn at_the_limit(history: &History, asked: u32, case: &StepContext<'_>) -> NextSt
         return again(ask_again(&[reason.to_owned()], schema));
     }
     conclude(best_partial(history, case))
-}
-
-fn decide_on_failure(
-    history: &History,
-    answer: &ModelAnswer,
-    failure: &ParseFailure,
-    asked: u32,
-    case: &StepContext<'_>,
-) -> NextStep {
-    if *failure == ParseFailure::NoAction
-        && let Some(next) = taken_as_text(history, &answer.said, case)
-    {
-        return next;
-    }
-    if asked < case.limits.max_asks {
-        let schema = case.repeated_schema();
-        return again(ask_again(&[failure.to_string()], schema));
-    }
-    match given_up_asking(answer, failure, asked, case) {
-        GivenUp::Concluded(submission) => lookup::of_prose(history, answer.said.trim(), submission, case),
-        GivenUp::InDoubt(chosen) => NextStep::Consult { chosen, question: ConsultQuestion::Declined },
-    }
-}
-
-/// A model that declines is asked in other words, then for a smaller part; then a person has to look. The same request
-/// is never repeated: it would be declined again.
-fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &StepContext<'_>) -> NextStep {
-    let note = Note::Declined { times: asked };
-    if asked < case.limits.max_asks {
-        let reason = if asked == 1 { REPHRASED } else { SMALLER };
-        let schema = case.repeated_schema();
-        return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()], schema), notes: vec![note] };
-    }
-    let reason = format!("{DECLINED}, also in other words and for a smaller part: {said}");
-    NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] }
-}
-
-/// What becomes of a step that no answer led to.
-enum GivenUp {
-    Concluded(Submission),
-    /// A few words would be taken for the result, and may be a refusal that no rule knows.
-    InDoubt(ChosenAction),
-}
-
-fn given_up_asking(
-    answer: &ModelAnswer,
-    failure: &ParseFailure,
-    asked: u32,
-    case: &StepContext<'_>,
-) -> GivenUp {
-    let prose = answer.said.trim();
-    let concluded = match failure {
-        ParseFailure::NoAction if prose.is_empty() => unusable(asked, &failure.to_string()),
-        ParseFailure::NoAction => match taken_as_it_is(prose, asked, case) {
-            Some(_) if case.has_model && prose.chars().nth(MAY_DECLINE).is_none() => {
-                let thought = Thought { text: prose.to_owned(), ..Thought::default() };
-                let action = Action { name: Action::SUBMIT.to_owned(), arguments: Value::Null };
-                return GivenUp::InDoubt(ChosenAction {
-                    thought,
-                    action,
-                    more: Vec::new(),
-                    notes: Vec::new(),
-                });
-            }
-            Some(submission) => submission,
-            None => unusable(asked, &failure.to_string()),
-        },
-        ParseFailure::Refusal { .. }
-        | ParseFailure::Empty
-        | ParseFailure::CutOff
-        | ParseFailure::TooLarge { .. }
-        | ParseFailure::TooDeep { .. }
-        | ParseFailure::Unreadable { .. }
-        | ParseFailure::NoActionName
-        | ParseFailure::DoesNotFit { .. } => unusable(asked, &failure.to_string()),
-    };
-    GivenUp::Concluded(concluded)
-}
-
-/// Prose as the result, in a role that takes it.
-pub(super) fn taken_as_it_is(prose: &str, asked: u32, case: &StepContext<'_>) -> Option<Submission> {
-    let product = (case.rules.from_prose?)(case.offer, prose);
-    let reason =
-        format!("the model wrote plain text {asked} times instead of submitting; it was taken as it is");
-    Some(Submission { ending: Ending::DonePartial, reason, product: Some(product) })
-}
-
-/// How the task ends with a few words of prose, once it is known whether they decline it.
-pub(super) fn in_prose(history: &History, prose: &str, declined: bool, case: &StepContext<'_>) -> NextStep {
-    let asked = case.limits.max_asks;
-    if declined {
-        return declines(history, prose, asked, case);
-    }
-    let taken = taken_as_it_is(prose, asked, case);
-    match taken {
-        Some(submission) => lookup::of_prose(history, prose, submission, case),
-        None => conclude(unusable(asked, &ParseFailure::NoAction.to_string())),
-    }
-}
-
-fn unusable(asked: u32, why: &str) -> Submission {
-    let times = if asked == 1 { "once".to_owned() } else { format!("{asked} times") };
-    let reason = format!(
-        "the model was asked {times} and {NO_ANSWER_USABLE}: {why}. A model that follows a schema better, or may \
-         answer at more length, helps: choose one with --model or in the settings"
-    );
-    Submission::without_product(Ending::ModelFailed, reason)
 }
 
 /// An action that the role may not do is not done, and the model is told so.

@@ -1,11 +1,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::ObservationStatus;
+use muster_shared::flow::Ending;
+use muster_shared::flow::response::DECLINED;
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::react::limits::AtLimit;
 use crate::react::parse::{AnswerForm, ParsedAction};
+use crate::react::testing::in_case;
 use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
 
@@ -39,16 +41,7 @@ type Step_ = (&'static str, Value, bool);
 
 fn decided(history: &History, answer: &ModelAnswer, asked: u32, limits: StepLimits) -> NextStep {
     let offer = leaf(Role::Worker);
-    let toolset = toolset(&offer);
-    let case = StepContext {
-        offer: &offer,
-        rules: rules_for(&offer.work),
-        toolset: &toolset,
-        permissions: RolePermissions::OPEN,
-        has_model: true,
-        limits,
-    };
-    decide(history, answer, asked, &case)
+    in_case(&offer, true, limits, |case| decide(history, answer, asked, case))
 }
 
 const LIMITS: StepLimits = StepLimits { max_steps: 4, ..StepLimits::USUAL };
@@ -144,25 +137,17 @@ fn a_few_words_are_taken_unless_they_decline() {
     use crate::react::consult::consulted;
     let decided_upon = |said: Result<Value, String>| {
         let offer = leaf(Role::Worker);
-        let toolset = toolset(&offer);
-        let (rules, permissions) = (rules_for(&offer.work), RolePermissions::OPEN);
-        let case = StepContext {
-            offer: &offer,
-            rules,
-            toolset: &toolset,
-            permissions,
-            has_model: true,
-            limits: LIMITS,
-        };
         let history = History::default();
         let prose = failed(ParseFailure::NoAction, "Ni thusa ni dheanfaidh me e sin.");
-        let NextStep::Consult { chosen, question } = decide(&history, &prose, 3, &case) else {
-            panic!("it is not asked");
-        };
-        // The same when the process died while it was asked.
-        let resumed = resumed(&history, chosen.clone(), &case);
-        assert_eq!(resumed, NextStep::Consult { chosen: chosen.clone(), question });
-        consulted(&history, chosen, question, said, &case)
+        in_case(&offer, true, LIMITS, |case| {
+            let NextStep::Consult { chosen, question } = decide(&history, &prose, 3, case) else {
+                panic!("it is not asked");
+            };
+            // The same when the process died while it was asked.
+            let resumed = resumed(&history, chosen.clone(), case);
+            assert_eq!(resumed, NextStep::Consult { chosen: chosen.clone(), question });
+            consulted(&history, chosen, question, said, case)
+        })
     };
     let declined = decided_upon(Ok(json!({"declined": true, "why": "it says so"})));
     assert_eq!(word(&declined), "conclude escalate");
@@ -259,19 +244,12 @@ fn at_the_limit_no_tool_runs_and_the_best_there_is_counts() {
 #[test]
 fn a_task_whose_steps_are_used_up_asks_no_model() {
     let offer = leaf(Role::Worker);
-    let toolset = toolset(&offer);
     let limits = StepLimits { max_steps: 1, ..LIMITS };
-    let case = StepContext {
-        offer: &offer,
-        rules: rules_for(&offer.work),
-        toolset: &toolset,
-        permissions: RolePermissions::OPEN,
-        has_model: true,
-        limits,
-    };
-    assert_eq!(exhausted(&History::default(), &case), None);
-    let full = history(vec![(("calculator", json!({}), false), ObservationStatus::Success)]);
-    assert_eq!(exhausted(&full, &case).unwrap().ending, Ending::DonePartial);
+    in_case(&offer, true, limits, |case| {
+        assert_eq!(exhausted(&History::default(), case), None);
+        let full = history(vec![(("calculator", json!({}), false), ObservationStatus::Success)]);
+        assert_eq!(exhausted(&full, case).unwrap().ending, Ending::DonePartial);
+    });
 }
 
 #[test]

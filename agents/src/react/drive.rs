@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
-    Action, AgentState, Awaited, ContractViolation, Information, ModelCall, Note, Observation, Step,
-    TaskOffered, Usage,
+    AgentState, Awaited, ContractViolation, Information, ModelCall, Note, Observation, Step, TaskOffered,
+    Usage,
 };
 use muster_shared::run::AgentEvent;
 
@@ -88,6 +88,7 @@ where
         notes,
         mailbox,
         told,
+        shown_whole: None,
         wasted,
         gate,
         ownership,
@@ -167,6 +168,8 @@ struct TaskSession<'a> {
     mailbox: Mailbox,
     /// What of it the model is told with the step being taken.
     told: Vec<Information>,
+    /// How many of the last steps the conversation shows whole, where it shows others in short.
+    shown_whole: Option<usize>,
     /// What calls used that gave no answer.
     wasted: Usage,
     /// Asked before every call.
@@ -247,7 +250,7 @@ impl TaskSession<'_> {
         let next = self.consult(journal, &toolbox.resources, next, &mut clock).await?;
         let (step, lasting) = match next {
             NextStep::Submit { chosen, mut submission } => {
-                self.say(&chosen.action, toolbox);
+                self.say(&chosen, toolbox);
                 if toolbox.resources.model.is_offline() {
                     mark_offline(&mut submission.product);
                 }
@@ -263,16 +266,17 @@ impl TaskSession<'_> {
                 return Ok(None);
             }
             NextStep::Refuse { mut chosen, observation } | NextStep::Observe { mut chosen, observation } => {
-                self.say(&chosen.action, toolbox);
+                self.say(&chosen, toolbox);
                 none_done(&mut chosen.more);
                 (self.make_step(chosen, Some(observation), clock), false)
             }
             NextStep::CallTool { mut chosen, pure } => {
-                self.say(&chosen.action, toolbox);
+                self.say(&chosen, toolbox);
                 if !pure {
                     self.announce(journal, &chosen, clock).await?;
                 }
                 let key = self.idempotency_key();
+                self.shown_whole = toolbox.conversation.as_ref().and_then(Conversation::shown_whole);
                 let acting = self.act_all(&chosen, pure, &key, &toolbox.resources, &mut clock);
                 let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
                     Ok(Acted::Observed(observation, more)) => {
@@ -350,10 +354,15 @@ impl TaskSession<'_> {
         self.notes.extend(notes);
     }
 
-    fn say(&self, action: &Action, toolbox: &Toolbox) {
+    fn say(&self, chosen: &ChosenAction, toolbox: &Toolbox) {
         self.progress.is(AgentState::Acting);
         let (step, most) = (self.history.next_step(), toolbox.resources.limits.max_steps);
-        self.progress.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
+        let of_calls = match chosen.more.iter().filter(|one| one.observation.is_none()).count() {
+            0 => String::new(),
+            more => format!(", the first of {} calls", more + 1),
+        };
+        let text = format!("step {step} of {most}{of_calls}: {}", in_brief(&chosen.action));
+        self.progress.status(&text, self.history.usage());
     }
 }
 

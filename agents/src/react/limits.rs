@@ -1,6 +1,6 @@
 //! Limits of one task, and what the loop does at them (W5).
 
-use muster_shared::flow::{ModelVerification, TaskOffered, Work};
+use muster_shared::flow::{ModelVerification, TaskOffered};
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,10 @@ settings! {
         /// By which rules results are verified: 0 before cited places were looked up. Not a setting.
         #[serde(skip)]
         pub checks: u32 = 1 => internal(),
+        /// Most bytes of the messages of a request, where the model's context is known; 0 where it is not, and in records of
+        /// before older steps were shown in short. Not a setting.
+        #[serde(skip)]
+        pub room: u32 = 0 => internal(),
     }
 }
 
@@ -93,7 +97,7 @@ impl StepLimits {
     #[must_use]
     pub fn of_task(self, offer: &TaskOffered, rules: &RoleRules, asks: bool) -> Self {
         let role = rules.max_steps.unwrap_or(u32::MAX);
-        let task = of_leaf(&offer.work).unwrap_or(u32::MAX);
+        let task = offer.work.leaf().and_then(|task| task.max_steps).unwrap_or(u32::MAX);
         let usual = self.max_steps.min(offer.limits.max_steps).min(role).min(task).max(1);
         let calls = offer.budget.model_calls.filter(|_| asks);
         let budget = offer.budget.steps.into_iter().chain(calls).min();
@@ -106,18 +110,6 @@ impl StepLimits {
             by_budget: budget < usual,
             ..self
         }
-    }
-}
-
-/// The limit that the plan sets for a leaf.
-fn of_leaf(work: &Work) -> Option<u32> {
-    match work {
-        Work::Execute { task, .. } => task.max_steps,
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => None,
     }
 }
 

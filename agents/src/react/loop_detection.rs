@@ -2,7 +2,7 @@
 //! nothing new learnt. It is told so and must change its course; when it does not, the task is escalated. Pure.
 
 use muster_shared::flow::response::LOOP_DETECTED;
-use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel};
+use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel, Step};
 
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
@@ -12,11 +12,15 @@ use super::partial::escalated;
 pub(super) fn spinning(history: &History, chosen: &ChosenAction, case: &StepContext<'_>) -> Option<NextStep> {
     let action = &chosen.action;
     if let Some(earlier) = history.same_action(action) {
-        let told = format!(
+        let mut told = format!(
             "You did exactly this in step {}, and nothing has changed since: `{}` was not run again. Use what step {} \
              showed, change the arguments, try another action, or submit.",
             earlier.number, action.name, earlier.number
         );
+        let shown = earlier.acts().find(|(done, _)| *done == action).and_then(|(_, seen)| seen);
+        if let Some(shown) = shown.filter(|_| may_be_in_short(history, earlier, case)) {
+            told.push_str(&format!("\nIt showed:\n{}", shown.content));
+        }
         return Some(follow(history, chosen.clone(), SpinLevel::SameAction, told, case));
     }
     let after = case.limits.stale_after;
@@ -31,6 +35,14 @@ pub(super) fn spinning(history: &History, chosen: &ChosenAction, case: &StepCont
         return Some(follow(history, chosen.clone(), SpinLevel::SameKind, told, case));
     }
     None
+}
+
+/// Whether a step may be shown in short by now, so that the model does not see any more what came of it.
+fn may_be_in_short(history: &History, step: &Step, case: &StepContext<'_>) -> bool {
+    let seen = history.steps().iter().flat_map(Step::observations);
+    let bytes: usize = seen.map(|seen| seen.content.len()).sum();
+    let room = usize::try_from(case.limits.room).unwrap_or(usize::MAX);
+    room > 0 && bytes > room / 2 && step.number + 1 < history.next_step()
 }
 
 /// The model is told, again more urgently; then a person has to look.

@@ -134,3 +134,24 @@ fn something_new_begins_the_count_anew() {
     };
     assert_eq!(chosen.notes, [Note::Spin { level: SpinLevel::SameAction, times: 1 }]);
 }
+
+#[test]
+fn where_older_steps_are_shown_in_short_a_repetition_is_answered_with_what_it_gave() {
+    let read = |number: u32, path: &str| {
+        let content = format!("{path}: it stands here");
+        seen(number, "corpus.read", json!({"path": path}), ObservationStatus::Success, &content)
+    };
+    let told = |steps: Vec<Step>, room: u32| {
+        let again = chosen("corpus.read", json!({"path": "a.md"}));
+        match next(&history(steps), &again, StepLimits { room, ..StepLimits::USUAL }) {
+            Some(NextStep::Refuse { observation, .. }) => observation.content,
+            other => panic!("{other:?}"),
+        }
+    };
+    let two = || vec![read(1, "a.md"), read(2, "b.md")];
+    assert!(told(two(), 60).ends_with("It showed:\na.md: it stands here"));
+    for room in [0, 9_000] {
+        assert!(!told(two(), room).contains("it stands here"), "all steps are in sight: {room}");
+    }
+    assert!(!told(vec![read(1, "a.md")], 20).contains("it stands here"), "the newest step is in sight");
+}

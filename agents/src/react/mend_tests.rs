@@ -1,7 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{
-    HeldTo, ObservationStatus, Plan, PlanDraft, Product, RefineBrief, RolePermissions, TaskDraft,
-    TaskOffered, TaskStatus,
+    HeldTo, ObservationStatus, Plan, PlanDraft, Product, RefineBrief, TaskDraft, TaskOffered, TaskStatus,
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 use serde_json::json;
@@ -10,8 +9,8 @@ use super::super::decide::{NextStep, StepLimits, decide};
 use super::super::parse::{AnswerForm, ParsedAction, ParsedAnswer};
 use super::super::submit::ModelAnswer;
 use super::*;
-use crate::roles::rules_for;
-use crate::testing::{offer, plan_task, step, toolset};
+use crate::react::testing::in_case;
+use crate::testing::{offer, plan_task, step};
 
 fn planning(refused_plan: Option<PlanDraft>) -> TaskOffered {
     let work = Work::Plan {
@@ -98,16 +97,8 @@ fn decided(offer: &TaskOffered, before: &[Value], arguments: &Value, has_model: 
         repaired: false,
     };
     let answer = ModelAnswer { said: String::new(), reasoning: None, parsed: Ok(parsed) };
-    let toolset = toolset(offer);
-    let case = StepContext {
-        offer,
-        rules: rules_for(&offer.work),
-        toolset: &toolset,
-        permissions: RolePermissions::OPEN,
-        has_model,
-        limits: StepLimits { max_steps: 3, ..StepLimits::USUAL },
-    };
-    decide(&history, &answer, 1, &case)
+    let limits = StepLimits { max_steps: 3, ..StepLimits::USUAL };
+    in_case(offer, has_model, limits, |case| decide(&history, &answer, 1, case))
 }
 
 fn refusal(next: NextStep) -> String {

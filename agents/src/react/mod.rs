@@ -3,12 +3,16 @@
 //! [`decide`](decide::decide) says what comes next, [`history`] folds the record, [`prompt`] words the
 //! question, [`parse`] reads the answer, and [`record`] keeps what was sent.
 
+mod arriving;
 pub mod close;
+mod compact;
 pub mod consult;
 pub mod decide;
 pub mod declaration;
 pub mod drive;
+mod failure;
 mod files;
+pub mod further;
 mod grounds;
 pub mod history;
 pub mod interrupt;
@@ -39,5 +43,7 @@ pub mod toolset;
 pub mod uncertain;
 pub mod verify;
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod transitions_tests;

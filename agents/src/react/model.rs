@@ -174,6 +174,10 @@ impl ChatClient {
             "calls_a_step": asking.limits.calls_a_step,
             "checks": asking.limits.checks,
         });
+        if asking.limits.room > 0 {
+            parameters["room"] = Value::from(asking.limits.room);
+        }
+        name_effort(request, &mut parameters);
         let how = asking.declarations.how(asking.toolset.declaration());
         let (request_hash, same_messages, messages) = conversation.keep(&mut parameters, how);
         let (verbatim, calls_at) = verbatim(&answer);
@@ -213,6 +217,7 @@ impl ChatClient {
         redact(&mut answer, redactor);
         let (answer_text, calls_at) = verbatim(&answer);
         let mut parameters = json!({"temperature": request.temperature, "max_tokens": request.max_tokens});
+        name_effort(request, &mut parameters);
         let (request_hash, messages) = keep_whole(request, &mut parameters);
         let system_hash = hex::encode(Sha256::digest(request.system.as_bytes()));
         Ok(ModelCall {
@@ -234,6 +239,13 @@ impl ChatClient {
             usage: gate.take(),
             millis: answer.millis,
         })
+    }
+}
+
+/// Says how much the model was to reason, where it was told.
+fn name_effort(request: &ChatRequest, parameters: &mut Value) {
+    if let Some(effort) = request.effort {
+        parameters["reasoning_effort"] = Value::from(effort.as_word());
     }
 }
 

@@ -1,6 +1,6 @@
 //! The step with which a task begins that is done by a blueprint (R7): the plan has chosen it, so no model is asked.
 
-use muster_shared::flow::{Action, PlanTask, Thought, Work};
+use muster_shared::flow::{Action, Thought};
 use serde_json::json;
 
 use super::decide::{ChosenAction, NextStep, StepContext};
@@ -13,7 +13,7 @@ pub(super) fn opening(history: &History, case: &StepContext<'_>) -> Option<NextS
     if !history.steps().is_empty() {
         return None;
     }
-    let call = task_of(&case.offer.work)?.blueprint.as_ref()?;
+    let call = case.offer.work.leaf()?.blueprint.as_ref()?;
     let ability =
         case.toolset.find(BLUEPRINT).filter(|ability| case.permissions.is_open(ability.permission))?;
     let thought = Thought {
@@ -24,16 +24,4 @@ pub(super) fn opening(history: &History, case: &StepContext<'_>) -> Option<NextS
     let action = Action { name: ability.name.clone(), arguments };
     let chosen = ChosenAction { thought, action, more: Vec::new(), notes: Vec::new() };
     Some(NextStep::CallTool { chosen, pure: ability.pure })
-}
-
-/// The task of the plan that is to be done.
-fn task_of(work: &Work) -> Option<&PlanTask> {
-    match work {
-        Work::Execute { task, .. } => Some(task),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => None,
-    }
 }

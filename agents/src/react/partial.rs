@@ -2,7 +2,7 @@
 //! beyond it. Pure.
 
 use muster_shared::flow::response::BEFORE_A_RESULT;
-use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskOffered, TaskResult, Work};
+use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskOffered, TaskResult};
 
 use super::decide::{NO_THOUGHT, StepContext};
 use super::history::History;
@@ -31,13 +31,9 @@ pub(super) fn best_partial(history: &History, case: &StepContext<'_>) -> Submiss
 /// A person has to look. Only a leaf is escalated: nobody could go on from half a plan or half a report.
 pub(super) fn escalated(history: &History, case: &StepContext<'_>, reason: String) -> Submission {
     let so_far = best_so_far(history, case.offer, reason);
-    match &case.offer.work {
-        Work::Execute { .. } => so_far.ending(Ending::Escalate),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => so_far,
+    match case.offer.work.leaf() {
+        Some(_) => so_far.ending(Ending::Escalate),
+        None => so_far,
     }
 }
 
@@ -51,8 +47,8 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
         let product = submission.product.map(|product| unfinished(product, &reason));
         return Submission { ending: Ending::DonePartial, reason, product };
     }
-    match (&offer.work, thought) {
-        (Work::Execute { task, .. }, Some(thought)) if learnt => Submission {
+    match (offer.work.leaf(), thought) {
+        (Some(task), Some(thought)) if learnt => Submission {
             ending: Ending::DonePartial,
             product: Some(Product::Result(TaskResult {
                 conclusion: format!("{UNFINISHED}{reason}. The last thought was: {thought}"),
@@ -61,15 +57,7 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
             })),
             reason,
         },
-        (
-            Work::Execute { .. }
-            | Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. },
-            _,
-        ) => Submission::without_product(Ending::GaveUp, reason),
+        (Some(_) | None, _) => Submission::without_product(Ending::GaveUp, reason),
     }
 }
 

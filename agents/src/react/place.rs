@@ -99,7 +99,7 @@ impl TaskAssignment {
     }
 
     async fn holder(&self, AskWhoHolds { agent, since, .. }: &AskWhoHolds) -> Result<Holder, BusError> {
-        let was_taken_from = self.record.was_taken_from(self.run, (&self.key.task, agent), *since).await?;
+        let was_taken_from = self.record.was_taken_from(self.run, &self.key.task, agent, *since).await?;
         Ok(Holder { was_taken_from, is_registered: self.record.is_registered(agent).await? })
     }
 

@@ -6,18 +6,24 @@ use std::sync::Arc;
 use muster_shared::flow::{Action, Information, Observation, Step, StoredMessage};
 use serde_json::Value;
 
+use super::compact::{Detail, ShownStep, compact, shortened, whole};
 use super::decide::StepLimits;
 use super::declaration::{Declaration, DeclareAs};
+use super::further::USE_TOOL;
 use super::history::History;
 use super::record::{
     AS_RECORDED, DECLARED, FURTHER, HASHED, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored,
     stored_system,
 };
-use super::toolset::{Toolset, USE_TOOL, model_name};
-use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
+use super::toolset::{Toolset, model_name};
+use crate::model::chat::{ChatMessage, ChatRequest, ReasoningEffort, ToolCall};
 use crate::model::kept::Kept;
 use crate::prompts::fence;
 
+/// Bytes that are told of an answer which was not taken, however little room there is.
+const LEAST_SAID: usize = 200;
+/// Messages of a conversation without an older step: the task and one step, with what is said beside it.
+const SHORTEST: usize = 4;
 /// Stands for an answer with nothing in it: providers refuse an empty turn.
 pub(super) const EMPTY: &str = "(empty answer)";
 
@@ -45,6 +51,8 @@ pub struct Brief {
 pub struct Sampling {
     /// See [`ChatRequest::temperature`].
     pub temperature: Option<f64>,
+    /// See [`ChatRequest::effort`].
+    pub effort: Option<ReasoningEffort>,
     /// See [`ChatRequest::max_tokens`].
     pub max_tokens: Option<u32>,
 }
@@ -56,9 +64,17 @@ pub struct Conversation {
     style: CallStyle,
     nonce: String,
     limits: StepLimits,
+    /// Hash over the head alone.
+    head: RequestHash,
     /// Hash over the head and the messages up to `hashed`.
     hash: RequestHash,
     hashed: usize,
+    /// Most bytes of the messages, where the model's context is known.
+    room: Option<u64>,
+    /// The steps as they are shown, where there is such a bound.
+    shown: Vec<ShownStep>,
+    /// Where answers begin that were not taken in the step being asked for.
+    asked_again: Option<usize>,
     /// The length up to which nothing will be taken back.
     settled: usize,
     /// How many messages, the system prompt included, are known to be in the record already.
@@ -97,6 +113,7 @@ impl Conversation {
             system: system.into(),
             tools,
             temperature: sampling.temperature,
+            effort: sampling.effort,
             max_tokens: sampling.max_tokens,
             one_call: limits.calls_a_step == 1,
             ..ChatRequest::default()
@@ -104,13 +121,18 @@ impl Conversation {
         let (undeclared, unnamed) = (!declares(history, toolset, style), !names(history, toolset));
         let (nonce, tools) = (nonce.to_owned(), toolset.clone());
         let (hashed, settled, recorded) = (0, 0, 0);
+        let room = (limits.room > 0).then(|| u64::from(limits.room));
         let mut this = Self {
             request,
             style,
             nonce,
             limits,
+            head: hash.clone(),
             hash,
             hashed,
+            room,
+            shown: Vec::new(),
+            asked_again: None,
             settled,
             recorded,
             tools,
@@ -120,7 +142,7 @@ impl Conversation {
         };
         this.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
         for step in history.steps() {
-            this.push_step(step);
+            this.show_step(step);
         }
         this.settle();
         this.recorded = this.same_as(history.sent());
@@ -146,11 +168,43 @@ impl Conversation {
         self.style == CallStyle::Native && (is_last || self.request.tools.len() == 1)
     }
 
-    /// Adds an answer that was not taken and what the model is told of it. Both are forgotten with the step.
+    /// Adds an answer that was not taken and what the model is told of it. Both are forgotten with the step. Where there is
+    /// no room for all such answers, the last one stays, and of that its head.
     pub fn ask_again(&mut self, said: &str, reason: &str) {
-        let said = if said.trim().is_empty() { EMPTY } else { said };
+        let begins = *self.asked_again.get_or_insert(self.request.messages.len());
+        let mut said = if said.trim().is_empty() { EMPTY } else { said };
+        if let Some(room) = self.room {
+            let more = (said.len() + reason.len()) as u64;
+            if self.bytes() + more > room {
+                self.request.messages.truncate(begins);
+                self.recorded = self.recorded.min(begins + 1);
+            }
+            let left = room.saturating_sub(self.bytes() + reason.len() as u64);
+            let most = usize::try_from(left).unwrap_or(usize::MAX).max(LEAST_SAID);
+            said = &said[..said.floor_char_boundary(most)];
+        }
         self.push(ChatMessage::assistant(said));
         self.push(ChatMessage::user(reason));
+    }
+
+    /// Bytes of the messages.
+    fn bytes(&self) -> u64 {
+        self.request.messages.iter().map(Kept::bytes).sum()
+    }
+
+    /// Two thirds of the room that the messages take; nothing where no step is left that could be shown in short.
+    pub(super) fn less_room(&self) -> Option<u32> {
+        let can_be = self.shown.iter().rev().skip(1).any(|step| !step.shorter.is_empty());
+        let has_older = self.room.is_none() && self.request.messages.len() > SHORTEST;
+        let room = u32::try_from(self.bytes() / 3 * 2).unwrap_or(u32::MAX);
+        (can_be || has_older || self.asked_again.is_some()).then_some(room.max(1))
+    }
+
+    /// How many of the last steps are shown whole; nothing where all are.
+    #[must_use]
+    pub fn shown_whole(&self) -> Option<usize> {
+        let count = whole(&self.shown);
+        (count < self.shown.len()).then_some(count)
     }
 
     /// Whether nothing has been said in this step yet, so that it may be told of the files.
@@ -182,8 +236,25 @@ impl Conversation {
     pub fn step(&mut self, step: &Step) {
         self.request.messages.truncate(self.settled);
         self.recorded = self.recorded.min(self.settled + 1);
-        self.push_step(step);
+        self.asked_again = None;
+        self.show_step(step);
         self.settle();
+    }
+
+    /// Adds a step, and shows older ones in short where the room has come to its end.
+    fn show_step(&mut self, step: &Step) {
+        let begins = self.request.messages.len();
+        self.push_step(step);
+        let Some(room) = self.room else { return };
+        let messages = self.request.messages.len() - begins;
+        let in_short =
+            |detail| self.messages_of(&shortened(step, detail)).into_iter().map(Kept::from).collect();
+        let shorter = Detail::ALL.into_iter().rev().map(in_short).collect();
+        self.shown.push(ShownStep { messages, shorter });
+        if let Some(changed) = compact(&mut self.request.messages, &mut self.shown, room) {
+            (self.hash, self.hashed) = (self.head.clone(), 0);
+            self.recorded = self.recorded.min(changed + 1);
+        }
     }
 
     /// What the record needs of a request that is about to be sent: its hash, how many messages at its head
@@ -257,8 +328,14 @@ impl Conversation {
     }
 
     fn push_step(&mut self, step: &Step) {
-        self.hear(&step.heard);
         self.next_step = step.number.saturating_add(1);
+        let messages = self.messages_of(step);
+        self.request.messages.extend(messages.into_iter().map(Kept::from));
+    }
+
+    /// A step as the model is told of it.
+    fn messages_of(&self, step: &Step) -> Vec<ChatMessage> {
+        let mut messages: Vec<ChatMessage> = self.in_words(&step.heard).into_iter().collect();
         let next = position(step.number.saturating_add(1), self.limits);
         let seen = step.acts().map(|(action, seen)| match seen {
             Some(seen) => self.observation(action, seen),
@@ -276,19 +353,19 @@ impl Conversation {
                     let call = ToolCall::new(call_id(step, at), name, arguments);
                     ToolCall { signatures, signer, ..call }
                 });
-                let choice = ChatMessage::calls(&step.thought.text, calls.collect());
-                self.push(choice);
+                messages.push(ChatMessage::calls(&step.thought.text, calls.collect()));
                 let last = seen.len().saturating_sub(1);
                 for (at, told) in seen.into_iter().enumerate() {
                     let told = if at == last { format!("{told}\n\n{next}") } else { told };
-                    self.push(ChatMessage::tool_result(call_id(step, at), told));
+                    messages.push(ChatMessage::tool_result(call_id(step, at), told));
                 }
             }
             CallStyle::Text => {
-                self.push(ChatMessage::assistant(choice_in_words(step)));
-                self.push(ChatMessage::user(format!("{}\n\n{next}", seen.join("\n"))));
+                messages.push(ChatMessage::assistant(choice_in_words(step)));
+                messages.push(ChatMessage::user(format!("{}\n\n{next}", seen.join("\n"))));
             }
         }
+        messages
     }
 
     /// An action as the model called it: by way of another tool, where it is not declared itself.
@@ -357,15 +434,17 @@ fn call_id(step: &Step, at: usize) -> String {
     if at == 0 { format!("step-{}", step.number) } else { format!("step-{}-{}", step.number, at + 1) }
 }
 
+/// The names are those by which the model is told of the tools.
 fn choice_in_words(step: &Step) -> String {
     let Action { name, arguments } = &step.action;
     if step.more.is_empty() {
+        let name = model_name(name);
         return serde_json::json!({"thought": step.thought.text, "action": name, "arguments": arguments})
             .to_string();
     }
-    let actions = step
-        .acts()
-        .map(|(action, _)| serde_json::json!({"action": action.name, "arguments": action.arguments}));
+    let actions = step.acts().map(
+        |(action, _)| serde_json::json!({"action": model_name(&action.name), "arguments": action.arguments}),
+    );
     serde_json::json!({"thought": step.thought.text, "actions": actions.collect::<Vec<_>>()}).to_string()
 }
 

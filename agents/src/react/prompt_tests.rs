@@ -97,6 +97,94 @@ proptest! {
     }
 }
 
+/// A conversation with room for so many bytes of messages.
+fn bounded(history: &History, style: CallStyle, room: u32) -> Conversation {
+    let brief = Brief { system: "be brief".into(), task: "find it".into() };
+    let toolset = toolset(&leaf(Role::Worker));
+    let limits = StepLimits { room, ..LIMITS };
+    Conversation::resume(&brief, &toolset, history, (style, Sampling::default(), limits), NONCE)
+}
+
+proptest! {
+    #[test]
+    fn a_bounded_conversation_is_worded_alike_by_whoever_goes_on(
+        texts in prop::collection::vec((".{0,40}", "(.{0,400}\\n?){0,4}", any::<bool>()), 1..9),
+        asks in prop::collection::vec(0_usize..3, 9),
+        room in 600_u32..3_000,
+        native in any::<bool>(),
+    ) {
+        let style = if native { CallStyle::Native } else { CallStyle::Text };
+        let mut history = History::default();
+        let mut going = bounded(&history, style, room);
+        for (number, texts) in (1_u32..).zip(&texts) {
+            let mut step = arbitrary_step(number, texts);
+            step.calls.clear();
+            for ask in 0..=asks[usize::try_from(number).unwrap() - 1] {
+                if ask > 0 {
+                    going.ask_again(&"nonsense ".repeat(40), "answer again");
+                }
+                let mut parameters = json!({});
+                let (hash, same, messages) = going.keep(&mut parameters, DeclareAs::Whole);
+                let kept = call(hash.clone(), same, messages);
+                let mut hashed = parameters.clone();
+                hashed.as_object_mut().unwrap().remove(DECLARED);
+                step.calls.push(ModelCall { parameters, ..kept });
+                let mut reader = history.clone();
+                reader.push(step.clone(), false);
+                let mut sent = vec![stored_system(&going.request().system)];
+                sent.extend(going.request().messages.iter().map(|message| stored(message)));
+                prop_assert_eq!(reader.sent(), &sent[..]);
+                prop_assert_eq!(hash, hash_of_record(&declared(&going.request().tools), &sent, &hashed));
+            }
+            going.step(&step);
+            history.push(step, false);
+            let other = bounded(&history, style, room);
+            prop_assert_eq!(bytes(other.request()), bytes(going.request()));
+            prop_assert_eq!(other.shown_whole(), going.shown_whole());
+        }
+    }
+}
+
+#[test]
+fn older_steps_are_shown_in_short_and_the_newest_and_the_task_stay_whole() {
+    for style in [CallStyle::Native, CallStyle::Text] {
+        let mut history = History::default();
+        let mut going = bounded(&history, style, 8_000);
+        let task = bytes(going.request())[0].clone();
+        for number in 1..=10 {
+            let mut step =
+                step(number, "corpus.search", json!({"query": number}), ObservationStatus::Success);
+            step.thought.text = "a thought of its own".to_owned();
+            let text = format!("a{number}.md:4-9 (A)\n4| it stands here\n{}", "more words\n".repeat(200));
+            step.observation.as_mut().unwrap().content = text;
+            going.step(&step);
+            history.push(step, false);
+            assert!(going.bytes() <= 8_000, "{} after {number}", going.bytes());
+        }
+        let said = bytes(going.request());
+        assert_eq!(said[0], task);
+        let whole = going.shown_whole().unwrap();
+        assert!((1..10).contains(&whole), "{whole}");
+        let all = said.join("\n");
+        assert_eq!(all.matches("a thought of its own").count(), whole);
+        assert!(said.last().unwrap().contains("more words") && !said.last().unwrap().contains("[in short: "));
+        for number in 1..=10 {
+            assert!(all.contains(&format!("a{number}.md:4-9")), "the places of step {number} are named");
+        }
+    }
+}
+
+#[test]
+fn answers_that_were_not_taken_make_room_for_the_last() {
+    let mut going = bounded(&History::default(), CallStyle::Text, 2_000);
+    for said in ["first ", "second ", "third "] {
+        going.ask_again(&said.repeat(400), "answer again");
+        assert!(going.bytes() <= 2_000, "{}", going.bytes());
+    }
+    let said = bytes(going.request()).join("\n");
+    assert!(said.contains("third") && !said.contains("second"), "{said}");
+}
+
 fn call(hash: String, same: u32, messages: Vec<StoredMessage>) -> ModelCall {
     let template = step(1, "t", json!({}), ObservationStatus::Success).calls.remove(0);
     ModelCall { request_hash: hash, same_messages: same, messages, ..template }

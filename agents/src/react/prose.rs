@@ -10,7 +10,7 @@ use super::toolset::model_name;
 use super::verify::verified;
 use crate::roles::Submission;
 
-/// Texts of so many characters are no refusals and no announcements.
+/// Texts of more characters are taken for results: no refusals and no announcements.
 const LONG: usize = 600;
 /// How sentences begin that say what is to come instead of what came out.
 const ANNOUNCING: [&str; 15] = [
@@ -48,7 +48,8 @@ pub(super) fn taken_as_text(history: &History, said: &str, case: &StepContext<'_
     Some(verified(history, chosen, Submission::done(product), case))
 }
 
-fn is_long(text: &str) -> bool {
+/// Whether a text is so long that it is taken for a result, and for no refusal.
+pub(super) fn is_long(text: &str) -> bool {
     text.chars().nth(LONG).is_some()
 }
 
@@ -74,18 +75,17 @@ fn names_a_tool(text: &str, case: &StepContext<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
-    use muster_shared::flow::{Ending, Product, RolePermissions};
+    use muster_shared::flow::{Ending, Product};
     use muster_shared::ids::Role;
     use serde_json::json;
 
     use super::*;
     use crate::react::limits::StepLimits;
-    use crate::roles::rules_for;
-    use crate::testing::{leaf, step, toolset};
+    use crate::react::testing::in_case;
+    use crate::testing::{leaf, step};
 
     fn taken(said: &str, steps: u32) -> Option<NextStep> {
         let offer = leaf(Role::Worker);
-        let toolset = toolset(&offer);
         let mut history = History::default();
         for number in 1..=steps {
             history.push(
@@ -93,15 +93,7 @@ mod tests {
                 false,
             );
         }
-        let case = StepContext {
-            offer: &offer,
-            rules: rules_for(&offer.work),
-            toolset: &toolset,
-            permissions: RolePermissions::OPEN,
-            has_model: true,
-            limits: StepLimits::USUAL,
-        };
-        taken_as_text(&history, said, &case)
+        in_case(&offer, true, StepLimits::USUAL, |case| taken_as_text(&history, said, case))
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! Steps without a model call are taken as they are: offline rules and agents in other languages keep none. So are
 //! endings that came from outside a task: a deadline, a cancellation, a model that could not be reached.
 
+mod call;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,16 +18,17 @@ use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
 use serde::Serialize;
 use serde_json::Value;
 
+use self::call::heard;
+pub(super) use self::call::limits_of;
 use super::consult::{NO_ANSWER, ask, consulted, said_before};
-use super::decide::{NO_THOUGHT, NextStep, StepContext, StepLimits, decide};
+use super::decide::{NextStep, StepContext, decide};
+use super::further::way_to_further;
 use super::history::History;
-use super::limits::{AtLimit, Verification};
 use super::lookup::{looked_up, note_in, note_of};
 use super::model::understand;
 use super::record::{FURTHER, PROMISED, TOOLS, naming};
-use super::toolset::{Ability, Toolset, model_name, way_to_further};
+use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
-use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
 use crate::roles::{RoleRules, Rules, promising, rules_for};
 use crate::tools::{ToolSpec, standard_registry};
 
@@ -300,73 +303,6 @@ fn by_name(named: &[&str], known: &[Ability]) -> Vec<Ability> {
         way_to_further(name).or_else(own).unwrap_or_else(unknown)
     });
     found.collect()
-}
-
-/// The limits that the agent worked by, where the call says so.
-pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
-    let usual = StepLimits::default();
-    let kept = |name: &str| call.parameters[name].as_u64().and_then(|limit| u32::try_from(limit).ok());
-    StepLimits {
-        max_steps: kept("max_steps").unwrap_or(usual.max_steps),
-        max_asks: kept("max_asks").unwrap_or(usual.max_asks),
-        // Records of before it was looked for were made without.
-        stale_after: kept("stale_after").unwrap_or(0),
-        max_spins: kept("max_spins").unwrap_or(u32::MAX),
-        verification: match call.parameters["verification"].as_str() {
-            Some("critical") => Verification::Critical,
-            Some("brief") => Verification::Brief,
-            Some("full") => Verification::Full,
-            Some(_) | None => Verification::Off,
-        },
-        max_revisions: kept("max_revisions").unwrap_or(0),
-        calls_a_step: kept("calls_a_step").unwrap_or(0),
-        // Records of before cited places were looked up say nothing.
-        checks: kept("checks").unwrap_or(0),
-        at_limit: match call.parameters["at_limit"].as_str() {
-            Some("escalate") => AtLimit::Escalate,
-            Some(_) | None => AtLimit::Partial,
-        },
-        ..usual
-    }
-}
-
-/// The answer as the model gave it. Reasoning beside the text is kept in the thought that was made of it.
-fn heard(call: &ModelCall, step: &Step) -> ChatAnswer {
-    let (text, tool_calls) = taken_apart(call);
-    let kept = [&step.thought.reasoning, &step.thought.text]
-        .into_iter()
-        .find(|kept| !kept.is_empty() && *kept != NO_THOUGHT);
-    ChatAnswer {
-        reasoning: kept.filter(|kept| !call.answer.contains(kept.as_str())).cloned(),
-        text,
-        finish: match (call.cut, tool_calls.is_empty()) {
-            (true, _) => FinishReason::Length,
-            (false, true) => FinishReason::Stop,
-            (false, false) => FinishReason::ToolCalls,
-        },
-        tool_calls,
-        usage: TokenUsage::default(),
-        wasted: Wasted::default(),
-        model: String::new(),
-        provider: String::new(),
-        millis: 0,
-    }
-}
-
-/// The text and the native calls of an answer that was kept word for word.
-fn taken_apart(call: &ModelCall) -> (String, Vec<ToolCall>) {
-    let starts: Vec<usize> = call.calls_at.iter().filter_map(|at| usize::try_from(*at).ok()).collect();
-    let part = |from: usize, to: usize| call.answer.get(from..to).unwrap_or_default().trim_end_matches('\n');
-    let ends = starts.iter().skip(1).copied().chain([call.answer.len()]);
-    let calls = starts.iter().zip(ends).zip(1..).map(|((from, to), number)| {
-        let line = part(*from, to).strip_prefix("[call] ").unwrap_or_default();
-        let (name, raw) = line.split_once(' ').unwrap_or((line, ""));
-        let arguments = serde_json::from_str(raw).unwrap_or_else(|_| Value::String(raw.to_owned()));
-        let id = format!("call-{number}");
-        ToolCall { raw: raw.to_owned(), ..ToolCall::new(id, name, arguments) }
-    });
-    let text = part(0, starts.first().copied().unwrap_or(call.answer.len()));
-    (text.to_owned(), calls.collect())
 }
 
 /// The product as the model gave it: which files there were came from outside.

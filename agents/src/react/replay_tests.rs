@@ -6,6 +6,7 @@ use muster_shared::run::AgentKey;
 use muster_shared::time::Millis;
 use serde_json::json;
 
+use super::call::taken_apart;
 use super::*;
 use crate::testing::{leaf, step};
 

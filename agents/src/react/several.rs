@@ -3,9 +3,9 @@
 use muster_shared::flow::{Action, FurtherAction, Observation, RolePermission};
 
 use super::decide::{ChosenAction, StepContext, told_closed, unknown_tool};
+use super::further::FIND_TOOL;
 use super::history::History;
 use super::loop_detection::refused;
-use super::toolset::FIND_TOOL;
 use crate::tools::actions;
 
 /// The first action that can be done, and the others of the answer with it. The model is told of each that is not done.

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use muster_shared::flow::{Action, PlanTask, RolePermissions};
 use muster_shared::plan::tools::{is_same, means, stays};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::declaration::Declaration;
+use super::further;
 use super::record::{self, RequestHash};
 use crate::model::chat::ToolDecl;
 use crate::model::kept::Kept;
@@ -16,11 +17,6 @@ use crate::tools::nested::BLUEPRINT;
 
 /// The argument in which a model may say why it acts, beside those of the tool.
 pub const THOUGHT: &str = "thought";
-
-/// The tool that tells of tools that are not declared, where there are any.
-pub const FIND_TOOL: &str = "find_tool";
-/// The tool by which they are called.
-pub const USE_TOOL: &str = "use_tool";
 
 /// One tool as a task sees it.
 pub type Ability = Arc<ToolSpec>;
@@ -120,7 +116,7 @@ impl Toolset {
             abilities.into_iter().partition(|ability| base.contains(&ability.name.as_str()));
         further.sort_by(|one, other| one.name.cmp(&other.name));
         if !further.is_empty() {
-            declared.extend(ways_to_further());
+            declared.extend(further::ways().iter().cloned());
         }
         Self { further, ..Self::new(declared, submit) }
     }
@@ -156,36 +152,7 @@ impl Toolset {
     /// brief where none does.
     #[must_use]
     pub fn told_of(&self, words: &str) -> String {
-        let words: Vec<String> = words
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| word.len() > 2)
-            .map(str::to_lowercase)
-            .collect();
-        let share = |ability: &Ability| {
-            let text = format!("{} {}", ability.name, ability.description).to_lowercase();
-            words.iter().filter(|word| text.contains(word.as_str())).count()
-        };
-        let mut found: Vec<(usize, &Ability)> =
-            self.further.iter().map(|ability| (share(ability), ability)).collect();
-        found.retain(|(share, _)| *share > 0);
-        found.sort_by(|(one, _), (other, _)| other.cmp(one));
-        if found.is_empty() {
-            let brief = self.further.iter().map(|ability| {
-                format!("- {}: {}", model_name(&ability.name), first_sentence(&ability.description))
-            });
-            let brief: Vec<String> = brief.collect();
-            return format!("None fits these words. There are:\n{}", brief.join("\n"));
-        }
-        let told = found.into_iter().take(MOST_TOLD).map(|(_, ability)| {
-            format!(
-                "- {}: {}\n  arguments: {}",
-                model_name(&ability.name),
-                ability.description,
-                ability.parameters
-            )
-        });
-        let told: Vec<String> = told.collect();
-        format!("Call them by `{USE_TOOL}`:\n{}", told.join("\n"))
+        further::told_of(&self.further, words)
     }
 
     /// The names of the tools that are not declared, for the record; nothing where there are none.
@@ -263,13 +230,7 @@ impl Toolset {
              {\"thought\": \"why this action\", \"action\": \"name\", \"arguments\": {…}}\n\nActions:\n",
         );
         for ability in &self.table.abilities {
-            let _ = writeln!(
-                text,
-                "- {}: {}\n  arguments: {}",
-                model_name(&ability.name),
-                ability.description,
-                ability.parameters
-            );
+            let _ = writeln!(text, "{}", described(ability));
         }
         let _ = write!(
             text,
@@ -285,6 +246,12 @@ impl Toolset {
 #[must_use]
 pub fn model_name(name: &str) -> String {
     name.replace('.', "_")
+}
+
+/// A tool in words: its name, what it does, and its arguments.
+pub(super) fn described(ability: &ToolSpec) -> String {
+    let (name, what, arguments) = (model_name(&ability.name), &ability.description, &ability.parameters);
+    format!("- {name}: {what}\n  arguments: {arguments}")
 }
 
 /// Whether `wanted` is the model-facing form of a tool's name.
@@ -312,53 +279,6 @@ fn declare(abilities: &[Ability], submit: &Value) -> Vec<ToolDecl> {
     tools.chain([submit]).collect()
 }
 
-/// Most tools that are told of in full at once.
-const MOST_TOLD: usize = 4;
-
-/// How tools that are not declared are found and called.
-fn ways_to_further() -> [Ability; 2] {
-    let find = json!({
-        "type": "object",
-        "properties": {"what": {"type": "string", "description": "what it is to do, in a few words"}},
-        "required": ["what"]
-    });
-    let call = json!({
-        "type": "object",
-        "properties": {"tool": {"type": "string"}, "arguments": {"type": "object"}},
-        "required": ["tool", "arguments"]
-    });
-    let spec = |name: &str, what: &str, parameters| Arc::new(ToolSpec::new(name, what, parameters));
-    [
-        spec(
-            FIND_TOOL,
-            "Tells of further tools: to hand a part over, ask other agents, share values, compare, transform.",
-            find,
-        ),
-        spec(USE_TOOL, "Calls a tool that find_tool told of.", call),
-    ]
-}
-
-/// The tool of this name, if it is one by which others are found or called.
-#[must_use]
-pub fn way_to_further(name: &str) -> Option<Ability> {
-    ways_to_further().into_iter().find(|way| way.name == name)
-}
-
-/// The tool and the arguments of a call by way of [`USE_TOOL`].
-#[must_use]
-pub fn used_tool(name: &str, arguments: &Value) -> Option<(String, Value)> {
-    if model_name(name.trim()) != USE_TOOL {
-        return None;
-    }
-    let tool = arguments["tool"].as_str()?.to_owned();
-    let given = arguments.get("arguments").cloned().unwrap_or_else(|| json!({}));
-    Some((tool, given))
-}
-
-fn first_sentence(text: &str) -> &str {
-    text.split_inclusive(['.', ':']).next().unwrap_or(text).trim_end_matches([':', '.'])
-}
-
 /// Takes out the thought among the arguments, leaving the tool's own arguments.
 #[must_use]
 pub fn take_thought(arguments: &Value) -> (Value, Option<String>) {
@@ -370,161 +290,5 @@ pub fn take_thought(arguments: &Value) -> (Value, Option<String>) {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use std::collections::BTreeMap;
-
-    use muster_shared::flow::{BlueprintCall, RolePermission};
-    use muster_shared::ids::Role;
-
-    use super::*;
-
-    fn ability(name: &str) -> Ability {
-        let parameters =
-            json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
-        Arc::new(ToolSpec::new(name, "does it", parameters))
-    }
-
-    #[test]
-    fn a_task_sees_the_tools_it_names_and_the_ways_to_a_person() {
-        let all = ["calculator", "corpus.read", "corpus.search", "escalate", "request_info"];
-        let cases: [(&[&str], &[&str]); 5] = [
-            (&[], &all),
-            (&["calculator"], &["calculator", "escalate", "request_info"]),
-            (&["corpus.*"], &["corpus.read", "corpus.search", "escalate", "request_info"]),
-            (&["corpus_search", "workspace.write"], &["corpus.search", "escalate", "request_info"]),
-            // Its role has none of these: it does what it can with what it has.
-            (&["workspace.write"], &all),
-        ];
-        for (named, seen) in cases {
-            let tools = named.iter().map(|name| (*name).to_owned()).collect();
-            let task = PlanTask { tools, ..PlanTask::new("n", "g", Role::Worker) };
-            let left = narrowed(all.iter().map(|name| ability(name)).collect(), &task);
-            let names: Vec<&str> = left.iter().map(|ability| ability.name.as_str()).collect();
-            assert_eq!(names, seen, "{named:?}");
-        }
-        let task = PlanTask {
-            tools: vec!["calculator".to_owned()],
-            blueprint: Some(BlueprintCall { name: "weekly".to_owned(), params: BTreeMap::new() }),
-            ..PlanTask::new("n", "g", Role::Worker)
-        };
-        let left = narrowed(vec![ability("calculator"), ability(BLUEPRINT), ability("plan")], &task);
-        assert_eq!(left.len(), 2, "what does it stays: {left:?}");
-    }
-
-    #[test]
-    fn what_failed_a_task_is_withheld_unless_it_is_all_there_is() {
-        let all = ["calculator", "corpus.read", "corpus.search", "escalate", "request_info"];
-        let cases: [(&[&str], &[&str], &[&str]); 8] = [
-            (&all, &[], &all),
-            (&all, &["calculator"], &["corpus.read", "corpus.search", "escalate", "request_info"]),
-            (&all, &["corpus_search"], &["calculator", "corpus.read", "escalate", "request_info"]),
-            (&all, &["*", "corpus.*", "unheard_of"], &all),
-            (&all, &["escalate", "request_info"], &all),
-            (&all, &["calculator", "corpus.read", "corpus.search"], &all),
-            (&["calculator", "escalate"], &["calculator"], &["calculator", "escalate"]),
-            (&[], &["calculator"], &[]),
-        ];
-        for (all, withheld, seen) in cases {
-            let withheld: Vec<String> = withheld.iter().map(|name| (*name).to_owned()).collect();
-            let left = without(all.iter().map(|name| ability(name)).collect(), &withheld);
-            let names: Vec<&str> = left.iter().map(|ability| ability.name.as_str()).collect();
-            assert_eq!(names, seen, "{withheld:?}");
-        }
-    }
-
-    fn toolset() -> Toolset {
-        let submit = json!({"type": "object", "properties": {"conclusion": {"type": "string"}}});
-        Toolset::new(vec![ability("corpus.search"), ability("calculator")], submit)
-    }
-
-    #[test]
-    fn the_same_tools_are_declared_once() {
-        let (one, other) = (toolset(), toolset());
-        assert!(Arc::ptr_eq(&one.table, &other.table));
-        assert!(Arc::ptr_eq(&one.table, &one.clone().behind(RolePermissions::OPEN).table));
-        let fewer = Toolset::new(vec![ability("calculator")], one.submit_schema().clone());
-        assert_eq!(fewer.names(), ["calculator", "submit"]);
-        let else_ended = Toolset::new(vec![ability("corpus.search"), ability("calculator")], json!({}));
-        assert!(!Arc::ptr_eq(&one.table, &else_ended.table));
-        for number in 0..2 * MOST_KNOWN {
-            drop(Toolset::new(vec![ability(&format!("tool.{number}"))], json!({})));
-        }
-        assert!(KNOWN.lock().unwrap().len() <= MOST_KNOWN);
-        assert_eq!(toolset().declarations(), one.declarations());
-    }
-
-    #[test]
-    fn what_is_closed_is_not_declared_and_found_all_the_same() {
-        let closed = ToolSpec { permission: RolePermission::Delegate, ..(*ability("delegate")).clone() };
-        let permissions = RolePermissions { delegate: false, ..RolePermissions::OPEN };
-        let left = Toolset::new(vec![ability("calculator"), Arc::new(closed)], json!({})).behind(permissions);
-        assert_eq!(left.names(), ["calculator", "submit"]);
-        assert!(left.find("delegate").is_some());
-    }
-
-    #[test]
-    fn tools_are_found_by_either_name() {
-        assert_eq!(toolset().find("corpus_search").unwrap().name, "corpus.search");
-        assert_eq!(toolset().find(" corpus.search").unwrap().name, "corpus.search");
-        assert!(toolset().find("corpus").is_none());
-    }
-
-    #[test]
-    fn near_names_are_offered_and_far_ones_are_not() {
-        for (asked, meant) in [
-            ("corpus_serach", Some("corpus.search")),
-            ("search", Some("corpus.search")),
-            ("calculate", Some("calculator")),
-            ("submitt", Some("submit")),
-            ("zzzz", None),
-        ] {
-            assert_eq!(toolset().nearest(asked).as_deref(), meant, "{asked}");
-        }
-    }
-
-    #[test]
-    fn a_thought_among_the_arguments_is_taken_out() {
-        let (arguments, thought) = take_thought(&json!({"thought": "so", "query": "x"}));
-        assert_eq!((arguments, thought.as_deref()), (json!({"query": "x"}), Some("so")));
-    }
-
-    #[test]
-    fn tools_beside_the_base_are_found_by_asking() {
-        let described = |name: &str, what: &str| {
-            Arc::new(ToolSpec::new(name, what, json!({"type": "object", "properties": {}})))
-        };
-        let all = || {
-            vec![
-                described("calculator", "Computes."),
-                described("delegate", "Hands a part over to another agent."),
-                described("ask_peer", "Asks another agent a question."),
-            ]
-        };
-        let toolset = Toolset::with_base(all(), &["calculator"], json!({}));
-        assert_eq!(toolset.names(), ["calculator", FIND_TOOL, USE_TOOL, "submit"]);
-        assert!(toolset.is_further("delegate") && toolset.find("ask_peer").is_some());
-        let told = toolset.told_of("hand over a part");
-        assert!(
-            told.contains("- delegate:") && told.contains("arguments:") && !told.contains("ask_peer"),
-            "{told}"
-        );
-        let none = toolset.told_of("fly");
-        assert!(none.contains("- ask_peer: Asks") && none.contains("- delegate: Hands"), "{none}");
-        // Where all tools are of the base, nothing is to be found.
-        let whole = Toolset::with_base(all(), &["calculator", "delegate", "ask_peer"], json!({}));
-        assert_eq!(whole.names(), ["ask_peer", "calculator", "delegate", "submit"]);
-        let closed = RolePermissions { delegate: false, ..RolePermissions::OPEN };
-        let shut = |ability: &Ability| match ability.name.as_str() {
-            "delegate" => Arc::new(ToolSpec { permission: RolePermission::Delegate, ..(**ability).clone() }),
-            _ => Arc::clone(ability),
-        };
-        let closed =
-            Toolset::with_base(all().iter().map(shut).collect(), &["calculator"], json!({})).behind(closed);
-        assert!(!closed.is_further("delegate") && closed.find("delegate").is_some());
-        assert!(!closed.told_of("hand over a part").contains("delegate"));
-        let call = json!({"tool": "delegate", "arguments": {"goal": "g"}});
-        assert_eq!(used_tool(USE_TOOL, &call), Some(("delegate".to_owned(), json!({"goal": "g"}))));
-        assert_eq!(used_tool("calculator", &call), None);
-    }
-}
+#[path = "toolset_tests.rs"]
+mod tests;

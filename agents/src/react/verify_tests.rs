@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_corpus::CitedPlace;
 use muster_shared::flow::{
-    CorpusRef, ObservationStatus, PlaceFound, RolePermissions, Standing, TaskOffered, Thought,
+    CorpusRef, ObservationStatus, PlaceFound, Product, Standing, TaskOffered, Thought,
 };
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use super::*;
 use crate::react::consult::consulted;
 use crate::react::limits::StepLimits;
 use crate::react::partial::best_so_far;
-use crate::roles::rules_for;
-use crate::testing::{leaf, step, toolset};
+use crate::react::testing::in_case;
+use crate::testing::{leaf, step};
 
 fn offered(critical: bool) -> TaskOffered {
     let mut offer = leaf(Role::Worker);
@@ -51,16 +51,7 @@ fn with_case<T>(
     has_model: bool,
     then: impl FnOnce(&StepContext<'_>) -> T,
 ) -> T {
-    let offer = offered(critical);
-    let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
-    then(&StepContext {
-        offer: &offer,
-        rules,
-        toolset: &toolset,
-        permissions: RolePermissions::OPEN,
-        has_model,
-        limits,
-    })
+    in_case(&offered(critical), has_model, limits, then)
 }
 
 fn next(history: &History, arguments: &Value, case: &StepContext<'_>) -> NextStep {
@@ -78,7 +69,9 @@ fn next(history: &History, arguments: &Value, case: &StepContext<'_>) -> NextSte
 fn stands(place: &CitedPlace) -> PlaceFound {
     match (place.path.as_str(), place.line, place.quote.contains("30")) {
         ("a.md", 3 | 4, false) => PlaceFound::Stands(Standing::default()),
-        ("a.md", 1..=9, _) => PlaceFound::Otherwise { there: "The limit is **20** levels,".into() },
+        ("a.md", 1..=9, _) => {
+            PlaceFound::Otherwise { there: "The limit is **20** levels,".into(), lacks: Vec::new() }
+        }
         ("a.md", _, _) => PlaceFound::NoLine { lines: 9 },
         (_, _, _) => PlaceFound::NoFile { nearest: "a.md".into() },
     }
@@ -179,31 +172,23 @@ fn what_is_expected_is_held_against_the_result() {
         if let Work::Execute { task, .. } = &mut offer.work {
             task.expected_output = "a JSON array of exactly three colours".into();
         }
-        let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
-        let limits = StepLimits::USUAL;
-        let case = StepContext {
-            offer: &offer,
-            rules,
-            toolset: &toolset,
-            permissions: RolePermissions::OPEN,
-            has_model,
-            limits,
-        };
-        let given = |conclusion: &str| json!({"ending": "done", "conclusion": conclusion});
-        let good = next(&History::default(), &given("[\"red\", \"green\", \"blue\"]"), &case);
-        assert!(matches!(good, NextStep::Submit { .. }), "{good:?}");
-        match next(&History::default(), &given("banana"), &case) {
-            NextStep::Refuse { observation, .. } if has_model => {
-                assert!(observation.content.contains("JSON array"), "{}", observation.content);
+        in_case(&offer, has_model, StepLimits::USUAL, |case| {
+            let given = |conclusion: &str| json!({"ending": "done", "conclusion": conclusion});
+            let good = next(&History::default(), &given("[\"red\", \"green\", \"blue\"]"), case);
+            assert!(matches!(good, NextStep::Submit { .. }), "{good:?}");
+            match next(&History::default(), &given("banana"), case) {
+                NextStep::Refuse { observation, .. } if has_model => {
+                    assert!(observation.content.contains("JSON array"), "{}", observation.content);
+                }
+                NextStep::Submit { submission, .. } if !has_model => {
+                    assert_eq!(submission.ending, Ending::DonePartial);
+                    assert!(submission.reason.contains("JSON array"), "{}", submission.reason);
+                }
+                other => panic!("{other:?}"),
             }
-            NextStep::Submit { submission, .. } if !has_model => {
-                assert_eq!(submission.ending, Ending::DonePartial);
-                assert!(submission.reason.contains("JSON array"), "{}", submission.reason);
-            }
-            other => panic!("{other:?}"),
-        }
-        let partial = json!({"ending": "done_partial", "reason": "no colours", "conclusion": "banana"});
-        assert!(matches!(next(&History::default(), &partial, &case), NextStep::Submit { .. }));
+            let partial = json!({"ending": "done_partial", "reason": "no colours", "conclusion": "banana"});
+            assert!(matches!(next(&History::default(), &partial, case), NextStep::Submit { .. }));
+        });
     }
 }
 

@@ -138,7 +138,7 @@ fn texts_described(what: &str) -> Value {
 }
 
 fn has_milestones(offer: &TaskOffered) -> bool {
-    matches!(&offer.work, Work::Execute { task, .. } if !task.milestones.is_empty())
+    offer.work.leaf().is_some_and(|task| !task.milestones.is_empty())
 }
 
 pub(super) fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {

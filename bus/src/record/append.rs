@@ -30,7 +30,7 @@ impl Record {
         offers: &[TaskOffered],
         encoding: Encoding,
     ) -> Result<Appended, AppendError> {
-        self.append_owned(run, after, (decided.clone(), offers.to_vec()), encoding).await
+        self.append_owned(run, after, decided.clone(), offers.to_vec(), encoding).await
     }
 
     /// The same, of a decision and offers of which nothing is needed any more: they are not copied.
@@ -41,7 +41,8 @@ impl Record {
         &self,
         run: RunId,
         after: Seq,
-        (decided, offers): (Decided, Vec<TaskOffered>),
+        decided: Decided,
+        offers: Vec<TaskOffered>,
         encoding: Encoding,
     ) -> Result<Appended, AppendError> {
         check_batch(run, &decided, &offers)?;

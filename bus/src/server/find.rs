@@ -12,8 +12,8 @@ use super::{MIN_SERVER_VERSION, ServerError};
 const NAME: &str = "nats-server";
 const VARIABLE: &str = "MUSTER_NATS_SERVER";
 
-/// The server program: what `MUSTER_NATS_SERVER` names, else the first on `PATH`, in `.muster/bin` of this
-/// directory or one above, or next to this program.
+/// The server program: what `MUSTER_NATS_SERVER` names, else the first on `PATH`, in `.muster/bin` of the repository that
+/// this program was built in, or next to this program. Never one that merely lies where somebody works.
 ///
 /// # Errors
 /// When there is none, or the variable names something that is no program.
@@ -30,10 +30,18 @@ pub fn find_binary() -> Result<PathBuf, ServerError> {
 fn candidates() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|folder| folder.join(NAME)).collect::<Vec<_>>();
-    let here = std::env::current_dir().unwrap_or_default();
-    let above = here.ancestors().map(|folder| folder.join(".muster/bin").join(NAME));
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(NAME)));
-    on_path.into_iter().chain(above).chain(beside).collect()
+    let own = std::env::current_exe().unwrap_or_default();
+    let above = own.ancestors().skip(1).map(|folder| folder.join(".muster/bin").join(NAME));
+    let beside = own.parent().map(|folder| folder.join(NAME));
+    on_path.into_iter().chain(above.filter(|path| is_ours(path))).chain(beside).collect()
+}
+
+/// Whether a program and the two folders that hold it belong to the user or to root.
+fn is_ours(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let me = nix::unistd::geteuid().as_raw();
+    let ours = |path: &Path| path.metadata().is_ok_and(|known| [0, me].contains(&known.uid()));
+    path.ancestors().take(3).all(ours)
 }
 
 fn is_program(path: &Path) -> bool {

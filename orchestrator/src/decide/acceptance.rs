@@ -24,15 +24,25 @@ pub(super) struct Fault {
     pub(super) is_part: bool,
 }
 
-/// What is wrong with the result of a task, by rule; nothing when it counts. `contract_violation` is what of its agent's contract it
-/// does not hold.
+/// What a task gave, and how it ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Given<'a> {
+    /// How it ended.
+    pub(super) ending: Ending,
+    /// What it gave.
+    pub(super) result: &'a TaskResult,
+    /// What of its agent's contract that does not hold.
+    pub(super) contract_violation: Option<&'a [String]>,
+}
+
+/// What is wrong with the result of a task, by rule; nothing when it counts.
 pub(super) fn fault(
     run: &RunState,
     index: &TaskIndex,
-    (ending, result): (Ending, &TaskResult),
-    contract_violation: Option<&[String]>,
+    given: Given<'_>,
     reader: &Reader<'_>,
 ) -> Option<Fault> {
+    let Given { ending, result, contract_violation } = given;
     if run.event_version < TEAMS_SINCE {
         return None;
     }

@@ -54,12 +54,21 @@ pub(super) fn holds_back(decision: &mut DecisionBuilder<'_>, task: &TaskId, role
     }
 }
 
+/// What an auction brought in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BidsIn<'a> {
+    /// The bids.
+    pub(super) bids: &'a [Bid],
+    /// What is known of those who bid from earlier runs.
+    pub(super) track_records: &'a BTreeMap<AgentId, Tally>,
+}
+
 /// Ends an auction with the bids that came.
 pub(super) fn close(
     decision: &mut DecisionBuilder<'_>,
     task: &TaskIndex,
     number: u32,
-    (bids, track_records): (&[Bid], &BTreeMap<AgentId, Tally>),
+    BidsIn { bids, track_records }: BidsIn<'_>,
 ) {
     let now = decision.now();
     let Some(run) = decision.open() else { return };
@@ -125,7 +134,8 @@ pub(super) fn held(decision: &mut DecisionBuilder<'_>, key: &AgentKey, counts: b
     }
     let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
     let kept = counts && auction::holds(bid, took_ms, &run.limits.auction);
-    tell(decision, index.clone(), bid.agent.clone(), (bid.millis, took_ms), kept);
+    let (agent, promised_ms) = (bid.agent.clone(), bid.millis);
+    decision.emit(BidHeld { task: index.clone(), agent, promised_ms, took_ms, kept });
 }
 
 /// When the run has to be looked at again for bids that did not come, and for winners that have no room.
@@ -157,17 +167,7 @@ fn not_taken(decision: &mut DecisionBuilder<'_>, index: &TaskIndex) {
     let Some((bid, since)) = decision.open().and_then(|run| promise(run, index)) else { return };
     let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
     let (agent, promised_ms) = (bid.agent.clone(), bid.millis);
-    tell(decision, index.clone(), agent, (promised_ms, took_ms), false);
-}
-
-fn tell(
-    decision: &mut DecisionBuilder<'_>,
-    task: TaskIndex,
-    agent: AgentId,
-    (promised_ms, took_ms): (u64, u64),
-    kept: bool,
-) {
-    decision.emit(BidHeld { task, agent, promised_ms, took_ms, kept });
+    decision.emit(BidHeld { task: index.clone(), agent, promised_ms, took_ms, kept: false });
 }
 
 /// The bid that won the newest auction of a task and was not held against anything yet, and since when it counts.

@@ -42,17 +42,24 @@ const LEAST_TIME: Duration = Duration::from_secs(1);
 /// Longest report of a child that its task is given, in bytes.
 const REPORT_KEPT: usize = 12 * 1024;
 
+/// The step that asks for a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AskingStep<'a> {
+    /// Its task.
+    pub(super) task: &'a TaskId,
+    /// The generation of the task.
+    pub(super) generation: Generation,
+    /// Its number.
+    pub(super) number: u32,
+}
+
 /// Begins a run for a task that waits for it, or tells the task why not.
-pub(super) fn begin(
-    decision: &mut DecisionBuilder<'_>,
-    task: &TaskId,
-    (generation, step): (Generation, u32),
-    wanted: &ChildGoal,
-) {
+pub(super) fn begin(decision: &mut DecisionBuilder<'_>, step: AskingStep<'_>, wanted: &ChildGoal) {
+    let AskingStep { task, generation, .. } = step;
     let Some(run) = decision.open() else { return };
     match goal(run, decision.reader(), decision.now(), task, wanted) {
         Ok(goal) => {
-            let (child, goal) = (child_id(run, task, generation, step), Box::new(goal));
+            let (child, goal) = (child_id(run, step), Box::new(goal));
             decision.emit(ChildBegun { task: task.clone(), generation, run: child, goal: goal.clone() });
             submit(decision, child, goal);
         }
@@ -339,8 +346,9 @@ fn observed(run: &RunState, child: RunId, end: &ChildEnd) -> Observation {
 
 /// The id of the run that a step asks for. It sorts right before its parent's, so that the newest run is the one that
 /// somebody asked for.
-fn child_id(run: &RunState, task: &TaskId, generation: Generation, step: u32) -> RunId {
-    let text = format!("child/{}/{task}/{generation}/{step}", run.id);
+fn child_id(run: &RunState, step: AskingStep<'_>) -> RunId {
+    let AskingStep { task, generation, number } = step;
+    let text = format!("child/{}/{task}/{generation}/{number}", run.id);
     let mut bytes = hashed(&run.secret, &text);
     let own = run.id.as_uuid();
     let parent = own.as_bytes();

@@ -32,6 +32,7 @@ mod planning;
 mod questions;
 mod reading;
 mod refine;
+mod remarks;
 mod replan;
 mod report;
 mod response;
@@ -272,7 +273,7 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
         Input::Request(request) => control::take_in(decision, request),
         Input::ContractBroken { outcome, faults } => decision.broken(*outcome, faults),
         Input::Bids { task, number, bids, track_records } => {
-            auction::close(decision, task, *number, (bids, track_records));
+            auction::close(decision, task, *number, auction::BidsIn { bids, track_records });
         }
         Input::ChildEnded { child, end } => children::ended(decision, *child, end),
         // These say that the situation changed; what follows from it is decided below in any case.

@@ -186,8 +186,9 @@ fn leaf_done(
     result: &TaskResult,
 ) {
     let fault = decision.open().and_then(|run| {
-        let broken = decision.contract_violation(seq);
-        acceptance::fault(run, index, (ending, result), broken, decision.reader())
+        let given =
+            acceptance::Given { ending, result, contract_violation: decision.contract_violation(seq) };
+        acceptance::fault(run, index, given, decision.reader())
     });
     let Some(acceptance::Fault { kind, reason, is_part }) = fault else {
         return count_leaf(decision, index, seq, result);

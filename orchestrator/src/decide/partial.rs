@@ -8,7 +8,7 @@ use muster_shared::run::RunState;
 use muster_shared::text::{beginning, normalise_space};
 
 use super::reading::Reader;
-use super::{conflicts, response, survey};
+use super::{conflicts, remarks, response, survey};
 
 /// Most findings that are listed of one task.
 const MOST_FINDINGS: usize = 50;
@@ -79,10 +79,10 @@ fn unanswered(run: &RunState, results: &[LeafRef], reader: &Reader<'_>) -> Vec<S
     open.chain(nothing)
         .chain(not_ended)
         .chain(survey::uncovered(run))
-        .chain(survey::stale_note(run))
+        .chain(remarks::stale_note(run))
         .chain(response::note(run))
         .chain(response::partial_note(run))
-        .chain(survey::unchecked_note(run))
+        .chain(remarks::unchecked_note(run))
         .chain(conflicts::notes(run, reader))
         .map(|what| line(&what, LONGEST_LINE))
         .collect()

@@ -12,7 +12,7 @@ use super::builder::DecisionBuilder;
 use super::outcome::completed;
 use super::partial::line;
 use super::reading::Reader;
-use super::{blueprint, budget, conflicts, draft_review, response, survey};
+use super::{blueprint, budget, conflicts, draft_review, remarks, response, survey};
 
 /// Most tasks that are listed one by one.
 const MOST_LISTED: usize = 50;
@@ -40,13 +40,13 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
         report.unanswered.push(note);
     }
     let notes = [
-        survey::dissent_note,
-        survey::stale_note,
+        remarks::dissent_note,
+        remarks::stale_note,
         response::note,
         response::partial_note,
-        survey::unchecked_note,
-        survey::refused_note,
-        survey::not_looked_up_note,
+        remarks::unchecked_note,
+        remarks::refused_note,
+        remarks::not_looked_up_note,
     ];
     for note in notes {
         if let Some(note) = decision.open().and_then(note) {

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{
-    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, RefusedOperation, Reply, RunLimits, TaskDraft,
-    TaskResult, TaskStatus,
+    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskDraft, TaskResult,
+    TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::plan::tools::{Nameable, NearestTool};
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{
-    FEW_CALLS_SINCE, GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState,
-    VALUES_CHECKED_SINCE,
+    GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
 };
 
 use super::{budget, conflicts};
@@ -256,83 +254,6 @@ pub(super) fn stale(run: &RunState) -> Vec<(TaskIndex, String)> {
     given.filter_map(|(index, _, state)| Some((index.clone(), state.stale.clone()?))).collect()
 }
 
-/// What is said of stale results in a report; nothing when there are none.
-pub(super) fn stale_note(run: &RunState) -> Option<String> {
-    let stale: Vec<String> =
-        stale(run).into_iter().map(|(index, because)| format!("{index} ({because})")).collect();
-    let (what, made) = if stale.len() == 1 { ("this task", "was") } else { ("these tasks", "were") };
-    (!stale.is_empty()).then(|| {
-        format!("What {what} gave {made} made from a result that has changed since: {}.", stale.join("; "))
-    })
-}
-
-/// What is said in a report of committees that were divided; nothing when none was.
-pub(super) fn dissent_note(run: &RunState) -> Option<String> {
-    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
-    let divided = given.filter_map(|(index, task, _)| {
-        let dissent = run.groups.get(index)?.verdict.as_ref()?.dissent_in_words()?;
-        Some(format!("{index} {}: {dissent}", task.name))
-    });
-    let divided: Vec<String> = divided.collect();
-    (!divided.is_empty()).then(|| divided.join(" "))
-}
-
-/// What is said in a report of results that were to be verified by a model, and were not; nothing when all were.
-pub(super) fn unchecked_note(run: &RunState) -> Option<String> {
-    if run.event_version < REPAIRS_SINCE {
-        return None;
-    }
-    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
-    let unchecked = given.filter_map(|(index, task, state)| {
-        let reason = &state.outcome.as_ref()?.reason;
-        let why = reason.split(NOT_CHECKED).nth(1)?.trim_start_matches(':').trim();
-        Some(format!("{index} {} ({why})", task.name))
-    });
-    let unchecked: Vec<String> = unchecked.collect();
-    (!unchecked.is_empty()).then(|| {
-        format!("Not verified, because the model that was asked gave no verdict: {}.", unchecked.join("; "))
-    })
-}
-
-/// What is said in a report of changes of the plan that were wanted and could not be made; nothing when all could, or a
-/// later one was made.
-pub(super) fn refused_note(run: &RunState) -> Option<String> {
-    if run.event_version < FEW_CALLS_SINCE {
-        return None;
-    }
-    let (changes, refused) = run.refining.done.last()?;
-    if !changes.is_empty() || refused.is_empty() {
-        return None;
-    }
-    let reason = |no: &RefusedOperation| format!("{}: {}", no.operation.in_words(), no.reason);
-    let refused: Vec<String> = refused.iter().map(reason).collect();
-    let wanted =
-        run.refining.wanted.values().next_back().map(|reasons| reasons.join("; ")).unwrap_or_default();
-    Some(format!(
-        "A change of the plan was wanted ({wanted}) and could not be made ({}).",
-        refused.join("; ")
-    ))
-}
-
-/// The tasks whose cited places could not be looked up, and why. Only results of since they are say so.
-pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
-    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
-    let unknown = given.filter_map(|(index, task, state)| {
-        let why = state.outcome.as_ref()?.reason.split(NOT_LOOKED_UP).nth(1)?;
-        Some(format!("{index} {} ({})", task.name, why.trim_start_matches(':').trim()))
-    });
-    let unknown: Vec<String> = unknown.collect();
-    (!unknown.is_empty()).then(|| format!("What these tasks cite was not looked up: {}.", unknown.join("; ")))
-}
-
-/// What was left out by decision, one line each.
-pub(super) fn decided_against(run: &RunState) -> Vec<String> {
-    let skipped = leaves(run).filter(|(_, _, state)| state.status == TaskStatus::Skipped);
-    skipped
-        .map(|(index, task, state)| format!("{index} {} was left out: {}", task.name, why(state)))
-        .collect()
-}
-
 /// Leaves that have not ended: index and name.
 pub(super) fn not_ended(run: &RunState) -> Vec<(TaskIndex, String)> {
     let open = leaves(run).filter(|(_, _, state)| !state.status.is_ended());
@@ -415,7 +336,7 @@ fn leaf_ref(index: &TaskIndex, task: &PlanTask, result: &TaskResult) -> LeafRef 
     LeafRef { index: index.clone(), name, goal, query, result: result.clone() }
 }
 
-fn why(state: &TaskState) -> String {
+pub(super) fn why(state: &TaskState) -> String {
     state.reasons.last().cloned().unwrap_or_else(|| "it did not take place".to_owned())
 }
 

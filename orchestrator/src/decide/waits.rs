@@ -35,7 +35,10 @@ pub(super) fn begin(
         Wait::Answer(question) => questions::ask(decision, About::Task(task), question),
         Wait::Task(part) => delegate::begin(decision, &task, &part, agent),
         Wait::Peer(request) => peers::begin(decision, &task, &request, agent),
-        Wait::Run(wanted) => children::begin(decision, &task, (generation, step), &wanted),
+        Wait::Run(wanted) => {
+            let asking = children::AskingStep { task: &task, generation, number: step };
+            children::begin(decision, asking, &wanted);
+        }
     }
 }
 

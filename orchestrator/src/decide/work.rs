@@ -13,7 +13,7 @@ use muster_shared::run::{FEW_CALLS_SINCE, RunState, SUMMARIES_SINCE, TOOLS_SINCE
 
 use super::place::Substance;
 use super::reading::Reader;
-use super::{conflicts, groups, learnt, replan, survey};
+use super::{conflicts, groups, learnt, remarks, replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
@@ -163,7 +163,7 @@ pub(super) fn lessons(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
         .chain(of_plan)
         .chain(of_tools)
         .chain(learnt::suggestions(run))
-        .chain(survey::decided_against(run))
+        .chain(remarks::decided_against(run))
         .chain(conflicts::told(run, reader))
     {
         if !lessons.contains(&lesson) {

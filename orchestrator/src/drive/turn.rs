@@ -161,7 +161,7 @@ impl Place<'_> {
     async fn append(&self, written: Written) -> Appending {
         let Written { after, decided, offers, encoding } = written;
         let record = self.context.bus.record();
-        let appended = record.append_owned(self.run, after, (decided, offers), encoding).await;
+        let appended = record.append_owned(self.run, after, decided, offers, encoding).await;
         match appended {
             Ok(appended) => {
                 self.context.ownership.reached(self.run, appended.first);

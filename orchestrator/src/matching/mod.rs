@@ -6,6 +6,7 @@
 //! free first takes the task from the queue of the role.
 
 mod pool;
+mod search;
 mod terms;
 mod why;
 
@@ -22,8 +23,9 @@ use muster_shared::wire::Profile;
 use serde_json::Value;
 
 use crate::decide::{Wanted, names_in};
-pub(crate) use pool::Look;
-use pool::{RolePool, Search};
+use pool::RolePool;
+pub(crate) use search::Look;
+use search::Search;
 
 /// An agent as far as matching goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use muster_shared::flow::{ContractViolation, PassedOver, Placement};
 use muster_shared::ids::{AgentId, Queue};
 
-use super::pool::{Kind, RolePool, Search};
+use super::pool::{Kind, RolePool};
+use super::search::Search;
 use super::{Grade, Member, Roster};
 
 /// Most faults of a contract that are told.

@@ -1,9 +1,13 @@
 //! Limits of one run.
 
+mod choice;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+pub use choice::{Granularity, ModelVerification, WhenStale, Writing};
 
 use super::auction::AuctionRules;
 use super::budget::Budget;
@@ -217,87 +221,6 @@ settings! {
         /// that is started anew is back within seconds.
         #[serde(skip_serializing_if = "is::<_, WAIT_FOR_ROLE_MS>")]
         pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => span(0, LONGEST_RUN_MS),
-    }
-}
-
-/// How large the tasks of a plan are to be (P3).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Granularity {
-    /// A few large ones.
-    Coarse,
-    /// As the limits say.
-    #[default]
-    Normal,
-    /// Many small ones.
-    Fine,
-}
-
-impl Granularity {
-    /// Most tasks of a coarse plan as planners make it; refinements may add to it.
-    const MOST_COARSE: u16 = 5;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    const fn is_normal(&self) -> bool {
-        matches!(self, Self::Normal)
-    }
-}
-
-/// Who writes the report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Writing {
-    /// A writer, from what all tasks gave.
-    #[default]
-    Always,
-    /// A writer, unless the plan is one task alone: what that gave is the report.
-    UnlessSingle,
-}
-
-impl Writing {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    const fn is_always(&self) -> bool {
-        matches!(self, Self::Always)
-    }
-}
-
-/// Which results a model is asked about before they count (W8).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModelVerification {
-    /// As the settings of whoever does the task have it.
-    #[default]
-    Own,
-    /// None.
-    Off,
-    /// Those of tasks that the plan calls critical.
-    Critical,
-    /// Those of every leaf, and the report.
-    All,
-}
-
-impl ModelVerification {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    const fn is_own(&self) -> bool {
-        matches!(self, Self::Own)
-    }
-}
-
-/// What becomes of results that were made from a result that has changed since (R12).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WhenStale {
-    /// They are made again.
-    #[default]
-    Redo,
-    /// They stay, and the report says what they were made from.
-    Mark,
-}
-
-impl WhenStale {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    const fn is_redo(&self) -> bool {
-        matches!(self, Self::Redo)
     }
 }
 

@@ -49,6 +49,9 @@ pub enum PlaceFound {
     Otherwise {
         /// What, in short.
         there: String,
+        /// What is said and does not stand there, where the words that are quoted do: numbers, a name, a denial.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lacks: Vec<String>,
     },
 }
 
@@ -110,10 +113,14 @@ impl LookedUp {
             PlaceFound::NoLine { lines } => {
                 Some(format!("{path}:{line} is cited, and {path} has {lines} lines"))
             }
-            PlaceFound::Otherwise { there } if there.is_empty() => {
+            PlaceFound::Otherwise { there, lacks } if !lacks.is_empty() => Some(format!(
+                "{} is said, and not by {path}:{line} or its section; there stands: {there}",
+                lacks.iter().map(|said| format!("{said:?}")).collect::<Vec<_>>().join(", ")
+            )),
+            PlaceFound::Otherwise { there, .. } if there.is_empty() => {
                 Some(format!("what is said does not stand at {path}:{line}, where nothing stands"))
             }
-            PlaceFound::Otherwise { there } => {
+            PlaceFound::Otherwise { there, .. } => {
                 Some(format!("what is said does not stand at {path}:{line}; there stands: {there}"))
             }
         }

@@ -37,6 +37,7 @@ pub mod task;
 pub mod usage;
 pub mod verdict;
 pub mod wait;
+pub mod work;
 
 pub use artifact::Artifact;
 pub use auction::{Auction, AuctionRules, Award, Bid, CallForProposals};
@@ -77,6 +78,7 @@ pub use step::{
     Action, FurtherAction, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef,
     Thought,
 };
-pub use task::{ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, TaskOffered, TaskStatus, Work};
+pub use task::{TaskOffered, TaskStatus};
 pub use usage::Usage;
 pub use wait::{Answered, Awaited, ChildGoal, Wait};
+pub use work::{ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, Work};

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::goal::CorpusRef;
 use super::plan::PlanTask;
-use super::task::{LeafRef, TaskOffered, Work};
+use super::task::TaskOffered;
+use super::work::{LeafRef, Work};
 use crate::ids::Role;
 
 /// What a role is for, as planners are told it.

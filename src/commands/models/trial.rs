@@ -62,6 +62,7 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
         muster_agents::react::prompt::CallStyle::Native => "by the provider's calls",
         muster_agents::react::prompt::CallStyle::Text => "as JSON in text",
     };
+    let effort = effort(app, able);
     let lines = [
         ("context", context.as_str()),
         ("tools", tools),
@@ -69,6 +70,7 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
         ("answers by a schema", yes(able.structured)),
         ("temperature", yes(able.temperature)),
         ("reasons first", yes(able.reasoning)),
+        ("reasoning effort", effort.as_str()),
         ("weak: few tools, one at a time", yes(able.weak)),
     ];
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -78,6 +80,20 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
     }
     output::line("Where this is wrong: agent.capabilities.\"NAME\" in the settings (docs/settings.md).")?;
     Ok(Exit::Completed)
+}
+
+/// How much the model is to reason, for all roles and for single ones.
+fn effort(app: &App, able: Capabilities) -> String {
+    let agent = &app.settings().agent;
+    let of_roles =
+        agent.reasoning_efforts.iter().map(|(role, effort)| format!("{role} {}", effort.as_word()));
+    let of_all = agent.reasoning_effort.map(|effort| effort.as_word().to_owned());
+    let told: Vec<String> = of_all.into_iter().chain(of_roles).collect();
+    match (able.effort, told.is_empty()) {
+        (false, _) => "cannot be told".to_owned(),
+        (true, true) => "can be told: agent.reasoning_effort".to_owned(),
+        (true, false) => told.join(", "),
+    }
 }
 
 /// How one question went.

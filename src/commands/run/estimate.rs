@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use muster_bus::Bus;
-use muster_shared::flow::{Goal, Planning, Usage};
+use muster_shared::flow::{Goal, ModelVerification, Planning, ReflectionLevel, RunLimits, Usage, Writing};
 use muster_shared::run::{RunState, RunStatus};
 
 use crate::commands::runs;
@@ -60,24 +60,49 @@ impl Estimate {
     }
 }
 
-/// What a run of this goal is expected to use; nothing in time where the record cannot be read soon.
-pub(super) async fn estimate(bus: &Bus, goal: &Goal) -> Estimate {
+/// What a run of this goal within these limits is expected to use; nothing in time where the record cannot be read soon.
+pub(super) async fn estimate(bus: &Bus, goal: &Goal, limits: &RunLimits) -> Estimate {
     let past = tokio::time::timeout(LIMIT, runs::newest(bus, READ)).await;
     let past = past.ok().and_then(Result::ok).unwrap_or_default();
-    let like: Vec<Used> = past.runs.iter().filter(|run| is_like(run, goal)).map(used).collect();
+    let like: Vec<Used> = past.runs.iter().filter(|run| is_like(run, goal, limits)).map(used).collect();
     by_runs(&like).unwrap_or_else(|| by_size(goal))
 }
 
-/// Whether a run that ended was of the same kind: documents or none, the same model, planned or not.
-fn is_like(run: &RunState, goal: &Goal) -> bool {
-    let small = |goal: &Goal| goal.text.len() <= SMALL_GOAL;
+/// Whether a run that ended was of the same kind.
+fn is_like(run: &RunState, goal: &Goal, limits: &RunLimits) -> bool {
     run.status == RunStatus::Completed
         && run.used().calls() > 0
         && run.goal.parent.is_none()
-        && run.goal.model == goal.model
-        && run.goal.planning == goal.planning
-        && run.goal.corpus.is_some() == goal.corpus.is_some()
-        && small(&run.goal) == small(goal)
+        && Kind::of(&run.goal, &run.limits) == Kind::of(goal, limits)
+}
+
+/// What makes runs alike: documents or none, the same model, a goal of like length, and the same effort. The record has
+/// no effort by name, but the limits that it gives.
+#[derive(Debug, PartialEq, Eq)]
+struct Kind<'a> {
+    model: Option<&'a str>,
+    has_documents: bool,
+    is_small: bool,
+    planning: Planning,
+    reflection: ReflectionLevel,
+    writer: Writing,
+    verification: ModelVerification,
+    iterate_plans: bool,
+}
+
+impl<'a> Kind<'a> {
+    fn of(goal: &'a Goal, limits: &RunLimits) -> Self {
+        Self {
+            model: goal.model.as_deref(),
+            has_documents: goal.corpus.is_some(),
+            is_small: goal.text.len() <= SMALL_GOAL,
+            planning: goal.planning.unwrap_or(limits.planning),
+            reflection: limits.reflection,
+            writer: limits.writer,
+            verification: limits.verification,
+            iterate_plans: limits.iterate_plans,
+        }
+    }
 }
 
 fn used(run: &RunState) -> Used {
@@ -129,6 +154,7 @@ fn by_size(goal: &Goal) -> Estimate {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::settings::{Inputs, load};
 
     #[test]
     fn like_runs_say_more_than_the_size_of_a_goal() {
@@ -139,6 +165,29 @@ mod tests {
             estimate.in_words(),
             "3 to 5 model calls, 3.0k to 5.0k tokens, $0.0003 to $0.0005, 2.0s to 9.0s (as the last 3 like it took)"
         );
+    }
+
+    #[test]
+    fn runs_of_another_effort_are_not_alike() {
+        let limits_of = |effort: &str| {
+            let flags = vec![(crate::settings::EFFORT.to_owned(), effort.to_owned(), "--effort".to_owned())];
+            let folder = tempfile::tempdir().unwrap();
+            let inputs = Inputs { folder: folder.path().to_owned(), flags, ..Inputs::default() };
+            load(&inputs).unwrap().settings.limits
+        };
+        let goal = Goal::new("What is 2 plus 2?");
+        let limits = ["quick", "standard", "thorough"].map(limits_of);
+        for (at, one) in limits.iter().enumerate() {
+            for (other_at, other) in limits.iter().enumerate() {
+                assert_eq!(Kind::of(&goal, one) == Kind::of(&goal, other), at == other_at);
+            }
+        }
+        let [quick, standard, _] = &limits;
+        let never = Goal { planning: Some(Planning::Never), ..goal.clone() };
+        assert_ne!(Kind::of(&never, standard), Kind::of(&goal, standard));
+        assert_eq!(Kind::of(&never, quick), Kind::of(&goal, quick), "quick plans nothing anyway");
+        let more_steps = RunLimits { max_steps: quick.max_steps + 1, ..quick.clone() };
+        assert_eq!(Kind::of(&goal, &more_steps), Kind::of(&goal, quick), "another limit is no other effort");
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl Live {
         logging::hold();
         let said = format!("{}{}", logging::take_held(), safe::painted(said));
         if !said.is_empty() || tree != self.tree {
-            write(&self.frame.next(&said, &tree, columns, rows));
+            write(&self.frame.next(&said, &safe::painted(&tree), columns, rows));
             self.tree = tree;
         }
     }
@@ -190,7 +190,7 @@ impl Live {
     fn end(&mut self) {
         if !self.tree.is_empty() {
             // In full, whatever scrolls away: it is not redrawn any more.
-            write(&self.frame.next("", &self.tree, size().0, usize::MAX));
+            write(&self.frame.next("", &safe::painted(&self.tree), size().0, usize::MAX));
         }
         write(self.frame.end());
         self.tree.clear();

@@ -43,7 +43,7 @@ pub(super) fn members(
         }
     }
     if let Some(team) = &app.loaded.team {
-        team::check(team)?;
+        team::check(team, &app.trust)?;
         for specialist in &team.specialists {
             let like = |name: &str, words: &[&str]| member(app, &program, url, name, words);
             members.extend(team::specs(team, specialist, count(&specialist.role), like));
@@ -63,6 +63,7 @@ pub(super) fn member(app: &App, program: &Path, url: &str, name: &str, command: 
     ];
     let set: Vec<_> = app.flags.iter().filter(|(key, ..)| key != "bus.url").cloned().collect();
     variables.extend(settings::handed_down(&set));
+    variables.extend(app.found_file());
     MemberSpec {
         name: name.to_owned(),
         program: program.to_owned(),

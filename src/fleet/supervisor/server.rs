@@ -1,5 +1,6 @@
 //! The fleet's own NATS server: started where it listened last, waited for, and served for whoever only reads.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_bus::server::{LocalServer, ServerError, ServerSettings};
@@ -7,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::app::{App, bus_failure};
 use crate::exit::Failure;
+use crate::fleet::server_program;
 use crate::fleet::state::{FleetFolder, FleetLock};
 
 /// How long somebody who only reads the record, or a server whose supervisor was killed, is waited for.
@@ -42,19 +44,18 @@ pub(super) async fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
 
 /// Starts the fleet's own NATS server on its store.
 pub(super) async fn start_server(app: &App, port: u16) -> Result<LocalServer, Failure> {
-    launch(app, port).await.map_err(|error| bus_failure(error.into()))
+    let program = server_program::of(app)?;
+    launch(app, port, program).await.map_err(|error| bus_failure(error.into()))
 }
 
 /// Starts the server where it listened last, so that whoever still looks for it finds it; elsewhere if that port is taken.
 pub(super) async fn start_on_its_port(app: &App) -> Result<LocalServer, Failure> {
     let known = app.fleet.port().filter(|_| app.settings().server.port == 0);
-    let mut server = match known {
-        Some(port) => launch(app, port).await,
-        None => launch(app, 0).await,
-    };
+    let program = server_program::of(app)?;
+    let mut server = launch(app, known.unwrap_or(0), program.clone()).await;
     if known.is_some() && matches!(server, Err(ServerError::PortTaken { .. })) {
         tracing::warn!(port = known, "the port of this fleet is taken; it gets another one");
-        server = launch(app, 0).await;
+        server = launch(app, 0, program).await;
     }
     let server = server.map_err(|error| bus_failure(error.into()))?;
     if let Err(error) = app.fleet.keep_port(server.port()) {
@@ -64,10 +65,11 @@ pub(super) async fn start_on_its_port(app: &App) -> Result<LocalServer, Failure>
 }
 
 /// Starts the server. One whose supervisor was killed ends by itself, and is waited for.
-async fn launch(app: &App, port: u16) -> Result<LocalServer, ServerError> {
+async fn launch(app: &App, port: u16, program: Option<PathBuf>) -> Result<LocalServer, ServerError> {
     let mut settings: ServerSettings = app.settings().server.clone();
     settings.store_dir = app.beside_fleet(&settings.store_dir);
     settings.detached = false;
+    settings.binary = program;
     if port != 0 {
         settings.port = port;
     }

@@ -5,7 +5,7 @@ use muster_shared::ids::TaskId;
 use muster_shared::run::{AgentEvent, AgentKey};
 use serde_json::Value;
 
-use super::super::figures;
+use super::super::{doing, figures};
 use super::Timeline;
 
 impl Timeline {
@@ -30,9 +30,10 @@ impl Timeline {
                 );
                 (what, Vec::new())
             }
-            AgentEvent::ToolStarted(tool) => {
-                (format!("{task} step {} is calling {}", tool.step.number, tool.step.action.name), Vec::new())
-            }
+            AgentEvent::ToolStarted(tool) => (
+                format!("{task} step {} is calling {}", tool.step.number, doing::called(&tool.step)),
+                Vec::new(),
+            ),
             AgentEvent::Step(step) => (step_head(task, step), self.step(step)),
             AgentEvent::Released(released) => {
                 (format!("handed {task} over: {}", self.brief(&released.reason)), Vec::new())

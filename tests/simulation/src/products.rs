@@ -19,19 +19,12 @@ fn random(seed: u64, offer: &TaskOffered, what: &str) -> Random {
 
 /// How many steps with a tool the task takes before its answer.
 pub(crate) fn steps(seed: u64, offer: &TaskOffered) -> u32 {
-    match &offer.work {
-        Work::Execute { .. } => u32::try_from(random(seed, offer, "steps").below(4)).unwrap_or(0),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => 0,
-    }
+    offer.work.leaf().map_or(0, |_| u32::try_from(random(seed, offer, "steps").below(4)).unwrap_or(0))
 }
 
 /// What the task waits for, and in which step. One that was answered may wait again; one that was begun often goes on.
 pub(crate) fn wait(seed: u64, offer: &TaskOffered) -> Option<Awaited> {
-    let Work::Execute { task, .. } = &offer.work else { return None };
+    let Some(task) = offer.work.leaf() else { return None };
     let mut random = random(seed, offer, "wait");
     if offer.generation > MOST_WAITS {
         return None;

@@ -3,7 +3,7 @@
 
 use muster_shared::flow::{
     Citation, Claim, ClaimValue, ConflictStep, Conflicts, ContextRead, ContextWrite, Finite, PeerAnswer,
-    PeerRequest, PlanDraft, Question, TaskDraft, TaskOffered, Wait, Work,
+    PeerRequest, PlanDraft, Question, TaskDraft, TaskOffered, Wait,
 };
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::{Input, Request, RequestAction};
@@ -60,7 +60,7 @@ pub(crate) fn conflicts(seed: u64) -> Conflicts {
 
 /// What a result claims. Who is asked about a subject by name claims something of that one.
 pub(crate) fn claims(seed: u64, offer: &TaskOffered) -> Vec<Claim> {
-    let Work::Execute { task, .. } = &offer.work else { return Vec::new() };
+    let Some(task) = offer.work.leaf() else { return Vec::new() };
     if !disputes(seed) {
         return Vec::new();
     }
@@ -106,7 +106,7 @@ fn claim(subject: &str, random: &mut Random) -> Claim {
 
 /// Whether a model that compares words finds that they contradict each other.
 pub(crate) fn verdict(seed: u64, offer: &TaskOffered) -> Option<Claim> {
-    let Work::Execute { task, .. } = &offer.work else { return None };
+    let Some(task) = offer.work.leaf() else { return None };
     if !task.goal.contains("they contradict each other") {
         return None;
     }

@@ -16,7 +16,7 @@ const UP_LIMIT: Duration = Duration::from_secs(60);
 pub const EFFORT: &str = "MUSTER_ASK_EFFORT";
 
 /// Variables that would let the outside reach into a test.
-const FOREIGN: [&str; 14] = [
+const FOREIGN: [&str; 18] = [
     "OPENAI_API_KEY",
     "OPENAI_API_KEY_FILE",
     "OPENAI_BASE_URL",
@@ -30,7 +30,11 @@ const FOREIGN: [&str; 14] = [
     "MUSTER_CONFIG",
     "MUSTER_BUS_URL",
     "MUSTER_LOG",
+    "MUSTER_TRUST",
+    "MUSTER_FOUND",
     "NATS_URL",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
 ];
 
 /// A folder with everything that `muster` keeps, and a way to call it there.

@@ -1,7 +1,7 @@
 //! The documents of a corpus as citations are looked up in them: each is made ready once for one look-up.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::Library;
@@ -64,7 +64,7 @@ impl Library for Indexed<'_> {
 
     fn likely(&self, words: &str) -> Result<Vec<(String, u32)>, CorpusError> {
         let Some(query) = query::free_text(words) else { return Ok(Vec::new()) };
-        let hits = self.index.search(&query, HITS, self.packs)?;
+        let hits = self.index.search(&query, None, HITS, self.packs)?;
         let mut found: Vec<(String, u32)> = Vec::new();
         for hit in hits {
             if found.iter().all(|(path, _)| *path != hit.path) {
@@ -72,5 +72,34 @@ impl Library for Indexed<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+/// Documents that are at hand.
+pub(super) struct AtHand<'a> {
+    documents: &'a BTreeMap<String, String>,
+    kept: RefCell<HashMap<String, Rc<Page>>>,
+}
+
+impl<'a> AtHand<'a> {
+    pub(super) fn new(documents: &'a BTreeMap<String, String>) -> Self {
+        Self { documents, kept: RefCell::default() }
+    }
+}
+
+impl Library for AtHand<'_> {
+    fn page(&self, path: &str) -> Result<Option<Rc<Page>>, CorpusError> {
+        let Some(text) = self.documents.get(path) else { return Ok(None) };
+        let mut kept = self.kept.borrow_mut();
+        let page = kept.entry(path.to_owned()).or_insert_with(|| Rc::new(Page::new(path, text)));
+        Ok(Some(Rc::clone(page)))
+    }
+
+    fn paths(&self) -> Result<Rc<Vec<String>>, CorpusError> {
+        Ok(Rc::new(self.documents.keys().cloned().collect()))
+    }
+
+    fn likely(&self, _: &str) -> Result<Vec<(String, u32)>, CorpusError> {
+        Ok(self.documents.keys().take(HITS).map(|path| (path.clone(), 1)).collect())
     }
 }

@@ -3,23 +3,30 @@
 //! A quote has to stand there as it is, whatever its markup, case, white space and punctuation; a number that differs is
 //! another quote. What is said without a quote has to have its numbers and names there, and enough of its telling words.
 
+#[cfg(test)]
+mod any_tests;
+mod beside;
 mod flat;
 mod language;
 mod library;
 mod page;
 mod reworded;
+mod same;
+mod sources;
 mod statement;
 #[cfg(test)]
 mod tests;
 mod words;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use muster_shared::flow::{PlaceFound, Standing};
 use muster_shared::text::nearest_name;
 
+use self::beside::{Borne, not_borne_out};
 use self::flat::Quote;
-use self::library::Indexed;
+use self::library::{AtHand, Indexed};
 use self::page::{Page, plain, without_targets};
 use self::reworded::reworded;
 use self::statement::{CLEARLY, Match};
@@ -68,6 +75,17 @@ pub(super) fn look_up_in(
     look_up(&Indexed::new(index, packs), asked, shows)
 }
 
+/// Looks places up in documents that are at hand, by path.
+///
+/// # Errors
+/// None of now: what is at hand can be read.
+pub fn look_up_among(
+    documents: &BTreeMap<String, String>,
+    asked: &[CitedPlace],
+) -> Result<Vec<PlaceFound>, CorpusError> {
+    look_up(&AtHand::new(documents), asked, false)
+}
+
 fn look_up(
     library: &impl Library,
     asked: &[CitedPlace],
@@ -105,6 +123,15 @@ fn look_up_one(
         Some(quote) => by_quote(&page, place, &quotes, quote.len()),
         None => by_statement(library, &page, place, others, searches)?,
     };
+    if let Some((first, last)) = looked.lines().filter(|_| !place.statement.is_empty()) {
+        let quote = if quotes.is_empty() { "" } else { place.quote.as_str() };
+        let is_whole = place.statement.trim().contains('\n');
+        let own = Borne { page: &page, first, last, quote, is_whole };
+        let lacks = said_beside(library, own, place, others)?;
+        if !lacks.is_empty() {
+            return Ok(PlaceFound::Otherwise { there: page.shown(first, last), lacks });
+        }
+    }
     let stands = |first: u32, last: u32, line: Option<u32>, quote: Option<String>| {
         let text = if shows { page.shown(first, last) } else { String::new() };
         PlaceFound::Stands(Standing { path: meant.clone(), line, quote, text })
@@ -121,7 +148,9 @@ fn look_up_one(
             let is_line = (1..=page.len()).contains(&place.line);
             match elsewhere {
                 Some((path, line)) => PlaceFound::Elsewhere { path, line },
-                None if is_line => PlaceFound::Otherwise { there: page.shown(place.line, place.line + 1) },
+                None if is_line => {
+                    PlaceFound::Otherwise { there: page.shown(place.line, place.line + 1), lacks: Vec::new() }
+                }
                 None => PlaceFound::NoLine { lines: page.len() },
             }
         }
@@ -137,6 +166,46 @@ enum Looked {
     /// Nearly the words stand there, on these lines.
     Reworded(u32, u32),
     Not,
+}
+
+impl Looked {
+    /// Where it stands, if it does.
+    const fn lines(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Here(first, last) | Self::At(first, last) | Self::Reworded(first, last) => {
+                Some((*first, *last))
+            }
+            Self::Not => None,
+        }
+    }
+}
+
+/// What is said of a place that stands, and is borne out neither by it nor by those that are cited with it.
+fn said_beside(
+    library: &impl Library,
+    own: Borne<'_>,
+    place: &CitedPlace,
+    others: &[&CitedPlace],
+) -> Result<Vec<String>, CorpusError> {
+    let mut pages: Vec<(Rc<Page>, &CitedPlace)> = Vec::new();
+    for other in others {
+        if let Some(page) = library.page(&other.path)? {
+            pages.push((page, *other));
+        }
+    }
+    let is_whole = own.is_whole;
+    let mut places = vec![own];
+    for (page, other) in &pages {
+        let spans = page.places(&quotes(page, &other.quote));
+        let near = spans.into_iter().min_by_key(|span| span.first.abs_diff(other.line));
+        let (first, last) = near.map_or((other.line, other.line), |span| (span.first, span.last));
+        // Words that do not stand there bear nothing out.
+        let quote = if near.is_some() { other.quote.as_str() } else { "" };
+        if (1..=page.len()).contains(&first) {
+            places.push(Borne { page, first, last, quote, is_whole });
+        }
+    }
+    Ok(not_borne_out(&place.statement, &places))
 }
 
 /// The quote in each form in which it may stand.

@@ -14,6 +14,11 @@ const REACH: u32 = 2;
 /// Longest text of some lines that is shown, in bytes.
 const SHOWN: usize = 400;
 
+/// Most lines before and after one that are of its section.
+const MOST_OF_SECTION: usize = 200;
+/// The same in a document without headings.
+const MOST_WITHOUT_HEADINGS: usize = 40;
+
 /// A document with what is looked for in it, by line.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -79,7 +84,7 @@ impl Page {
                 }
                 note(&mut self.numbers, numeral.digits, number);
             }
-            for joined in spaced_thousands(line) {
+            for joined in spaced_thousands(line).into_iter().chain(in_several_words(line)) {
                 note(&mut self.numbers, joined, number);
             }
         }
@@ -144,6 +149,58 @@ impl Page {
                 (first, after.last().unwrap_or(line))
             }
         }
+    }
+
+    /// The lines under the same heading as these; of a document without headings, those near.
+    pub(super) fn section_of(&self, first: u32, last: u32) -> (u32, u32) {
+        let has_headings = self.headings.last().is_some_and(|last| *last > 0);
+        let most = if has_headings { MOST_OF_SECTION } else { MOST_WITHOUT_HEADINGS };
+        let is_same = |line: &u32| self.heading_of(*line) == self.heading_of(first);
+        let above = (1..=first).rev().take_while(is_same).take(most).last();
+        let below = (last..=self.len()).take_while(|line| self.heading_of(*line) == self.heading_of(last));
+        (above.unwrap_or(first), below.take(most).last().unwrap_or(last))
+    }
+
+    /// Whether a line is a row of a table, of a log: one of others for other things.
+    pub(super) fn is_row(&self, line: u32) -> bool {
+        self.kind(line) == Kind::Row
+    }
+
+    /// The header of the table that a line is a row of, or the first line of a document of rows; 0 for none.
+    pub(super) fn header_of(&self, line: u32) -> u32 {
+        match self.kind(line) {
+            Kind::Row if is_of_rows(&self.path) => 1,
+            Kind::Row => {
+                (1..=line).rev().take_while(|above| self.kind(*above) == Kind::Row).last().unwrap_or(0)
+            }
+            Kind::Blank | Kind::Heading | Kind::Item | Kind::Running => 0,
+        }
+    }
+
+    /// How many items or rows each list or table on these lines has, a table without its header too.
+    pub(super) fn runs(&self, first: u32, last: u32) -> Vec<usize> {
+        let (mut found, mut items, mut rows) = (Vec::new(), 0_usize, 0_usize);
+        for line in first..=last.saturating_add(1) {
+            match if line > last { Kind::Heading } else { self.kind(line) } {
+                Kind::Item => items += 1,
+                Kind::Row => rows += 1,
+                // An item goes on below, and a list may be broken by empty lines.
+                Kind::Blank | Kind::Running => {}
+                Kind::Heading => {
+                    found.extend([items, rows, rows.saturating_sub(1), rows.saturating_sub(2)]);
+                    (items, rows) = (0, 0);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a word stands anywhere in the document, as a name or as a word.
+    pub(super) fn has_word(&self, word: &str) -> bool {
+        let name = word.replace('_', "").to_lowercase();
+        self.names.contains_key(&name)
+            || !is_name(word) && words_of(word).all(|part| self.words.contains_key(&stem(&part)))
+            || self.path.to_lowercase().contains(&word.to_lowercase())
     }
 
     /// Where a quote stands, in order.
@@ -249,4 +306,16 @@ fn spaced_thousands(line: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Numbers of several words: "twenty-five", "three hundred".
+fn in_several_words(line: &str) -> Vec<String> {
+    let words: Vec<String> = chunks(line).map(str::to_lowercase).collect();
+    let value = |word: &String| number_of(word).and_then(|digits| digits.parse::<u64>().ok());
+    let pair = |pair: &[String]| match (value(&pair[0])?, value(&pair[1])?) {
+        (tens @ 20..=90, unit @ 1..=9) if tens % 10 == 0 => Some(tens + unit),
+        (some @ 1..=999, many @ (100 | 1_000 | 1_000_000)) => Some(some * many),
+        _ => None,
+    };
+    words.windows(2).filter_map(pair).map(|number| number.to_string()).collect()
 }

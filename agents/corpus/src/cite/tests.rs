@@ -41,7 +41,8 @@ fn said(found: &PlaceFound) -> String {
         PlaceFound::Elsewhere { path, line } => format!("{path}:{line}"),
         PlaceFound::NoFile { nearest } => format!("no file, near {nearest}"),
         PlaceFound::NoLine { lines } => format!("{lines} lines"),
-        PlaceFound::Otherwise { there } => format!("there: {there}"),
+        PlaceFound::Otherwise { there, lacks } if lacks.is_empty() => format!("there: {there}"),
+        PlaceFound::Otherwise { there, lacks } => format!("lacks {}: {there}", lacks.join(", ")),
     }
 }
 
@@ -112,4 +113,73 @@ fn places_cited_together_stand_together() {
     let shown = look_up(&shelf, &[at("guide.md", 9, "tried 3 times", "")], true).unwrap();
     let PlaceFound::Stands(Standing { text, .. }) = &shown[0] else { panic!("{shown:?}") };
     assert_eq!(text, "- a call is tried 3 times");
+}
+
+#[test]
+fn what_is_said_beside_a_quote_is_borne_out() {
+    const PLAN: &str = "# Kestrel 2.1\n\n## Memory\n\nNotes are kept for thirty days, then dropped. A note has at most 400\n\
+                        characters, 12.5 % of them for its source. Loops never wait for notes of other loops.\n\n\
+                        - by day\n- by week\n- by hand\n\n| kind | most |\n|---|---|\n| plain | 40 |\n| marked | 60 |\n\n\
+                        ## Tools\n\nA tool is called 7 times.\n";
+    let shelf = Shelf::new(&[("kestrel.md", PLAN), ("loom.md", "# Loom\n\nNotes are kept for one week.\n")]);
+    let days = "Notes are kept for thirty days";
+    for (line, quote, statement, expected) in [
+        (5, days, "Kestrel keeps notes for 30 days.", ""),
+        (5, days, "Kestrel keeps notes for 720 hours, about a month.", ""),
+        (5, days, "Kestrel keeps notes for ninety days.", "ninety days"),
+        (5, days, "Kestrel keeps notes for 45 days.", "45"),
+        (5, days, "Kestrel keeps notes for 30 hours.", "30"),
+        (5, days, "Kestrel 2.1 keeps notes of 400 characters for 30 days (see section 9, line 5).", ""),
+        (5, days, "Kestrel 2.2 keeps notes for 30 days.", "2.2"),
+        (
+            6,
+            "12.5 % of them for its source",
+            "An eighth, 12.5 %, is for the source: 50 characters of 400.",
+            "",
+        ),
+        (6, "12.5 % of them for its source", "An eighth, 15 %, is for the source.", "15 %"),
+        (6, "characters, 12.5 % of them", "About 13 % of a note are its source, in three ways.", ""),
+        (14, "plain | 40", "Plain and marked ones together may be 100.", "100"),
+        (14, "plain | 40", "Plain ones may be 40, a third less than the 60 of marked ones.", ""),
+        (5, days, "A tool is called up to 7; notes are kept.", "7"),
+        (6, "Loops never wait for notes", "Loops never wait for notes of other loops.", ""),
+        (
+            6,
+            "Loops never wait for notes",
+            "Loops wait for notes of other loops.",
+            "Loops wait for notes of other loops",
+        ),
+    ] {
+        let found = look_up(&shelf, &[at("kestrel.md", line, quote, statement)], false).unwrap();
+        let lacks = match &found[0] {
+            PlaceFound::Otherwise { lacks, .. } => lacks.join("; "),
+            PlaceFound::Stands(_) => String::new(),
+            other => panic!("{other:?}"),
+        };
+        assert!(
+            lacks.contains(expected) && lacks.is_empty() == expected.is_empty(),
+            "{statement}: {lacks:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_said_of_two_documents_is_looked_up_in_each() {
+    let shelf = Shelf::new(&[
+        ("kestrel.md", "# Kestrel\n\nNotes are kept for thirty days.\n"),
+        ("loom.md", "# Loom\n\nNotes are kept for one week.\n"),
+    ]);
+    let found = |statement: &str, second: &str| -> Vec<String> {
+        let places = [
+            at("kestrel.md", 3, "Notes are kept for thirty days", statement),
+            at("loom.md", 3, second, statement),
+        ];
+        look_up(&shelf, &places, false).unwrap().iter().map(said).collect()
+    };
+    let week = "Notes are kept for one week";
+    assert_eq!(found("Kestrel keeps them for 30 days, Loom for 7 days.", week), ["stands", "stands"]);
+    let both = found("Both keep them for 30 days.", "Notes are kept for thirty days");
+    assert_eq!(both, ["stands", "kestrel.md:3"], "the words of one stand in the other only");
+    let wrong = found("Kestrel keeps them for 30 days, Loom for 9 days.", week);
+    assert!(wrong.iter().all(|found| found.starts_with("lacks 9")), "{wrong:?}");
 }

@@ -33,7 +33,9 @@ impl Telling {
                 add(&mut telling.names, chunk.replace('_', "").to_lowercase());
             }
             for word in words_of(chunk) {
-                if !is_link(&word) && !is_light_in_search(&word) && word.chars().count() > 2 {
+                // "See a.md:3" says nothing of it.
+                if word != "see" && !is_link(&word) && !is_light_in_search(&word) && word.chars().count() > 2
+                {
                     add(&mut telling.words, stem(&word));
                 }
             }
@@ -95,7 +97,7 @@ pub(super) fn stem(word: &str) -> String {
 
 /// Numbers that are written as words, and months.
 pub(super) fn number_of(word: &str) -> Option<&'static str> {
-    const WORDS: [(&str, &str); 36] = [
+    const WORDS: [(&str, &str); 45] = [
         ("zero", "0"),
         ("one", "1"),
         ("two", "2"),
@@ -109,12 +111,21 @@ pub(super) fn number_of(word: &str) -> Option<&'static str> {
         ("ten", "10"),
         ("eleven", "11"),
         ("twelve", "12"),
+        ("thirteen", "13"),
+        ("fourteen", "14"),
         ("fifteen", "15"),
+        ("sixteen", "16"),
+        ("seventeen", "17"),
+        ("eighteen", "18"),
+        ("nineteen", "19"),
         ("twenty", "20"),
         ("thirty", "30"),
         ("forty", "40"),
         ("fifty", "50"),
         ("sixty", "60"),
+        ("seventy", "70"),
+        ("eighty", "80"),
+        ("ninety", "90"),
         ("hundred", "100"),
         ("thousand", "1000"),
         ("million", "1000000"),

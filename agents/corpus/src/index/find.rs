@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use regex::{Regex, RegexBuilder};
-use rusqlite::params;
 
-use super::{FileEntry, Index, RANK};
+use super::{FileEntry, Index};
 use crate::error::CorpusError;
 use crate::pack::PackFolder;
 use crate::{Hit, Outline};
@@ -61,49 +60,6 @@ pub(crate) fn is_meant(wanted: &str, path: &str) -> bool {
 }
 
 impl Index {
-    /// All documents in the order of their paths, with their numbers.
-    fn files(&self) -> Result<Vec<(i64, FileEntry)>, CorpusError> {
-        let mut statement = self
-            .0
-            .prepare_cached("SELECT id, path, pack, position, bytes, lines FROM files ORDER BY path")?;
-        let entry = |row: &rusqlite::Row<'_>| {
-            let file = FileEntry {
-                path: row.get(1)?,
-                pack: row.get(2)?,
-                position: row.get(3)?,
-                bytes: row.get(4)?,
-                lines: row.get(5)?,
-            };
-            Ok((row.get(0)?, file))
-        };
-        Ok(statement.query_map([], entry)?.collect::<Result<_, _>>()?)
-    }
-
-    /// The best passages for an FTS5 query within the documents that are meant.
-    pub(crate) fn search_in(
-        &self,
-        query: &str,
-        wanted: &str,
-        k: usize,
-        packs: &PackFolder,
-    ) -> Result<Vec<Hit>, CorpusError> {
-        let files = self.files()?.into_iter().filter(|(_, file)| is_meant(wanted, &file.path));
-        let files: Vec<String> = files.map(|(id, _)| id.to_string()).collect();
-        let files = format!("[{}]", files.join(","));
-        let mut best = self.0.prepare_cached(&format!(
-            "SELECT words.rowid, {RANK} AS score FROM words
-             WHERE words MATCH ?1 AND words.rowid IN (
-                 SELECT p.id FROM passages p WHERE p.file IN (SELECT value FROM json_each(?3)))
-             ORDER BY score LIMIT ?2"
-        ))?;
-        let best: Vec<(i64, f64)> = best
-            .query_map(params![query, i64::try_from(k).unwrap_or(i64::MAX), files], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?
-            .collect::<Result<_, _>>()?;
-        best.into_iter().map(|(id, score)| self.hit(id, -score, packs)).collect()
-    }
-
     /// The first lines that have what is looked for, each with a few around it, within the documents that are meant.
     pub(crate) fn search_lines(
         &self,
@@ -113,7 +69,7 @@ impl Index {
         packs: &PackFolder,
     ) -> Result<Vec<Hit>, CorpusError> {
         let (mut hits, mut scanned) = (Vec::new(), 0);
-        for (_, file) in self.files()? {
+        for file in self.files()? {
             if wanted.is_some_and(|wanted| !is_meant(wanted, &file.path)) {
                 continue;
             }
@@ -129,13 +85,13 @@ impl Index {
 
     /// The documents with their lengths and headings.
     pub(crate) fn outlines(&self, most: usize) -> Result<Vec<Outline>, CorpusError> {
-        self.files()?.into_iter().take(most).map(|(id, file)| self.outline(id, file)).collect()
+        self.files()?.into_iter().take(most).map(|file| self.outline(file)).collect()
     }
 
-    fn outline(&self, id: i64, file: FileEntry) -> Result<Outline, CorpusError> {
+    fn outline(&self, file: FileEntry) -> Result<Outline, CorpusError> {
         let mut headings: Vec<String> = Vec::new();
         let mut seen = BTreeSet::new();
-        for (trail, _, _) in self.sections(id)? {
+        for (trail, _, _) in self.sections(file.id)? {
             if !trail.is_empty() && seen.insert(trail.clone()) {
                 headings.push(trail);
             }
@@ -154,10 +110,9 @@ impl Index {
 
     /// The first and last line under a heading of a document, those below it among them.
     pub(crate) fn section(&self, path: &str, heading: &str) -> Result<Option<(u64, u64)>, CorpusError> {
-        let id = self.files()?.into_iter().find(|(_, file)| file.path == path).map(|(id, _)| id);
-        let Some(id) = id else { return Ok(None) };
+        let Some(file) = self.file(path)? else { return Ok(None) };
         let wanted = plain(heading);
-        let sections = self.sections(id)?;
+        let sections = self.sections(file.id)?;
         let is_it =
             |trail: &str| trail.split(" > ").any(|part| plain(part) == wanted) || plain(trail) == wanted;
         let begins_like = |trail: &str| trail.split(" > ").any(|part| plain(part).contains(&wanted));

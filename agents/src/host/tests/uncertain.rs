@@ -29,12 +29,25 @@ impl Tool for Sends {
     }
 }
 
-/// Lets an agent end in the middle of a call, and another go on. Gives the task, its outcome, the keys of all calls, and
-/// how often a model was asked.
-async fn interrupted(ground: &Ground, policy: Uncertain) -> (TaskOffered, Outcome, Vec<Option<String>>, u32) {
+/// What came of a task whose agent ended in the middle of a call.
+struct Interrupted {
+    offer: TaskOffered,
+    outcome: Outcome,
+    /// The keys of all calls.
+    keys: Vec<Option<String>>,
+    /// How often a model was asked.
+    asked: u32,
+}
+
+/// Lets an agent end in the middle of a call of this answer, and another go on.
+async fn interrupted(
+    ground: &Ground,
+    policy: Uncertain,
+    first: impl Fn() -> Result<ChatAnswer, ModelError> + Send + Sync + 'static,
+) -> Interrupted {
     let tool = Arc::new(Sends { policy, keys: Mutex::default() });
-    let model = Scripted::new(|question, _| match question {
-        0 => calls("test.send", json!({})),
+    let model = Scripted::new(move |question, _| match question {
+        0 => first(),
         _ => submits("it went out"),
     });
     let context = || ground.chat_kit(Role::Worker, &model).with_tools([Arc::clone(&tool) as Arc<dyn Tool>]);
@@ -47,14 +60,20 @@ async fn interrupted(ground: &Ground, policy: Uncertain) -> (TaskOffered, Outcom
     running.stop().await;
     let outcome = ground.done_by(context(), &offer).await;
     let keys = tool.keys.lock().unwrap().clone();
-    (offer, outcome, keys, model.asked.load(Ordering::Relaxed))
+    Interrupted { offer, outcome, keys, asked: model.asked.load(Ordering::Relaxed) }
+}
+
+/// An answer of one call.
+fn sends() -> Result<ChatAnswer, ModelError> {
+    calls("test.send", json!({}))
 }
 
 #[test]
 fn what_may_be_repeated_is_called_again_under_the_same_key() {
     in_system(async {
         let ground = Ground::new();
-        let (offer, outcome, keys, asked) = interrupted(&ground, Uncertain::Repeat).await;
+        let Interrupted { offer, outcome, keys, asked } =
+            interrupted(&ground, Uncertain::Repeat, sends).await;
         let key = Some(format!("{}/1/1/1", offer.run));
         assert_eq!(keys, [key.clone(), key]);
         assert_eq!((outcome.ending, asked), (Ending::Done, 2));
@@ -66,7 +85,7 @@ fn what_may_be_repeated_is_called_again_under_the_same_key() {
 fn otherwise_the_model_is_told_and_decides() {
     in_system(async {
         let ground = Ground::new();
-        let (offer, outcome, keys, asked) = interrupted(&ground, Uncertain::Ask).await;
+        let Interrupted { offer, outcome, keys, asked } = interrupted(&ground, Uncertain::Ask, sends).await;
         assert_eq!((keys.len(), outcome.ending, asked), (1, Ending::Done, 2));
         let told = ground.steps(&offer).await[0].observation.clone().unwrap();
         assert!(told.content.contains("look before you do it again"), "{}", told.content);
@@ -77,7 +96,7 @@ fn otherwise_the_model_is_told_and_decides() {
 fn what_must_never_happen_twice_ends_the_task() {
     in_system(async {
         let ground = Ground::new();
-        let (offer, outcome, keys, asked) = interrupted(&ground, Uncertain::Fail).await;
+        let Interrupted { offer, outcome, keys, asked } = interrupted(&ground, Uncertain::Fail, sends).await;
         assert_eq!((keys.len(), outcome.ending, asked), (1, Ending::Escalate, 1));
         assert!(
             outcome.reason.contains("test.send") && outcome.reason.contains("a person"),
@@ -93,27 +112,14 @@ fn what_must_never_happen_twice_ends_the_task() {
 fn each_call_of_an_answer_has_a_key_of_its_own_and_is_ended_by_its_tools_word() {
     in_system(async {
         let ground = Ground::new();
-        let tool = Arc::new(Sends { policy: Uncertain::Repeat, keys: Mutex::default() });
-        let model = Scripted::new(|question, _| match question {
-            0 => {
-                let sum = ToolCall::new("a", "calculator", json!({"expression": "1 + 1"}));
-                answer("A sum, and it goes out.", vec![sum, ToolCall::new("b", "test.send", json!({}))])
-            }
-            _ => submits("it went out"),
-        });
-        let context =
-            || ground.chat_kit(Role::Worker, &model).with_tools([Arc::clone(&tool) as Arc<dyn Tool>]);
-        let offer = leaf(Role::Worker);
-        ground.offer(&offer).await;
-        let running = ground.start(context());
-        while tool.keys.lock().unwrap().is_empty() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        running.stop().await;
-        let outcome = ground.done_by(context(), &offer).await;
+        let both = || {
+            let sum = ToolCall::new("a", "calculator", json!({"expression": "1 + 1"}));
+            answer("A sum, and it goes out.", vec![sum, ToolCall::new("b", "test.send", json!({}))])
+        };
+        let Interrupted { offer, outcome, keys, asked } = interrupted(&ground, Uncertain::Repeat, both).await;
         let key = Some(format!("{}/1/1/1/1", offer.run));
-        assert_eq!(*tool.keys.lock().unwrap(), [key.clone(), key]);
-        assert_eq!((outcome.ending, model.asked.load(Ordering::Relaxed)), (Ending::Done, 2));
+        assert_eq!(keys, [key.clone(), key]);
+        assert_eq!((outcome.ending, asked), (Ending::Done, 2));
         let step = ground.steps(&offer).await[0].clone();
         let seen: Vec<&str> = step.observations().map(|seen| seen.content.as_str()).collect();
         assert_eq!(seen, ["1 + 1 = 2", "sent"]);

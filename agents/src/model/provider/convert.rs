@@ -10,8 +10,10 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use super::CallLimits;
+use super::wire::Wishes;
 use crate::model::chat::{
-    ChatAnswer, ChatMessage, ChatRequest, ChatRole, FinishReason, TokenUsage, ToolCall, Wasted,
+    ChatAnswer, ChatMessage, ChatRequest, ChatRole, FinishReason, ReasoningEffort, TokenUsage, ToolCall,
+    Wasted,
 };
 use crate::model::kept::Kept;
 use crate::model::target::{ModelProvider, ModelTarget};
@@ -119,7 +121,7 @@ pub(super) fn options(
     request: &ChatRequest,
     target: &ModelTarget,
     limits: &CallLimits,
-    formatted: bool,
+    wishes: Wishes,
 ) -> g::ChatOptions {
     let mut options = g::ChatOptions::default()
         .with_capture_usage(true)
@@ -130,13 +132,26 @@ pub(super) fn options(
         .with_stream_header_timeout(limits.first.min(limits.call))
         .with_stream_read_timeout(limits.idle)
         .with_stop_sequences(request.stop.clone());
-    options.temperature = request.temperature;
+    options.temperature = request.temperature.filter(|_| wishes.tempered);
     options.max_tokens = request.max_tokens;
-    options.reasoning_effort = keep_model_name(target);
-    if let (true, Some(schema)) = (formatted, &request.schema) {
+    options.reasoning_effort = effort(request, target, wishes).or_else(|| keep_model_name(target));
+    if let (true, Some(schema)) = (wishes.formatted, &request.schema) {
         options.response_format = answer_format(schema, request, target);
     }
     options
+}
+
+/// How much the model is to reason. What its name says where genai reads it holds, and would not be read beside another.
+fn effort(request: &ChatRequest, target: &ModelTarget, wishes: Wishes) -> Option<g::ReasoningEffort> {
+    let in_name = g::ReasoningEffort::from_model_name(&target.model).0.is_some();
+    if in_name && target.provider != ModelProvider::OpenAi {
+        return None;
+    }
+    request.effort.filter(|_| wishes.reasoned).map(|effort| match effort {
+        ReasoningEffort::Low => g::ReasoningEffort::Low,
+        ReasoningEffort::Medium => g::ReasoningEffort::Medium,
+        ReasoningEffort::High => g::ReasoningEffort::High,
+    })
 }
 
 /// genai takes a name such as `qwen-max` for `qwen` with the effort "max"; an effort that it does not send

@@ -59,6 +59,10 @@ pub struct Provider {
     formatless: AtomicBool,
     /// Set once the server has refused to be told which tools an answer may call.
     choiceless: AtomicBool,
+    /// Set once it has refused to be told how much to reason.
+    effortless: AtomicBool,
+    /// Set once it has refused a sampling temperature.
+    untempered: AtomicBool,
 }
 
 impl Provider {
@@ -75,6 +79,8 @@ impl Provider {
             unstreamed: AtomicBool::new(false),
             formatless: AtomicBool::new(false),
             choiceless: AtomicBool::new(false),
+            effortless: AtomicBool::new(false),
+            untempered: AtomicBool::new(false),
         })
     }
 
@@ -85,9 +91,7 @@ impl Provider {
     ) -> Result<ChatAnswer, ModelError> {
         let mut wasted = 0;
         loop {
-            let formatted = request.schema.is_some() && !self.formatless.load(Ordering::Relaxed);
-            let chosen = request.chooses() && !self.choiceless.load(Ordering::Relaxed);
-            let wishes = Wishes { formatted, chosen };
+            let wishes = self.wishes(request);
             let streamed = !self.unstreamed.load(Ordering::Relaxed);
             let failed = match self.ask_once(request, wishes, streamed, on_delta).await {
                 Ok(mut answer) => {
@@ -99,13 +103,8 @@ impl Provider {
             wasted += 1;
             match failed {
                 Failed::NotStreaming if streamed => self.unstreamed.store(true, Ordering::Relaxed),
-                Failed::Model(error) if formatted && refuses_format(&error) => {
-                    self.formatless.store(true, Ordering::Relaxed);
-                }
-                Failed::Model(error) if chosen && refuses_choice(&error) => {
-                    self.choiceless.store(true, Ordering::Relaxed);
-                }
-                Failed::Model(error) if streamed && refuses_stream(&error) => {
+                Failed::Model(error) if self.gives_up(&error, wishes) => {}
+                Failed::Model(error) if streamed && refuses(&error, &["stream"]) => {
                     self.unstreamed.store(true, Ordering::Relaxed);
                 }
                 Failed::Model(mut error) => {
@@ -117,6 +116,32 @@ impl Provider {
                 }
             }
         }
+    }
+
+    /// What of a request the server is asked for: not what it refused before.
+    fn wishes(&self, request: &ChatRequest) -> Wishes {
+        let is_taken = |refused: &AtomicBool| !refused.load(Ordering::Relaxed);
+        Wishes {
+            formatted: request.schema.is_some() && is_taken(&self.formatless),
+            chosen: request.chooses() && is_taken(&self.choiceless),
+            reasoned: request.effort.is_some() && is_taken(&self.effortless),
+            tempered: request.temperature.is_some() && is_taken(&self.untempered),
+        }
+    }
+
+    /// Whether the server refused one of these wishes; if so, it is asked without from now on.
+    fn gives_up(&self, error: &ModelError, wishes: Wishes) -> bool {
+        let wishes = [
+            (wishes.formatted, &FORMAT[..], &self.formatless),
+            (wishes.chosen, &CHOICE, &self.choiceless),
+            (wishes.reasoned, &EFFORT, &self.effortless),
+            (wishes.tempered, &["temperature"], &self.untempered),
+        ];
+        let refused = wishes.into_iter().find(|(wished, words, _)| *wished && refuses(error, words));
+        if let Some((_, _, gone)) = refused {
+            gone.store(true, Ordering::Relaxed);
+        }
+        refused.is_some()
     }
 
     async fn ask_once(
@@ -137,7 +162,7 @@ impl Provider {
         let client = self.client.library().map_err(unset)?;
         let service = convert::service_target(&self.target);
         let asked = convert::request(request, &self.target);
-        let options = convert::options(request, &self.target, &self.limits, wishes.formatted);
+        let options = convert::options(request, &self.target, &self.limits, wishes);
         if streamed {
             self.ask_streamed(client, service, asked, options, on_delta).await
         } else {
@@ -278,29 +303,23 @@ fn is_torn(call: &ToolCall) -> bool {
     read.is_err_and(|error| error.is_eof() && error.to_string().contains("a string"))
 }
 
-/// Servers that know no answer formats say so in words only.
-fn refuses_format(error: &ModelError) -> bool {
-    error.kind == ModelErrorKind::BadRequest
-        && ["response_format", "json_schema", "output_config", "output_format", "responseJsonSchema"]
-            .iter()
-            .any(|word| error.message.contains(word))
-}
+/// What servers name that know no answer formats.
+const FORMAT: [&str; 5] =
+    ["response_format", "json_schema", "output_config", "output_format", "responsejsonschema"];
+/// What they name that cannot be told which tools an answer may call.
+const CHOICE: [&str; 6] = [
+    "tool_choice",
+    "toolconfig",
+    "tool_config",
+    "unctioncallingconfig",
+    "parallel_tool_calls",
+    "parallel_tool_use",
+];
+/// What they name that cannot be told how much to reason.
+const EFFORT: [&str; 3] = ["reasoning", "thinking", "budget_tokens"];
 
-/// The same of which tools an answer may call.
-fn refuses_choice(error: &ModelError) -> bool {
-    error.kind == ModelErrorKind::BadRequest
-        && [
-            "tool_choice",
-            "toolConfig",
-            "tool_config",
-            "unctionCallingConfig",
-            "parallel_tool_calls",
-            "parallel_tool_use",
-        ]
-        .iter()
-        .any(|word| error.message.contains(word))
-}
-
-fn refuses_stream(error: &ModelError) -> bool {
-    error.kind == ModelErrorKind::BadRequest && error.message.to_ascii_lowercase().contains("stream")
+/// Whether a server refuses a request for something that it does not know: it says so in words only.
+fn refuses(error: &ModelError, words: &[&str]) -> bool {
+    let message = error.message.to_ascii_lowercase();
+    error.kind == ModelErrorKind::BadRequest && words.iter().any(|word| message.contains(word))
 }

@@ -177,7 +177,17 @@ impl TaskSession<'_> {
             });
         }
         let at_once = if pure { MOST_AT_ONCE } else { 1 };
-        let mut acted = stream::iter(calls).buffered(at_once).collect::<Vec<_>>().await.into_iter();
+        // They share what the conversation has room for.
+        let most = resources.model.capabilities().and_then(|able| able.most_shown());
+        let most = most.map(|most| most.min(most * 2 / (1 + chosen.more.len())));
+        let shorten = |mut acted: OneActed| {
+            if let (OneActed::Observed(observation), Some(most)) = (&mut acted, most) {
+                shorten(observation, most);
+            }
+            acted
+        };
+        let acted = stream::iter(calls).buffered(at_once).map(shorten).collect::<Vec<_>>().await;
+        let mut acted = acted.into_iter();
         clock.outside += begun.elapsed();
         let first = match acted.next() {
             Some(OneActed::Observed(observation)) => observation,
@@ -225,9 +235,12 @@ impl TaskSession<'_> {
         OneActed::Observed(observation)
     }
 
-    /// The lines of documents that the task was shown.
+    /// The lines of documents that the task was shown, and that its conversation still shows.
     fn shown(&self) -> ShownLines {
-        let pages = seen_lines(self.history.steps()).into_iter();
+        let steps = self.history.steps();
+        // What is shown in short by now may be shown again.
+        let whole = self.shown_whole.unwrap_or(steps.len()).min(steps.len());
+        let pages = seen_lines(&steps[steps.len() - whole..]).into_iter();
         Arc::new(pages.map(|(path, lines)| (path, lines.into_keys().map(u64::from).collect())).collect())
     }
 

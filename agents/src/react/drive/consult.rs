@@ -147,6 +147,7 @@ impl TaskSession<'_> {
             messages: vec![ChatMessage::user(redacted(&asked.text)).into()],
             schema: is_structured.then(|| asked.schema.clone()),
             temperature: resources.sampling.temperature,
+            effort: resources.sampling.effort,
             max_tokens: resources.sampling.max_tokens,
             ..ChatRequest::default()
         };

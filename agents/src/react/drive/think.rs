@@ -12,8 +12,22 @@ use super::super::opening::opening;
 use super::super::prompt::{CallStyle, Conversation};
 use super::super::resources::TaskResources;
 use super::{Clock, Failure, TaskSession, Toolbox};
-use crate::model::chat::ModelError;
+use crate::model::chat::{ModelError, ModelErrorKind};
 use crate::roles::data_by_rule;
+
+/// How often a request that is too long is asked again with less of the older steps.
+const MOST_SHORTENED: u32 = 3;
+
+impl Toolbox {
+    /// Leaves the next request two thirds of the room that the last one took, where it has anything that can be shown in
+    /// short: the conversation is worded anew by that.
+    fn shorten(&mut self) -> bool {
+        let Some(room) = self.conversation.as_ref().and_then(Conversation::less_room) else { return false };
+        self.resources.limits.room = room;
+        self.conversation = None;
+        true
+    }
+}
 
 impl TaskSession<'_> {
     /// Asks until an answer can be used or the limit of asking is reached.
@@ -46,7 +60,16 @@ impl TaskSession<'_> {
 
     async fn ask(&mut self, toolbox: &mut Toolbox, clock: &mut Clock) -> Result<Heard, Failure> {
         let begun = Instant::now();
-        let heard = self.ask_untimed(toolbox).await;
+        let mut heard = self.ask_untimed(toolbox).await;
+        for _ in 0..MOST_SHORTENED {
+            match &heard {
+                Err(error) if error.kind == ModelErrorKind::ContextTooLong && toolbox.shorten() => {
+                    tracing::warn!(%error, "its context is shorter than is known: older steps are shown in short");
+                    heard = self.ask_untimed(toolbox).await;
+                }
+                Ok(_) | Err(_) => break,
+            }
+        }
         clock.outside += begun.elapsed();
         heard.map_err(|error| {
             self.wasted += self.gate.take();

@@ -88,7 +88,7 @@ fn mend_result(result: &mut TaskResult, judged: &Judged, strict: bool) {
         mend_text(&mut finding.text, Text::Finding(at), judged, strict);
         let (had, word) = (finding.citations.len(), |of| judged.word(Spot::Finding(at, of)));
         let good = |of: usize| matches!(word(of), Some(Word::Stands(_) | Word::Seen));
-        let left: Vec<usize> = (0..had).filter(|of| !matches!(word(*of), Some(Word::False(_)))).collect();
+        let left: Vec<usize> = (0..had).filter(|of| !matches!(word(*of), Some(Word::False { .. }))).collect();
         finding.looked_up =
             !left.is_empty() && left.iter().all(|of| good(*of)) && (strict || left.len() == had);
         finding.citations = mended(&finding.citations, strict, word);
@@ -110,13 +110,13 @@ fn mended<'a>(
 ) -> Vec<Citation> {
     let numbered = citations.iter().enumerate();
     let kept = numbered.filter_map(|(of, citation)| match word(of) {
-        Some(Word::False(_)) if strict => None,
+        Some(Word::False { .. }) if strict => None,
         Some(Word::Stands(Standing { path, line, quote, .. })) => Some(Citation {
             path: path.clone().unwrap_or_else(|| citation.path.clone()),
             line: line.unwrap_or(citation.line),
             quote: quote.clone().unwrap_or_else(|| citation.quote.clone()),
         }),
-        Some(Word::False(_) | Word::Seen | Word::Unknown) | None => Some(citation.clone()),
+        Some(Word::False { .. } | Word::Seen | Word::Unknown) | None => Some(citation.clone()),
     });
     kept.collect()
 }
@@ -154,11 +154,11 @@ fn mend_text(text: &mut String, of: Text, judged: &Judged, strict: bool) {
                     length.map(|length| format!("-{}", first.saturating_add(length))).unwrap_or_default();
                 text.replace_range(found.at.clone(), &format!("{path}:{first}{last}"));
             }
-            Word::False(_) if strict => {
+            Word::False { .. } if strict => {
                 let (at, by) = struck(text, &found.at, judged.is_borne_out_by_another(cite));
                 text.replace_range(at, by);
             }
-            Word::Stands(_) | Word::Seen | Word::Unknown | Word::False(_) => {}
+            Word::Stands(_) | Word::Seen | Word::Unknown | Word::False { .. } => {}
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
+use muster_corpus::figures::{Known, is_marker, joined};
 use muster_shared::flow::{LeafRef, Report, TaskOffered, Work};
-use muster_shared::text::unit::{self, Dimension, Unit};
-use muster_shared::text::{Numeral, normalise_space, numerals};
+use muster_shared::text::{normalise_space, numerals};
 
 use super::scan;
 
@@ -13,70 +13,8 @@ use super::scan;
 const NOTE: &str = "\n> Not from the results of this run:";
 /// Most numbers that are named.
 const MOST: usize = 8;
-/// Largest number that may count what the report itself lists.
-const SMALL: f64 = 12.0;
 /// Letters around a number that are shown with it.
 const SHOWN: usize = 24;
-
-/// Words that are counted by whoever writes a report.
-const COUNTED: [&str; 34] = [
-    "option",
-    "document",
-    "file",
-    "task",
-    "point",
-    "step",
-    "reason",
-    "item",
-    "source",
-    "result",
-    "finding",
-    "question",
-    "way",
-    "thing",
-    "part",
-    "section",
-    "difference",
-    "criterion",
-    "criteria",
-    "candidate",
-    "tool",
-    "alternative",
-    "approach",
-    "category",
-    "aspect",
-    "key",
-    "main",
-    "of",
-    "out",
-    "other",
-    "more",
-    "different",
-    "such",
-    "recommendation",
-];
-/// Words before a number that names a place in the report.
-const NAMING: [&str; 13] = [
-    "option", "step", "section", "table", "figure", "fig", "no", "number", "part", "task", "chapter",
-    "question", "item",
-];
-/// Words before a number that is not meant exactly.
-const ABOUT: [&str; 14] = [
-    "about",
-    "around",
-    "roughly",
-    "nearly",
-    "almost",
-    "over",
-    "approximately",
-    "some",
-    "under",
-    "than",
-    "ca",
-    "circa",
-    "to",
-    "exceeding",
-];
 
 /// The numbers of a report, as they stand with the words around them, that come from no result.
 pub(in crate::react) fn not_from_results(report: &Report, offer: &TaskOffered) -> Vec<String> {
@@ -96,26 +34,6 @@ pub(in crate::react) fn not_from_results(report: &Report, offer: &TaskOffered) -
     }
     unknown.truncate(MOST);
     unknown
-}
-
-/// The numbers, where groups of three digits after a space are one that is known.
-fn joined(text: &str, numbers: Vec<Numeral>, known: &Known) -> Vec<Numeral> {
-    let mut all: Vec<Numeral> = Vec::new();
-    for number in numbers {
-        let is_group =
-            text[number.at.clone()].len() == 3 && number.digits.bytes().all(|byte| byte.is_ascii_digit());
-        if let Some(before) = all.last_mut().filter(|before| is_group && before.at.end + 1 == number.at.start)
-        {
-            let digits = format!("{}{}", before.digits, &text[number.at.clone()]);
-            let whole = Numeral { at: before.at.start..number.at.end, digits, suffix: number.suffix.clone() };
-            if text[before.at.end..].starts_with(' ') && known.has(text, &whole) {
-                *before = whole;
-                continue;
-            }
-        }
-        all.push(number);
-    }
-    all
 }
 
 /// All texts that numbers may come from.
@@ -186,152 +104,6 @@ fn is_index(word: &str) -> bool {
     let mut parts = word.split('-');
     let small = |part: &str| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     word.matches('-').count() >= 1 && parts.all(small)
-}
-
-/// Whether a number only numbers something: an item of a list, a heading, an option.
-fn is_marker(text: &str, number: &Numeral) -> bool {
-    let line = text[..number.at.start].rfind('\n').map_or(0, |end| end + 1);
-    let (before, after) = (&text[line..number.at.start], &text[number.at.end..]);
-    let begins = before.trim_start().trim_start_matches(['#', '*', '-', '>', '|', ' ']).is_empty();
-    let is_heading = before.trim_start().starts_with('#');
-    let ends_marker =
-        after.starts_with(['.', ')', ':']) && !after[1..].starts_with(|c: char| c.is_ascii_digit());
-    let word = before.trim_end().rsplit(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
-    let word = word.unwrap_or_default().to_lowercase();
-    let is_ordinal = ["st", "nd", "rd", "th"].contains(&number.suffix.as_str());
-    begins && (ends_marker || is_heading)
-        || before.trim_end().ends_with('#')
-        || is_ordinal
-        || NAMING.contains(&word.trim_end_matches('s'))
-}
-
-/// What numbers the results have.
-struct Known {
-    digits: Vec<String>,
-    values: Vec<(f64, Unit)>,
-}
-
-impl Known {
-    fn of(texts: &[String]) -> Self {
-        let (mut digits, mut values) = (Vec::new(), Vec::new());
-        for text in texts {
-            for number in numerals(text) {
-                if let Some(value) = number.value() {
-                    values.push((value.abs(), unit_of(text, &number)));
-                }
-                digits.push(number.digits.trim_start_matches('-').to_owned());
-            }
-            let words = text.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
-            let numbers = words.filter_map(|word| number_of(&word));
-            values.extend(numbers.map(|value| (value, unit::read(""))));
-        }
-        Self { digits, values }
-    }
-
-    fn has(&self, text: &str, number: &Numeral) -> bool {
-        let digits = number.digits.trim_start_matches('-');
-        let Some(value) = number.value().map(f64::abs) else {
-            return self.digits.iter().any(|known| known == digits);
-        };
-        if self.digits.iter().any(|known| known == digits) || counts(text, number, value) {
-            return true;
-        }
-        let unit = unit_of(text, number);
-        let decimals = i32::try_from(number.decimals()).unwrap_or(i32::MAX);
-        let exact = 0.5 * 10f64.powi(-decimals);
-        let rough = match is_about(text, number) {
-            true => exact.max(zeros(value)),
-            false => exact.max(zeros(value) * 0.5).min(value * 0.06),
-        };
-        self.values.iter().any(|(known, of)| {
-            let near = |one: f64, other: f64, within: f64| (one - other).abs() <= within * (1.0 + 1e-9);
-            let percent = |unit: &Unit| unit.dimension == Dimension::Percent;
-            let plain = near(value, *known, rough) && has_more(*known, value);
-            let multiplied = near(value * unit.factor, known * of.factor, rough * unit.factor)
-                && (unit.dimension == of.dimension || is_bare(&unit) || is_bare(of));
-            let in_percent = percent(&unit) && !percent(of) && near(value, known * 100.0, exact)
-                || percent(of) && !percent(&unit) && near(value * 100.0, *known, exact * 100.0);
-            plain || multiplied || in_percent
-        })
-    }
-}
-
-const fn is_bare(unit: &Unit) -> bool {
-    matches!(unit.dimension, Dimension::None | Dimension::Other(_))
-}
-
-/// Whether a number may be another one rounded: that has more digits.
-fn has_more(known: f64, value: f64) -> bool {
-    known.fract() != 0.0 || zeros(value) > 1.0 && zeros(known) < zeros(value)
-}
-
-/// 1,000 for 25,000: by how much a whole number was rounded, as far as its zeros say.
-fn zeros(value: f64) -> f64 {
-    let mut step = 1.0;
-    while value >= step * 100.0 && (value / (step * 10.0)).fract() == 0.0 {
-        step *= 10.0;
-    }
-    step
-}
-
-/// Whether words before a number say that it is not meant exactly.
-fn is_about(text: &str, number: &Numeral) -> bool {
-    let before = text[..number.at.start].trim_end();
-    let word = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default().to_lowercase();
-    before.ends_with(['~', '≈', '>', '<']) || ABOUT.contains(&word.as_str())
-}
-
-/// Whether a small number counts what the report lists.
-fn counts(text: &str, number: &Numeral, value: f64) -> bool {
-    let next = word_after(text, number).to_lowercase();
-    let next = next.trim_end_matches('s');
-    value <= SMALL && value.fract() == 0.0 && COUNTED.contains(&next) && number.suffix.is_empty()
-}
-
-fn word_after<'a>(text: &'a str, number: &Numeral) -> &'a str {
-    let rest = text[number.at.end..].trim_start_matches([' ', '\u{a0}', '\u{202f}', '*', '-']);
-    let end = rest.find(|c: char| !c.is_alphabetic() && c != '%' && c != '°').unwrap_or(rest.len());
-    &rest[..end]
-}
-
-fn unit_of(text: &str, number: &Numeral) -> Unit {
-    let short = match number.suffix.as_str() {
-        "k" => Some(1e3),
-        "m" | "mio" => Some(1e6),
-        "b" | "bn" => Some(1e9),
-        _ => None,
-    };
-    if let Some(times) = short.or_else(|| (word_after(text, number) == "k").then_some(1e3)) {
-        return Unit { factor: times, ..unit::read("") };
-    }
-    let word = if number.suffix.is_empty() { word_after(text, number) } else { number.suffix.as_str() };
-    let known = unit::read(word);
-    match known.dimension {
-        // Any noun would be a unit of its own.
-        Dimension::Other(_) => Unit { dimension: Dimension::None, ..known },
-        Dimension::None | Dimension::Percent | Dimension::Temperature | Dimension::Of(_) => known,
-    }
-}
-
-fn number_of(word: &str) -> Option<f64> {
-    const WORDS: [(&str, f64); 15] = [
-        ("zero", 0.0),
-        ("one", 1.0),
-        ("two", 2.0),
-        ("three", 3.0),
-        ("four", 4.0),
-        ("five", 5.0),
-        ("six", 6.0),
-        ("seven", 7.0),
-        ("eight", 8.0),
-        ("nine", 9.0),
-        ("ten", 10.0),
-        ("eleven", 11.0),
-        ("twelve", 12.0),
-        ("twenty", 20.0),
-        ("thirty", 30.0),
-    ];
-    WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
 }
 
 /// A number with some words around it.

@@ -115,6 +115,21 @@ impl<'a> Evidence<'a> {
     }
 }
 
+impl Evidence<'_> {
+    /// The numbers of what was asked: whoever answers repeats them.
+    pub(super) fn numbers_asked(&self) -> HashSet<String> {
+        let task = match &self.offer.work {
+            Work::Execute { task, .. } => [task.goal.as_str(), task.name.as_str()],
+            Work::Plan { .. }
+            | Work::Reflect { .. }
+            | Work::Refine { .. }
+            | Work::Write { .. }
+            | Work::DraftReview { .. } => [""; 2],
+        };
+        task.into_iter().chain([self.offer.goal.as_str()]).flat_map(digits).collect()
+    }
+}
+
 fn given_by_tools(history: &History) -> HashSet<String> {
     let is_of_files = |name: &str| ["corpus", "workspace"].iter().any(|kind| name.starts_with(kind));
     let acts = history.steps().iter().flat_map(Step::acts);

@@ -1,14 +1,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod any;
 mod planted;
 
 use muster_shared::flow::{
-    Citation, CorpusRef, Ending, Finding, ObservationStatus, RolePermissions, TaskResult,
+    Action, Citation, CorpusRef, Ending, Finding, ObservationStatus, Product, RolePermissions, Step,
+    TaskResult, Thought,
 };
 use muster_shared::ids::Role;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::react::decide::{NextStep, taken_as_it_is};
 use crate::react::limits::StepLimits;
+use crate::react::verify::verified;
 use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
 

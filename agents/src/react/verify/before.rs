@@ -6,7 +6,8 @@ use muster_offline::seen_lines;
 use muster_shared::flow::{Check, Citation, Report, Step, TaskOffered, TaskResult};
 
 use super::super::history::History;
-use super::{VerifyFaults, brief, citations};
+use super::brief;
+use super::rules::{VerifyFaults, citations};
 
 /// Lines after a citation's first in which its words may go on.
 const LINES_OF_A_QUOTE: u32 = 14;

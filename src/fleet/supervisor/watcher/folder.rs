@@ -34,8 +34,7 @@ impl Watcher {
         changed: &mpsc::Sender<Changed>,
         stop: &CancellationToken,
     ) {
-        let folder = self.app.beside_fleet(&self.app.settings().fleet.agents_dir);
-        let mut files = specialists::look(&folder, &self.specialists.files);
+        let mut files = specialists::look_for(&self.app, &self.specialists.files);
         // What the team lists is started already, as often as it says.
         files.retain(|path, _| !self.app.loaded.team.as_ref().is_some_and(|team| team::lists(team, path)));
         let settled = specialists::settle(&files);
@@ -88,7 +87,7 @@ impl Watcher {
 
 fn refused(settled: &BTreeMap<PathBuf, Content>) -> Vec<RefusedFile> {
     let faulty = settled.iter().filter_map(|(path, content)| match content {
-        Content::Faulty { reason } => Some(RefusedFile { path: path.clone(), reason: reason.clone() }),
+        Content::Faulty { reason, .. } => Some(RefusedFile { path: path.clone(), reason: reason.clone() }),
         Content::Specialist { .. } => None,
     });
     faulty.collect()

@@ -74,7 +74,16 @@ impl Answer {
         self.text.len() + self.thought.len() + calls
     }
 
-    pub(super) fn reply(self, _: &Seen) -> Reply {
+    /// What is written where actions are JSON in the text.
+    pub(super) fn in_words(&self) -> String {
+        let Some(call) = self.calls.first() else { return self.text.clone() };
+        json!({"thought": self.thought, "action": call.tool, "arguments": call.arguments}).to_string()
+    }
+
+    pub(super) fn reply(self, seen: &Seen) -> Reply {
+        if seen.in_words {
+            return written(&self.in_words(), self.is_cut);
+        }
         let in_text = !self.calls.is_empty() && self.calls.iter().all(|call| !call.takes_thought);
         let text = if in_text { self.thought.clone() } else { self.text };
         let mut reply = Reply::text(text);
@@ -86,15 +95,20 @@ impl Answer {
                 fields.insert("thought".to_owned(), json!(self.thought));
             }
             let written = arguments.to_string();
-            let end = if self.is_cut {
-                (0..=written.len() / 2).rev().find(|at| written.is_char_boundary(*at)).unwrap_or(0)
-            } else {
-                written.len()
-            };
-            reply = reply.and_raw_call(&call.tool, &written[..end]);
+            let sent = if self.is_cut { first_half(&written) } else { &written };
+            reply = reply.and_raw_call(&call.tool, sent);
         }
         if self.is_cut { reply.with_finish("length") } else { reply }
     }
+}
+
+fn first_half(text: &str) -> &str {
+    &text[..text.floor_char_boundary(text.len() / 2)]
+}
+
+/// A text as it is sent: half of it, where the limit of an answer ends it.
+pub(super) fn written(text: &str, is_cut: bool) -> Reply {
+    if is_cut { Reply::text(first_half(text)).with_finish("length") } else { Reply::text(text) }
 }
 
 fn fields<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {

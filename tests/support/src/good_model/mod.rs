@@ -3,7 +3,8 @@
 //! It decides by the tools and the schema of `submit` what it is asked to be, looks up what the goal asks for with the
 //! tools that are offered, cites what it saw as `path:line` with the words that stand there, computes with the
 //! calculator, and writes the files that were asked for. A set share of its answers has a mistake as real models make
-//! them, by a seed. It knows no goal and no check beforehand, and no wording of a prompt.
+//! them, by a seed. It knows no goal and no check beforehand, and no wording of a prompt. Told of tools in words, it
+//! writes its actions as JSON; [`weak`] is the same as a small model does it.
 
 mod answers;
 mod facts;
@@ -12,7 +13,9 @@ mod leaf;
 pub mod measure;
 mod request;
 mod result;
+mod small;
 mod tools;
+pub mod weak;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,15 +78,7 @@ impl GoodModel {
     #[must_use]
     pub fn answer(&self, request: &CapturedRequest) -> Reply {
         let seen = Seen::of(request);
-        let answer = match seen.role() {
-            Role::Planner => answers::plan(&seen),
-            Role::Refiner => answers::refinement(&seen),
-            Role::Reviewer => answers::review(&seen),
-            Role::Writer => answers::report(&seen),
-            Role::Reflector => answers::reflection(&seen),
-            Role::Leaf => leaf::step(&seen),
-            Role::Aside => answers::aside(&seen),
-        };
+        let answer = in_good_faith(&seen);
         let answer = match self.mistake(&seen, &answer) {
             Some((mistake, at)) => fault::spoilt(mistake, at, &seen, answer),
             None => answer,
@@ -121,6 +116,22 @@ impl GoodModel {
         told.once.insert((conversation, chosen));
         *told.made.entry(chosen).or_default() += 1;
         Some((chosen, usize::try_from(dice.throw(1_000)).unwrap_or(0)))
+    }
+}
+
+/// What a model answers that makes no mistake.
+fn in_good_faith(seen: &Seen) -> answers::Answer {
+    if let Some(answer) = small::answer(seen) {
+        return answer;
+    }
+    match seen.role() {
+        Role::Planner => answers::plan(seen),
+        Role::Refiner => answers::refinement(seen),
+        Role::Reviewer => answers::review(seen),
+        Role::Writer => answers::report(seen),
+        Role::Reflector => answers::reflection(seen),
+        Role::Leaf => leaf::step(seen),
+        Role::Aside => answers::aside(seen),
     }
 }
 

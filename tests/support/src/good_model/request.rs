@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::facts::{self, Line};
 use super::tools::Tools;
-use crate::model_server::CapturedRequest;
+use crate::model_server::{CapturedRequest, SeenMessage};
 
 /// A piece of data in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,28 +51,47 @@ pub(super) struct Seen {
     pub(super) parallel: bool,
     /// The schema that an answer in text is to follow.
     pub(super) schema: Option<Value>,
+    /// The tool that is to be called.
+    pub(super) only: Option<String>,
     /// Whether this is the last step, by what the request says.
     pub(super) is_last: bool,
+    /// Whether it is told of tools in words, and calls them in words.
+    pub(super) in_words: bool,
 }
 
 impl Seen {
     pub(super) fn of(request: &CapturedRequest) -> Self {
-        let user: Vec<&str> = request
-            .messages
-            .iter()
-            .filter(|message| message.role == "user")
-            .map(|message| message.text.as_str())
+        let in_text = observed_in_text(&request.messages);
+        let shows = |at: usize| in_text.iter().any(|(shown, _)| *shown == at);
+        let user: Vec<&str> = (0..)
+            .zip(&request.messages)
+            .filter(|(at, message)| message.role == "user" && !shows(*at))
+            .map(|(_, message)| message.text.as_str())
             .collect();
         let said = user.join("\n\n");
         let fences = fences(&said);
         let system = request.system().to_owned();
         let schema = schema(&request.body, &system);
+        let declared = Tools::of(&request.body);
+        let in_words = declared.is_empty();
+        let tools = if in_words { Tools::in_words(&system) } else { declared };
+        let parallel = request.body.get("parallel_tool_calls").and_then(Value::as_bool).unwrap_or(true);
         Self {
             nonce: nonce(&said).unwrap_or_default(),
-            observed: observed(request),
-            tools: Tools::of(&request.body),
+            observed: observed(request)
+                .into_iter()
+                .chain(in_text.into_iter().map(|(_, seen)| seen))
+                .collect(),
+            tools,
             turns: request.turns(),
-            parallel: request.body.get("parallel_tool_calls").and_then(Value::as_bool).unwrap_or(true),
+            // In words, one action is asked for.
+            parallel: parallel && !in_words,
+            in_words,
+            only: request
+                .body
+                .pointer("/tool_choice/function/name")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             is_last: is_last(request.last_text()),
             fences,
             said,
@@ -204,6 +223,21 @@ fn observed(request: &CapturedRequest) -> Vec<Observed> {
         found.push(Observed { tool: call.name.clone(), arguments: call.arguments.clone(), text });
     }
     found
+}
+
+/// The same of actions that were written as JSON, each with the place of the message that shows what came of it.
+fn observed_in_text(messages: &[SeenMessage]) -> Vec<(usize, Observed)> {
+    let answered = messages.iter().zip(messages.iter().skip(1));
+    let pairs =
+        (1..).zip(answered).filter(|(_, (said, shown))| said.role == "assistant" && shown.role == "user");
+    let seen = pairs.filter_map(|(at, (said, shown))| {
+        let written: Value = serde_json::from_str(&said.text).ok()?;
+        let tool = written.get("action")?.as_str()?.to_owned();
+        let arguments = written.get("arguments").cloned().unwrap_or_default();
+        let inside = fences(&shown.text).into_iter().find(|fence| fence.kind.starts_with("observation"))?;
+        Some((at, Observed { tool, arguments, text: inside.text }))
+    });
+    seen.collect()
 }
 
 /// The mark of the first fence.

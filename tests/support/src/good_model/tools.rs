@@ -27,6 +27,22 @@ impl Tools {
         Self(flat.filter_map(|tool| declared(tool.get("function").unwrap_or(&tool))).collect())
     }
 
+    /// Those that the system prompt tells of in words: `- name: what it does`, then its arguments as a JSON Schema.
+    pub(super) fn in_words(system: &str) -> Self {
+        let mut found = Vec::new();
+        let mut name = None;
+        for line in system.lines() {
+            if let Some((word, _)) = line.strip_prefix("- ").and_then(|line| line.split_once(':')) {
+                name = Some(word.trim_matches('`')).filter(|word| is_name(word));
+            } else if let Some(schema) = line.trim_start().strip_prefix("arguments: ").and_then(read)
+                && let Some(name) = name.take()
+            {
+                found.push(Declared { name: name.to_owned(), schema });
+            }
+        }
+        Self(found)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -58,6 +74,14 @@ impl Tools {
         let all: Vec<&Declared> = self.0.iter().filter(fits).collect();
         all.iter().find(|tool| rather.iter().any(|word| tool.name.contains(word))).or(all.first()).copied()
     }
+}
+
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn read(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
 }
 
 fn declared(tool: &Value) -> Option<Declared> {

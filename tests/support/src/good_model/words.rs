@@ -196,6 +196,18 @@ fn sign(word: &str) -> Option<char> {
     }
 }
 
+/// Whole numbers that a text names as two to be added.
+pub(super) fn pairs(text: &str) -> Vec<(i64, i64)> {
+    let words: Vec<&str> =
+        text.split_whitespace().map(|word| word.trim_matches(['.', '?', ',', ';'])).collect();
+    let joined = |by: &str| -> Vec<(i64, i64)> {
+        let triples = words.windows(3).filter(|words| words[1] == by);
+        triples.filter_map(|words| Some((words[0].parse().ok()?, words[2].parse().ok()?))).collect()
+    };
+    let plus = joined("+");
+    if plus.is_empty() { joined("and") } else { plus }
+}
+
 /// The names of files that a text asks to have written.
 pub(super) fn files(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();

@@ -69,10 +69,28 @@ pub(super) fn body(request: &ChatRequest, model: &str, marked: bool, wishes: Wis
         let schema = sanitize_json_schema(schema, JsonSchemaDialect::AnthropicStructured);
         body.field("output_config", &json!({"format": {"type": "json_schema", "schema": schema}}));
     }
-    body.field_if("temperature", request.temperature);
+    let most = request.max_tokens.unwrap_or_else(|| most_tokens(model));
+    let thinking = thinking(request, most, wishes);
+    // A model that thinks takes no temperature.
+    let tempered = wishes.tempered && thinking.is_none();
+    body.field_if("temperature", request.temperature.filter(|_| tempered));
+    body.field_if("thinking", thinking.map(|tokens| json!({"type": "enabled", "budget_tokens": tokens})));
     body.field_if("stop_sequences", Some(&request.stop).filter(|stop| !stop.is_empty()));
-    body.field("max_tokens", &request.max_tokens.unwrap_or_else(|| most_tokens(model)));
+    body.field("max_tokens", &most);
     body.finish()
+}
+
+/// The fewest tokens that Anthropic lets a model think with.
+const LEAST_THINKING: u32 = 1_024;
+
+/// Tokens to think with, out of the `most` of an answer. None where a tool is to be called, and none after calls of tools:
+/// the thoughts before them, which would have to come back, are not kept.
+fn thinking(request: &ChatRequest, most: u32, wishes: Wishes) -> Option<u32> {
+    let effort = request.effort.filter(|_| wishes.reasoned)?;
+    let is_forced = request.only.is_some() && wishes.chosen;
+    let has_called = request.messages.iter().any(|message| !message.tool_calls.is_empty());
+    let tokens = effort.tokens().min(most / 2);
+    (!is_forced && !has_called && tokens >= LEAST_THINKING).then_some(tokens)
 }
 
 #[derive(Serialize)]

@@ -12,7 +12,7 @@ use super::loose::{Count, First, Flag, Given, List, Object, Text};
 use super::openai::write_text;
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
 use super::sse::SseEvent;
-use crate::model::chat::{ChatMessage, ChatRequest, ChatRole, TokenUsage, ToolDecl};
+use crate::model::chat::{ChatMessage, ChatRequest, ChatRole, ReasoningEffort, TokenUsage, ToolDecl};
 use crate::model::json::write_json;
 use crate::model::kept::{Kept, WireForm};
 
@@ -48,10 +48,10 @@ pub(super) fn body(request: &ChatRequest, form: WireForm, target: &str, wishes: 
     body.field(
         "generationConfig",
         &Generation {
-            thinking_config: Thinking { include_thoughts: true },
+            thinking_config: Thinking::of(request.effort.filter(|_| wishes.reasoned), form),
             response_mime_type: schema.map(|_| "application/json"),
             response_json_schema: schema,
-            temperature: request.temperature,
+            temperature: request.temperature.filter(|_| wishes.tempered),
             stop_sequences: &request.stop,
             max_output_tokens: request.max_tokens,
         },
@@ -79,6 +79,22 @@ struct Generation<'a> {
 #[serde(rename_all = "camelCase")]
 struct Thinking {
     include_thoughts: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<&'static str>,
+}
+
+impl Thinking {
+    /// Gemini 3 is told in words, those before it in tokens.
+    fn of(effort: Option<ReasoningEffort>, form: WireForm) -> Self {
+        let in_words = form == WireForm::Gemini3;
+        Self {
+            include_thoughts: true,
+            thinking_budget: effort.filter(|_| !in_words).map(ReasoningEffort::tokens),
+            thinking_level: effort.filter(|_| in_words).map(ReasoningEffort::as_word),
+        }
+    }
 }
 
 #[derive(Serialize)]

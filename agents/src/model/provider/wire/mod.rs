@@ -124,6 +124,10 @@ pub(super) struct Wishes {
     pub(super) formatted: bool,
     /// Which tool is called, and how many.
     pub(super) chosen: bool,
+    /// How much the model reasons.
+    pub(super) reasoned: bool,
+    /// The sampling temperature.
+    pub(super) tempered: bool,
 }
 
 /// The name without a namespace (`provider::model`).

@@ -13,7 +13,9 @@ use super::body::{Body, list};
 use super::loose::{self, Count, First, Given, List, Loose, Object, Text};
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
 use super::sse::SseEvent;
-use crate::model::chat::{ChatMessage, ChatRequest, ChatRole, TokenUsage, ToolCall, ToolDecl};
+use crate::model::chat::{
+    ChatMessage, ChatRequest, ChatRole, ReasoningEffort, TokenUsage, ToolCall, ToolDecl,
+};
 use crate::model::json::write_json;
 use crate::model::kept::WireForm;
 
@@ -84,7 +86,9 @@ pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, wishes:
         body.field("response_format", &json!({"type": "json_schema", "json_schema": spec}));
     }
     body.field("stream_options", &json!({"include_usage": true}));
-    body.field_if("temperature", request.temperature);
+    body.field_if("temperature", request.temperature.filter(|_| wishes.tempered));
+    let effort = request.effort.filter(|_| wishes.reasoned);
+    body.field_if("reasoning_effort", effort.map(ReasoningEffort::as_word));
     body.field_if("stop", Some(&request.stop).filter(|stop| !stop.is_empty()));
     let most = if counts_reasoning(model) { "max_completion_tokens" } else { "max_tokens" };
     body.field_if(most, request.max_tokens);

@@ -3,6 +3,7 @@
 //! used again.
 
 mod answers;
+mod effort;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,7 +41,7 @@ fn both(target: &ModelTarget) -> [Provider; 2] {
 }
 
 /// All that a request may wish.
-const ALL: Wishes = Wishes { formatted: true, chosen: true };
+const ALL: Wishes = Wishes { formatted: true, chosen: true, reasoned: true, tempered: true };
 
 fn tools() -> Vec<ToolDecl> {
     let parameters = json!({

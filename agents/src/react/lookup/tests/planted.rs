@@ -2,6 +2,8 @@
 //! reaches a result or a report, and hardly a true one is refused.
 #![allow(clippy::print_stdout, clippy::too_many_lines)]
 
+mod beside;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -1,0 +1,146 @@
+//! The tools of a task: those that its role may use and that have something to work on.
+
+use std::sync::Arc;
+
+use muster_shared::flow::{TaskOffered, Work};
+use muster_shared::ids::TaskId;
+
+use super::AgentContext;
+use crate::library::Library;
+use crate::react::toolset::{Ability, Toolset, narrowed, without};
+use crate::roles::{FEW_TOOLS, RoleRules, base_tools};
+use crate::tools::actions::reaches_peers;
+use crate::tools::nested::nested_tools;
+use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
+use crate::tools::{ToolContext, ToolEngine, ToolRegistry, standard_registry};
+
+impl AgentContext {
+    /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
+    pub(super) fn toolset(
+        &self,
+        rules: &RoleRules,
+        abilities: Vec<Ability>,
+        offer: &TaskOffered,
+        weak: bool,
+    ) -> Toolset {
+        let submit = rules.submit_schema(offer);
+        let task = offer.work.leaf();
+        let (named, by_blueprint) = (
+            task.is_some_and(|task| !task.tools.is_empty()),
+            task.is_some_and(|task| task.blueprint.is_some()),
+        );
+        let is_set = self.settings.tools.contains_key(&self.role);
+        match base_tools(rules.name).filter(|_| !is_set && !named && !by_blueprint) {
+            // A weak model is confused by more than a few.
+            Some(_) if weak => {
+                let few = abilities.into_iter().filter(|ability| FEW_TOOLS.contains(&ability.name.as_str()));
+                Toolset::new(few.collect(), submit)
+            }
+            Some(base) => {
+                let own = self.extra.iter().map(|tool| tool.spec().name).collect::<Vec<_>>();
+                let base: Vec<&str> = base.iter().copied().chain(own.iter().map(String::as_str)).collect();
+                Toolset::with_base(abilities, &base, submit)
+            }
+            None => Toolset::new(abilities, submit),
+        }
+    }
+
+    pub(super) fn engine(&self) -> &ToolEngine {
+        self.engine.get_or_init(|| {
+            let registry = standard_registry().unwrap_or_else(|error| {
+                tracing::error!(%error, "the built-in tools are left out");
+                ToolRegistry::new()
+            });
+            let library = Library::new(self.settings.blueprints.clone());
+            let own = nested_tools(library).into_iter().map(|tool| registry.register_own(tool));
+            let extra = self.extra.iter().map(|tool| registry.register(Arc::clone(tool)));
+            for error in extra.chain(own).filter_map(Result::err) {
+                tracing::error!(%error, "a tool is left out");
+            }
+            ToolEngine::new(Arc::new(registry))
+        })
+    }
+
+    /// The tools that the role may use, without those that have nothing to work on.
+    pub(super) fn abilities(
+        &self,
+        engine: &ToolEngine,
+        rules: &RoleRules,
+        offer: &TaskOffered,
+    ) -> Vec<Ability> {
+        let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
+        let has_documents = offer.corpus.is_some();
+        let usable = |spec: &Ability| {
+            rules.may_use(&spec.name, allowed)
+                && (has_documents || !is_of_corpus(&spec.name))
+                && (offer.may_ask_peers || !reaches_peers(&spec.name))
+                && may_change(&offer.task, spec.pure)
+        };
+        let usable = engine.registry().list().into_iter().filter(usable).collect();
+        match offer.work.leaf() {
+            // A task whose only tool failed has the others of its role.
+            Some(task) => narrowed(without(usable, &offer.withheld), task),
+            None => usable,
+        }
+    }
+
+    pub(super) async fn context(
+        &self,
+        abilities: &[Ability],
+        offer: &TaskOffered,
+    ) -> Result<ToolContext, String> {
+        let mut context = ToolContext::new(offer.run.to_string(), offer.task.to_string());
+        if let Some(corpus) = &offer.corpus
+            && abilities.iter().any(|ability| is_of_corpus(&ability.name))
+        {
+            context = context.with_corpus(self.corpora.get(corpus).await?);
+        }
+        let sees_files = matches!(offer.work, Work::Refine { .. } | Work::Write { .. });
+        if sees_files || abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
+            let (files, limits) = (self.bus.files(), WorkspaceLimits::default());
+            let workspace = SharedWorkspace::new(files, offer.run, offer.task.to_string(), limits);
+            context = context.with_workspace(Arc::new(workspace));
+        }
+        Ok(context)
+    }
+}
+
+/// Whether a task may have a tool: whoever judges between others looks, and changes nothing.
+const fn may_change(task: &TaskId, is_pure: bool) -> bool {
+    match task {
+        TaskId::Settle(_) => is_pure,
+        TaskId::Plan
+        | TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => true,
+    }
+}
+
+fn is_of_corpus(tool: &str) -> bool {
+    tool.starts_with("corpus.")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use muster_shared::ids::TaskIndex;
+
+    use super::*;
+
+    #[test]
+    fn whoever_judges_changes_nothing() {
+        let Ok(registry) = standard_registry() else { panic!("the standard tools fit together") };
+        let tools = registry.list();
+        let had = |task: &TaskId| -> Vec<String> {
+            let had = tools.iter().filter(|spec| may_change(task, spec.pure));
+            had.map(|spec| spec.name.clone()).collect()
+        };
+        let (judge, worker) = (had(&TaskId::Settle(1)), had(&TaskId::Leaf(TaskIndex::top(1))));
+        assert!(judge.contains(&"workspace.read".to_owned()), "{judge:?}");
+        for tool in ["workspace.write", "workspace.append"] {
+            assert!(!judge.contains(&tool.to_owned()) && worker.contains(&tool.to_owned()), "{tool}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a run chooses between.
+
+use serde::{Deserialize, Serialize};
+
+/// How large the tasks of a plan are to be (P3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    /// A few large ones.
+    Coarse,
+    /// As the limits say.
+    #[default]
+    Normal,
+    /// Many small ones.
+    Fine,
+}
+
+impl Granularity {
+    /// Most tasks of a coarse plan as planners make it; refinements may add to it.
+    pub(super) const MOST_COARSE: u16 = 5;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) const fn is_normal(&self) -> bool {
+        matches!(self, Self::Normal)
+    }
+}
+
+/// Who writes the report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writing {
+    /// A writer, from what all tasks gave.
+    #[default]
+    Always,
+    /// A writer, unless the plan is one task alone: what that gave is the report.
+    UnlessSingle,
+}
+
+impl Writing {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) const fn is_always(&self) -> bool {
+        matches!(self, Self::Always)
+    }
+}
+
+/// Which results a model is asked about before they count (W8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelVerification {
+    /// As the settings of whoever does the task have it.
+    #[default]
+    Own,
+    /// None.
+    Off,
+    /// Those of tasks that the plan calls critical.
+    Critical,
+    /// Those of every leaf, and the report.
+    All,
+}
+
+impl ModelVerification {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) const fn is_own(&self) -> bool {
+        matches!(self, Self::Own)
+    }
+}
+
+/// What becomes of results that were made from a result that has changed since (R12).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenStale {
+    /// They are made again.
+    #[default]
+    Redo,
+    /// They stay, and the report says what they were made from.
+    Mark,
+}
+
+impl WhenStale {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) const fn is_redo(&self) -> bool {
+        matches!(self, Self::Redo)
+    }
+}

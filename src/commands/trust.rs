@@ -1,0 +1,194 @@
+//! `muster trust`: shows what of a project needs the user's word, asks, and keeps the answer.
+
+use std::collections::BTreeSet;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::app::{current_folder, inputs, now, variables};
+use crate::args::{Global, TrustArgs};
+use crate::exit::{Exit, Failure};
+use crate::fleet::state::FleetFolder;
+use crate::settings::{self, Care, Inputs, Loaded, MemberSource};
+use crate::trust::{
+    Danger, Grant, Item, RecordError, Trust, difference, file_item, files_of, fingerprint, project_server,
+    real,
+};
+use crate::{output, render};
+
+/// A project, and what in it needs the user's word.
+struct Project {
+    folder: PathBuf,
+    items: Vec<Item>,
+    held: Option<Grant>,
+}
+
+/// Trusts, lists or revokes.
+pub(super) fn trust(global: &Global, args: &TrustArgs) -> miette::Result<Exit> {
+    let folder = match &args.path {
+        Some(path) if path.is_dir() => real(path),
+        Some(path) if path.is_file() => parent(&real(path)),
+        Some(path) => {
+            return Err(Failure::usage(format!("{} is no file or folder", path.display()))
+                .help("name the folder of the project, or leave it out")
+                .into());
+        }
+        None => current_folder()?,
+    };
+    let inputs = Inputs { care: Care::Everything, ..inputs(global, folder, variables()) };
+    if args.list {
+        return Ok(list(&inputs.trust, args)?);
+    }
+    if args.revoke {
+        return Ok(revoke(&inputs, args)?);
+    }
+    let loaded = settings::load(&inputs)?;
+    let file = args.path.as_deref().filter(|path| path.is_file()).map(real);
+    let project = look(&inputs, &loaded, file)?;
+    Ok(ask(&inputs.trust, &project, args)?)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
+fn cannot(error: RecordError) -> Failure {
+    Failure::usage(error.to_string())
+        .help("what you trust is kept in ~/.local/state/muster/trust (XDG_STATE_HOME): it must be yours, and closed to others")
+}
+
+/// Gathers what needs the user's word.
+fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Project, Failure> {
+    let trust = &inputs.trust;
+    let folder = project_folder(inputs, loaded.file.as_deref());
+    let mut items = loaded.needs.clone();
+    // As commands do, from the folder in which they are given.
+    let (fleet, _) = FleetFolder::nearest(&inputs.folder);
+    let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
+    let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
+    files.extend(files_of(&beside.join(&loaded.settings.fleet.agents_dir), ".agent.md"));
+    for member in loaded.team.iter().flat_map(|team| &team.specialists) {
+        match &member.source {
+            MemberSource::File(path) => files.push(path.clone()),
+            MemberSource::Command(_) => {}
+        }
+    }
+    for file in files {
+        let file = std::path::absolute(&file).unwrap_or(file);
+        let base = if file.starts_with(&beside) { beside.clone() } else { parent(&file) };
+        let fault = trust.plain_fault(&file, &base);
+        items.extend(fault.and_then(|fault| file_item(Danger::Foreign, &file, fault.to_string())));
+    }
+    let programs =
+        project_server(&inputs.folder).into_iter().chain(own_program(&inputs.folder, &folder, loaded));
+    items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project".to_owned())));
+    let mut seen = BTreeSet::new();
+    items.retain(|item| seen.insert(item.name.clone()));
+    let held = trust.grant(&folder).map_err(cannot)?;
+    Ok(Project { folder, items, held })
+}
+
+/// The server that the project's file names, where it is the project's own.
+fn own_program(base: &Path, folder: &Path, loaded: &Loaded) -> Option<PathBuf> {
+    let is_asked = loaded.needs.iter().any(|item| item.name == "server.binary");
+    let binary = loaded.settings.server.binary.as_ref().filter(|_| is_asked)?;
+    Some(real(&base.join(binary))).filter(|binary| binary.starts_with(folder) && binary.is_file())
+}
+
+fn parent(file: &Path) -> PathBuf {
+    file.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+fn project_folder(inputs: &Inputs, file: Option<&Path>) -> PathBuf {
+    real(&file.map_or_else(|| inputs.folder.clone(), parent))
+}
+
+fn ask(trust: &Trust, project: &Project, args: &TrustArgs) -> Result<Exit, Failure> {
+    let Project { folder, items, held } = project;
+    let changes = difference(held.as_ref().map_or(&[], |grant| &grant.items), items);
+    if items.is_empty() {
+        // What is gone needs no word any more.
+        trust.records().revoke(folder).map_err(cannot)?;
+        return told(project, &changes, true, args, "there is nothing here that needs your word");
+    }
+    if held.is_some() && changes.is_empty() {
+        return told(project, &changes, true, args, "it is trusted already, as it is");
+    }
+    if !args.json {
+        output::line(&render::trust::asked(folder, items, held.is_some().then_some(&changes[..])))?;
+    }
+    if !args.yes && !agreed()? {
+        if args.json {
+            output::json(&shown(project, &changes, false))?;
+        }
+        return Err(Failure::usage(format!("{} is not trusted", folder.display()))
+            .help("`muster trust --yes` trusts what is shown without asking"));
+    }
+    let grant = Grant { folder: folder.clone(), at: now().0, items: items.clone() };
+    trust.records().keep(&grant).map_err(cannot)?;
+    told(project, &changes, true, args, &format!("{} is trusted as it is now", folder.display()))
+}
+
+fn told(
+    project: &Project,
+    changes: &[String],
+    is_trusted: bool,
+    args: &TrustArgs,
+    words: &str,
+) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(&shown(project, changes, is_trusted))?;
+    } else {
+        output::line(words)?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn shown(project: &Project, changes: &[String], is_trusted: bool) -> Value {
+    json!({
+        "folder": project.folder, "trusted": is_trusted, "items": project.items, "changes": changes,
+        "fingerprint": fingerprint(&project.items),
+    })
+}
+
+/// Whether the person at the terminal says yes; where there is none, nobody does.
+fn agreed() -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    output::note("Trust it? [y/N]");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| {
+        Failure::usage(format!("the answer cannot be read: {error}"))
+            .help("`muster trust --yes` does not ask")
+    })?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn list(trust: &Trust, args: &TrustArgs) -> Result<Exit, Failure> {
+    let grants = trust.records().all().map_err(cannot)?;
+    if args.json {
+        let one = |grant: &Grant| {
+            json!({
+                "folder": grant.folder, "at": grant.at, "fingerprint": grant.fingerprint(), "items": grant.items,
+            })
+        };
+        output::json(&grants.iter().map(one).collect::<Vec<Value>>())?;
+    } else if grants.is_empty() {
+        output::note("no project is trusted");
+    } else {
+        output::line(&render::trust::list(&grants))?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn revoke(inputs: &Inputs, args: &TrustArgs) -> Result<Exit, Failure> {
+    let nearest = settings::nearest(&inputs.folder);
+    let folder = project_folder(inputs, inputs.file.as_deref().or(nearest.as_deref()));
+    let revoked = inputs.trust.records().revoke(&folder).map_err(cannot)?;
+    if args.json {
+        output::json(&json!({ "folder": folder, "revoked": revoked }))?;
+    } else {
+        let how = if revoked { "is trusted no more" } else { "was not trusted" };
+        output::line(&format!("{} {how}", folder.display()))?;
+    }
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,120 @@
+//! What a setting of a project may not do unless the user has said so: run a program, be sent a secret, point at a bus,
+//! write outside of the project. Pure.
+
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+
+/// What would be allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Danger {
+    /// It runs a program.
+    Program,
+    /// It names who is sent a secret, or a file that is sent as one.
+    Secret,
+    /// It points at a bus, or says as whom one comes there.
+    Bus,
+    /// It has files written outside of the project.
+    Outside,
+    /// A file that somebody else can change.
+    Foreign,
+}
+
+impl Danger {
+    /// In words, after "it would".
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Program => "run a program",
+            Self::Secret => "say where keys of models are sent, or which file is one",
+            Self::Bus => "point at a bus",
+            Self::Outside => "write outside of the project",
+            Self::Foreign => "be read, though others can change it",
+        }
+    }
+}
+
+/// Settings that need the user's word whatever they say.
+const ALWAYS: [(&str, Danger); 8] = [
+    ("server.binary", Danger::Program),
+    ("agent.endpoint", Danger::Secret),
+    ("agent.key_file", Danger::Secret),
+    ("bus.url", Danger::Bus),
+    ("bus.user", Danger::Bus),
+    ("bus.system_user", Danger::Bus),
+    ("bus.credentials", Danger::Bus),
+    ("bus.tls_ca", Danger::Bus),
+];
+
+/// Folders that are written, which need it where they lead out of the project.
+const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];
+
+/// What this setting would do that needs the user's word; nothing of most.
+pub(crate) fn danger(key: &str, value: &str) -> Option<Danger> {
+    let always = ALWAYS.iter().find(|(name, _)| *name == key).map(|(_, danger)| *danger);
+    let leads_out = || FOLDERS.contains(&key) && leads_out(Path::new(value));
+    always.or_else(|| leads_out().then_some(Danger::Outside))
+}
+
+/// Whether a path leads out of the folder that it is meant within.
+fn leads_out(path: &Path) -> bool {
+    path.components().any(|part| match part {
+        Component::Prefix(_) | Component::RootDir | Component::ParentDir => true,
+        Component::CurDir | Component::Normal(_) => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_shared::setting::Kind;
+
+    use super::*;
+    use crate::settings::text_keys;
+
+    /// Texts that run nothing, are sent nothing and write nothing outside.
+    const HARMLESS: [&str; 11] = [
+        "agent.name",
+        "agent.model",
+        "agent.models.*",
+        "agent.fallback_models",
+        "agent.template_dir",
+        "agent.blueprints",
+        "agent.tools.*",
+        "fleet.agents_dir",
+        "log.level",
+        "orchestrator.domains",
+        "limits.*",
+    ];
+
+    /// A setting that is new has to be looked at: does it need the user's word?
+    #[test]
+    fn every_setting_that_takes_a_text_was_thought_about() {
+        let known = |key: &str| {
+            let section = key.split('.').next().unwrap_or_default();
+            ALWAYS.iter().any(|(name, _)| *name == key)
+                || FOLDERS.contains(&key)
+                || HARMLESS.contains(&key)
+                || HARMLESS.contains(&format!("{section}.*").as_str())
+        };
+        let texts = text_keys(|kind| matches!(kind, Kind::Text | Kind::List { .. }));
+        assert!(texts.len() > 15, "{texts:?}");
+        let unknown: Vec<&String> = texts.iter().filter(|key| !known(key)).collect();
+        assert!(unknown.is_empty(), "decide whether these need the user's word: {unknown:?}");
+    }
+
+    #[test]
+    fn what_runs_is_sent_or_leads_out_needs_the_users_word() {
+        assert_eq!(danger("server.binary", "nats-server"), Some(Danger::Program));
+        assert_eq!(danger("agent.endpoint", "http://localhost"), Some(Danger::Secret));
+        assert_eq!(danger("bus.url", ""), Some(Danger::Bus));
+        for (path, wanted) in [
+            (".muster/nats", None),
+            ("./here", None),
+            ("/var/lib", Some(Danger::Outside)),
+            ("a/../../b", Some(Danger::Outside)),
+        ] {
+            assert_eq!(danger("server.store_dir", path), wanted, "{path}");
+        }
+        assert_eq!(danger("limits.max_steps", "3"), None);
+    }
+}

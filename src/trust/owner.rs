@@ -1,0 +1,273 @@
+//! Whose a file is: it and the folders that hold it belong to the user or to root, and nobody else can write them.
+
+use std::fmt;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use nix::unistd::{Gid, Group, Uid, User, getegid, geteuid};
+
+use super::record::real;
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Me {
+    /// The user.
+    uid: u32,
+    /// The user's group.
+    gid: u32,
+    /// Whether nobody else is in that group, where it is known already.
+    alone: Option<bool>,
+}
+
+impl Me {
+    /// The user of this process.
+    pub(crate) fn of_process() -> Self {
+        Self { uid: geteuid().as_raw(), gid: getegid().as_raw(), alone: None }
+    }
+
+    /// Whether nobody else is in this group. The system is asked when it matters, and once: what answers it is loaded for
+    /// that.
+    fn is_alone_in(self, gid: u32) -> bool {
+        static ALONE: OnceLock<bool> = OnceLock::new();
+        gid == self.gid && self.alone.unwrap_or_else(|| *ALONE.get_or_init(|| is_private(getegid())))
+    }
+}
+
+/// Whether the user alone is in a group, as far as the system says.
+fn is_private(gid: Gid) -> bool {
+    let user = User::from_uid(geteuid()).ok().flatten();
+    let group = Group::from_gid(gid).ok().flatten();
+    let Some((user, group)) = user.zip(group) else { return false };
+    group.name == user.name && group.mem.iter().all(|member| *member == user.name)
+}
+
+/// What the system says of a file or folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Facts {
+    uid: u32,
+    gid: u32,
+    mode: u32,
+    is_folder: bool,
+}
+
+impl From<&Metadata> for Facts {
+    fn from(known: &Metadata) -> Self {
+        Self { uid: known.uid(), gid: known.gid(), mode: known.mode(), is_folder: known.is_dir() }
+    }
+}
+
+/// Why something does not count as the user's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It belongs to somebody else.
+    Foreign {
+        /// The file or folder.
+        path: PathBuf,
+        /// Whose it is.
+        uid: u32,
+    },
+    /// Others can write it.
+    Writable {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+}
+
+impl Fault {
+    /// The same of a file that is named already.
+    pub(crate) fn about(&self, file: &Path) -> String {
+        let (Self::Foreign { path, .. } | Self::Writable { path, .. }) = self;
+        let said = self.to_string();
+        let rest = said.strip_prefix(&path.display().to_string()).filter(|_| real(path) == real(file));
+        rest.map_or_else(|| said.clone(), |rest| format!("it{rest}"))
+    }
+
+    /// What a person can do about it, besides trusting it.
+    pub(crate) fn mend(&self) -> String {
+        match self {
+            Self::Foreign { path, .. } => {
+                format!("work in a folder of your own, or make {} yours with `chown`", path.display())
+            }
+            Self::Writable { path, .. } => format!("`chmod go-w {}` keeps others out", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign { path, uid } => {
+                let name = User::from_uid(Uid::from_raw(*uid)).ok().flatten();
+                let name = name.map_or_else(|| "a user".to_owned(), |user| user.name);
+                write!(f, "{} belongs to {name} (uid {uid})", path.display())
+            }
+            Self::Writable { path, mode } => {
+                write!(f, "{} can be written by others (mode {:o})", path.display(), mode & 0o7777)
+            }
+        }
+    }
+}
+
+const STICKY: u32 = 0o1000;
+const BY_GROUP: u32 = 0o020;
+const BY_ALL: u32 = 0o002;
+
+/// What is wrong with one file or folder. Pure.
+fn fault(me: Me, path: &Path, facts: Facts) -> Option<Fault> {
+    if facts.uid != me.uid && facts.uid != 0 {
+        return Some(Fault::Foreign { path: path.to_owned(), uid: facts.uid });
+    }
+    // In such a folder, as in /tmp, nobody replaces what belongs to others; files in it are looked at by themselves.
+    let keeps_apart = facts.is_folder && facts.mode & STICKY != 0;
+    let by_group = facts.mode & BY_GROUP != 0 && !me.is_alone_in(facts.gid);
+    let open = facts.mode & BY_ALL != 0 || by_group;
+    (open && !keeps_apart).then(|| Fault::Writable { path: path.to_owned(), mode: facts.mode })
+}
+
+fn look(me: Me, path: &Path) -> io::Result<Option<Fault>> {
+    Ok(fault(me, path, Facts::from(&std::fs::metadata(path)?)))
+}
+
+/// What is wrong with a file that was found, or with a folder that holds it, up to `base` where it lies below that. What
+/// is not there is nobody else's.
+pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
+    let mut places = vec![path.clone()];
+    let within = path.starts_with(&base);
+    let above = path.ancestors().skip(1).take_while(|folder| !within || folder.starts_with(&base));
+    places.extend(above.take(if within { usize::MAX } else { 1 }).map(Path::to_owned));
+    // Behind a link lies another folder.
+    let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    places.extend(real.parent().map(Path::to_owned));
+    places.iter().find_map(|place| match look(me, place) {
+        Ok(fault) => fault,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        // What cannot even be looked at is somebody else's.
+        Err(_) => Some(Fault::Foreign { path: place.clone(), uid: u32::MAX }),
+    })
+}
+
+/// What is wrong with a file that was named. Where it lies was chosen with it, so the folders are not looked at; what is
+/// no ordinary file is not looked at either.
+pub(crate) fn of_named(me: Me, path: &Path) -> Option<Fault> {
+    let known = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    fault(me, path, Facts::from(&known))
+}
+
+/// What is wrong with a folder or file in which only the user's own word is believed: root's does not count.
+pub(crate) fn of_own(me: Me, path: &Path) -> Option<Fault> {
+    let known = std::fs::metadata(path).ok()?;
+    let facts = Facts::from(&known);
+    if facts.uid != me.uid {
+        return Some(Fault::Foreign { path: path.to_owned(), uid: facts.uid });
+    }
+    fault(me, path, Facts { mode: facts.mode & !STICKY, ..facts })
+}
+
+/// Whether the process with this number belongs to the user; `None` where the system does not say.
+pub(crate) fn is_own_process(pid: u32) -> Option<bool> {
+    // Not by whose its folder in /proc is: that of a process that keeps its memory to itself is root's.
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    let uid: u32 = line.split_whitespace().next()?.parse().ok()?;
+    Some(uid == geteuid().as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const ME: Me = Me { uid: 1000, gid: 1000, alone: Some(true) };
+
+    fn judged(uid: u32, gid: u32, mode: u32, is_folder: bool) -> Option<Fault> {
+        fault(ME, Path::new("x"), Facts { uid, gid, mode, is_folder })
+    }
+
+    #[test]
+    fn what_is_mine_or_roots_and_closed_to_others_counts() {
+        for (uid, gid, mode, is_folder) in [
+            (1000, 1000, 0o644, false),
+            (1000, 1000, 0o664, false),
+            (0, 0, 0o644, false),
+            (1000, 1000, 0o775, true),
+            (0, 0, 0o1777, true),
+        ] {
+            assert_eq!(judged(uid, gid, mode, is_folder), None, "{uid} {gid} {mode:o}");
+        }
+        assert!(matches!(judged(1001, 1000, 0o600, false), Some(Fault::Foreign { uid: 1001, .. })));
+        for (uid, gid, mode, is_folder) in [
+            (1000, 1000, 0o666, false),
+            (1000, 1000, 0o1666, false),
+            (1000, 100, 0o664, false),
+            (0, 0, 0o664, false),
+            (1000, 1000, 0o777, true),
+        ] {
+            let fault = judged(uid, gid, mode, is_folder);
+            assert!(matches!(fault, Some(Fault::Writable { .. })), "{uid} {gid} {mode:o}: {fault:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_group_of_ones_own_no_group_may_write() {
+        let among_others = Me { alone: Some(false), ..ME };
+        let facts = Facts { uid: 1000, gid: 1000, mode: 0o664, is_folder: false };
+        assert!(fault(among_others, Path::new("x"), facts).is_some());
+    }
+
+    #[test]
+    fn folders_are_looked_at_up_to_the_base_and_no_further() {
+        let me = Me::of_process();
+        let outer = tempfile::tempdir().unwrap();
+        let base = outer.path().join("project");
+        let inner = base.join("agents");
+        std::fs::create_dir_all(&inner).unwrap();
+        let file = inner.join("x.agent.md");
+        std::fs::write(&file, "").unwrap();
+        let open = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for path in [&file, &inner, &base] {
+            open(path, 0o700);
+        }
+        open(outer.path(), 0o777);
+        assert_eq!(of_found(me, &file, &base), None);
+        for path in [&file, &inner, &base] {
+            open(path, 0o777);
+            let wanted = Fault::Writable { path: path.clone(), mode: 0 };
+            let found = of_found(me, &file, &base);
+            assert!(
+                matches!((&found, &wanted), (Some(Fault::Writable { path: one, .. }), Fault::Writable { path: other, .. }) if one == other),
+                "{found:?}"
+            );
+            open(path, 0o700);
+        }
+        assert_eq!(of_found(me, &inner.join("missing"), &base), None);
+    }
+
+    #[test]
+    fn behind_a_link_the_folder_counts_that_it_leads_to() {
+        let me = Me::of_process();
+        let (mine, open) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(open.path().join("muster.toml"), "").unwrap();
+        std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let link = mine.path().join("muster.toml");
+        std::os::unix::fs::symlink(open.path().join("muster.toml"), &link).unwrap();
+        assert!(matches!(of_found(me, &link, mine.path()), Some(Fault::Writable { .. })));
+    }
+
+    #[test]
+    fn this_process_is_mine() {
+        if cfg!(target_os = "linux") {
+            assert_eq!(is_own_process(std::process::id()), Some(true));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! What the user has allowed, one file for each project, in the user's own state: nobody else may write there.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::danger::Danger;
+use super::owner::{self, Me};
+
+/// Most projects that are kept.
+const MOST: usize = 10_000;
+
+/// The largest record that is read, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// One thing that a project would do, and that needs the user's word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Item {
+    /// What it would do.
+    pub(crate) what: Danger,
+    /// The setting, or the path of the file.
+    pub(crate) name: String,
+    /// Where it stands: file and line.
+    pub(crate) place: String,
+    /// Its value, without passwords; of a file, why it needs the user's word.
+    pub(crate) shown: String,
+    /// Tells one value or content from another.
+    pub(crate) digest: String,
+}
+
+impl Item {
+    /// A setting with its value.
+    pub(crate) fn setting(what: Danger, key: &str, value: &str, place: String) -> Self {
+        let shown = muster_shared::secret::without_passwords(value).into_owned();
+        let digest = digest([key.as_bytes(), value.as_bytes()]);
+        Self { what, name: key.to_owned(), place, shown, digest }
+    }
+
+    /// A file with its content.
+    pub(crate) fn file(what: Danger, path: &Path, content: &[u8], shown: String) -> Self {
+        let name = real(path).display().to_string();
+        Self { what, place: name.clone(), digest: digest([content]), name, shown }
+    }
+
+    /// Whether the other is the same thing, whatever its value.
+    fn is_of(&self, other: &Self) -> bool {
+        self.name == other.name && self.what == other.what
+    }
+}
+
+/// What was allowed to a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    /// The folder of the project.
+    pub(crate) folder: PathBuf,
+    /// When, in UTC milliseconds.
+    pub(crate) at: u64,
+    /// What.
+    pub(crate) items: Vec<Item>,
+}
+
+impl Grant {
+    /// Tells one set of allowed things from another.
+    pub(crate) fn fingerprint(&self) -> String {
+        fingerprint(&self.items)
+    }
+
+    /// Whether this very thing was allowed.
+    pub(crate) fn allows(&self, item: &Item) -> bool {
+        self.items.iter().any(|held| held.is_of(item) && held.digest == item.digest)
+    }
+}
+
+/// Tells one set of things from another, in whatever order.
+pub(crate) fn fingerprint(items: &[Item]) -> String {
+    let mut parts: Vec<String> = items.iter().map(|item| format!("{}\0{}", item.name, item.digest)).collect();
+    parts.sort();
+    digest(parts.iter().map(String::as_bytes))
+}
+
+/// What differs between what was allowed and what is there now, a line each. Pure.
+pub(crate) fn difference(before: &[Item], now: &[Item]) -> Vec<String> {
+    let line = |sign: char, item: &Item| format!("{sign} {} = {} ({})", item.name, item.shown, item.place);
+    let held = |items: &[Item], item: &Item| {
+        items.iter().any(|other| other.is_of(item) && other.digest == item.digest)
+    };
+    let gone = before.iter().filter(|item| !held(now, item)).map(|item| line('-', item));
+    let new = now.iter().filter(|item| !held(before, item)).map(|item| line('+', item));
+    gone.chain(new).collect()
+}
+
+/// Why what is kept cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordError {
+    /// There is no place for it.
+    #[error("there is no folder for what you trust: neither XDG_STATE_HOME nor HOME is set")]
+    NoPlace,
+    /// The place is not the user's own.
+    #[error("what you trust is not believed: {0}")]
+    NotOwn(owner::Fault),
+    /// A file cannot be read or written.
+    #[error("{}: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Where it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Records {
+    me: Me,
+    folder: Option<PathBuf>,
+}
+
+impl Records {
+    /// Under the user's state folder.
+    pub(crate) fn new(me: Me, state: Option<PathBuf>) -> Self {
+        Self { me, folder: state.map(|state| state.join("muster").join("trust")) }
+    }
+
+    /// What was allowed to a project.
+    ///
+    /// # Errors
+    /// When what is kept is not the user's own, or cannot be read.
+    pub(crate) fn of(&self, project: &Path) -> Result<Option<Grant>, RecordError> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let path = folder.join(file_name(project));
+        let grant = self.read(&path)?;
+        Ok(grant.filter(|grant| grant.folder == real(project)))
+    }
+
+    /// What was allowed, to all projects, by their folders.
+    ///
+    /// # Errors
+    /// As for one.
+    pub(crate) fn all(&self) -> Result<Vec<Grant>, RecordError> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let Ok(entries) = fs::read_dir(folder) else { return Ok(Vec::new()) };
+        let paths = entries.flatten().take(MOST).map(|entry| entry.path());
+        let mut grants = Vec::new();
+        for path in paths.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+            grants.extend(self.read(&path)?);
+        }
+        grants.sort_by(|one, other| one.folder.cmp(&other.folder));
+        Ok(grants)
+    }
+
+    /// Keeps what is allowed, in one move.
+    ///
+    /// # Errors
+    /// When there is no place for it that is the user's own.
+    pub(crate) fn keep(&self, grant: &Grant) -> Result<PathBuf, RecordError> {
+        let folder = self.folder.as_ref().ok_or(RecordError::NoPlace)?;
+        let failed = |path: &Path, error: io::Error| RecordError::Io {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder).map_err(|error| failed(folder, error))?;
+        self.check(folder)?;
+        let path = folder.join(file_name(&grant.folder));
+        let next = path.with_extension(format!("new-{}", std::process::id()));
+        let text = serde_json::to_vec_pretty(grant).map_err(|error| failed(&path, error.into()))?;
+        let _ = fs::remove_file(&next);
+        let written = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&next)
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&next, &path));
+        written.map_err(|error| failed(&path, error))?;
+        Ok(path)
+    }
+
+    /// Takes back what was allowed; whether anything was.
+    ///
+    /// # Errors
+    /// When it cannot be taken away.
+    pub(crate) fn revoke(&self, project: &Path) -> Result<bool, RecordError> {
+        let Some(folder) = &self.folder else { return Ok(false) };
+        let path = folder.join(file_name(project));
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(RecordError::Io { path, reason: error.to_string() }),
+        }
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Grant>, RecordError> {
+        if !path.is_file() {
+            return Ok(None);
+        }
+        path.parent().map_or(Ok(()), |folder| self.check(folder))?;
+        self.check(path)?;
+        let failed = |reason: String| RecordError::Io { path: path.to_owned(), reason };
+        let text = muster_agents::input::text(path, MAX_BYTES).map_err(failed)?;
+        serde_json::from_str(&text).map(Some).map_err(|error| failed(error.to_string()))
+    }
+
+    fn check(&self, path: &Path) -> Result<(), RecordError> {
+        owner::of_own(self.me, path).map_or(Ok(()), |fault| Err(RecordError::NotOwn(fault)))
+    }
+}
+
+fn file_name(project: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let name = digest([real(project).as_os_str().as_bytes()]);
+    format!("{}.json", &name[..32])
+}
+
+/// The same path however one came there.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    fs::canonicalize(path).unwrap_or_else(|_| absolute())
+}
+
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hex::encode(hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn item(value: &str) -> Item {
+        Item::setting(Danger::Program, "server.binary", value, "muster.toml:2".into())
+    }
+
+    fn grant(project: &Path, value: &str) -> Grant {
+        Grant { folder: real(project), at: 1, items: vec![item(value)] }
+    }
+
+    #[test]
+    fn what_is_allowed_is_kept_for_the_user_alone_and_taken_back() {
+        let (state, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let records = Records::new(Me::of_process(), Some(state.path().join("deep")));
+        assert_eq!(records.of(project.path()).unwrap(), None);
+        let path = records.keep(&grant(project.path(), "./one")).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        let held = records.of(project.path()).unwrap().unwrap();
+        assert!(held.allows(&item("./one")) && !held.allows(&item("./two")));
+        assert_eq!(records.all().unwrap(), std::slice::from_ref(&held));
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(matches!(records.of(project.path()), Err(RecordError::NotOwn(_))));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+
+        assert!(records.revoke(project.path()).unwrap());
+        assert!(!records.revoke(project.path()).unwrap());
+        assert_eq!(records.of(project.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_change_is_told_and_changes_the_fingerprint() {
+        let (one, two) = (item("./one"), item("./two"));
+        assert_ne!(fingerprint(std::slice::from_ref(&one)), fingerprint(std::slice::from_ref(&two)));
+        assert_eq!(
+            difference(&[one], &[two]),
+            ["- server.binary = ./one (muster.toml:2)", "+ server.binary = ./two (muster.toml:2)"]
+        );
+        assert_eq!(difference(&[item("x")], &[item("x")]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn passwords_are_not_shown_and_count_all_the_same() {
+        let url = |password: &str| {
+            Item::setting(Danger::Bus, "bus.url", &format!("nats://me:{password}@host"), String::new())
+        };
+        let (one, other) = (url("hunter2-hunter2"), url("other-password"));
+        assert!(!one.shown.contains("hunter2"), "{one:?}");
+        assert_ne!(one.digest, other.digest);
+    }
+}

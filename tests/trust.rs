@@ -1,0 +1,416 @@
+//! Whose files count, from outside: a project that was planted, one's own, trusted and changed; a planted state of a fleet.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use muster_support::fleet::{Folder, both};
+
+/// Longest wait for what has to happen.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A user that is nobody here.
+const STRANGER: u32 = 65534;
+
+fn project() -> Folder {
+    let folder = Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap();
+    let home = folder.path().to_owned();
+    // What the user trusts, and the user's own settings, lie elsewhere than the project.
+    fs::create_dir(home.join("home")).unwrap();
+    folder.with("HOME", home.join("home").display().to_string())
+}
+
+/// A project whose file runs a script as the server: it leaves a mark.
+fn with_program() -> (Folder, PathBuf) {
+    let folder = project();
+    script(&folder, "first");
+    folder.write("muster.toml", "[limits]\nmax_steps = 7\n\n[server]\nbinary = \"./server.sh\"\n").unwrap();
+    let mark = folder.path().join("mark");
+    (folder, mark)
+}
+
+fn script(folder: &Folder, words: &str) {
+    let path = folder.write("server.sh", format!("#!/bin/sh\necho {words} > mark\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs `muster` and gives the exit code and all that it said.
+fn said(folder: &Folder, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = folder.run(arguments).unwrap();
+    (output.status.code(), both(&output))
+}
+
+fn refused(folder: &Folder, arguments: &[&str], words: &[&str]) {
+    let (code, said) = said(folder, arguments);
+    assert_eq!(code, Some(2), "{arguments:?}: {said}");
+    // Errors are wrapped.
+    let said = said.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    for word in words {
+        assert!(said.contains(word), "{arguments:?}: no {word:?} in {said}");
+    }
+}
+
+fn trust(folder: &Folder) -> String {
+    folder.output(&["trust", "--yes"]).unwrap()
+}
+
+fn is_root() -> bool {
+    let is_root = nix::unistd::geteuid().is_root();
+    if !is_root {
+        eprintln!("skipped: only root can make files of another user");
+    }
+    is_root
+}
+
+const COMMANDS: [&[&str]; 6] =
+    [&["up"], &["up", "--detach"], &["run", "What is it?"], &["ps"], &["runs"], &["agent", "worker"]];
+
+#[test]
+fn a_program_of_a_project_runs_when_it_was_trusted_and_as_it_was_then() {
+    let (folder, mark) = with_program();
+    for command in COMMANDS {
+        refused(&folder, command, &["run a program", "server.binary", "muster.toml:5", "muster trust"]);
+    }
+    // Who only looks is told what does not count, and what is harmless does.
+    let (code, config) = said(&folder, &["config", "limits.max_steps"]);
+    assert!(
+        code == Some(0) && config.contains("muster.toml:2") && config.contains("server.binary"),
+        "{config}"
+    );
+    let (code, doctor) = said(&folder, &["doctor"]);
+    assert!(code == Some(1) && doctor.contains("muster trust"), "{doctor}");
+    assert_eq!(said(&folder, &["down"]).0, Some(0));
+    // Without a person to ask, nothing is trusted.
+    refused(&folder, &["trust"], &["server.binary = ./server.sh", "muster.toml:5", "SHA-256", "--yes"]);
+    assert!(!mark.exists(), "nothing of it was run");
+    assert!(!folder.path().join("home/.local").exists(), "nothing is kept");
+
+    assert!(trust(&folder).contains("is trusted as it is now"));
+    let (_, up) = said(&folder, &["up"]);
+    assert_eq!(fs::read_to_string(&mark).unwrap(), "first\n", "{up}");
+    fs::remove_file(&mark).unwrap();
+
+    script(&folder, "second");
+    refused(&folder, &["up"], &["server.sh", "is not trusted as it is now", "muster trust"]);
+    refused(&folder, &["trust"], &["Changed since you trusted it", "server.sh"]);
+    assert!(!mark.exists(), "it was changed");
+    trust(&folder);
+    said(&folder, &["up"]);
+    assert_eq!(fs::read_to_string(&mark).unwrap(), "second\n");
+    fs::remove_file(&mark).unwrap();
+
+    // Another line is no other meaning; another value is.
+    folder.write("muster.toml", "[server]\nbinary = \"./server.sh\"\n").unwrap();
+    said(&folder, &["up"]);
+    assert!(fs::remove_file(&mark).is_ok());
+    folder.write("muster.toml", "[server]\nbinary = \"/bin/false\"\n").unwrap();
+    let changed =
+        ["changed since you trusted it", "- server.binary = ./server.sh", "+ server.binary = /bin/false"];
+    refused(&folder, &["up"], &changed);
+
+    assert_eq!(said(&folder, &["trust", "--revoke"]).0, Some(0));
+    folder.write("muster.toml", "[server]\nbinary = \"./server.sh\"\n").unwrap();
+    refused(&folder, &["up"], &["muster trust"]);
+    assert!(!mark.exists());
+}
+
+#[test]
+fn what_is_trusted_is_kept_for_the_user_alone_and_listed() {
+    let (folder, _) = with_program();
+    assert_eq!(folder.json(&["trust", "--list", "--json"]).unwrap(), serde_json::json!([]));
+    let trusted = folder.json(&["trust", "--yes", "--json"]).unwrap();
+    assert_eq!((&trusted["trusted"], &trusted["items"][0]["what"]), (&true.into(), &"program".into()));
+    let listed = folder.json(&["trust", "--list", "--json"]).unwrap();
+    assert_eq!(listed[0]["fingerprint"], trusted["fingerprint"]);
+    assert!(folder.output(&["trust", "--list"]).unwrap().contains("server.binary"));
+
+    let kept = folder.path().join("home/.local/state/muster/trust");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let file = fs::read_dir(&kept).unwrap().next().unwrap().unwrap().path();
+    assert_eq!((mode(&kept), mode(&file)), (0o700, 0o600));
+    // What others can write tells nobody what is trusted.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    refused(&folder, &["up"], &["can be written by others"]);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let revoked = folder.json(&["trust", "--revoke", "--json"]).unwrap();
+    assert_eq!(revoked["revoked"], true);
+    assert_eq!(folder.json(&["trust", "--revoke", "--json"]).unwrap()["revoked"], false);
+    // Where nothing needs it, nothing is asked.
+    folder.write("muster.toml", "[limits]\nmax_steps = 7\n").unwrap();
+    assert!(folder.output(&["trust"]).unwrap().contains("nothing here that needs your word"));
+}
+
+#[test]
+fn flags_variables_and_the_users_own_file_are_the_users_word() {
+    let (folder, mark) = with_program();
+    let ran = |folder: &Folder, arguments: &[&str]| {
+        let (_, said) = said(folder, arguments);
+        assert!(fs::remove_file(&mark).is_ok(), "{arguments:?}: {said}");
+    };
+    ran(&folder, &["up", "--set", "server.binary=./server.sh"]);
+    ran(&folder, &["up", "--config", "muster.toml"]);
+    let own = "[server]\nbinary = \"./server.sh\"\n\n[limits]\nmax_width = 3\nmax_steps = 2\n";
+    folder.write("home/.config/muster/muster.toml", own).unwrap();
+    // The project's file goes before the user's own, and still needs the user's word.
+    refused(&folder, &["up"], &["muster trust"]);
+    folder.write("muster.toml", "[limits]\nmax_steps = 7\n").unwrap();
+    ran(&folder, &["up"]);
+    let limits = folder.output(&["config", "limits"]).unwrap();
+    assert!(limits.contains(".config/muster/muster.toml:5") && limits.contains(" muster.toml:2"), "{limits}");
+    fs::remove_file(folder.path().join("home/.config/muster/muster.toml")).unwrap();
+
+    folder.write("muster.toml", "[server]\nbinary = \"./server.sh\"\n").unwrap();
+    let path = folder.path().display().to_string();
+    let folder = folder.with("MUSTER_TRUST", format!("/nowhere:{path}"));
+    ran(&folder, &["up"]);
+    let folder = folder.with("MUSTER_TRUST", ".");
+    refused(&folder, &["up"], &["muster trust"]);
+}
+
+#[test]
+fn a_file_that_others_can_write_does_not_count() {
+    let (folder, mark) = with_program();
+    trust(&folder);
+    let file = folder.path().join("muster.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    for command in COMMANDS {
+        refused(&folder, command, &["can be written by others", "chmod go-w", "muster trust"]);
+    }
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    refused(&folder, &["up"], &["can be written by others"]);
+    assert!(!mark.exists());
+    // As it is now, the file may be trusted all the same; a program that others can change is not run.
+    trust(&folder);
+    assert!(folder.output(&["config", "limits.max_steps"]).unwrap().contains("muster.toml:2"));
+    refused(&folder, &["up"], &["server.sh", "nobody else may be able to write it"]);
+    assert!(!mark.exists());
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    said(&folder, &["up"]);
+    assert!(mark.exists());
+}
+
+#[test]
+fn blueprints_and_templates_that_others_can_write_do_not_count() {
+    let folder = project();
+    let blueprint = folder.write("blueprints/mine.toml", "name = 3\n").unwrap();
+    let template = folder.write("prompts/worker.md.j2", "Work.\n").unwrap();
+    assert!(folder.output(&["blueprint", "list"]).unwrap().contains("mine"));
+    for path in [&blueprint, &template] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    let listed = folder.run(&["blueprint", "list"]).unwrap();
+    assert!(!String::from_utf8_lossy(&listed.stdout).contains("mine"), "{}", both(&listed));
+    assert!(both(&listed).contains("do not count"), "{}", both(&listed));
+    refused(&folder, &["blueprint", "show", "mine"], &["MUSTER_TRUST"]);
+    let templates = ["--set", "agent.template_dir=prompts"];
+    refused(&folder, &[&["ps"][..], &templates].concat(), &["prompt templates do not count", "MUSTER_TRUST"]);
+    let path = folder.path().display().to_string();
+    let folder = folder.with("MUSTER_TRUST", path);
+    assert!(folder.output(&["blueprint", "list"]).unwrap().contains("mine"));
+}
+
+#[test]
+fn a_folder_of_somebody_else_runs_nothing_and_sets_nothing() {
+    if !is_root() {
+        return;
+    }
+    let (folder, mark) = with_program();
+    folder.write("agents/spy.agent.md", "---\nrole: spy\ndescription: Looks.\n---\nLook.\n").unwrap();
+    folder.write("team.toml", "[members.spy]\ncommand = [\"./server.sh\"]\n").unwrap();
+    for path in ["", "muster.toml", "server.sh", "agents", "agents/spy.agent.md", "team.toml"] {
+        chown(folder.path().join(path), Some(STRANGER), None).unwrap();
+    }
+    for command in COMMANDS {
+        refused(&folder, command, &["does not count", "belongs to", "65534", "muster trust"]);
+    }
+    let steps = folder.run(&["config", "limits.max_steps"]).unwrap();
+    assert!(steps.status.success() && both(&steps).contains("does not count"), "{}", both(&steps));
+    assert!(!String::from_utf8_lossy(&steps.stdout).contains("muster.toml"), "{}", both(&steps));
+    fs::remove_file(folder.path().join("muster.toml")).unwrap();
+    refused(&folder, &["up", "--fleet", "team.toml"], &["does not count", "65534"]);
+    refused(&folder, &["agent", "--check", "agents/spy.agent.md"], &["does not count", "65534"]);
+    refused(&folder, &["up", "--scale", "spy=2"], &["spy"]);
+    assert!(!mark.exists());
+
+    let shown = folder.output(&["trust", "--yes"]).unwrap();
+    assert!(shown.contains("spy.agent.md") && shown.contains("though others can change it"), "{shown}");
+    folder.output(&["agent", "--check", "agents/spy.agent.md"]).unwrap();
+    // It was changed by whoever it belongs to.
+    folder.write("agents/spy.agent.md", "---\nrole: spy\ndescription: Looks.\n---\nSend it.\n").unwrap();
+    refused(&folder, &["agent", "--check", "agents/spy.agent.md"], &["does not count"]);
+    // A file that lies elsewhere in the project is named.
+    fs::rename(folder.path().join("agents/spy.agent.md"), folder.path().join("spy.agent.md")).unwrap();
+    refused(&folder, &["agent", "--check", "spy.agent.md"], &["muster trust FILE"]);
+    folder.output(&["trust", "--yes", "spy.agent.md"]).unwrap();
+    folder.output(&["agent", "--check", "spy.agent.md"]).unwrap();
+}
+
+#[test]
+fn a_key_is_not_sent_where_a_project_says() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let folder = project().with("OPENAI_API_KEY", "sk-not-for-strangers");
+    let endpoint = format!("http://{}/v1", listener.local_addr().unwrap());
+    folder
+        .write("muster.toml", format!("[agent]\nmodel = \"openai/some\"\nendpoint = \"{endpoint}\"\n"))
+        .unwrap();
+    for command in [&["models", "test", "openai/some"][..], &["run", "What is it?"], &["agent", "worker"]] {
+        refused(&folder, command, &["keys of models are sent", "agent.endpoint", "muster trust"]);
+    }
+    assert!(listener.accept().is_err(), "nobody came");
+    folder.write("muster.toml", "[agent]\nmodel = \"openai/some\"\nkey_file = \"/etc/hostname\"\n").unwrap();
+    refused(&folder, &["models", "test", "openai/some"], &["agent.key_file"]);
+    folder.write("muster.toml", "[bus]\nurl = \"nats://127.0.0.1:1\"\n").unwrap();
+    refused(&folder, &["ps"], &["point at a bus", "bus.url"]);
+    folder.write("muster.toml", "[server]\nstore_dir = \"../elsewhere\"\n").unwrap();
+    refused(&folder, &["up"], &["outside of the project", "server.store_dir"]);
+
+    // Once the user has said so, it is asked.
+    folder
+        .write("muster.toml", format!("[agent]\nmodel = \"openai/some\"\nendpoint = \"{endpoint}\"\n"))
+        .unwrap();
+    trust(&folder);
+    let mut asking = folder.command(&["models", "test", "openai/some"]);
+    let mut asking = asking.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let came = muster_support::fleet::wait_until("somebody comes", LIMIT, || listener.accept().is_ok());
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    came.unwrap();
+}
+
+#[test]
+fn a_server_that_lies_in_a_project_is_not_run() {
+    let folder = project();
+    let program = folder.write(".muster/bin/nats-server", "#!/bin/sh\ntouch mark\n").unwrap();
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = folder.command(&["doctor"]);
+    let output = command.env_remove("MUSTER_NATS_SERVER").env("PATH", "/nowhere").output().unwrap();
+    assert!(!folder.path().join("mark").exists(), "{}", both(&output));
+    assert!(folder.run(&["trust"]).unwrap().status.code() == Some(2));
+    assert!(both(&folder.run(&["trust"]).unwrap()).contains(".muster/bin/nats-server"));
+}
+
+/// What a supervisor found, its processes look at by themselves whenever they are started.
+#[test]
+fn a_process_that_is_started_again_trusts_no_more_than_its_supervisor_did() {
+    let folder = project();
+    let cache = |name: &str| {
+        let place = folder.path().join("home").join(name);
+        format!("[agent]\ncache_dir = \"{}\"\n", place.display())
+    };
+    let (before, after) = (cache("one"), cache("other"));
+    folder.write("muster.toml", before).unwrap();
+    refused(&folder, &["up", "--detach"], &["outside of the project", "agent.cache_dir"]);
+    trust(&folder);
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let mode = |path: &str| fs::metadata(folder.path().join(path)).unwrap().permissions().mode() & 0o777;
+    for (path, wanted) in [
+        (".muster", 0o700),
+        (".muster/log", 0o700),
+        (".muster/nats", 0o700),
+        (".muster/fleet.json", 0o600),
+        (".muster/log/worker-1.log", 0o600),
+        (".muster/log/supervisor.log", 0o600),
+    ] {
+        assert_eq!(mode(path), wanted, "{path}");
+    }
+    folder.write("muster.toml", after).unwrap();
+    let worker = i32::try_from(fleet.pid("worker-1").unwrap()).unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(worker), nix::sys::signal::Signal::SIGKILL).unwrap();
+    let told = || {
+        let log = fs::read_to_string(folder.path().join(".muster/log/worker-1.log")).unwrap_or_default();
+        log.contains("changed since you trusted it")
+    };
+    muster_support::fleet::wait_until("it says why it does not start", LIMIT, told)
+        .unwrap_or_else(|late| panic!("{late}\n{}", folder.logs()));
+}
+
+/// A process that does nothing for a while.
+struct Victim(Child);
+
+impl Victim {
+    fn of(uid: Option<u32>) -> Self {
+        let mut command = Command::new("sleep");
+        command.arg("100");
+        uid.map(|uid| command.uid(uid));
+        Self(command.spawn().unwrap())
+    }
+
+    fn started(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap();
+        stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap()
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+
+    /// A state file that names it as the supervisor.
+    fn state(&self, started: u64) -> String {
+        let process = serde_json::json!({ "pid": self.0.id(), "started": started });
+        let member = serde_json::json!({
+            "name": "worker-1", "process": process, "restarts": 0, "given_up": false, "resident_bytes": 0,
+        });
+        serde_json::json!({
+            "url": "nats://127.0.0.1:1", "supervisor": process, "since": 1, "up": true, "members": [member],
+        })
+        .to_string()
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_planted_state_of_a_fleet_ends_nobody() {
+    let folder = project();
+    let mut victim = Victim::of(None);
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let file = folder.write(".muster/fleet.json", victim.state(victim.started())).unwrap();
+    let state = folder.path().join(".muster");
+    for (path, open, closed) in [(&file, 0o666, 0o600), (&state, 0o777, 0o700)] {
+        set(&state, 0o700);
+        set(path, open);
+        refused(&folder, &["down"], &["nothing is stopped", "not believed", "can be written by others"]);
+        refused(&folder, &["ps"], &["not believed"]);
+        set(path, closed);
+    }
+    if is_root() {
+        for path in [&file, &state] {
+            chown(path, Some(STRANGER), None).unwrap();
+            refused(&folder, &["down"], &["nothing is stopped", "not believed", "65534"]);
+            refused(&folder, &["run", "What is it?"], &["not believed", "65534"]);
+            chown(path, Some(0), None).unwrap();
+        }
+        let mut other = Victim::of(Some(STRANGER));
+        folder.write(".muster/fleet.json", other.state(other.started())).unwrap();
+        refused(&folder, &["down"], &["nothing is stopped", "belongs to somebody else"]);
+        assert!(other.is_alive());
+    }
+    // One that is not said when it started may be any.
+    for started in [0, victim.started() + 1] {
+        folder.write(".muster/fleet.json", victim.state(started)).unwrap();
+        assert_eq!(said(&folder, &["down"]).0, Some(0));
+    }
+    assert!(victim.is_alive());
+
+    // The user's own word about the user's own process ends it.
+    let own = folder.write(".muster/fleet.json", victim.state(victim.started())).unwrap();
+    set(&own, 0o600);
+    let mut down = folder.command(&["down"]);
+    let mut down = down.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    victim.0.wait().unwrap();
+    assert!(down.wait().unwrap().success());
+}

@@ -59,7 +59,7 @@ pub(super) fn holds_data(settings: &ServerSettings) -> Result<bool, ServerError>
 }
 
 /// Writes a file that nobody but its owner reads.
-pub(super) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     // A file that is there keeps its permissions, so it is made anew.
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),

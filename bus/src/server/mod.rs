@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+pub(crate) use config::write_private;
 pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
 pub use system::{SystemAccount, system_account};

@@ -1,0 +1,122 @@
+//! Who may connect, and what for: the fleet's keys, credentials made with them, and the rights that these carry.
+//!
+//! The keys are NATS's own (Ed25519 NKeys), and credentials are `.creds` files that every NATS tool reads. An operator
+//! key vouches for two accounts, the fleet's and the server's own; an account's key vouches for its users. A server knows
+//! the accounts, and not the users: whoever has the account's key can let somebody in without telling any server.
+
+mod claims;
+mod keys;
+pub mod rights;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use muster_shared::ids::AgentId;
+use secrecy::{ExposeSecret, SecretString};
+
+use claims::{Claims, Said};
+pub use keys::FleetKeys;
+pub use rights::{Holder, Rights};
+
+/// Largest credentials file, in bytes.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Why keys or credentials are of no use.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CredentialsError {
+    /// Others can read what nobody else may.
+    #[error("{} can be read by others: close it with `chmod go= {}`", path.display(), path.display())]
+    Open {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said, or what is wrong with it.
+        reason: String,
+    },
+    /// A key cannot be used.
+    #[error("a key cannot be used: {reason}")]
+    Key {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl CredentialsError {
+    fn key(error: impl std::fmt::Display) -> Self {
+        Self::Key { reason: error.to_string() }
+    }
+
+    fn file(path: &Path, error: impl std::fmt::Display) -> Self {
+        Self::File { path: path.to_owned(), reason: error.to_string() }
+    }
+}
+
+/// By which a process proves who it is.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    jwt: String,
+    seed: SecretString,
+}
+
+impl Credentials {
+    /// As `.creds` files have it.
+    #[must_use]
+    pub fn to_file(&self) -> SecretString {
+        let (jwt, seed) = (&self.jwt, self.seed.expose_secret());
+        SecretString::from(format!(
+            "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
+             The seed below is secret: whoever has it is who it names.\n\n\
+             -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+        ))
+    }
+
+    /// Writes a `.creds` file that nobody but its owner reads.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), CredentialsError> {
+        let text = self.to_file();
+        crate::server::write_private(path, text.expose_secret().as_bytes())
+            .map_err(|error| CredentialsError::file(path, error))
+    }
+}
+
+/// Who credentials say that somebody is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What the process is called on the bus; nothing where the credentials were not made by Muster.
+    pub name: Option<AgentId>,
+    /// Whether what the process may do is confined to a role: it cannot lay out the bus, nor make queues.
+    pub is_confined: bool,
+}
+
+/// Reads who a `.creds` file is for. Whether it counts is for the server to say.
+///
+/// # Errors
+/// When it cannot be read, or holds no credentials.
+pub fn identity(path: &Path) -> Result<Identity, CredentialsError> {
+    let found = std::fs::metadata(path).map_err(|error| CredentialsError::file(path, error))?;
+    if !found.is_file() || found.len() > MOST_BYTES {
+        return Err(CredentialsError::file(path, "it is no credentials file"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| CredentialsError::file(path, error))?;
+    let text = SecretString::from(text);
+    let mut lines = text.expose_secret().lines();
+    let jwt = lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).and_then(|_| lines.next());
+    let jwt = jwt.ok_or_else(|| CredentialsError::file(path, "it holds no NATS credentials"))?;
+    let claims = Claims::read(jwt.trim()).map_err(|reason| CredentialsError::file(path, reason))?;
+    let Said::User { tags, .. } = claims.nats else {
+        return Err(CredentialsError::file(path, "it is no credentials file of a user"));
+    };
+    let kind = tags.iter().find_map(|tag| tag.strip_prefix(keys::KIND));
+    Ok(Identity {
+        name: kind.and_then(|_| claims.name.parse().ok()),
+        is_confined: kind.is_some_and(|kind| kind != "operator"),
+    })
+}

@@ -1,0 +1,84 @@
+#![allow(clippy::unwrap_used, clippy::panic)]
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::partition::Partitions;
+
+fn whole() -> Partitions {
+    Partitions::of_count(1).unwrap()
+}
+
+fn worker() -> Holder {
+    Holder::Agent { role: "worker".parse().unwrap(), id: "worker-1".parse().unwrap() }
+}
+
+#[test]
+fn keys_are_made_once_and_are_nobody_elses() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("deep/keys");
+    assert!(FleetKeys::open(&folder).unwrap().is_none());
+    let made = FleetKeys::open_or_make(&folder).unwrap();
+    assert_eq!(FleetKeys::open_or_make(&folder).unwrap().account(), made.account());
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder), mode(&folder.join("account.nk"))), (0o700, 0o600));
+
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o750)).unwrap();
+    let error = FleetKeys::open_or_make(&folder).unwrap_err().to_string();
+    assert!(error.contains("chmod go="), "{error}");
+}
+
+#[test]
+fn a_key_of_another_kind_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("keys");
+    drop(FleetKeys::open_or_make(&folder).unwrap());
+    std::fs::copy(folder.join("operator.nk"), folder.join("account.nk")).unwrap();
+    assert!(FleetKeys::open(&folder).unwrap_err().to_string().contains("another kind"));
+    std::fs::write(folder.join("account.nk"), "nonsense").unwrap();
+    assert!(FleetKeys::open(&folder).is_err());
+}
+
+#[test]
+fn credentials_say_whose_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+    let path = folder.path().join("worker.creds");
+    keys.issue(&worker(), whole(), None).unwrap().write(&path).unwrap();
+    assert_eq!(
+        identity(&path).unwrap(),
+        Identity { name: Some("worker-1".parse().unwrap()), is_confined: true }
+    );
+    keys.issue(&Holder::Operator { name: "anna".parse().unwrap() }, whole(), None).unwrap().write(&path).unwrap();
+    assert!(!identity(&path).unwrap().is_confined);
+
+    std::fs::write(&path, "-----BEGIN NATS USER JWT-----\nnonsense\n").unwrap();
+    assert!(identity(&path).is_err());
+    std::fs::write(&path, "").unwrap();
+    assert!(identity(&path).unwrap_err().to_string().contains("no NATS credentials"));
+}
+
+#[test]
+fn an_agent_speaks_for_itself_alone() {
+    let rights = worker().rights(whole());
+    let may = |subject: &str| rights.publish.iter().any(|filter| crate::subject::matches(filter, subject));
+    for own in ["evt.RUN.worker.worker-1.1.1.step", "hb.worker.worker-1", "$JS.API.CONSUMER.MSG.NEXT.TASKS.worker"] {
+        assert!(may(own), "{own}");
+    }
+    for others in [
+        "evt.RUN.worker.worker-2.1.1.step",
+        "evt.RUN.planner.worker-1.1.1.step",
+        "run.RUN.decided",
+        "cmd.RUN.cancel",
+        "ask.submit",
+        "ctl.all",
+        "$KV.AGENTS.worker-2",
+        "$KV.LEASE.x",
+        "$JS.API.CONSUMER.MSG.NEXT.TASKS.planner",
+        "$JS.API.CONSUMER.CREATE.TASKS.worker.task.worker.>",
+        "$JS.API.STREAM.PURGE.RUNS",
+        "$JS.API.STREAM.DELETE.RUNS",
+        "$JS.ACK.TASKS.planner.1.1.1.1.1",
+    ] {
+        assert!(!may(others), "{others}");
+    }
+}

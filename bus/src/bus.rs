@@ -18,6 +18,7 @@ use crate::control::Control;
 use crate::dead::DeadLetters;
 use crate::error::BusError;
 use crate::files::Files;
+use crate::gateway::GatewayDoor;
 use crate::in_memory::InMemory;
 use crate::leases::Leases;
 use crate::lessons::Lessons;
@@ -247,6 +248,12 @@ impl Bus {
     #[must_use]
     pub fn asks(&self) -> Asks {
         Asks::new(&self.core)
+    }
+
+    /// What task gateways serve and tell each other.
+    #[must_use]
+    pub fn gateway(&self) -> GatewayDoor {
+        GatewayDoor::new(&self.core)
     }
 
     /// Calls for proposals, and bids.

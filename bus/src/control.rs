@@ -92,6 +92,29 @@ impl Control {
         Ok(self.serve(agent, role).await?.map(|received| received.message).boxed())
     }
 
+    /// The same for an agent that this process speaks for: on the connection that there is.
+    ///
+    /// # Errors
+    /// When the role is no name, or the bus fails.
+    pub async fn overhear(
+        &self,
+        agent: &AgentId,
+        role: &str,
+    ) -> Result<BoxStream<'static, ControlMessage>, BusError> {
+        let mut all = futures::stream::SelectAll::new();
+        for subject in subjects(agent, role)? {
+            all.push(self.core.backend.subscribe(&subject).await?);
+        }
+        let read = |message: Message| {
+            let control = match open_inline(&message).map(|envelope| envelope.body) {
+                Ok(Body::Control(control)) => Some(control),
+                Ok(_) | Err(_) => None,
+            };
+            std::future::ready(control)
+        };
+        Ok(all.filter_map(read).boxed())
+    }
+
     /// The same for whoever answers those messages that are requests.
     ///
     /// # Errors
@@ -101,12 +124,7 @@ impl Control {
         agent: &AgentId,
         role: &str,
     ) -> Result<BoxStream<'static, ReceivedControl>, BusError> {
-        let subjects = [
-            Subject::ControlAll.to_string(),
-            Subject::ControlRole(checked(role)?).to_string(),
-            Subject::ControlAgent(agent.clone()).to_string(),
-        ];
-        let messages = self.core.backend.subscribe_apart(&subjects).await?;
+        let messages = self.core.backend.subscribe_apart(&subjects(agent, role)?).await?;
         let core = Arc::clone(&self.core);
         let read = move |incoming| {
             let received = ReceivedControl::read(&core, incoming);
@@ -175,6 +193,15 @@ fn about(message: &ControlMessage) -> About {
         ControlMessage::Owners(OwnerMessage::Due { run }) => About::run(*run),
         ControlMessage::Owners(OwnerMessage::Answer { .. }) | ControlMessage::Shutdown => About::default(),
     }
+}
+
+/// Where an agent is told something.
+fn subjects(agent: &AgentId, role: &str) -> Result<[String; 3], BusError> {
+    Ok([
+        Subject::ControlAll.to_string(),
+        Subject::ControlRole(checked(role)?).to_string(),
+        Subject::ControlAgent(agent.clone()).to_string(),
+    ])
 }
 
 fn checked(role: &str) -> Result<String, BusError> {

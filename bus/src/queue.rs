@@ -111,6 +111,24 @@ impl Tasks {
         self.core.backend.ack(ack_subject, Ack::Nak(Duration::ZERO), false).await
     }
 
+    /// Says that a task is being worked on, by the subject its `started` carries.
+    ///
+    /// # Errors
+    /// When the subject is none of a task, or the bus fails.
+    pub async fn progress_of(&self, ack_subject: &str) -> Result<(), BusError> {
+        check_ack(ack_subject)?;
+        self.core.backend.ack(ack_subject, Ack::Progress, false).await
+    }
+
+    /// Removes a task from its queue that has ended, by the subject its `started` carries.
+    ///
+    /// # Errors
+    /// When the subject is none of a task, or the bus fails.
+    pub async fn done_with(&self, ack_subject: &str) -> Result<(), BusError> {
+        check_ack(ack_subject)?;
+        self.core.backend.ack(ack_subject, Ack::Done, false).await
+    }
+
     /// Hands a task to the next agent that one may have taken that died before it could say so. Says whether anybody had
     /// taken it: one that still waits in its queue stays where it is. Should it be in good hands, the record's fence
     /// lets one of both through.

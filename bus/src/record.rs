@@ -2,6 +2,7 @@
 
 mod append;
 mod entry;
+mod named;
 mod newest;
 mod parts;
 
@@ -22,6 +23,7 @@ use crate::places::Places;
 use crate::subject::{self, Subject};
 pub use entry::Unreadable;
 pub(crate) use entry::check_offer;
+pub use named::Named;
 pub use newest::NewestRuns;
 
 /// Most messages in one batch. The server takes 1,000; larger decisions are chained by their author.

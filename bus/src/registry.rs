@@ -74,6 +74,25 @@ impl Registry {
         Ok(Announced { core: Arc::clone(&self.core), agent, state, beat })
     }
 
+    /// Enters a process that does not do so itself. It is forgotten when its time is up, unless it is entered again.
+    ///
+    /// # Errors
+    /// When it says of itself what cannot be meant, or the bus fails.
+    pub async fn keep(&self, profile: &Profile) -> Result<(), BusError> {
+        if let Some(why) = profile.implausible() {
+            return Err(BusError::Other { what: "entering the registry".into(), reason: why });
+        }
+        self.core.enter(profile).await
+    }
+
+    /// What a process says of itself; nothing when it is not there.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn find(&self, agent: &AgentId) -> Result<Option<Profile>, BusError> {
+        Ok(BUCKET.last(&self.core, agent.as_str()).await?.as_ref().and_then(profile_in))
+    }
+
     /// Takes an agent out that is known to be gone. One that lives after all enters itself again with its next
     /// heartbeat.
     ///

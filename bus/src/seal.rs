@@ -47,8 +47,19 @@ impl Core {
         about: About,
         encoding: Encoding,
     ) -> Result<Message, AppendError> {
+        self.seal_as(Uuid::now_v7(), subject, body, about, encoding).await
+    }
+
+    /// The same under an id of the caller's choice.
+    pub(crate) async fn seal_as(
+        &self,
+        id: Uuid,
+        subject: String,
+        body: Body,
+        about: About,
+        encoding: Encoding,
+    ) -> Result<Message, AppendError> {
         let kind = body.kind();
-        let id = Uuid::now_v7();
         // It travels in the header alone.
         let trace = self.trace.clone().or_else(|| about.run.map(|run| trace_of(run, id)));
         let mut envelope = Envelope {

@@ -5,6 +5,7 @@
 
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId};
 use muster_shared::run::{AgentKey, EventKind};
+use muster_shared::wire::gateway::GatewayVerb;
 
 /// Every subject that Muster uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub enum Subject {
     Bid(Role, AgentId, RunId, TaskId),
     /// `ask.<request>`: something is asked of the fleet, and answered.
     Ask(String),
+    /// `agent.<role>.<verb>`: a program asks a task gateway.
+    Gateway(Role, GatewayVerb),
     /// `err.<agent>`: to one, that something it sent is of no use.
     Error(AgentId),
     /// `dlq.<subject>`: what came on a subject could not be processed.
@@ -70,6 +73,7 @@ impl std::fmt::Display for Subject {
             Self::Call(role, run, task) => write!(f, "cfp.{role}.{run}.{task}"),
             Self::Bid(role, agent, run, task) => write!(f, "bid.{role}.{agent}.{run}.{task}"),
             Self::Ask(name) => write!(f, "ask.{name}"),
+            Self::Gateway(role, verb) => write!(f, "agent.{role}.{verb}"),
             Self::Error(agent) => write!(f, "err.{agent}"),
             Self::Dead(subject) => write!(f, "dlq.{subject}"),
         }
@@ -113,6 +117,7 @@ impl Subject {
                 Ok(Self::Bid(read(role)?, read(agent)?, read(run)?, read(task)?))
             }
             ["ask", name] => Ok(Self::Ask((*name).to_owned())),
+            ["agent", role, verb] => Ok(Self::Gateway(read(role)?, read(verb)?)),
             ["err", agent] => Ok(Self::Error(read(agent)?)),
             _ => Err(format!("{:?} is not a subject of Muster", text.chars().take(120).collect::<String>())),
         }
@@ -138,8 +143,35 @@ impl Subject {
             | Self::ControlRole(_)
             | Self::ControlAgent(_)
             | Self::Ask(_)
+            | Self::Gateway(..)
             | Self::Error(_)
             | Self::Dead(_) => None,
+        }
+    }
+}
+
+/// What another gateway is asked that has a task at hand: `gateway.<gateway>.<role>.<verb>`.
+const GATEWAY: &str = "gateway";
+/// Where gateways tell each other which of them has a task at hand.
+pub(crate) const GATEWAY_MOVED: &str = "gateway.moved";
+
+/// The requests of programs, for any gateway.
+pub(crate) const fn gateway_requests() -> &'static str {
+    "agent.*.*"
+}
+
+/// How the subjects begin that are for one gateway.
+pub(crate) fn gateway_own(gateway: &AgentId) -> String {
+    format!("{GATEWAY}.{gateway}")
+}
+
+impl Subject {
+    /// Role and verb of a request to a gateway, each of them or what is wrong with it; nothing when it is none.
+    pub(crate) fn parse_gateway(text: &str) -> Option<(Result<Role, String>, Result<GatewayVerb, String>)> {
+        let tokens: Vec<&str> = text.split('.').collect();
+        match tokens.as_slice() {
+            ["agent", role, verb] | [GATEWAY, _, role, verb] => Some((read(role), read(verb))),
+            _ => None,
         }
     }
 }
@@ -229,6 +261,7 @@ mod tests {
             "bb.RUN.facts",
             "bb.RUN.door.colour",
             "ask.submit",
+            "agent.word_counter.take",
             "err.worker-00000001",
             "dlq.evt.anything.at.all",
         ];

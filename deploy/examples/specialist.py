@@ -1,88 +1,56 @@
 #!/usr/bin/env python3
-"""A Muster specialist that counts words, with nothing but nats-py. docs/protocol.md has the protocol.
+"""A Muster specialist that counts words, with nothing but nats-py. docs/gateway.md has what it may ask of the task gateway.
 
     pip install nats-py
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist.py
 """
-import asyncio, contextlib, json, os, uuid
+import asyncio, json, os, uuid
 import nats
-from nats.js import api, errors
 
 ROLE, ME, PACE = "word_counter", f"word_counter-{uuid.uuid4().hex[:8]}", float(os.environ.get("PACE", "0.1"))
-PROFILE = {"agent": ME, "role": ROLE, "pid": os.getpid(), "slots": 2, "encoding": "json",
-           "specialist": {"description": "Counts the words of a text.", "capabilities": ["word count"]}}
-hand = {}  # by queue: the task in hand, and what was ordered about it
+WHO = {"agent": ME, "pid": os.getpid(), "slots": 2, "description": "Counts the words of a text.", "capabilities": ["word count"]}
 
-def message(kind, **content):  # what is left out, the receiver fills in
-    return json.dumps({"body": {"type": kind, "content": content}}).encode()
-
-async def content(msg, js=None):
-    body = json.loads(msg.data)["body"]
-    if body["type"] == "stored":  # too large for a message: it lies in the object store, under its hash
-        body = json.loads((await (await js.object_store("MUSTER")).get(body["content"]["hash"])).data)
-    return body["content"]
-
-async def beat(nc):
-    while True:
-        await nc.publish(f"$KV.AGENTS.{ME}", message("profile", **PROFILE), headers={"Nats-TTL": "15s"})
-        await nc.publish(f"hb.{ROLE}.{ME}", message("heartbeat", agent=ME, busy=len(hand), slots=2))
-        await asyncio.sleep(5)
-
-async def obey(msg):
-    order = await content(msg)
-    for task in hand.values() if order["control"].startswith(("cancel", "park")) else ():
-        if all(order.get(part, of) == of for part, of in task.items()):  # an order may mean a whole run
-            task["order"] = order["control"]
-
-async def take(js, queue):
-    idle = 600 if queue[0] == "@" else None  # a queue of one's own outlives its agent for so long
-    tasks = await js.pull_subscribe(f"task.{queue}.>", queue, "TASKS", api.ConsumerConfig(inactive_threshold=idle))
+async def ask(nc, verb, **said):
+    said["id"] = uuid.uuid4().hex  # sent again with it, after a lost answer, nothing is recorded twice
     while True:
         try:
-            msg, = await tasks.fetch(1, timeout=20)
-            body = await content(msg, js)
-            offer = body.get("offer") or body  # a single offer travels inside its decision
-            hand[queue] = {part: offer[part] for part in ("run", "task", "generation")}
-            await work(js, msg, hand[queue], offer)
-            await msg.ack_sync()
-        except (nats.errors.Error, LookupError, ValueError) as why:
-            print(repr(why), flush=True)  # nothing to do for 20 s; 10071, 10164: another agent has it; or no offer for us
-        hand.pop(queue, None)
+            reply = await nc.request(f"agent.{ROLE}.{verb}", json.dumps(said).encode(), timeout=40)
+            answer = json.loads(reply.data)
+        except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
+            answer = {"error": {"retry": True}}
+        if not answer.get("error", {}).get("retry"):
+            return answer
+        await asyncio.sleep(0.5)
 
-async def work(js, msg, task, offer):
-    said = msg.headers or {}  # a record in several streams says with the offer which of them, and how its subjects begin
-    stream, events = said.get("Muster-Record", "RUNS"), said.get("Muster-Events", "evt")
-    fence = "{0}.{run}.*.*.{task}.{generation}.>".format(events, **task)  # the same for all: of two that write, one is refused
-    async def write(kind, **content):
-        headers = {"Nats-Expected-Last-Subject-Sequence": str(seq), "Nats-Expected-Last-Subject-Sequence-Subject": fence}
-        subject = fence.replace("*.*.", f"{ROLE}.{ME}.").replace(">", kind)
-        return (await js.publish(subject, message(kind, **content), headers=headers)).seq
-    async def last(subject):  # the newest entry of the record on a subject, and what it says
-        with contextlib.suppress(errors.NotFoundError):
-            entry = await js.get_last_msg(stream, subject)
-            return entry.seq, await content(entry, js)
-        return 0, {}
-    seq, before = await last(fence)
-    if "ending" in before or "parked" in before:
-        return  # it has ended: it is acknowledged and dropped
-    done, words = 0, len(offer["work"]["execute"]["task"]["goal"].split())
-    for number in range(offer.get("continues") or task["generation"], task["generation"] + 1):  # earlier ones count too
-        _, step = await last(fence.replace(f".{task['generation']}.>", f".{number}.step"))
-        done = step.get("number", done)
-    seq = await write("started", ack=msg.reply, after_step=done)
-    for number in range(done + 1, 4):
+async def tell(nc, task, verb, **said):  # about a task; what is not ours any more, or refused, ends our work on it
+    answer = await ask(nc, verb, token=task["token"], **said)
+    if answer.get("error") or answer.get("over"):
+        raise LookupError(answer.get("reason") or answer["error"]["message"])
+    task["token"] = answer.get("token", task["token"])
+
+async def beat(nc, task):  # without a word for 15 s the task goes to another
+    while True:
+        await asyncio.sleep(3)
+        await tell(nc, task, "beat")
+
+async def work(nc, task):
+    words = len(task["goal"].split())
+    for _ in range(task["next_step"], 4):  # earlier steps count, whoever took them
         await asyncio.sleep(PACE)  # in place of real work
-        await msg.in_progress()
-        if "order" in task:
-            park = task["order"].startswith("park")
-            return await (write("released", reason="put down", parked=True) if park else write("outcome", ending="cancelled"))
-        seq = await write("step", number=number, thought={"text": "Count, to be sure."}, action={"name": "count"},
-                          observation={"status": "success", "content": str(words)})
-    await write("outcome", ending="done", product={"result": {"conclusion": f"{words} words.", "data": {"words": words}}})
+        await tell(nc, task, "step", thought="Count, to be sure.", action={"name": "count"}, observation=str(words))
+    await tell(nc, task, "finish", result={"conclusion": f"{words} words.", "data": {"words": words}})
+
+async def serve(nc):
+    while True:
+        if task := (await ask(nc, "take", **WHO)).get("task"):
+            jobs = [asyncio.create_task(job(nc, task)) for job in (work, beat)]
+            done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+            for job in jobs:
+                job.cancel()
+            print(*(job.exception() or "done" for job in done), flush=True)
 
 async def main():
-    nc = await nats.connect(os.environ["NATS_URL"], name=ME)  # by this name orchestrators learn whose connection ended
-    listen = [nc.subscribe(subject, cb=obey) for subject in ("ctl.all", f"ctl.role.{ROLE}", f"ctl.agent.{ME}")]
-    await asyncio.gather(*listen, beat(nc), take(nc.jetstream(), ROLE), take(nc.jetstream(), "@" + ME))
+    nc = await nats.connect(os.environ["NATS_URL"], name=ME)  # by this name it is known at once when it dies
+    await asyncio.gather(serve(nc), serve(nc))
 
 asyncio.run(main())

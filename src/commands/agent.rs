@@ -58,7 +58,8 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
     Ok(Exit::Completed)
 }
 
-fn settings(app: &App) -> AgentSettings {
+/// The settings of agents, with what lies beside the fleet.
+pub(super) fn settings(app: &App) -> AgentSettings {
     let mut settings = app.settings().agent.clone();
     settings.cache_dir = app.beside_fleet(&settings.cache_dir);
     if settings.cache_dir.starts_with(app.fleet.path()) {

@@ -11,6 +11,7 @@ use muster_shared::wire::Profile;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::plan_file;
 use crate::app::{App, bus_failure, no_fleet};
@@ -137,6 +138,8 @@ async fn find(
 struct Scratch {
     server: LocalServer,
     child: Child,
+    /// Serves an agent that works by the task gateway.
+    gateway: tokio::task::JoinHandle<()>,
     _folder: tempfile::TempDir,
 }
 
@@ -154,6 +157,7 @@ impl Scratch {
         let server = LocalServer::start(&settings).await.map_err(|error| bus_failure(error.into()))?;
         let bus = app.connect_to(&server.url(), "conform").await?;
         bus.provision().await.map_err(bus_failure)?;
+        let gateway = tokio::spawn(super::orchestrator::gateway(app.clone(), bus, CancellationToken::new()));
         let (program, arguments) = command.split_first().ok_or_else(no_fleet)?;
         let mut agent = Command::new(program);
         agent.args(arguments).env("NATS_URL", server.url()).env("MUSTER_BUS_URL", server.url());
@@ -163,12 +167,13 @@ impl Scratch {
             Failure::usage(format!("cannot start {program}: {error}"))
                 .help("after --, give the command that starts the agent; it finds the bus in NATS_URL")
         })?;
-        Ok(Self { server, child, _folder: folder })
+        Ok(Self { server, child, gateway, _folder: folder })
     }
 
     async fn end(mut self) {
         // A failure means that it has ended already.
         let _ = self.child.kill().await;
+        self.gateway.abort();
         if let Err(error) = self.server.stop().await {
             tracing::debug!(%error, "the scratch server could not be stopped in good order");
         }

@@ -1,6 +1,11 @@
 //! `muster orchestrator`: be an orchestrator.
 
+use std::sync::Arc;
+
+use muster_bus::Bus;
 use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, is_domain};
+
+use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, bus_failure, no_fleet};
 use crate::exit::{Exit, Failure};
@@ -21,8 +26,26 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let failed = |error: muster_orchestrator::OrchestratorError| {
         Failure::failed(error.to_string()).help("`muster doctor` checks the bus")
     };
-    let work =
-        async { Box::pin(muster_orchestrator::run(bus.clone(), settings, stop)).await.map_err(failed) };
+    let work = async {
+        let gateway = tokio::spawn(gateway(app.clone(), bus.clone(), stop.clone()));
+        let worked = Box::pin(muster_orchestrator::run(bus.clone(), settings, stop.clone())).await;
+        // What ends the one ends the other: programs go on at another gateway.
+        stop.cancel();
+        let _ended = gateway.await;
+        worked.map_err(failed)
+    };
     super::rejoin::or_rejoin(app, (&bus, &url), work).await?;
     Ok(Exit::Completed)
+}
+
+/// Serves programs in other languages, if settings want that. Runs do not depend on it.
+pub(super) async fn gateway(app: App, bus: Bus, stop: CancellationToken) {
+    let settings = app.settings().gateway.clone();
+    if !settings.enabled {
+        return;
+    }
+    let (agents, redactor) = (super::agent::settings(&app), Arc::clone(&app.redactor));
+    if let Err(error) = muster_gateway::serve(bus, settings, agents, redactor, stop).await {
+        tracing::error!(%error, "programs in other languages are not served here");
+    }
 }

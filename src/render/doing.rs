@@ -97,7 +97,7 @@ mod tests {
         let taken = |more: &[&str]| {
             let more = more.iter().map(|path| FurtherAction { action: read(path), observation: None });
             let thought = Thought { text: "Both are due.".into(), ..Thought::default() };
-            let step = Step { thought, more: more.collect(), ..bare(read("a.md")) };
+            let step = Step { thought, more: more.collect(), ..bare(&read("a.md")) };
             super::step(&TaskId::Leaf(TaskIndex::top(1)), &step)
         };
         assert_eq!(taken(&[]), "task 1: reads a.md (Both are due.)");
@@ -121,10 +121,10 @@ mod tests {
             FurtherAction { action: call("test.no"), observation: Some(refused) },
             FurtherAction { action: call("test.send"), observation: None },
         ];
-        assert_eq!(called(&Step { more, ..bare(call("calculator")) }), "calculator, test.send");
+        assert_eq!(called(&Step { more, ..bare(&call("calculator")) }), "calculator, test.send");
     }
 
-    fn bare(action: Action) -> Step {
+    fn bare(action: &Action) -> Step {
         serde_json::from_value(json!({ "number": 1, "thought": {}, "action": action })).unwrap()
     }
 

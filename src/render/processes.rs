@@ -172,6 +172,7 @@ mod tests {
             name: String::new(),
             quiet_ms: 0,
             set_aside: Vec::new(),
+            by_gateway: false,
             times_set_aside: 0,
         }
     }

@@ -56,6 +56,7 @@ fn sender(subject: &str, envelope: &Envelope) -> String {
             | Subject::Context(..)
             | Subject::Call(..)
             | Subject::Ask(_)
+            | Subject::Gateway(..)
             | Subject::Error(_)
             | Subject::Dead(_),
         )

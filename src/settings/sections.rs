@@ -8,6 +8,7 @@ use muster_agents::AgentSettings;
 use muster_agents::model::budget_lease::{FleetBudget, Period};
 use muster_bus::BusSettings;
 use muster_bus::server::ServerSettings;
+use muster_gateway::GatewaySettings;
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Budget, RunLimits};
 use muster_shared::{setting, settings};
@@ -31,6 +32,8 @@ settings! {
         /// Orchestrators.
         pub(crate) orchestrator: OrchestratorSettings = OrchestratorSettings::default()
             => group(OrchestratorSettings::SETTINGS),
+        /// The task gateway, by which programs in other languages work. Orchestrators host it.
+        pub(crate) gateway: GatewaySettings = GatewaySettings::default() => group(GatewaySettings::SETTINGS),
         /// Agents and their models. Without a model, the conventional variables (OPENAI_API_KEY, …) decide; without
         /// these, the offline model.
         pub(crate) agent: AgentSettings = AgentSettings::default() => group(AgentSettings::SETTINGS),

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const GOAL: &str = "Say the word count of this goal.";
 
 fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/examples/specialist.py")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/examples/specialist_direct.py")
 }
 
 /// The example at work. Dropped, it is killed.

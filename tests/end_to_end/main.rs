@@ -24,6 +24,7 @@ mod effort;
 mod eval;
 mod files;
 mod foreign;
+mod gateway;
 mod groups;
 mod help;
 mod joining;

@@ -43,13 +43,37 @@ pub struct Journal<E> {
     /// When its offer was the newest of the task.
     pub(crate) newest_at: Duration,
     pub(crate) found: Found<E>,
+    /// Whether another process may write for the same agent, so that nothing is written that was thought of before what
+    /// stands there.
+    pub(crate) shared: bool,
 }
 
 impl<E> Journal<E> {
     /// The journal of a task that is about to be begun.
     #[must_use]
     pub fn new(mine: AgentKey, patience: Duration, now: Moment) -> Self {
-        Self { mine, patience, last: Seq(0), ours_at: now, newest_at: now.at, found: Found::default() }
+        Self {
+            mine,
+            patience,
+            last: Seq(0),
+            ours_at: now,
+            newest_at: now.at,
+            found: Found::default(),
+            shared: false,
+        }
+    }
+
+    /// The same of an agent that several processes may write for, one after the other: what stands there and is not known
+    /// here ends this one's part ([`Lost`](crate::JournalFailure::Lost)), whoever wrote it.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self { shared: true, ..self }
+    }
+
+    /// The same of a task that has been begun, and of which all is known up to this position.
+    #[must_use]
+    pub fn begun(self, last: Seq) -> Self {
+        Self { last, ..self }
     }
 
     /// Who keeps it, and of what.

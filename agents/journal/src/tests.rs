@@ -195,6 +195,28 @@ fn a_write_that_did_not_go_through_is_looked_for() {
     }
 }
 
+/// Where several processes write for an agent, what one of them wrote is read by the others before they write on.
+#[test]
+fn nothing_is_written_for_a_shared_agent_that_was_thought_of_before_what_stands_there() {
+    let mine = |seq, event| entry(seq, 1, event);
+    let tables: [(&str, Vec<Entry>, &str, &str); 6] = [
+        ("nothing stands there", vec![], "wait", "wait"),
+        ("it landed", vec![mine(8, took(1))], "ok", "ok"),
+        ("another step of its agent", vec![mine(8, took(2))], "wait", "lost"),
+        ("it landed, and another followed", vec![mine(8, took(1)), mine(9, took(2))], "wait", "lost"),
+        ("its agent announced something", vec![mine(8, announced(1))], "wait", "lost"),
+        ("another agent began", vec![entry(8, 2, started_by("other"))], "lost", "lost"),
+    ];
+    for (case, entries, alone, shared) in tables {
+        for (journal, expected) in [(begun_at(7), alone), (begun_at(7).shared(), shared)] {
+            let (mut journal, event) = (journal, took(1));
+            let step = write(&journal, &event).went(&mut journal, Appended::Conflict, at(0));
+            let step = reading(step).read(&mut journal, Ok(entries.clone()), at(0));
+            assert_eq!(said(&step), expected, "{case}");
+        }
+    }
+}
+
 #[test]
 fn a_write_is_tried_until_patience_is_over() {
     let (mut journal, event) = (begun_at(10), took(1));

@@ -106,6 +106,9 @@ impl<'e> Writing<'e> {
     /// same process, and has to be read first.
     fn landing<E: Borrow<Entry>>(&self, journal: &mut Journal<E>, entries: &[E]) -> Landing {
         let starts = matches!(*self.event, AgentEvent::Started(_));
+        if journal.shared && !starts {
+            return self.landing_of_shared(journal, entries);
+        }
         let mut landing = Landing::Missing;
         for entry in entries {
             let Entry { seq, event, .. } = entry.borrow();
@@ -115,6 +118,26 @@ impl<'e> Writing<'e> {
                 return Landing::Lost;
             }
             landing = if landed { Landing::Landed } else { Landing::Missing };
+            journal.last = *seq;
+        }
+        landing
+    }
+
+    /// The same where another process may have written for the agent: what it wrote may be this very event. Anything else was
+    /// not known when this one was thought of.
+    fn landing_of_shared<E: Borrow<Entry>>(&self, journal: &mut Journal<E>, entries: &[E]) -> Landing {
+        let mut landing = Landing::Missing;
+        for entry in entries {
+            let Entry { seq, event, .. } = entry.borrow();
+            let RecordEvent::Agent(key, written) = event else { continue };
+            let is_this = *key == journal.mine && *written == *self.event;
+            landing = match (landing, is_this) {
+                (Landing::Missing, true) => Landing::Landed,
+                (Landing::Landed | Landing::Missing | Landing::Lost, _) => Landing::Lost,
+            };
+            if matches!(landing, Landing::Lost) {
+                return landing;
+            }
             journal.last = *seq;
         }
         landing

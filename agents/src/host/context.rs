@@ -306,7 +306,7 @@ impl std::fmt::Debug for AgentContext {
     }
 }
 
-fn common(bus: &Bus, settings: &AgentSettings) -> Common {
+pub(super) fn common(bus: &Bus, settings: &AgentSettings) -> Common {
     let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), settings.rate_patience);
     let budget_lease = || Arc::new(BudgetLease::new(bus.allowances(), bus.who().to_string(), settings.fleet));
     let budget_lease = (!settings.fleet.budget.is_unlimited()).then(budget_lease);

@@ -8,6 +8,7 @@ mod bidder;
 mod context;
 mod corpora;
 mod feed;
+pub mod for_programs;
 mod guard;
 mod lead;
 mod models;

@@ -31,6 +31,7 @@ pub(super) fn profile(context: &AgentContext) -> Profile {
         name: context.settings().name.clone(),
         quiet_ms: context.settings().longest_silence_ms(),
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: Presence {
             capabilities: capabilities(context),

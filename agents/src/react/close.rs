@@ -87,12 +87,8 @@ pub(super) fn verdict_of(error: &JournalError, offer: &TaskOffered) -> CloseOutc
 }
 
 /// The outcome of a task, with all that its steps used.
-pub(super) fn outcome_of(
-    history: &History,
-    submission: Submission,
-    last: Option<Step>,
-    wasted: Usage,
-) -> Outcome {
+#[must_use]
+pub fn outcome_of(history: &History, submission: Submission, last: Option<Step>, wasted: Usage) -> Outcome {
     let mut steps = history.digests();
     let mut usage = history.usage();
     usage += wasted;

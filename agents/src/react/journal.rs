@@ -8,7 +8,9 @@ use std::time::Duration;
 use muster_bus::{BusError, Record};
 use muster_journal::Begin;
 use muster_shared::flow::TaskOffered;
+use muster_shared::ids::Seq;
 use muster_shared::run::{AgentEvent, AgentKey};
+use uuid::Uuid;
 
 use super::history::History;
 use super::ownership::TaskOwnership;
@@ -96,6 +98,40 @@ impl Journal {
         let place = Arc::new(TaskAssignment::new(record, offer.run, key, offer.encoding, patience));
         let ownership = Arc::new(TaskOwnership::new(Arc::clone(&place)));
         Self { place, ownership }
+    }
+
+    /// The journal of a task that was begun and whose record is known up to `last`, for an agent that several processes may
+    /// write for. Nothing is written.
+    #[must_use]
+    pub fn resume(record: Record, offer: &TaskOffered, key: AgentKey, patience: Duration, last: Seq) -> Self {
+        let place = TaskAssignment::new(record, offer.run, key, offer.encoding, patience);
+        place.resume(last);
+        let place = Arc::new(place);
+        let ownership = Arc::new(TaskOwnership::new(Arc::clone(&place)));
+        Self { place, ownership }
+    }
+
+    /// The last position in the record that is known to be ours.
+    #[must_use]
+    pub fn last(&self) -> Seq {
+        self.place.journal().last()
+    }
+
+    /// How long a bus that cannot be reached is waited for.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.place.journal().patience()
+    }
+
+    /// As [`Self::append`], under an id by which the message is known again.
+    ///
+    /// # Errors
+    /// See [`JournalError`].
+    pub async fn append_as(&mut self, id: Uuid, event: &AgentEvent) -> Result<(), JournalError> {
+        self.place.name(Some(id));
+        let appended = self.append(event).await;
+        self.place.name(None);
+        appended
     }
 
     /// What tells whether the task is still ours.

@@ -44,13 +44,15 @@ impl Mailbox {
     }
 
     /// How the run stands, where the task was told since it was offered. It stays: each step is told anew.
-    pub(super) fn progress(&self) -> Option<String> {
+    #[must_use]
+    pub fn progress(&self) -> Option<String> {
         let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (!progress.is_empty()).then_some(progress)
     }
 
     /// Takes out what no step has heard, oldest first.
-    pub(super) fn take(&self, steps: &[Step]) -> Vec<Information> {
+    #[must_use]
+    pub fn take(&self, steps: &[Step]) -> Vec<Information> {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         let heard = |number: u32| steps.iter().flat_map(|step| &step.heard).any(|one| one.number == number);
         waiting.into_values().filter(|one| !heard(one.number)).collect()

@@ -23,6 +23,7 @@ mod loop_detection;
 pub mod mailbox;
 mod mend;
 pub mod model;
+pub mod of_programs;
 mod opening;
 pub mod ownership;
 pub mod parse;

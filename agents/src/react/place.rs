@@ -12,6 +12,7 @@ use muster_journal::{
 use muster_shared::ids::{AgentId, Generation, RunId, Seq};
 use muster_shared::run::{AgentKey, Entry};
 use muster_shared::wire::Encoding;
+use uuid::Uuid;
 
 use super::journal::JournalError;
 
@@ -23,6 +24,8 @@ pub(super) struct TaskAssignment {
     encoding: Encoding,
     since: Instant,
     journal: Mutex<Journal<Entry>>,
+    /// Under which id is written, where that is said.
+    name: Mutex<Option<Uuid>>,
 }
 
 impl TaskAssignment {
@@ -37,7 +40,18 @@ impl TaskAssignment {
         let (since, connections) = (Instant::now(), record.connections());
         let now = Moment { at: Duration::ZERO, connections };
         let journal = Mutex::new(Journal::new(key.clone(), patience, now));
-        Self { record, run, key, encoding, since, journal }
+        Self { record, run, key, encoding, since, journal, name: Mutex::default() }
+    }
+
+    /// From now on it is written under this id.
+    pub(super) fn name(&self, id: Option<Uuid>) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = id;
+    }
+
+    /// The task was begun, and all is known up to this position. Others may write for the same agent.
+    pub(super) fn resume(&self, last: Seq) {
+        let (mine, patience, now) = (self.key.clone(), self.journal().patience(), self.now());
+        *self.journal() = Journal::new(mine, patience, now).shared().begun(last);
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -89,7 +103,8 @@ impl TaskAssignment {
 
     async fn append(&self, step: &AppendEvent<'_>, failed: &mut Option<BusError>) -> Appended {
         let Self { record, run, key, encoding, .. } = self;
-        match record.append_agent(*run, key, step.after, step.event(), *encoding).await {
+        let id = self.name.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Uuid::now_v7);
+        match record.append_named(id, *run, key, step.after, step.event(), *encoding).await {
             Ok(seq) => Appended::Stored(seq),
             Err(AppendError::Conflict) => Appended::Conflict,
             Err(AppendError::Ambiguous { .. }) => Appended::Ambiguous,

@@ -7,6 +7,7 @@ use muster_shared::ids::{Attempt, Queue, RunId, Seq};
 use muster_shared::run::Unreadable as Garbled;
 use muster_shared::run::{AgentEvent, AgentKey, Decided};
 use muster_shared::wire::{Body, Encoding};
+use uuid::Uuid;
 
 use super::{BATCH_LIMIT, Record};
 use crate::backend::{Appended, Fence, Message};
@@ -71,6 +72,22 @@ impl Record {
         event: &AgentEvent,
         encoding: Encoding,
     ) -> Result<Seq, AppendError> {
+        self.append_named(Uuid::now_v7(), run, key, after, event, encoding).await
+    }
+
+    /// The same under an id of the author's choice, by which it is known again ([`Record::read_named`]).
+    ///
+    /// # Errors
+    /// As [`Self::append_agent`].
+    pub async fn append_named(
+        &self,
+        id: Uuid,
+        run: RunId,
+        key: &AgentKey,
+        after: Seq,
+        event: &AgentEvent,
+        encoding: Encoding,
+    ) -> Result<Seq, AppendError> {
         let subject = Subject::Event(run, key.clone(), event.kind()).to_string();
         let attempt = match event {
             AgentEvent::Started(started) => Some(started.attempt).filter(|attempt| *attempt > Attempt(0)),
@@ -85,7 +102,7 @@ impl Record {
             what: "a write to the record".into(),
             reason: format!("what cannot be read is not written: {}", garbled.why),
         })?;
-        let message = self.core.seal(subject, body, about, encoding).await?;
+        let message = self.core.seal_as(id, subject, body, about, encoding).await?;
         let filter = subject::task_fence(run, &key.task, key.generation);
         self.append(run, vec![message], Fence { filter, after }).await.map(|appended| appended.last)
     }

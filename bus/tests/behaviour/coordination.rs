@@ -41,6 +41,7 @@ fn profile(name: &str) -> Profile {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     }

@@ -4,6 +4,7 @@ use muster_shared::flow::{Goal, RunLimits, TaskOffered};
 use muster_shared::ids::{Generation, Seq};
 use muster_shared::run::{AgentEvent, Decided, Entry, EventKind, Input, RecordEvent};
 use muster_shared::wire::Encoding;
+use uuid::Uuid;
 
 use crate::fixture::{
     Fixture, decided, key, leaf, next, offer, on_nats, released, run, started, until, worker,
@@ -25,7 +26,26 @@ crate::whatever_the_parts!(
     events_above_the_object_limit_are_refused,
     runs_are_listed_newest_first,
     the_newest_runs_are_those_at_the_top_of_all,
+    whoever_goes_on_with_a_task_finds_its_offer_and_its_messages,
 );
+
+/// What a gateway has to know to go on with a task that another one began.
+async fn whoever_goes_on_with_a_task_finds_its_offer_and_its_messages(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    assert_eq!(record.offer_of(run, &leaf("1")).await.unwrap(), None);
+    assert_eq!(record.secret_of(run).await.unwrap(), None);
+    f.offer(run, Seq(0), &["1"]).await;
+    assert_eq!(record.offer_of(run, &leaf("1")).await.unwrap().map(|offer| offer.task), Some(leaf("1")));
+    assert_eq!(record.secret_of(run).await.unwrap(), None, "no decision tells it");
+    let (key, id) = (key("w", "1"), Uuid::from_u128(7));
+    let first = record.append_named(id, run, &key, Seq(0), &started(1), Encoding::MessagePack).await.unwrap();
+    record.append_agent(run, &key, first, &released("enough"), Encoding::Json).await.unwrap();
+    let filter = RecordFilter::Task { run, task: leaf("1"), generation: Generation(1) };
+    let named = record.read_named(&filter, Seq(0)).await.unwrap();
+    assert_eq!(named.iter().filter(|one| one.id == id).count(), 1);
+    assert_eq!((named[0].id, named[0].entry.seq, named.len()), (id, first, 2));
+    assert_eq!(record.read_named(&filter, first).await.unwrap().len(), 1);
+}
 
 async fn a_second_writer_is_refused(f: Fixture) {
     let (record, run) = (f.bus.record(), run());

@@ -218,6 +218,7 @@ fn profile(role: &str, token: u32, slots: u32) -> Profile {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: Presence::default(),
     }

@@ -29,6 +29,7 @@ fn workers(slots: u32) -> RegistryChange {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     })

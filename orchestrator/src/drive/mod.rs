@@ -195,6 +195,7 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     }

@@ -47,6 +47,7 @@ fn planner() -> Profile {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: Presence::default(),
     }

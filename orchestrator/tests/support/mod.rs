@@ -222,6 +222,7 @@ fn profile(agent: &AgentId, role: &Role, slots: u32) -> Profile {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     }

@@ -175,6 +175,9 @@ pub struct Profile {
     /// it says nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub quiet_ms: u64,
+    /// Whether a task gateway speaks for it: a connection of its name may not be there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_gateway: bool,
     /// Of an orchestrator: some of the runs that it leaves alone for now, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<SetAside>,

@@ -4,6 +4,7 @@ pub mod ask;
 pub mod codec;
 pub mod envelope;
 mod fault;
+pub mod gateway;
 pub mod message;
 pub mod schema;
 

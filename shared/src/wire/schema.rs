@@ -2,6 +2,7 @@
 //! message, and an AsyncAPI document of the subjects.
 
 mod examples;
+mod gateway;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use super::envelope::{Envelope, MessageKind, StoredBody};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::run::{Decided, Released, Started, ToolStarted};
+pub use gateway::of_request;
 
 /// The schema of every message by name: `envelope`, and what is its `body.content` by `body.type`.
 /// Each stands by itself (JSON Schema 2020-12).
@@ -37,6 +39,7 @@ pub fn bundle() -> Value {
     for kind in MessageKind::ALL {
         reference_of(kind)(&mut generator);
     }
+    gateway::define(&mut generator);
     with_definitions(envelope, &mut generator)
 }
 
@@ -70,6 +73,12 @@ pub fn asyncapi(version: &str) -> Value {
             messages.insert(message_id(kind, encoding), message);
         }
     }
+    let mut channels: Map<String, Value> =
+        CHANNELS.iter().map(|channel| (channel.id.to_owned(), channel.document())).collect();
+    let mut operations: Map<String, Value> = CHANNELS.iter().flat_map(Channel::operations).collect();
+    let document =
+        gateway::Document { messages: &mut messages, channels: &mut channels, operations: &mut operations };
+    gateway::document(&mut generator, document);
     let definitions = generator.take_definitions(true);
     json!({
         "asyncapi": "3.0.0",
@@ -80,8 +89,8 @@ pub fn asyncapi(version: &str) -> Value {
         },
         "defaultContentType": Encoding::MessagePack.content_type(),
         "servers": { "bus": { "host": "localhost:4222", "protocol": "nats" } },
-        "channels": CHANNELS.iter().map(|channel| (channel.id.to_owned(), channel.document())).collect::<Map<_, _>>(),
-        "operations": CHANNELS.iter().flat_map(Channel::operations).collect::<Map<_, _>>(),
+        "channels": channels,
+        "operations": operations,
         "components": { "messages": messages, "schemas": definitions },
     })
 }

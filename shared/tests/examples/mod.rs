@@ -1392,6 +1392,7 @@ fn profile() -> Profile {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     }

@@ -24,7 +24,7 @@ pub(crate) fn steps(seed: u64, offer: &TaskOffered) -> u32 {
 
 /// What the task waits for, and in which step. One that was answered may wait again; one that was begun often goes on.
 pub(crate) fn wait(seed: u64, offer: &TaskOffered) -> Option<Awaited> {
-    let Some(task) = offer.work.leaf() else { return None };
+    let task = offer.work.leaf()?;
     let mut random = random(seed, offer, "wait");
     if offer.generation > MOST_WAITS {
         return None;

@@ -106,6 +106,7 @@ impl Scenario {
             specialist: Some(Box::new(said)),
             encoding: Encoding::default(),
             set_aside: Vec::new(),
+            by_gateway: false,
             times_set_aside: 0,
             name: String::new(),
             quiet_ms: 0,

@@ -106,7 +106,7 @@ fn claim(subject: &str, random: &mut Random) -> Claim {
 
 /// Whether a model that compares words finds that they contradict each other.
 pub(crate) fn verdict(seed: u64, offer: &TaskOffered) -> Option<Claim> {
-    let Some(task) = offer.work.leaf() else { return None };
+    let task = offer.work.leaf()?;
     if !task.goal.contains("they contradict each other") {
         return None;
     }

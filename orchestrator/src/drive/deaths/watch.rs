@@ -174,7 +174,8 @@ impl Watch {
         match change {
             RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => {
                 self.suspects.retain(|agent, suspect| *agent != profile.agent || suspect.lost.of_connection);
-                if self.rolled.remove(&profile.agent) {
+                let has_none = profile.by_gateway && !self.connected.contains_key(&profile.agent);
+                if self.rolled.remove(&profile.agent) || has_none {
                     self.nameless.insert(profile.agent.clone());
                 }
                 if matches!(change, RegistryChange::Changed(_)) {

@@ -42,6 +42,10 @@ fn joined() -> RegistryChange {
     RegistryChange::Joined(profile())
 }
 
+fn by_gateway() -> RegistryChange {
+    RegistryChange::Joined(Profile { by_gateway: true, ..profile() })
+}
+
 fn profile() -> Profile {
     Profile {
         agent: agent(),
@@ -61,6 +65,7 @@ fn profile() -> Profile {
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),
+        by_gateway: false,
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     }
@@ -130,6 +135,16 @@ fn who_is_lost_and_when() {
             "named between two that miss it",
             vec![(1, B(here(&[]))), (2, B(here(&[1]))), (3, B(here(&[])))],
             None,
+        ),
+        (
+            "a gateway speaks for it, and it has no connection of its name",
+            vec![(1, R(by_gateway())), (10, B(here(&[]))), (20, B(here(&[])))],
+            None,
+        ),
+        (
+            "a gateway speaks for it, and its connection ends",
+            vec![(1, R(by_gateway())), (2, B(came(1))), (10, B(went(1)))],
+            Some((160, true)),
         ),
         ("it comes between two rolls", vec![(10, B(here(&[]))), (15, B(came(1))), (20, B(here(&[])))], None),
         (

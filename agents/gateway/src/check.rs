@@ -1,0 +1,124 @@
+//! Requests as they should be: read, held against their schema, and what is wrong with them in words. Pure.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use muster_shared::contract::Schema;
+use muster_shared::wire::gateway::{GatewayRefusal, GatewayVerb, MAX_MESSAGE_ID, RefusalCode};
+use muster_shared::wire::schema::of_request;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The schemas of all requests; compiled with the first request, since most gateways serve nobody.
+#[derive(Default)]
+pub(crate) struct Checker {
+    schemas: OnceLock<BTreeMap<GatewayVerb, Schema>>,
+}
+
+impl Checker {
+    fn schemas(&self) -> &BTreeMap<GatewayVerb, Schema> {
+        let compiled = |verb: GatewayVerb| match Schema::new(of_request(verb)) {
+            Ok(schema) => Some((verb, schema)),
+            Err(why) => {
+                tracing::error!(%verb, why, "a schema of the gateway cannot be used");
+                None
+            }
+        };
+        self.schemas.get_or_init(|| GatewayVerb::ALL.into_iter().filter_map(compiled).collect())
+    }
+
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// What does not fit, by field.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        verb: GatewayVerb,
+        content: Value,
+    ) -> Result<T, GatewayRefusal> {
+        let faults = self.schemas().get(&verb).map(|schema| schema.faults("", &content)).unwrap_or_default();
+        if !faults.is_empty() {
+            return Err(unfit(verb, faults.iter().map(|fault| named(fault)).collect()));
+        }
+        let id = content.get("id").and_then(Value::as_str);
+        if id.is_some_and(|id| id.len() > MAX_MESSAGE_ID || id.chars().any(char::is_control)) {
+            let why = format!("`id`: it has to have 1 to {MAX_MESSAGE_ID} bytes, and no control characters");
+            return Err(unfit(verb, vec![why]));
+        }
+        serde_json::from_value(content).map_err(|error| unfit(verb, vec![error.to_string()]))
+    }
+}
+
+/// The place of a fault as people write it: `field.inner`.
+fn named(fault: &str) -> String {
+    match fault.strip_prefix("`.") {
+        Some(rest) => format!("`{rest}"),
+        None => fault.strip_prefix("``: ").unwrap_or(fault).to_owned(),
+    }
+}
+
+fn unfit(verb: GatewayVerb, fields: Vec<String>) -> GatewayRefusal {
+    let what = fields.first().cloned().unwrap_or_default();
+    let message = format!(
+        "this is no `{verb}` that can be understood: {what}. Nothing was recorded: mend it and send it again; `muster schema` \
+         prints what fits"
+    );
+    GatewayRefusal::new(RefusalCode::Invalid, message).of_fields(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use muster_shared::wire::gateway::{FinishRequest, StepRequest, TakeRequest};
+    use serde_json::json;
+
+    use super::*;
+
+    fn fault<T: DeserializeOwned>(verb: GatewayVerb, content: &Value) -> String {
+        let Err(refusal) = Checker::default().read::<T>(verb, content.clone()) else {
+            return format!("{content} fits");
+        };
+        assert_eq!(refusal.code, RefusalCode::Invalid);
+        refusal.fields.join("; ")
+    }
+
+    #[test]
+    fn every_schema_can_be_compiled() {
+        assert_eq!(Checker::default().schemas().len(), GatewayVerb::ALL.len());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_field() {
+        for (content, said) in [
+            (json!([]), "is not of type \"object\""),
+            (json!({}), "\"agent\" is a required property"),
+            (json!({"agent": "a-1", "patience": 3}), "'patience' was unexpected"),
+            (json!({"agent": "a-1", "slots": "two"}), "`slots`"),
+            (json!({"agent": "a-1", "slots": 0}), "`slots`"),
+            (json!({"agent": "a 1"}), "agent"),
+            (json!({"agent": "a-1", "id": ""}), "`id`"),
+            (json!({"agent": "a-1", "id": "x\u{7}"}), "`id`"),
+            (json!({"agent": "a-1", "capabilities": [1]}), "`capabilities.0`"),
+        ] {
+            let found = fault::<TakeRequest>(GatewayVerb::Take, &content);
+            assert!(found.contains(said), "{content}: {found}");
+        }
+        let step = json!({"token": "t", "action": {"arguments": {}}, "observation": {"content": 3}});
+        let found = fault::<StepRequest>(GatewayVerb::Step, &step);
+        assert!(found.contains("`action`") && found.contains("`observation`"), "{found}");
+        let finish = json!({"token": "t", "ending": "success"});
+        assert!(fault::<FinishRequest>(GatewayVerb::Finish, &finish).contains("`ending`"));
+    }
+
+    #[test]
+    fn what_may_be_left_out_is_filled_in_and_words_stand_for_parts() {
+        let checker = Checker::default();
+        let step =
+            json!({"token": "t", "thought": "Look.", "action": {"name": "look"}, "observation": "seen"});
+        let step: StepRequest = checker.read(GatewayVerb::Step, step).unwrap();
+        let thought = muster_shared::flow::Thought::from(step.thought);
+        assert_eq!((thought.text.as_str(), step.action.name.as_str()), ("Look.", "look"));
+        let take: TakeRequest = checker.read(GatewayVerb::Take, json!({"agent": "a-1"})).unwrap();
+        assert_eq!((take.slots, take.patience_ms), (1, None));
+    }
+}

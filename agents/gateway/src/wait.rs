@@ -1,0 +1,133 @@
+//! `wait`: a task is put down until what it waits for is there. It comes back by a later `take`, with the answer.
+
+use std::sync::Arc;
+
+use muster_agents::host::for_programs::said_by_program;
+use muster_bus::GatewayRequest;
+use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
+use muster_shared::flow::{Action, Awaited, RolePermission, Step, Thought, Wait};
+use muster_shared::ids::Role;
+use muster_shared::run::{AgentEvent, Released, ToolStarted};
+use muster_shared::text::first_line;
+use muster_shared::wire::gateway::{GatewayRefusal, WaitRequest};
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+use crate::open::{Course, OpenTask};
+use crate::orders;
+use crate::refusal::{Closed, invalid, not_allowed};
+use crate::route::{Found, find};
+
+/// Longest description of what a task waits for that is kept with it, in characters.
+const SHOWN: usize = 200;
+
+pub(crate) async fn wait(
+    desk: &Arc<Desk>,
+    asked: &GatewayRequest,
+    role: &Role,
+    request: WaitRequest,
+) -> Result<Option<Value>, GatewayRefusal> {
+    let task = match find(desk, asked, role, &request.token).await? {
+        Found::Open(task) => task,
+        Found::Past(past) => return past.answer(request.id.as_deref()).map(Some),
+        Found::Answered => return Ok(None),
+    };
+    let _at_work = task.at_work();
+    let mut course = task.course.lock().await;
+    if let Some(answer) = course.known(request.id.as_deref()) {
+        return Ok(Some(answer));
+    }
+    let id = task.id_of(request.id.as_deref());
+    let answer = json!({
+        "waits": true, "over": true,
+        "reason": "the task comes back by a later `take`, with the answer in `answered`",
+    });
+    if course.recorded(id).is_some() {
+        return Ok(Some(answer));
+    }
+    may(desk, &task, &request.wait)?;
+    let begun = task.id_of(request.id.as_deref().map(|id| format!("{id}/begun")).as_deref());
+    let announced = |course: &Course| Ok(AgentEvent::ToolStarted(announced(desk, &task, course, &request)));
+    course.write(&task, begun, announced).await?;
+    let released = |course: &Course| {
+        let reason = format!("it waits for {}", first_line(&request.wait.in_words(), SHOWN));
+        let awaited = Awaited { step: course.history.next_step(), wait: request.wait.clone() };
+        let wait = Some(Box::new(awaited));
+        Ok(AgentEvent::Released(course.released(Released {
+            reason,
+            parked: true,
+            wait,
+            ..Released::default()
+        })))
+    };
+    course.write(&task, id, released).await?;
+    course.keep(request.id.as_deref(), &answer);
+    orders::close(desk, &task, &mut course, Closed::Waits).await;
+    drop(course);
+    crate::beat::keep(desk, &task).await;
+    Ok(Some(answer))
+}
+
+/// The step that waits.
+fn announced(desk: &Desk, task: &OpenTask, course: &Course, request: &WaitRequest) -> ToolStarted {
+    let mut thought = Thought::from(request.thought.clone());
+    thought.text = desk.shared.redacted(&thought.text);
+    let name = match &request.wait {
+        Wait::Answer(_) => "request_info",
+        Wait::Task(_) => "delegate",
+        Wait::Run(_) => "plan",
+        Wait::Peer(_) => "ask_peer",
+    };
+    let arguments = serde_json::to_value(&request.wait).unwrap_or(Value::Null);
+    let reported = said_by_program(&task.model, request.usage);
+    let step = Step {
+        number: course.history.next_step(),
+        thought,
+        action: Action { name: name.to_owned(), arguments },
+        observation: None,
+        more: Vec::new(),
+        notes: Vec::new(),
+        heard: course.told.clone(),
+        calls: course.pending.iter().cloned().chain(reported).collect(),
+        millis: 0,
+        outside_millis: 0,
+    };
+    ToolStarted { step, idempotency_key: String::new() }
+}
+
+/// Whether the role may wait for this, and whether it can be asked at all.
+fn may(desk: &Desk, task: &OpenTask, wait: &Wait) -> Result<(), GatewayRefusal> {
+    let permission = match wait {
+        Wait::Answer(_) => RolePermission::People,
+        Wait::Task(_) => RolePermission::Delegate,
+        Wait::Run(_) => RolePermission::Plan,
+        Wait::Peer(_) => RolePermission::Peers,
+    };
+    if !desk.shared.permissions(&task.role).is_open(permission) {
+        let (role, what) = (&task.role, permission.as_words());
+        return Err(not_allowed(format!(
+            "the role {role} may not {what} (agent.permissions): go on without, or finish with what there is"
+        )));
+    }
+    match wait {
+        Wait::Answer(question) if question.text.trim().is_empty() => {
+            Err(invalid("for.answer.text", "it is empty: say what is asked"))
+        }
+        Wait::Answer(question) if question.text.len() > MAX_QUESTION_BYTES => {
+            Err(invalid("for.answer.text", &format!("{MAX_QUESTION_BYTES} bytes are the most")))
+        }
+        Wait::Answer(question) if question.choices.len() > MAX_CHOICES => {
+            Err(invalid("for.answer.choices", &format!("{MAX_CHOICES} are the most")))
+        }
+        Wait::Run(child) if child.goal.trim().is_empty() => {
+            Err(invalid("for.run.goal", "it is empty: say what the run is for"))
+        }
+        Wait::Task(draft) if draft.goal.trim().is_empty() => {
+            Err(invalid("for.task.goal", "it is empty: say what is to be done"))
+        }
+        Wait::Peer(_) if !task.offer.may_ask_peers => Err(not_allowed(
+            "this task may not ask its peers (`may.ask_peers` of `take` says so): go on without",
+        )),
+        Wait::Answer(_) | Wait::Run(_) | Wait::Task(_) | Wait::Peer(_) => Ok(()),
+    }
+}

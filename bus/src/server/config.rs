@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
-use super::system::{self, SystemAccount};
 use super::{ServerError, ServerSettings, absolute, is_alive};
+use crate::credentials::FleetKeys;
 
-/// The account in which the fleet works. The server tells of no connections in its nameless default account.
-const ACCOUNT: &str = "MUSTER";
-/// What the server calls its default account.
-const NAMELESS: &str = "$G";
+/// What the fleet's account was called before accounts had keys: by name, and the server's nameless one.
+const EARLIER_ACCOUNTS: [&str; 2] = ["MUSTER", "$G"];
 
 /// Where the server's files are.
 pub(super) struct ServerFiles {
@@ -31,7 +29,7 @@ impl ServerFiles {
 }
 
 /// Writes the configuration, in a directory that no other server uses.
-pub(super) fn write(settings: &ServerSettings) -> Result<ServerFiles, ServerError> {
+pub(super) fn write(settings: &ServerSettings, keys: &FleetKeys) -> Result<ServerFiles, ServerError> {
     let store_dir = absolute(&settings.store_dir)?;
     fs::create_dir_all(&store_dir)
         .map_err(|e| ServerError::io(format!("creating {}", store_dir.display()), e))?;
@@ -45,9 +43,8 @@ pub(super) fn write(settings: &ServerSettings) -> Result<ServerFiles, ServerErro
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
     };
-    name_account(&store_dir.join("jetstream"))?;
-    let system = system::create(&store_dir)?;
-    let text = text(settings, &store_dir, &pid_file, &files.log, &system);
+    give_to(&keys.account(), &store_dir.join("jetstream"))?;
+    let text = text(settings, &store_dir, &pid_file, &files.log, keys)?;
     write_private(&files.config, text.as_bytes())
         .map_err(|e| ServerError::io(format!("writing {}", files.config.display()), e))?;
     Ok(files)
@@ -69,13 +66,12 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> 
     file.write_all(content)
 }
 
-/// Gives what a server without named accounts stored to the fleet's account.
-fn name_account(jetstream: &Path) -> Result<(), ServerError> {
-    let (before, now) =
-        (jetstream.join("jetstream").join(NAMELESS), jetstream.join("jetstream").join(ACCOUNT));
-    if !before.is_dir() || now.exists() {
-        return Ok(());
-    }
+/// Gives what a server stored before accounts had keys to the fleet's account.
+fn give_to(account: &str, jetstream: &Path) -> Result<(), ServerError> {
+    let stored = |account: &str| jetstream.join("jetstream").join(account);
+    let now = stored(account);
+    let before = EARLIER_ACCOUNTS.map(stored).into_iter().find(|folder| folder.is_dir());
+    let Some(before) = before.filter(|_| !now.exists()) else { return Ok(()) };
     fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
 }
 
@@ -84,16 +80,16 @@ fn text(
     store_dir: &Path,
     pid_file: &Path,
     log: &Path,
-    system: &SystemAccount,
-) -> String {
-    let accounts = system::accounts(ACCOUNT, system);
+    keys: &FleetKeys,
+) -> Result<String, ServerError> {
+    let accounts = keys.server_configuration()?;
     let port = if settings.port == 0 { "-1".to_owned() } else { settings.port.to_string() };
     let ping = settings.ping.as_secs().max(1);
     let sync = if settings.sync_always { "always" } else { "2m" };
     let quoted = |path: &Path| format!("{:?}", path.to_string_lossy());
     let (jetstream, ports) = (quoted(&store_dir.join("jetstream")), quoted(store_dir));
     let (pid_file, log, disk) = (quoted(pid_file), quoted(log), settings.disk_gib);
-    format!(
+    Ok(format!(
         "# Written by Muster at every start.\n\
          server_name: muster\n\
          listen: \"127.0.0.1:{port}\"\n\
@@ -110,7 +106,7 @@ fn text(
          no_fast_producer_stall: true\n\
          {accounts}\
          jetstream {{\n  store_dir: {jetstream}\n  sync_interval: {sync}\n  max_memory_store: 64MB\n  max_file_store: {disk}GB\n}}\n"
-    )
+    ))
 }
 
 /// The process that a pid file names, if it is a server that runs.

@@ -3,10 +3,10 @@
 mod config;
 mod find;
 mod memory;
-mod system;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use muster_shared::settings;
@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::credentials::{CredentialsError, FleetKeys};
+
 pub(crate) use config::write_private;
 pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
-pub use system::{SystemAccount, system_account};
 
 /// The oldest server that Muster works with: it is not tested with older ones.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
@@ -104,6 +105,9 @@ pub enum ServerError {
         /// Where it logs.
         log: PathBuf,
     },
+    /// The keys of the fleet are of no use.
+    #[error(transparent)]
+    Keys(#[from] CredentialsError),
     /// A file or process could not be dealt with.
     #[error("{what}: {reason}")]
     Io {
@@ -127,6 +131,7 @@ pub struct LocalServer {
     pid: u32,
     port: u16,
     settings: ServerSettings,
+    keys: Arc<FleetKeys>,
 }
 
 impl LocalServer {
@@ -167,7 +172,8 @@ impl LocalServer {
 
     /// Starts a server whose version is known to do, or is found out meanwhile: dropped, it ends.
     async fn launch(binary: &Path, settings: &ServerSettings) -> Result<Self, ServerError> {
-        let files = config::write(settings)?;
+        let keys = FleetKeys::open_or_make(&keys_folder(&settings.store_dir)?)?;
+        let files = config::write(settings, &keys)?;
         let memory =
             memory::limit(settings.memory_mib, memory::stored(&settings.store_dir.join("jetstream")));
         let mut command = Command::new(binary);
@@ -188,7 +194,7 @@ impl LocalServer {
         let child =
             command.spawn().map_err(|e| ServerError::io(format!("starting {}", binary.display()), e))?;
         let pid = child.id().unwrap_or_default();
-        let mut server = Self { child, pid, port: settings.port, settings: settings.clone() };
+        let mut server = Self { child, pid, port: settings.port, settings: settings.clone(), keys: Arc::new(keys) };
         server.port = server.wait_until_ready(&files).await?;
         Ok(server)
     }
@@ -211,10 +217,10 @@ impl LocalServer {
         self.pid
     }
 
-    /// Its system account, for orchestrators alone.
+    /// The keys by which it lets anybody in.
     #[must_use]
-    pub fn system_account(&self) -> Option<SystemAccount> {
-        system_account(&self.settings.store_dir)
+    pub const fn keys(&self) -> &Arc<FleetKeys> {
+        &self.keys
     }
 
     /// Whether it still runs.
@@ -303,6 +309,14 @@ fn is_alive(pid: u32) -> bool {
     let exists = i32::try_from(pid).is_ok_and(|pid| pid > 0 && kill(Pid::from_raw(pid), None).is_ok());
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     exists && !state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+/// Where the server that keeps its data in this directory has the fleet's keys.
+///
+/// # Errors
+/// When the working folder cannot be found.
+pub fn keys_folder(store_dir: &Path) -> Result<PathBuf, ServerError> {
+    Ok(absolute(store_dir)?.join("keys"))
 }
 
 /// An absolute path, without asking the file system.

@@ -32,43 +32,72 @@ pub(crate) fn listen(desk: &Arc<Desk>, program: &Arc<Program>) -> tokio::task::J
     })
 }
 
+/// Carries a message out. An order about a task that is just being given is kept until it is at hand.
 fn take(desk: &Arc<Desk>, agent: &AgentId, message: ControlMessage) {
+    if !carry_out(desk, agent, &message)
+        && let Some(program) = desk.programs.find(agent)
+    {
+        program.keep_order(message);
+    }
+}
+
+/// Carries out what was ordered while a task was being given, and before it was at hand.
+pub(crate) fn catch_up(desk: &Arc<Desk>, program: &Program) {
+    for order in program.kept_orders() {
+        carry_out(desk, &program.id, &order);
+    }
+}
+
+/// Says whether the message was for anything at hand, or is not worth keeping.
+fn carry_out(desk: &Arc<Desk>, agent: &AgentId, message: &ControlMessage) -> bool {
     let tasks = desk.of_agent(agent).into_iter();
     match message {
         ControlMessage::CancelRun { run, reason } => {
-            tasks.filter(|task| task.key.run == run).for_each(|task| cancel(desk, task, reason.clone()));
+            let meant: Vec<_> = tasks.filter(|task| task.key.run == *run).collect();
+            let is_heeded = !meant.is_empty();
+            meant.into_iter().for_each(|task| cancel(desk, task, reason.clone()));
+            is_heeded
         }
         ControlMessage::CancelTask { run, task, generation, reason } => {
             let meant = |open: &Arc<OpenTask>| {
-                (open.key.run, &open.key.task, open.key.generation) == (run, &task, generation)
+                (open.key.run, &open.key.task, open.key.generation) == (*run, task, *generation)
             };
-            tasks.filter(meant).for_each(|task| cancel(desk, task, reason.clone()));
+            let meant: Vec<_> = tasks.filter(meant).collect();
+            let is_heeded = !meant.is_empty();
+            meant.into_iter().for_each(|task| cancel(desk, task, reason.clone()));
+            is_heeded
         }
+        // A run may go on again: what was not at hand then is not put down later.
         ControlMessage::ParkRun { run, reason } => {
-            tasks.filter(|task| task.key.run == run).for_each(|task| task.park(&reason));
+            tasks.filter(|task| task.key.run == *run).for_each(|task| task.park(reason));
+            true
         }
         ControlMessage::ParkTask { run, task, generation, reason } => {
             let meant = |open: &Arc<OpenTask>| {
-                (open.key.run, &open.key.task, open.key.generation) == (run, &task, generation)
+                (open.key.run, &open.key.task, open.key.generation) == (*run, task, *generation)
             };
-            tasks.filter(meant).for_each(|task| task.park(&reason));
+            let meant: Vec<_> = tasks.filter(meant).collect();
+            meant.iter().for_each(|task| task.park(reason));
+            !meant.is_empty()
         }
         ControlMessage::Inform { run, task, generation, information, progress } => {
             let meant = |open: &Arc<OpenTask>| {
-                (open.key.run, &open.key.task, open.key.generation) == (run, &task, generation)
+                (open.key.run, &open.key.task, open.key.generation) == (*run, task, *generation)
             };
             for task in tasks.filter(meant) {
-                task.mailbox.put(&information);
+                task.mailbox.put(information);
                 task.mailbox.show(progress.clone());
             }
+            true
         }
         ControlMessage::Shutdown => {
             if let Some(program) = desk.programs.find(agent) {
                 Programs::end(&program);
             }
+            true
         }
         // Not for agents.
-        ControlMessage::Owners(_) => {}
+        ControlMessage::Owners(_) => true,
     }
 }
 

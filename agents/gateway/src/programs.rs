@@ -1,6 +1,6 @@
 //! The programs that asked at this gateway: kept in the registry for as long as they ask, and told what is ordered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use muster_shared::flow::{Presence, Specialty};
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::wire::gateway::{GatewayRefusal, TakeRequest};
-use muster_shared::wire::{Advertised, Encoding, Profile};
+use muster_shared::wire::{Advertised, ControlMessage, Encoding, Profile};
 
 use crate::refusal::{busy, failed, invalid};
 
@@ -21,6 +21,10 @@ const LET_GO: Duration = Duration::from_secs(120);
 const LOAD_PAUSE: Duration = Duration::from_secs(2);
 /// Most programs that are known here.
 const MOST: usize = 4096;
+/// How long an order about what is not at hand is kept: a task is given within a fraction of it.
+const ORDERS_KEPT: Duration = Duration::from_secs(10);
+/// Most orders that are kept for one program.
+const MOST_ORDERS: usize = 32;
 
 /// A program.
 pub(crate) struct Program {
@@ -36,6 +40,8 @@ pub(crate) struct Program {
     /// Whether it was told to end.
     pub(crate) is_to_end: AtomicBool,
     listening: Mutex<Option<tokio::task::JoinHandle<()>>>,
+    /// Orders about what was not at hand when they came, oldest first.
+    orders: Mutex<VecDeque<(Instant, ControlMessage)>>,
 }
 
 struct ProgramState {
@@ -57,6 +63,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Program {
+    /// Keeps an order about a task that may be just on its way to this program.
+    pub(crate) fn keep_order(&self, order: ControlMessage) {
+        let mut orders = lock(&self.orders);
+        orders.retain(|(at, _)| at.elapsed() < ORDERS_KEPT);
+        if orders.len() >= MOST_ORDERS {
+            orders.pop_front();
+        }
+        orders.push_back((Instant::now(), order));
+    }
+
+    /// The orders that were kept and are not too old.
+    pub(crate) fn kept_orders(&self) -> Vec<ControlMessage> {
+        let orders = lock(&self.orders);
+        let recent = orders.iter().filter(|(at, _)| at.elapsed() < ORDERS_KEPT);
+        recent.map(|(_, order)| order.clone()).collect()
+    }
+
     /// How long nothing was heard of it.
     pub(crate) fn silent_for(&self) -> Duration {
         lock(&self.state).heard.elapsed()
@@ -140,6 +163,7 @@ impl Programs {
             state: Mutex::new(ProgramState { heard: Instant::now(), entered: None }),
             is_to_end: AtomicBool::new(false),
             listening: Mutex::default(),
+            orders: Mutex::default(),
         });
         *lock(&program.listening) = Some(listen(&program));
         all.insert(request.agent.clone(), Arc::clone(&program));

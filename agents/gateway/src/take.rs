@@ -162,6 +162,7 @@ async fn begin(
             .await?;
     let task = Arc::new(task);
     desk.put(Arc::clone(&task));
+    orders::catch_up(desk, program);
     if settle(desk, &task).await {
         return None;
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::{ExposeSecret, SecretString};
@@ -21,6 +22,10 @@ pub(super) const KIND: &str = "muster:";
 /// What the accounts are called for people.
 const FLEET_ACCOUNT: &str = "MUSTER";
 const SYSTEM_ACCOUNT: &str = "SYSTEM";
+
+/// What the owner of the keys is called in credentials for himself, and what orchestrators are called by the server's account.
+const OPERATOR: &str = "operator";
+const PRESENCE: &str = "presence";
 
 /// Bits of a file's mode that let others in.
 const OTHERS: u32 = 0o077;
@@ -57,9 +62,10 @@ impl FleetKeys {
             Err(error) => return Err(CredentialsError::file(folder, error)),
             Ok(found) => closed(folder, &found)?,
         }
-        let [Some(operator), Some(account), Some(system)] = FILES.map(|(name, kind)| (folder.join(name), kind)).map(
-            |(path, kind)| read(&path, &kind).transpose(),
-        ) else {
+        let [Some(operator), Some(account), Some(system)] = FILES
+            .map(|(name, kind)| (folder.join(name), kind))
+            .map(|(path, kind)| read(&path, &kind).transpose())
+        else {
             return Ok(None);
         };
         Ok(Some(Self { folder: folder.to_owned(), operator: operator?, account: account?, system: system? }))
@@ -86,6 +92,37 @@ impl FleetKeys {
             }
         }
         Self::open(folder)?.ok_or_else(|| CredentialsError::file(folder, "the keys were taken away again"))
+    }
+
+    /// A credentials file of these keys for whoever runs the fleet on this machine, and is its owner.
+    #[must_use]
+    pub fn operator_file(&self) -> PathBuf {
+        operator_file(&self.folder)
+    }
+
+    /// A credentials file of these keys for orchestrators of this machine, by which they are told who comes and goes.
+    #[must_use]
+    pub fn presence_file(&self) -> PathBuf {
+        presence_file(&self.folder)
+    }
+
+    /// Writes the credentials that the owner of the keys has by them, where they are missing or of other keys.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write_own(&self) -> Result<(), CredentialsError> {
+        let name = |name: &str| name.parse::<AgentId>().map_err(CredentialsError::key);
+        let own = [
+            (self.operator_file(), Holder::Operator { name: name(OPERATOR)? }, &self.account),
+            (self.presence_file(), Holder::Presence { id: name(PRESENCE)? }, &self.system),
+        ];
+        for (path, holder, by) in own {
+            if super::issuer(&path).is_ok_and(|issuer| issuer == by.public_key()) {
+                continue;
+            }
+            self.issue(&holder, Partitions::default(), None)?.write(&path)?;
+        }
+        Ok(())
     }
 
     /// Where they are.
@@ -116,7 +153,8 @@ impl FleetKeys {
             Holder::Operator { .. }
             | Holder::Observer { .. }
             | Holder::Orchestrator { .. }
-            | Holder::Agent { .. } => &self.account,
+            | Holder::Agent { .. }
+            | Holder::Program { .. } => &self.account,
         };
         let tags = vec![format!("{KIND}{}", holder.kind())];
         let statement = Statement {
@@ -152,6 +190,18 @@ impl FleetKeys {
              resolver_preload {{\n  {account_key}: \"{account}\"\n  {system_key}: \"{system}\"\n}}\n"
         ))
     }
+}
+
+/// Where the keys of a folder have the credentials of their owner.
+#[must_use]
+pub fn operator_file(folder: &Path) -> PathBuf {
+    folder.join("operator.creds")
+}
+
+/// Where the keys of a folder have the credentials by which orchestrators are told who comes and goes.
+#[must_use]
+pub fn presence_file(folder: &Path) -> PathBuf {
+    folder.join("presence.creds")
 }
 
 fn closed(path: &Path, found: &fs::Metadata) -> Result<(), CredentialsError> {

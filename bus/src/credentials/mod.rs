@@ -13,11 +13,12 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use muster_shared::ids::AgentId;
+use muster_shared::time::Millis;
 use secrecy::{ExposeSecret, SecretString};
 
 use claims::{Claims, Said};
-pub use keys::FleetKeys;
-pub use rights::{Holder, Rights};
+pub use keys::{FleetKeys, operator_file, presence_file};
+pub use rights::{Holder, HolderKind, Rights};
 
 /// Largest credentials file, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -38,6 +39,14 @@ pub enum CredentialsError {
         path: PathBuf,
         /// What the system said, or what is wrong with it.
         reason: String,
+    },
+    /// Their time is over.
+    #[error("the credentials in {} ended at {until}: ask whoever runs the fleet for new ones (`muster keys issue`)", path.display())]
+    Expired {
+        /// The file.
+        path: PathBuf,
+        /// When they ended.
+        until: Millis,
     },
     /// A key cannot be used.
     #[error("a key cannot be used: {reason}")]
@@ -90,17 +99,35 @@ impl Credentials {
 /// Who credentials say that somebody is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// What the process is called on the bus; nothing where the credentials were not made by Muster.
-    pub name: Option<AgentId>,
-    /// Whether what the process may do is confined to a role: it cannot lay out the bus, nor make queues.
-    pub is_confined: bool,
+    /// What the process is called on the bus.
+    pub name: AgentId,
+    /// What the credentials are for.
+    pub kind: HolderKind,
 }
 
-/// Reads who a `.creds` file is for. Whether it counts is for the server to say.
+/// Reads who a `.creds` file is for; nothing where it was not made by Muster. Whether it counts is for the server to say.
 ///
 /// # Errors
-/// When it cannot be read, or holds no credentials.
-pub fn identity(path: &Path) -> Result<Identity, CredentialsError> {
+/// When it cannot be read, holds no credentials, or its time is over.
+pub fn identity(path: &Path) -> Result<Option<Identity>, CredentialsError> {
+    let claims = claims_in(path)?;
+    if let Some(until) = claims.exp.filter(|until| *until <= crate::bus::now().0 / 1000) {
+        return Err(CredentialsError::Expired { path: path.to_owned(), until: Millis(until * 1000) });
+    }
+    let Said::User { tags, .. } = claims.nats else {
+        return Err(CredentialsError::file(path, "it is no credentials file of a user"));
+    };
+    let kind = tags.iter().find_map(|tag| tag.strip_prefix(keys::KIND)).and_then(|kind| kind.parse().ok());
+    let name = claims.name.parse().ok();
+    Ok(kind.zip(name).map(|(kind, name)| Identity { name, kind }))
+}
+
+/// The key that a `.creds` file was made with.
+fn issuer(path: &Path) -> Result<String, CredentialsError> {
+    Ok(claims_in(path)?.iss)
+}
+
+fn claims_in(path: &Path) -> Result<Claims, CredentialsError> {
     let found = std::fs::metadata(path).map_err(|error| CredentialsError::file(path, error))?;
     if !found.is_file() || found.len() > MOST_BYTES {
         return Err(CredentialsError::file(path, "it is no credentials file"));
@@ -110,13 +137,5 @@ pub fn identity(path: &Path) -> Result<Identity, CredentialsError> {
     let mut lines = text.expose_secret().lines();
     let jwt = lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).and_then(|_| lines.next());
     let jwt = jwt.ok_or_else(|| CredentialsError::file(path, "it holds no NATS credentials"))?;
-    let claims = Claims::read(jwt.trim()).map_err(|reason| CredentialsError::file(path, reason))?;
-    let Said::User { tags, .. } = claims.nats else {
-        return Err(CredentialsError::file(path, "it is no credentials file of a user"));
-    };
-    let kind = tags.iter().find_map(|tag| tag.strip_prefix(keys::KIND));
-    Ok(Identity {
-        name: kind.and_then(|_| claims.name.parse().ok()),
-        is_confined: kind.is_some_and(|kind| kind != "operator"),
-    })
+    Claims::read(jwt.trim()).map_err(|reason| CredentialsError::file(path, reason))
 }

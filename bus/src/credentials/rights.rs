@@ -3,12 +3,15 @@
 //!
 //! The broker carries it out. What is not listed is refused; `docs/rights.md` shows it for people.
 
+use std::fmt;
+use std::str::FromStr;
+
 use muster_shared::ids::{AgentId, Queue, Role};
 
 use crate::partition::Partitions;
 use crate::topology::{
-    AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, CONTEXT, FILES, FILES_SHOWN, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS,
-    TRACK_RECORD,
+    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ASKED, COMMANDS, CONTEXT, DEAD, FILES, FILES_SHOWN,
+    LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
 };
 
 /// Subjects that a process may use.
@@ -51,6 +54,13 @@ pub enum Holder {
         /// Its id.
         id: AgentId,
     },
+    /// A program in any language that works by a task gateway.
+    Program {
+        /// Its role.
+        role: Role,
+        /// Its name.
+        id: AgentId,
+    },
     /// Whoever is told by the server who comes and goes.
     Presence {
         /// The orchestrator that it is told.
@@ -64,19 +74,23 @@ impl Holder {
     pub const fn name(&self) -> &AgentId {
         match self {
             Self::Operator { name } | Self::Observer { name } => name,
-            Self::Orchestrator { id } | Self::Agent { id, .. } | Self::Presence { id } => id,
+            Self::Orchestrator { id }
+            | Self::Agent { id, .. }
+            | Self::Program { id, .. }
+            | Self::Presence { id } => id,
         }
     }
 
-    /// What kind of holder it is, as it stands in credentials and lists.
+    /// What kind of holder it is.
     #[must_use]
-    pub fn kind(&self) -> String {
+    pub fn kind(&self) -> HolderKind {
         match self {
-            Self::Operator { .. } => "operator".to_owned(),
-            Self::Observer { .. } => "observer".to_owned(),
-            Self::Orchestrator { .. } => "orchestrator".to_owned(),
-            Self::Agent { role, .. } => format!("agent:{role}"),
-            Self::Presence { .. } => "presence".to_owned(),
+            Self::Operator { .. } => HolderKind::Operator,
+            Self::Observer { .. } => HolderKind::Observer,
+            Self::Orchestrator { .. } => HolderKind::Orchestrator,
+            Self::Agent { role, .. } => HolderKind::Agent(role.clone()),
+            Self::Program { role, .. } => HolderKind::Program(role.clone()),
+            Self::Presence { .. } => HolderKind::Presence,
         }
     }
 
@@ -86,9 +100,81 @@ impl Holder {
         match self {
             Self::Operator { .. } => Rights::default(),
             Self::Observer { name } => observer(name, parts),
-            Self::Orchestrator { id } => orchestrator(id),
+            Self::Orchestrator { id } => orchestrator(id, parts),
             Self::Agent { role, id } => agent(role, id, parts),
+            Self::Program { role, id } => program(role, id),
             Self::Presence { id } => presence(id),
+        }
+    }
+}
+
+/// What credentials are for, whoever holds them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HolderKind {
+    /// Whoever runs the fleet.
+    Operator,
+    /// Whoever watches.
+    Observer,
+    /// An orchestrator.
+    Orchestrator,
+    /// An agent of a role.
+    Agent(Role),
+    /// A program of a role.
+    Program(Role),
+    /// Whoever is told who comes and goes.
+    Presence,
+}
+
+impl HolderKind {
+    /// Whether it may lay out the bus: streams, buckets and queues.
+    #[must_use]
+    pub const fn may_provision(&self) -> bool {
+        match self {
+            Self::Operator | Self::Orchestrator => true,
+            Self::Observer | Self::Agent(_) | Self::Program(_) | Self::Presence => false,
+        }
+    }
+
+    /// Whether the process must bear the name in its credentials: its rights hang on it.
+    #[must_use]
+    pub const fn binds_the_name(&self) -> bool {
+        match self {
+            // Any of an operator's programs has a name of its own.
+            Self::Operator => false,
+            Self::Observer | Self::Orchestrator | Self::Agent(_) | Self::Program(_) | Self::Presence => true,
+        }
+    }
+}
+
+impl fmt::Display for HolderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operator => f.write_str("operator"),
+            Self::Observer => f.write_str("observer"),
+            Self::Orchestrator => f.write_str("orchestrator"),
+            Self::Agent(role) => write!(f, "agent:{role}"),
+            Self::Program(role) => write!(f, "program:{role}"),
+            Self::Presence => f.write_str("presence"),
+        }
+    }
+}
+
+impl FromStr for HolderKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let role = |role: &str| role.parse::<Role>().map_err(|error| error.to_string());
+        match text.split_once(':') {
+            Some(("agent", of)) => role(of).map(Self::Agent),
+            Some(("program", of)) => role(of).map(Self::Program),
+            Some(_) => Err(format!("{text:?} is no kind of holder")),
+            None => match text {
+                "operator" => Ok(Self::Operator),
+                "observer" => Ok(Self::Observer),
+                "orchestrator" => Ok(Self::Orchestrator),
+                "presence" => Ok(Self::Presence),
+                other => Err(format!("{other:?} is no kind of holder")),
+            },
         }
     }
 }
@@ -108,17 +194,17 @@ const LOOKS: [&str; 4] =
     ["$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.*"];
 
 /// Reading a stream: by readers that the server forgets, and message by message.
-fn reading(stream: &str) -> impl Iterator<Item = String> + '_ {
-    let verbs = [
-        "STREAM.MSG.GET.STREAM",
-        "DIRECT.GET.STREAM",
-        "DIRECT.GET.STREAM.>",
-        "CONSUMER.CREATE.STREAM.>",
-        "CONSUMER.DELETE.STREAM.*",
-        "CONSUMER.INFO.STREAM.*",
-        "CONSUMER.MSG.NEXT.STREAM.*",
+fn reading(stream: &'static str) -> impl Iterator<Item = String> {
+    let asks = [
+        format!("STREAM.MSG.GET.{stream}"),
+        format!("DIRECT.GET.{stream}"),
+        format!("DIRECT.GET.{stream}.>"),
+        format!("CONSUMER.CREATE.{stream}.>"),
+        format!("CONSUMER.DELETE.{stream}.*"),
+        format!("CONSUMER.INFO.{stream}.*"),
+        format!("CONSUMER.MSG.NEXT.{stream}.*"),
     ];
-    verbs.into_iter().map(move |verb| format!("$JS.API.{}", verb.replace("STREAM.STREAM", "\0").replace("STREAM", stream).replace('\0', stream)))
+    asks.into_iter().map(|ask| format!("$JS.API.{ask}"))
 }
 
 /// Streams with what runs know; not the queues, commands, dead letters and leases.
@@ -134,7 +220,11 @@ fn looks() -> impl Iterator<Item = String> {
 fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
     let queues = [Queue::Role(role.clone()), Queue::Agent(id.clone())];
     let taking = queues.iter().flat_map(|queue| {
-        [format!("$JS.API.CONSUMER.MSG.NEXT.{TASKS}.{queue}"), format!("$JS.ACK.{TASKS}.{queue}.>")]
+        [
+            format!("$JS.API.CONSUMER.INFO.{TASKS}.{queue}"),
+            format!("$JS.API.CONSUMER.MSG.NEXT.{TASKS}.{queue}"),
+            format!("$JS.ACK.{TASKS}.{queue}.>"),
+        ]
     });
     let own = [
         format!("live.*.{role}.{id}.*"),
@@ -177,26 +267,32 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
     }
 }
 
-/// An orchestrator decides for everybody; what it does not do is lay out the bus, or empty the record.
-fn orchestrator(id: &AgentId) -> Rights {
+/// A program asks a gateway, and knows of nothing else.
+fn program(role: &Role, id: &AgentId) -> Rights {
+    let own = own_inbox(id);
+    Rights {
+        publish: vec![format!("agent.{role}.*"), own.clone()],
+        subscribe: vec![own],
+        ..Rights::default()
+    }
+}
+
+/// An orchestrator decides for everybody, and reports for the programs whose gateway it is. It mends what is missing of the
+/// bus; it takes nothing of it away, and nothing out of the record.
+fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
     let never = [
-        "$JS.API.STREAM.CREATE.>",
-        "$JS.API.STREAM.UPDATE.>",
         "$JS.API.STREAM.DELETE.>",
         "$JS.API.STREAM.RESTORE.>",
         "$JS.API.STREAM.SNAPSHOT.>",
         "$JS.API.STREAM.MSG.DELETE.>",
         "$JS.API.ACCOUNT.>",
-        // Of agents alone: it reports nothing in their name.
-        "evt.>",
-        "bid.>",
-        "live.>",
     ];
     let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
     let kept = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD, OBJECTS_STREAM]
         .into_iter()
         .map(purge)
-        .chain(["RUNS", "COMMANDS", "DLQ", "KV_LEASE", "KV_ASKED", "ADVISORIES"].map(purge));
+        .chain(parts.parts().map(|part| purge(part.stream())))
+        .chain([COMMANDS, DEAD, LEASE, ASKED, ADVISORIES].map(purge));
     Rights {
         never_publish: never.map(str::to_owned).into_iter().chain(kept).collect(),
         never_subscribe: Vec::new(),
@@ -215,6 +311,7 @@ fn orchestrator(id: &AgentId) -> Rights {
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
             "agent.>".to_owned(),
+            "gateway.>".to_owned(),
         ],
         answers: true,
         ..Rights::default()
@@ -222,7 +319,7 @@ fn orchestrator(id: &AgentId) -> Rights {
 }
 
 fn observer(name: &AgentId, parts: Partitions) -> Rights {
-    let streams = of_runs(parts).chain(["COMMANDS", "DLQ"]);
+    let streams = of_runs(parts).chain([COMMANDS, DEAD]);
     Rights {
         publish: looks()
             .chain(streams.flat_map(reading))

@@ -46,10 +46,16 @@ fn credentials_say_whose_they_are() {
     keys.issue(&worker(), whole(), None).unwrap().write(&path).unwrap();
     assert_eq!(
         identity(&path).unwrap(),
-        Identity { name: Some("worker-1".parse().unwrap()), is_confined: true }
+        Some(Identity {
+            name: "worker-1".parse().unwrap(),
+            kind: HolderKind::Agent("worker".parse().unwrap())
+        })
     );
-    keys.issue(&Holder::Operator { name: "anna".parse().unwrap() }, whole(), None).unwrap().write(&path).unwrap();
-    assert!(!identity(&path).unwrap().is_confined);
+    keys.issue(&Holder::Operator { name: "anna".parse().unwrap() }, whole(), None)
+        .unwrap()
+        .write(&path)
+        .unwrap();
+    assert_eq!(identity(&path).unwrap().unwrap().kind, HolderKind::Operator);
 
     std::fs::write(&path, "-----BEGIN NATS USER JWT-----\nnonsense\n").unwrap();
     assert!(identity(&path).is_err());
@@ -61,7 +67,9 @@ fn credentials_say_whose_they_are() {
 fn an_agent_speaks_for_itself_alone() {
     let rights = worker().rights(whole());
     let may = |subject: &str| rights.publish.iter().any(|filter| crate::subject::matches(filter, subject));
-    for own in ["evt.RUN.worker.worker-1.1.1.step", "hb.worker.worker-1", "$JS.API.CONSUMER.MSG.NEXT.TASKS.worker"] {
+    for own in
+        ["evt.RUN.worker.worker-1.1.1.step", "hb.worker.worker-1", "$JS.API.CONSUMER.MSG.NEXT.TASKS.worker"]
+    {
         assert!(may(own), "{own}");
     }
     for others in [

@@ -119,10 +119,8 @@ fn running(pid_file: &Path) -> Option<u32> {
 
 /// Ports files of servers that were killed.
 fn forget_ports(store_dir: &Path) {
-    for entry in fs::read_dir(store_dir).into_iter().flatten().flatten() {
-        if entry.path().extension().is_some_and(|extension| extension == "ports") {
-            let _ = fs::remove_file(entry.path());
-        }
+    for path in ports_files(store_dir) {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -134,6 +132,16 @@ pub(super) fn port_in(ports: &Path) -> Option<u16> {
     }
     let ports: Ports = serde_json::from_slice(&fs::read(ports).ok()?).ok()?;
     ports.nats.first()?.rsplit(':').next()?.parse().ok()
+}
+
+/// The ports that servers in a directory have named: of one that runs, or was killed.
+pub(super) fn ports_named(store_dir: &Path) -> Vec<u16> {
+    ports_files(store_dir).filter_map(|path| port_in(&path)).collect()
+}
+
+fn ports_files(store_dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = fs::read_dir(store_dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "ports"))
 }
 
 pub(super) fn check_port(port: u16) -> Result<(), ServerError> {

@@ -173,6 +173,7 @@ impl LocalServer {
     /// Starts a server whose version is known to do, or is found out meanwhile: dropped, it ends.
     async fn launch(binary: &Path, settings: &ServerSettings) -> Result<Self, ServerError> {
         let keys = FleetKeys::open_or_make(&keys_folder(&settings.store_dir)?)?;
+        keys.write_own()?;
         let files = config::write(settings, &keys)?;
         let memory =
             memory::limit(settings.memory_mib, memory::stored(&settings.store_dir.join("jetstream")));
@@ -194,7 +195,8 @@ impl LocalServer {
         let child =
             command.spawn().map_err(|e| ServerError::io(format!("starting {}", binary.display()), e))?;
         let pid = child.id().unwrap_or_default();
-        let mut server = Self { child, pid, port: settings.port, settings: settings.clone(), keys: Arc::new(keys) };
+        let mut server =
+            Self { child, pid, port: settings.port, settings: settings.clone(), keys: Arc::new(keys) };
         server.port = server.wait_until_ready(&files).await?;
         Ok(server)
     }
@@ -317,6 +319,12 @@ fn is_alive(pid: u32) -> bool {
 /// When the working folder cannot be found.
 pub fn keys_folder(store_dir: &Path) -> Result<PathBuf, ServerError> {
     Ok(absolute(store_dir)?.join("keys"))
+}
+
+/// The folder of the keys of the server that keeps its data in this directory, if it is the one that listens on a port.
+#[must_use]
+pub fn keys_of_server(store_dir: &Path, port: u16) -> Option<PathBuf> {
+    config::ports_named(store_dir).contains(&port).then(|| keys_folder(store_dir).ok()).flatten()
 }
 
 /// An absolute path, without asking the file system.

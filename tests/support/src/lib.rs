@@ -18,4 +18,5 @@ pub mod past;
 pub mod process;
 pub mod python;
 pub mod takeover;
+pub mod way;
 pub mod workload;

@@ -99,6 +99,8 @@ fn text(
          logfile_size_limit: 16MB\n\
          logfile_max_num: 2\n\
          max_payload: {MAX_MESSAGE_BYTES}\n\
+         # Credentials name the subjects that their holder may use.\n\
+         max_control_line: 64KB\n\
          # A process that is frozen is cut off, and that is told, after three times this.\n\
          ping_interval: \"{ping}s\"\n\
          ping_max: 2\n\

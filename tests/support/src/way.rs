@@ -6,7 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use async_nats::{Client, ConnectOptions};
 use muster_bus::BusSettings;
-use muster_bus::credentials::operator_file;
+use muster_bus::credentials::rights::inbox;
+use muster_bus::credentials::{FleetKeys, Holder, operator_file};
+use muster_bus::partition::Partitions;
+use muster_shared::ids::{AgentId, Role};
+use uuid::Uuid;
 
 /// The credentials for each URL that is known.
 static KNOWN: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
@@ -50,4 +54,33 @@ pub async fn client_with(options: ConnectOptions, url: &str) -> io::Result<Clien
         None => options,
     };
     options.connect(url).await.map_err(io::Error::other)
+}
+
+/// What a program of a role is told, as variables: who it is, and its credentials for the task gateway, or for the direct
+/// protocol.
+///
+/// # Errors
+/// When no fleet with keys is known at this URL, or no credentials can be made.
+pub fn program(url: &str, role: &str, is_direct: bool) -> io::Result<Vec<(String, String)>> {
+    let owner = credentials(url).ok_or_else(|| io::Error::other(format!("no keys are known for {url}")))?;
+    let folder = owner.parent().unwrap_or(Path::new("."));
+    let keys = FleetKeys::open(folder).map_err(io::Error::other)?;
+    let keys = keys.ok_or_else(|| io::Error::other("the fleet has no keys"))?;
+    let id: AgentId =
+        format!("{role}-{}", &Uuid::new_v4().simple().to_string()[..8]).parse().map_err(io::Error::other)?;
+    let role: Role = role.parse().map_err(io::Error::other)?;
+    let holder = match is_direct {
+        true => Holder::Agent { role, id: id.clone() },
+        false => Holder::Program { role, id: id.clone() },
+    };
+    let file = folder.join(format!("{id}.creds"));
+    let made = keys.issue(&holder, Partitions::default(), None).and_then(|made| made.write(&file));
+    made.map_err(io::Error::other)?;
+    let told = [
+        ("NATS_URL", url.to_owned()),
+        ("NATS_CREDS", file.display().to_string()),
+        ("MUSTER_AGENT_ID", id.to_string()),
+        ("NATS_INBOX_PREFIX", inbox(&id)),
+    ];
+    Ok(told.map(|(name, value)| (name.to_owned(), value)).to_vec())
 }

@@ -175,7 +175,7 @@ pub struct ToolTally {
     pub calls: u64,
     /// Those that failed or took too long.
     pub failed: u64,
-    /// Time of the steps in which it was called, in milliseconds.
+    /// Their time, in milliseconds.
     pub ms: u64,
 }
 

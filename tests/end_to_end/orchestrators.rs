@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::model_server::ModelServer;
+use muster_support::process::is_alive;
 use muster_support::workload::{self, Speech};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -169,11 +170,7 @@ fn a_run_outlives_the_death_of_everything() {
     asker.kill().unwrap();
     asker.wait().unwrap();
     // A process that was killed takes a moment to end.
-    let is_gone = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.trim_start().starts_with('Z'))
-    };
-    wait_until("all have ended", LIMIT, || pids.iter().all(|(_, pid)| is_gone(*pid))).unwrap();
+    wait_until("all have ended", LIMIT, || !pids.iter().any(|(_, pid)| is_alive(*pid))).unwrap();
     // Nobody is there: the record is read from its files.
     let shown = fleet.folder().json(&["show", "last", "--json"]).unwrap();
     assert_eq!(shown["status"], "processing");

@@ -4,16 +4,12 @@ use std::time::Duration;
 
 use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{Fault, ModelServer, Reply, Script};
+use muster_support::process::is_alive;
 use nix::sys::signal::Signal;
 
 use super::support::{folder, signal, write_documents};
 
 const LIMIT: Duration = Duration::from_secs(30);
-
-fn is_alive(pid: u32) -> bool {
-    // A zombie is dead for our purposes.
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
-}
 
 #[test]
 fn killing_one_process_removes_only_that_one_and_it_comes_back() {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use muster_agents::host::for_programs::ForPrograms;
 use muster_bus::{Bus, BusError};
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::check::Checker;
+use crate::lock;
 use crate::open::OpenTask;
 use crate::past::TaskKey;
 use crate::programs::Programs;
@@ -105,7 +106,7 @@ pub(crate) struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut asking = self.desk.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asking = lock(&self.desk.asking);
         match asking.get_mut(&self.role) {
             Some(waiting) if *waiting > 1 => *waiting -= 1,
             Some(_) | None => drop(asking.remove(&self.role)),
@@ -143,7 +144,7 @@ impl Desk {
     }
 
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tasks)
     }
 
     /// All tasks at hand.
@@ -167,7 +168,7 @@ impl Desk {
     /// Why there is none.
     pub(crate) fn seat(self: &Arc<Self>, role: &Role) -> Result<Seat, String> {
         let open = self.of_role(role);
-        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asking = lock(&self.asking);
         let waiting = asking.get(role).copied().unwrap_or_default();
         if waiting >= self.settings.waiting {
             return Err(format!("{waiting} programs wait for tasks of this role here, which are the most"));
@@ -263,7 +264,7 @@ impl Desk {
 
     /// What tokens of a run are signed with.
     pub(crate) async fn secret_of(&self, run: RunId) -> Result<String, BusError> {
-        let kept = || self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || lock(&self.secrets);
         if let Some(known) = kept().get(&run) {
             return Ok(known.clone());
         }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::refusal::Closed;
-use crate::route::{Found, find};
+use crate::route::{Begun, InHand, Message, in_hand};
 use crate::{offer, orders};
 
 /// How often a result is sent back for what it cites. Then what does not hold is left out, and it counts as a part.
@@ -31,16 +31,11 @@ pub(crate) async fn finish(
     role: &Role,
     request: FinishRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let task = match find(desk, asked, role, &request.token).await? {
-        Found::Open(task) => task,
-        Found::Past(past) => return past.answer(request.id.as_deref()).map(Some),
-        Found::Answered => return Ok(None),
+    let message = Message { token: &request.token, id: request.id.as_deref() };
+    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+        Begun::ToDo(in_hand) => in_hand,
+        Begun::Answered(answer) => return Ok(answer),
     };
-    let _at_work = task.at_work();
-    let mut course = task.course.lock().await;
-    if let Some(answer) = course.known(request.id.as_deref()) {
-        return Ok(Some(answer));
-    }
     let id = task.id_of(request.id.as_deref());
     if course.recorded(id).is_some() {
         let ending = course.history.ended_before().map_or(request.ending, |outcome| outcome.ending);

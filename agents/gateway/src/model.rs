@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::refusal::{Closed, busy, not_allowed};
-use crate::route::{Found, find};
+use crate::route::{Begun, InHand, Message, in_hand};
 
 pub(crate) async fn model(
     desk: &Arc<Desk>,
@@ -23,25 +23,19 @@ pub(crate) async fn model(
     role: &Role,
     request: ModelRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let task = match find(desk, asked, role, &request.token).await? {
-        Found::Open(task) => task,
-        Found::Past(past) => return past.answer(request.id.as_deref()).map(Some),
-        Found::Answered => return Ok(None),
+    let message = Message { token: &request.token, id: request.id.as_deref() };
+    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+        Begun::ToDo(in_hand) => in_hand,
+        Begun::Answered(answer) => return Ok(answer),
     };
-    let _at_work = task.at_work();
-    let mut gate = {
-        let mut course = task.course.lock().await;
-        if let Some(answer) = course.known(request.id.as_deref()) {
-            return Ok(Some(answer));
-        }
-        if let Some(closed) = &course.closed {
-            return Err(closed.refusal());
-        }
-        if std::mem::replace(&mut course.is_asking, true) {
-            return Err(busy("a model is being asked for this task already: wait for its answer"));
-        }
-        gate(desk, &task, &mut course)
-    };
+    if let Some(closed) = &course.closed {
+        return Err(closed.refusal());
+    }
+    if std::mem::replace(&mut course.is_asking, true) {
+        return Err(busy("a model is being asked for this task already: wait for its answer"));
+    }
+    let mut gate = gate(desk, &task, &mut course);
+    drop(course);
     task.progress.is(AgentState::Thinking);
     let answered = desk.shared.ask(&task.role, &task.offer, question(&request), &mut gate).await;
     let mut course = task.course.lock().await;

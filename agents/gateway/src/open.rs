@@ -1,12 +1,14 @@
 //! A task that a program was given here: what is known of it, and how it is written down.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use muster_agents::definition::Contract;
 use muster_agents::model::call_admission::CallAdmission;
+use muster_agents::react::close::with_usage;
 use muster_agents::react::history::History;
 use muster_agents::react::journal::{Journal, JournalError};
 use muster_agents::react::mailbox::Mailbox;
@@ -20,7 +22,8 @@ use muster_shared::wire::gateway::GatewayRefusal;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::past::{self, Attempt, Past, Recorded, TaskKey, id_of};
+use crate::lock;
+use crate::past::{self, Attempt, Past, Recorded, TaskKey, id_of, recorded_as};
 use crate::refusal::{Closed, failed};
 
 /// Answers that are kept for a caller that asks the same again.
@@ -56,7 +59,7 @@ pub(crate) struct OpenTask {
     suspect: AtomicBool,
     /// That it is to be put down, since when, and why.
     parking: Mutex<Option<(Instant, String)>>,
-    pub(crate) course: tokio::sync::Mutex<Course>,
+    pub(crate) course: Arc<tokio::sync::Mutex<Course>>,
 }
 
 /// What becomes of a task, one request after the other.
@@ -113,12 +116,7 @@ impl OpenTask {
             past,
         } = opened;
         let key = TaskKey::of(&offer);
-        let author = AgentKey {
-            role: role.clone(),
-            agent: agent.clone(),
-            task: key.task.clone(),
-            generation: key.generation,
-        };
+        let author = key.author(&agent, &role);
         let journal = Journal::resume(bus.record(), &offer, author, patience, past.last);
         let course = Course {
             journal,
@@ -151,12 +149,17 @@ impl OpenTask {
             at_work: AtomicU32::new(0),
             suspect: AtomicBool::new(false),
             parking: Mutex::default(),
-            course: tokio::sync::Mutex::new(course),
+            course: Arc::new(tokio::sync::Mutex::new(course)),
         }
     }
 
     pub(crate) fn attempt(&self) -> Attempt<'_> {
         Attempt { key: &self.key, agent: &self.agent, started: self.started }
+    }
+
+    /// As whom its program writes of it.
+    fn author(&self) -> AgentKey {
+        self.key.author(&self.agent, &self.role)
     }
 
     /// A request about it came in; dropped, it is done.
@@ -203,15 +206,19 @@ impl OpenTask {
 /// A request that is being worked on.
 pub(crate) struct AtWork(Arc<OpenTask>);
 
+impl Deref for AtWork {
+    type Target = OpenTask;
+
+    fn deref(&self) -> &OpenTask {
+        &self.0
+    }
+}
+
 impl Drop for AtWork {
     fn drop(&mut self) {
         self.0.hear();
         self.0.at_work.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What came of an event.
@@ -285,20 +292,8 @@ impl Course {
 
     /// Takes note of an event that is in the record.
     fn took(&mut self, task: &OpenTask, id: Uuid, event: AgentEvent) {
-        let recorded = match &event {
-            AgentEvent::Step(step) => Some(Recorded::Step(step.number)),
-            AgentEvent::ToolStarted(begun) => Some(Recorded::Begun(begun.step.number)),
-            AgentEvent::Outcome(_) | AgentEvent::Released(_) => Some(Recorded::End),
-            AgentEvent::Started(_) | AgentEvent::Unreadable(_) => None,
-        };
-        self.recorded.extend(recorded.map(|recorded| (id, recorded)));
-        let key = AgentKey {
-            role: task.role.clone(),
-            agent: task.agent.clone(),
-            task: task.key.task.clone(),
-            generation: task.key.generation,
-        };
-        let event = RecordEvent::Agent(key, event);
+        self.recorded.extend(recorded_as(&event).map(|recorded| (id, recorded)));
+        let event = RecordEvent::Agent(task.author(), event);
         let entry = Entry { seq: self.journal.last(), at: Millis(0), run: task.key.run, event };
         self.history = std::mem::take(&mut self.history).and_then(vec![entry]);
     }
@@ -307,13 +302,7 @@ impl Course {
     async fn read_again(&mut self, task: &OpenTask) -> Result<(), GatewayRefusal> {
         let read = past::read(&task.bus, &task.offer, &task.attempt()).await.map_err(failed)?;
         let Some(past) = read else { return Err(Closed::Ended.refusal()) };
-        let author = AgentKey {
-            role: task.role.clone(),
-            agent: task.agent.clone(),
-            task: task.key.task.clone(),
-            generation: task.key.generation,
-        };
-        let patience = self.journal.patience();
+        let (author, patience) = (task.author(), self.journal.patience());
         self.journal = Journal::resume(task.bus.record(), &task.offer, author, patience, past.last);
         (self.history, self.recorded, self.closed) = (past.history, past.recorded, past.closed);
         Ok(())
@@ -321,13 +310,6 @@ impl Course {
 
     /// What is said when the task is handed over, with what was used and nobody has counted.
     pub(crate) fn released(&self, released: Released) -> Released {
-        let mut usage = self.wasted;
-        if released.parked {
-            usage += self.history.usage();
-        }
-        for call in &self.pending {
-            usage += call.usage;
-        }
-        Released { usage, ..released }
+        with_usage(released, &self.history, &self.pending, self.wasted)
     }
 }

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use muster_agents::react::close::outcome_of;
 use muster_agents::roles::Submission;
 use muster_shared::flow::{Ending, Usage};
-use muster_shared::ids::AgentId;
+use muster_shared::ids::{AgentId, Generation, RunId, TaskId};
 use muster_shared::run::{AgentEvent, Released};
 use muster_shared::wire::ControlMessage;
 
@@ -50,41 +50,24 @@ pub(crate) fn catch_up(desk: &Arc<Desk>, program: &Program) {
 
 /// Says whether the message was for anything at hand, or is not worth keeping.
 fn carry_out(desk: &Arc<Desk>, agent: &AgentId, message: &ControlMessage) -> bool {
-    let tasks = desk.of_agent(agent).into_iter();
+    let tasks = desk.of_agent(agent);
     match message {
-        ControlMessage::CancelRun { run, reason } => {
-            let meant: Vec<_> = tasks.filter(|task| task.key.run == *run).collect();
-            let is_heeded = !meant.is_empty();
-            meant.into_iter().for_each(|task| cancel(desk, task, reason.clone()));
-            is_heeded
-        }
+        ControlMessage::CancelRun { run, reason } => cancel_all(desk, of_run(tasks, *run), reason),
         ControlMessage::CancelTask { run, task, generation, reason } => {
-            let meant = |open: &Arc<OpenTask>| {
-                (open.key.run, &open.key.task, open.key.generation) == (*run, task, *generation)
-            };
-            let meant: Vec<_> = tasks.filter(meant).collect();
-            let is_heeded = !meant.is_empty();
-            meant.into_iter().for_each(|task| cancel(desk, task, reason.clone()));
-            is_heeded
+            cancel_all(desk, meant(tasks, *run, task, *generation), reason)
         }
         // A run may go on again: what was not at hand then is not put down later.
         ControlMessage::ParkRun { run, reason } => {
-            tasks.filter(|task| task.key.run == *run).for_each(|task| task.park(reason));
+            of_run(tasks, *run).iter().for_each(|task| task.park(reason));
             true
         }
         ControlMessage::ParkTask { run, task, generation, reason } => {
-            let meant = |open: &Arc<OpenTask>| {
-                (open.key.run, &open.key.task, open.key.generation) == (*run, task, *generation)
-            };
-            let meant: Vec<_> = tasks.filter(meant).collect();
+            let meant = meant(tasks, *run, task, *generation);
             meant.iter().for_each(|task| task.park(reason));
             !meant.is_empty()
         }
         ControlMessage::Inform { run, task, generation, information, progress } => {
-            let meant = |open: &Arc<OpenTask>| {
-                (open.key.run, &open.key.task, open.key.generation) == (*run, task, *generation)
-            };
-            for task in tasks.filter(meant) {
+            for task in meant(tasks, *run, task, *generation) {
                 task.mailbox.put(information);
                 task.mailbox.show(progress.clone());
             }
@@ -99,6 +82,26 @@ fn carry_out(desk: &Arc<Desk>, agent: &AgentId, message: &ControlMessage) -> boo
         // Not for agents.
         ControlMessage::Owners(_) => true,
     }
+}
+
+/// Those of a run.
+fn of_run(mut tasks: Vec<Arc<OpenTask>>, run: RunId) -> Vec<Arc<OpenTask>> {
+    tasks.retain(|open| open.key.run == run);
+    tasks
+}
+
+/// Those that a message about one generation of a task means.
+fn meant(tasks: Vec<Arc<OpenTask>>, run: RunId, task: &TaskId, generation: Generation) -> Vec<Arc<OpenTask>> {
+    let mut tasks = of_run(tasks, run);
+    tasks.retain(|open| open.key.task == *task && open.key.generation == generation);
+    tasks
+}
+
+/// Says whether there were any.
+fn cancel_all(desk: &Arc<Desk>, tasks: Vec<Arc<OpenTask>>, reason: &str) -> bool {
+    let are_any = !tasks.is_empty();
+    tasks.into_iter().for_each(|task| cancel(desk, task, reason.to_owned()));
+    are_any
 }
 
 /// The end of a cancelled task is written at once: whatever its program does meanwhile is in vain.

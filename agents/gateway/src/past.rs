@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use muster_agents::react::history::History;
 use muster_bus::{Bus, BusError, Named, RecordFilter};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent};
+use muster_shared::ids::{AgentId, Generation, Role, RunId, Seq, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -23,6 +23,12 @@ pub(crate) struct TaskKey {
 impl TaskKey {
     pub(crate) fn of(offer: &TaskOffered) -> Self {
         Self { run: offer.run, task: offer.task.clone(), generation: offer.generation }
+    }
+
+    /// As whom an agent writes of it.
+    pub(crate) fn author(&self, agent: &AgentId, role: &Role) -> AgentKey {
+        let (role, agent) = (role.clone(), agent.clone());
+        AgentKey { role, agent, task: self.task.clone(), generation: self.generation }
     }
 }
 
@@ -94,7 +100,7 @@ pub(crate) async fn read(
             taken.then(|| Closed::HandedOn("it counted as lost".to_owned()))
         }
     };
-    let recorded = named.iter().filter_map(|one| Some((one.id, recorded_as(&one.entry)?))).collect();
+    let recorded = named.iter().filter_map(|one| Some((one.id, recorded_in(&one.entry)?))).collect();
     let last = named.last().map_or(attempt.started, |one| one.entry.seq);
     let history = history.and_then(named.into_iter().map(|one| one.entry).collect());
     Ok(Some(Past { history, last, ack, recorded, closed }))
@@ -136,8 +142,13 @@ fn closed_by(entry: &Entry, own: &AgentId) -> Option<Closed> {
     }
 }
 
-const fn recorded_as(entry: &Entry) -> Option<Recorded> {
+const fn recorded_in(entry: &Entry) -> Option<Recorded> {
     let RecordEvent::Agent(_, event) = &entry.event else { return None };
+    recorded_as(event)
+}
+
+/// What a message became with this event.
+pub(crate) const fn recorded_as(event: &AgentEvent) -> Option<Recorded> {
     match event {
         AgentEvent::Step(step) => Some(Recorded::Step(step.number)),
         AgentEvent::ToolStarted(begun) => Some(Recorded::Begun(begun.step.number)),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use muster_agents::definition::{Contract, Schema};
@@ -13,6 +13,7 @@ use muster_shared::run::EVENT_VERSION;
 use muster_shared::wire::gateway::{GatewayRefusal, TakeRequest};
 use muster_shared::wire::{Advertised, ControlMessage, Encoding, Profile};
 
+use crate::lock;
 use crate::refusal::{busy, failed, invalid};
 
 /// A program that was not heard of for so long is let go.
@@ -56,10 +57,6 @@ impl Drop for Program {
             listening.abort();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Program {

@@ -1,12 +1,14 @@
 //! Who waits for tasks, and the queues that are asked for them: only while somebody waits.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use muster_bus::{Bus, BusError, TakenTask, TaskQueue};
 use muster_shared::ids::{AgentId, Queue};
 use tokio::sync::oneshot;
+
+use crate::lock;
 
 /// The shortest and the longest that one question waits at the broker.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -42,10 +44,6 @@ impl Waiter {
     pub(crate) fn leave(&self) {
         lock(&self.give).take();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Default)]

@@ -9,10 +9,11 @@ use muster_shared::wire::CodecError;
 use muster_shared::wire::gateway::{GatewayRefusal, GatewayVerb, RefusalCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
 
 use crate::adopt;
 use crate::desk::{Desk, PastTask, Whereabouts};
-use crate::open::OpenTask;
+use crate::open::{AtWork, Course, OpenTask};
 use crate::refusal::busy;
 use crate::token::Token;
 use crate::{beat, files, finish, model, step, take, wait};
@@ -30,6 +31,28 @@ pub(crate) enum Found {
     Past(Box<PastTask>),
     /// Another gateway has answered.
     Answered,
+}
+
+/// What a program says with each request that changes its task.
+#[derive(Clone, Copy)]
+pub(crate) struct Message<'a> {
+    pub(crate) token: &'a str,
+    /// By which it is known again when it is sent once more.
+    pub(crate) id: Option<&'a str>,
+}
+
+/// A task in the hands of one request: nobody else changes it meanwhile.
+pub(crate) struct InHand {
+    pub(crate) task: AtWork,
+    pub(crate) course: OwnedMutexGuard<Course>,
+}
+
+/// How far a request that changes its task is.
+pub(crate) enum Begun {
+    /// It is to be done.
+    ToDo(InHand),
+    /// It was done before: the answer; nothing where another gateway sent it.
+    Answered(Option<Value>),
 }
 
 /// Answers a request.
@@ -139,6 +162,25 @@ pub(crate) async fn find(
             }
         }
     }
+}
+
+/// Takes the task of a request in hand that changes it, unless its answer is known.
+pub(crate) async fn in_hand(
+    desk: &Arc<Desk>,
+    asked: &GatewayRequest,
+    role: &Role,
+    message: Message<'_>,
+) -> Result<Begun, GatewayRefusal> {
+    let task = match find(desk, asked, role, message.token).await? {
+        Found::Open(task) => task.at_work(),
+        Found::Past(past) => return past.answer(message.id).map(|answer| Begun::Answered(Some(answer))),
+        Found::Answered => return Ok(Begun::Answered(None)),
+    };
+    let course = Arc::clone(&task.course).lock_owned().await;
+    Ok(match course.known(message.id) {
+        Some(answer) => Begun::Answered(Some(answer)),
+        None => Begun::ToDo(InHand { task, course }),
+    })
 }
 
 /// The token of a task, for the log.

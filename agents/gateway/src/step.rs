@@ -14,7 +14,7 @@ use crate::desk::Desk;
 use crate::open::{Course, OpenTask, Written};
 use crate::past::Recorded;
 use crate::refusal::not_allowed;
-use crate::route::{Found, find};
+use crate::route::{Begun, InHand, Message, in_hand};
 use crate::{beat, orders};
 
 pub(crate) async fn step(
@@ -23,16 +23,11 @@ pub(crate) async fn step(
     role: &Role,
     request: StepRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let task = match find(desk, asked, role, &request.token).await? {
-        Found::Open(task) => task,
-        Found::Past(past) => return past.answer(request.id.as_deref()).map(Some),
-        Found::Answered => return Ok(None),
+    let message = Message { token: &request.token, id: request.id.as_deref() };
+    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+        Begun::ToDo(in_hand) => in_hand,
+        Begun::Answered(answer) => return Ok(answer),
     };
-    let _at_work = task.at_work();
-    let mut course = task.course.lock().await;
-    if let Some(answer) = course.known(request.id.as_deref()) {
-        return Ok(Some(answer));
-    }
     let id = task.id_of(request.id.as_deref());
     let written = course.write(&task, id, |course| event(desk, &task, course, &request)).await?;
     let number = match written {

@@ -13,13 +13,13 @@ use muster_agents::roles::{Submission, refusal};
 use muster_bus::{Delivered, GatewayRequest, TakenTask};
 use muster_shared::flow::{AgentState, Outcome, Step, TaskOffered, Usage};
 use muster_shared::ids::{Queue, Role, Seq};
-use muster_shared::run::{AgentEvent, AgentKey, Released};
+use muster_shared::run::{AgentEvent, Released};
 use muster_shared::wire::gateway::{GatewayRefusal, TakeRequest};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
 use crate::open::{OpenTask, Opened};
-use crate::past::Past;
+use crate::past::{Past, TaskKey};
 use crate::programs::Program;
 use crate::queues::{Waiter, hand_back};
 use crate::refusal::{Closed, busy, failed};
@@ -172,12 +172,7 @@ async fn begin(
 }
 
 fn starter(program: &Program, taken: &TakenTask) -> Starter {
-    let key = AgentKey {
-        role: program.role.clone(),
-        agent: program.id.clone(),
-        task: taken.offer.task.clone(),
-        generation: taken.offer.generation,
-    };
+    let key = TaskKey::of(&taken.offer).author(&program.id, &program.role);
     let (ack, host) = (taken.ack_subject.clone(), "by a gateway".to_owned());
     Starter { key, ack, host, delivered: taken.delivered, waited: taken.waited }
 }

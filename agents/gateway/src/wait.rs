@@ -16,7 +16,7 @@ use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::orders;
 use crate::refusal::{Closed, invalid, not_allowed};
-use crate::route::{Found, find};
+use crate::route::{Begun, InHand, Message, in_hand};
 
 /// Longest description of what a task waits for that is kept with it, in characters.
 const SHOWN: usize = 200;
@@ -27,16 +27,11 @@ pub(crate) async fn wait(
     role: &Role,
     request: WaitRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let task = match find(desk, asked, role, &request.token).await? {
-        Found::Open(task) => task,
-        Found::Past(past) => return past.answer(request.id.as_deref()).map(Some),
-        Found::Answered => return Ok(None),
+    let message = Message { token: &request.token, id: request.id.as_deref() };
+    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+        Begun::ToDo(in_hand) => in_hand,
+        Begun::Answered(answer) => return Ok(answer),
     };
-    let _at_work = task.at_work();
-    let mut course = task.course.lock().await;
-    if let Some(answer) = course.known(request.id.as_deref()) {
-        return Ok(Some(answer));
-    }
     let id = task.id_of(request.id.as_deref());
     let answer = json!({
         "waits": true, "over": true,

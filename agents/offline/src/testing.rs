@@ -371,6 +371,7 @@ fn reflect(
         action: step.action.name.clone(),
         status: step.observation.as_ref().map(|observation| observation.status),
         millis: 0,
+        more: Vec::new(),
     };
     let work = Work::Reflect {
         index: index.clone(),

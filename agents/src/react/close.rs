@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use muster_bus::Record;
-use muster_shared::flow::{Action, Ending, Outcome, Step, TaskOffered, Usage};
-use muster_shared::run::AgentEvent;
+use muster_shared::flow::{Action, Ending, ModelCall, Outcome, Step, TaskOffered, Usage};
+use muster_shared::run::{AgentEvent, Released};
 
 use super::history::{History, digest, usage_of};
 use super::journal::{Journal, JournalError, JournalOpening, Starter};
@@ -100,6 +100,20 @@ pub fn outcome_of(history: &History, submission: Submission, last: Option<Step>,
     // What was submitted stands in the product; the step need not hold it a second time.
     let last_step = last.map(|step| Box::new(without_arguments(step, product.is_some())));
     Outcome { ending, reason, product, last_step, steps, usage, contract_violation: None }
+}
+
+/// What is said when a task is handed over, with what was used and nobody has counted: calls that gave no answer, and those
+/// that no step holds. Of a task that is put down all that its steps used is counted too.
+#[must_use]
+pub fn with_usage(released: Released, history: &History, pending: &[ModelCall], wasted: Usage) -> Released {
+    let mut usage = wasted;
+    if released.parked {
+        usage += history.usage();
+    }
+    for call in pending {
+        usage += call.usage;
+    }
+    Released { usage, ..released }
 }
 
 fn without_arguments(mut step: Step, in_product: bool) -> Step {

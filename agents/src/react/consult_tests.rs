@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::{TemplateRef, Thought};
+use muster_shared::flow::{Action, TemplateRef, Thought};
 use muster_shared::ids::Role;
+use serde_json::json;
 
 use super::*;
 use crate::react::limits::StepLimits;

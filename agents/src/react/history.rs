@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use muster_journal::{Found, TaskFold};
 use muster_shared::flow::{
-    Action, ModelCall, Note, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
+    Action, CallDigest, ModelCall, Note, Observation, ObservationStatus, Outcome, Step, StepDigest,
+    StoredMessage, Usage,
 };
 use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
@@ -18,6 +19,8 @@ use super::toolset::model_name;
 const DIGEST_ARGUMENT: usize = 80;
 /// Most actions of one step that are shown in a digest.
 const MOST_ACTIONS: usize = 4;
+/// Most further calls of one step that are counted.
+const MOST_CALLS: usize = 64;
 /// Most lines of one observation that are compared with those before.
 const MAX_COMPARED: usize = 2_000;
 
@@ -269,13 +272,37 @@ pub fn digest(step: &Step) -> StepDigest {
         status: step.observation.as_ref().map(|seen| seen.status),
         // The model's time says nothing of the tool.
         millis: step.observation.as_ref().map_or(step.millis, |seen| seen.millis),
+        more: step
+            .acts()
+            .skip(1)
+            .filter_map(|(action, seen)| called(action, seen?))
+            .take(MOST_CALLS)
+            .collect(),
     }
 }
 
-/// The actions of a step in brief.
+/// A further call of a step; nothing where it was not made.
+fn called(action: &Action, seen: &Observation) -> Option<CallDigest> {
+    let Observation { status, millis, .. } = *seen;
+    match status {
+        ObservationStatus::Success | ObservationStatus::Error | ObservationStatus::Timeout => {
+            Some(CallDigest { tool: action.name.clone(), status, millis })
+        }
+        ObservationStatus::Refused => None,
+    }
+}
+
+/// The actions of a step in brief. The first word is the tool: whoever looks which one failed takes it for that.
 fn all_in_brief(step: &Step) -> String {
-    let told: Vec<String> = step.acts().take(MOST_ACTIONS).map(|(action, _)| in_brief(action)).collect();
-    told.join("; ")
+    let mut told = step.acts().take(MOST_ACTIONS).map(|(action, _)| in_brief(action));
+    let first = told.next().unwrap_or_default();
+    let others: Vec<String> = told.collect();
+    let apart = match (others.is_empty(), first.contains(' ')) {
+        (true, _) => "",
+        (false, true) => "; ",
+        (false, false) => " ; ",
+    };
+    first + apart + &others.join("; ")
 }
 
 /// An action in brief: its name and its main argument, cut short.

@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::{Ending, Outcome};
+use muster_shared::flow::{Ending, FurtherAction, Outcome};
 use muster_shared::ids::{AgentId, Generation, Role, RunId, TaskId};
 use muster_shared::run::{AgentKey, Started};
 use muster_shared::time::Millis;
@@ -93,4 +93,43 @@ fn a_digest_shows_the_main_argument_cut_short() {
     assert_eq!(in_brief(&long).chars().count(), 2 + DIGEST_ARGUMENT + 1);
     let many = Action { name: "t".into(), arguments: json!({"query": "one\ntwo"}) };
     assert_eq!(in_brief(&many), "t one");
+}
+
+#[test]
+fn a_digest_has_every_call_of_the_step() {
+    let one = |tool: &str, status, millis| FurtherAction {
+        action: Action { name: tool.into(), arguments: json!({"query": "b"}) },
+        observation: Some(Observation { status, content: "seen".into(), millis, truncated: false }),
+    };
+    let more = vec![
+        one("corpus.read", ObservationStatus::Error, 7),
+        one("calculater", ObservationStatus::Refused, 0),
+        FurtherAction { observation: None, ..one("think", ObservationStatus::Success, 0) },
+        one("calculator", ObservationStatus::Timeout, 9),
+    ];
+    let first = step(1, "corpus.search", json!({"query": "a"}), ObservationStatus::Success);
+    let digest = digest(&Step { more, ..first });
+    assert_eq!((digest.status, digest.millis), (Some(ObservationStatus::Success), 3));
+    let call = |tool: &str, status, millis| CallDigest { tool: tool.into(), status, millis };
+    let made =
+        [call("corpus.read", ObservationStatus::Error, 7), call("calculator", ObservationStatus::Timeout, 9)];
+    assert_eq!(digest.more, made, "what was refused was not called");
+}
+
+#[test]
+fn the_first_word_of_a_digest_is_the_tool() {
+    let further = FurtherAction {
+        action: Action { name: "calculator".into(), arguments: json!({"query": "1"}) },
+        observation: None,
+    };
+    for (arguments, brief) in [
+        (json!({"query": "a b"}), "corpus.search a b; calculator 1"),
+        (json!({"n": 1}), "corpus.search ; calculator 1"),
+    ] {
+        let step = step(1, "corpus.search", arguments, ObservationStatus::Error);
+        let digest = digest(&Step { more: vec![further.clone()], ..step });
+        assert_eq!(digest.action, brief);
+        let outcome = Outcome { steps: vec![digest], ..Outcome::of_fault() };
+        assert_eq!(outcome.failed_tool(), Some("corpus.search"));
+    }
 }

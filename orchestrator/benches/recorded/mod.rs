@@ -232,6 +232,7 @@ fn outcome(offer: &TaskOffered) -> Outcome {
         action: format!("calculator {{\"expression\":\"40 + {number}\"}}"),
         status: Some(ObservationStatus::Success),
         millis: 5,
+        more: Vec::new(),
     };
     Outcome {
         ending: Ending::Done,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{ObservationStatus, StepDigest};
+use muster_shared::flow::{CallDigest, ObservationStatus, StepDigest};
 use muster_shared::ids::AgentId;
 use muster_shared::run::RunState;
 use muster_shared::track_record::{AgentTrackRecord, RunTrackRecord, Tally, ToolTally};
@@ -43,19 +43,27 @@ fn tallies(run: &RunState) -> BTreeMap<AgentId, Tally> {
     all
 }
 
+/// Counts all calls of a step. Of steps in records of earlier builds only the first is known.
 fn count(tools: &mut BTreeMap<String, ToolTally>, step: &StepDigest) {
-    let name = step.action.split_whitespace().next().unwrap_or_default();
-    let failed = match step.status {
-        Some(ObservationStatus::Success) => false,
-        Some(ObservationStatus::Error | ObservationStatus::Timeout) => true,
+    let first = step.action.split_whitespace().next().unwrap_or_default();
+    if let Some(status) = step.status {
+        count_call(tools, &CallDigest { tool: first.to_owned(), status, millis: step.millis });
+    }
+    step.more.iter().for_each(|call| count_call(tools, call));
+}
+
+fn count_call(tools: &mut BTreeMap<String, ToolTally>, call: &CallDigest) {
+    let failed = match call.status {
+        ObservationStatus::Success => false,
+        ObservationStatus::Error | ObservationStatus::Timeout => true,
         // It was not called.
-        Some(ObservationStatus::Refused) | None => return,
+        ObservationStatus::Refused => return,
     };
-    if name.is_empty() || name == SUBMIT {
+    if call.tool.is_empty() || call.tool == SUBMIT {
         return;
     }
-    let tally = tools.entry(name.to_owned()).or_default();
+    let tally = tools.entry(call.tool.clone()).or_default();
     tally.calls = tally.calls.saturating_add(1);
     tally.failed = tally.failed.saturating_add(u64::from(failed));
-    tally.ms = tally.ms.saturating_add(step.millis);
+    tally.ms = tally.ms.saturating_add(call.millis);
 }

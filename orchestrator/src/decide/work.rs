@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use muster_shared::contract::fields_named;
 use muster_shared::flow::{
-    HeldTo, LeafRef, PlanDraft, PlanTask, Product, RefineBrief, ReflectionLevel, Revision, Specialty, Work,
-    specialist,
+    HeldTo, LeafRef, PlanDraft, PlanTask, Product, RefineBrief, ReflectionLevel, Revision, Specialty,
+    StepDigest, Work, specialist,
 };
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
@@ -209,11 +209,22 @@ fn reflect(
         ending: outcome.ending,
         reason: outcome.reason.clone(),
         result: outcome.result().cloned(),
-        steps: outcome.steps.clone(),
+        steps: outcome.steps.iter().map(without_more).collect(),
         progress: progress_tree(run),
         brief: run.limits.reflection == ReflectionLevel::Brief,
         refine: refine_brief(run, capacity, specialists).map(Box::new),
     })
+}
+
+/// As whoever reflects is told of a step: an offer is the same, whether its further calls are known or not.
+fn without_more(step: &StepDigest) -> StepDigest {
+    StepDigest {
+        number: step.number,
+        action: step.action.clone(),
+        status: step.status,
+        millis: step.millis,
+        more: Vec::new(),
+    }
 }
 
 fn refine(

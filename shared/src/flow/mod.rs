@@ -55,7 +55,7 @@ pub use lesson::RunLessons;
 pub use limits::{Granularity, ModelVerification, RunLimits, WhenStale, Writing};
 pub use looked_up::{LookedUp, PlaceFound, Standing};
 pub use note::{Check, Fault, Note, SpinLevel, Unchecked, Verifier};
-pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
+pub use outcome::{Advice, CallDigest, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;
 pub use peer::{
     CapabilityQuery, Capable, ContextRead, ContextRequest, ContextWrite, HelpRequest, Information,

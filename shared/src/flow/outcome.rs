@@ -253,4 +253,18 @@ pub struct StepDigest {
     pub status: Option<ObservationStatus>,
     /// Time of what was done, in milliseconds; of a step that did nothing, its own.
     pub millis: u64,
+    /// The calls that were made besides, in the same step. They are counted, and nothing is decided by them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<CallDigest>,
+}
+
+/// One more call of a step in brief.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CallDigest {
+    /// The tool.
+    pub tool: String,
+    /// How it went.
+    pub status: ObservationStatus,
+    /// How long it took, in milliseconds.
+    pub millis: u64,
 }

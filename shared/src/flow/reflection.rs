@@ -115,6 +115,7 @@ mod tests {
             action: (*action).to_owned(),
             status: Some(*status),
             millis: 1,
+            more: Vec::new(),
         };
         Outcome {
             ending,

@@ -77,8 +77,13 @@ fn step(seq: u64, number: u32) -> Entry {
 
 /// The end of a task that took these steps, the last of which it brings itself.
 fn outcome(seq: u64, numbers: &[u32]) -> Entry {
-    let digest =
-        |number: &u32| StepDigest { number: *number, action: "think".into(), status: None, millis: 0 };
+    let digest = |number: &u32| StepDigest {
+        number: *number,
+        action: "think".into(),
+        status: None,
+        millis: 0,
+        more: Vec::new(),
+    };
     let steps: Vec<StepDigest> = numbers.iter().map(digest).collect();
     let last = step(seq, numbers.last().copied().unwrap_or(1));
     let RecordEvent::Agent(_, AgentEvent::Step(last)) = last.event else { panic!("it is a step") };

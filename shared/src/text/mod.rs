@@ -12,7 +12,8 @@ pub mod stop;
 pub mod unit;
 mod words;
 
-pub(crate) use calendar::{DAYS, MONTHS};
+pub(crate) use calendar::DAYS;
+pub use calendar::MONTHS;
 pub use cut::{at_word, beginning, first_line, normalise_space, one_line, within_bytes};
 pub use nearest::nearest_name;
 pub use numeral::{Numeral, numerals};

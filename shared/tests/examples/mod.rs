@@ -959,6 +959,7 @@ fn outcome(product: Product) -> Outcome {
             action: "search limits".to_owned(),
             status: Some(ObservationStatus::Timeout),
             millis: 45,
+            more: Vec::new(),
         }],
         usage: usage(),
         contract_violation: None,

@@ -42,6 +42,14 @@ pub fn cpu_time(pid: u32) -> io::Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
+/// Whether a process is there and has not ended. One that nobody waited for yet (a zombie) has.
+#[must_use]
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(proc_file(pid, "stat")).unwrap_or_default();
+    // A program may bear any name: its state stands behind the last bracket.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
 /// Proportional and resident set size in bytes.
 fn memory(pid: u32) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(proc_file(pid, "smaps_rollup"))?;
@@ -54,4 +62,27 @@ fn memory(pid: u32) -> io::Result<(u64, u64)> {
 
 fn proc_file(pid: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+    use crate::fleet::wait_until;
+
+    #[test]
+    fn whoever_ended_is_not_alive_even_while_nobody_waited_for_it() {
+        assert!(is_alive(std::process::id()));
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        assert!(is_alive(child.id()));
+        child.kill().unwrap();
+        wait_until("it has ended", Duration::from_secs(10), || !is_alive(child.id())).unwrap();
+        assert!(Path::new(&format!("/proc/{}", child.id())).exists(), "nobody waited for it");
+        child.wait().unwrap();
+        assert!(!is_alive(child.id()));
+    }
 }

@@ -1,6 +1,6 @@
 //! What the numbers of a statement may come from: those of its places, in any form, and what can be worked out of them.
 
-use muster_shared::text::{numerals, unit};
+use muster_shared::text::{MONTHS, numerals, unit};
 
 use super::beside::{Borne, readable};
 use super::words::number_of;
@@ -140,7 +140,8 @@ impl Sources<'_> {
             // A part of a longer number, or of a name.
             let is_part = number_of(&next).is_some() || number_of(&before).is_some();
             let word = bare(word);
-            let Some(digits) = number_of(&word).filter(|_| !is_part && !is_month(&word)) else { continue };
+            let is_month = MONTHS.contains(&word.as_str());
+            let Some(digits) = number_of(&word).filter(|_| !is_part && !is_month) else { continue };
             let Ok(value) = digits.parse::<f64>() else { continue };
             let read = format!("{digits} {next}");
             let is_there = || {
@@ -154,25 +155,6 @@ impl Sources<'_> {
         }
         missing
     }
-}
-
-fn is_month(word: &str) -> bool {
-    muster_shared::text::numerals(word).is_empty()
-        && [
-            "january",
-            "february",
-            "march",
-            "april",
-            "may",
-            "june",
-            "july",
-            "august",
-            "september",
-            "october",
-            "november",
-            "december",
-        ]
-        .contains(&word)
 }
 
 /// How many things a sentence lists: one more than its commas.

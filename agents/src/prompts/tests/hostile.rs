@@ -130,8 +130,13 @@ fn a_leaf() -> Work {
 }
 
 fn reflecting() -> Work {
-    let digest =
-        StepDigest { number: 1, action: hostile(), status: Some(ObservationStatus::Success), millis: 4 };
+    let digest = StepDigest {
+        number: 1,
+        action: hostile(),
+        status: Some(ObservationStatus::Success),
+        millis: 4,
+        more: Vec::new(),
+    };
     Work::Reflect {
         index: TaskIndex::top(1),
         task: task(),

@@ -5,7 +5,7 @@ use muster_shared::flow::{Action, Awaited, Ending, Outcome, Step, Thought};
 use muster_shared::run::Released;
 use muster_shared::text::first_line;
 
-use super::super::close::outcome_of;
+use super::super::close::{outcome_of, with_usage};
 use super::super::decide::ChosenAction;
 use super::super::interrupt::released_by;
 use super::super::journal::JournalError;
@@ -94,14 +94,7 @@ impl TaskSession<'_> {
     }
 
     fn with_usage(&self, released: Released) -> Released {
-        let mut usage = self.wasted;
-        if released.parked {
-            usage += self.history.usage();
-        }
-        for call in &self.pending {
-            usage += call.usage;
-        }
-        Released { usage, ..released }
+        with_usage(released, &self.history, &self.pending, self.wasted)
     }
 
     /// The step that ends the task. Calls that led to no action are kept too: they were paid for.

@@ -33,6 +33,7 @@ mod spending;
 mod stuck;
 mod tables;
 mod tools;
+mod track_record;
 mod transitions;
 mod truth;
 mod unreadable;

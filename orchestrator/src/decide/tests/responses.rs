@@ -102,7 +102,13 @@ fn every_failure_has_a_row_that_begins_with_what_helps_most_and_ends_with_less()
 fn an_outcome_tells_what_kind_of_failure_it_was() {
     use muster_shared::flow::ContractSide::{Input as Asked, Output as Given};
     use muster_shared::flow::response as words;
-    let step = |status| StepDigest { number: 1, action: "fetch a".into(), status: Some(status), millis: 1 };
+    let step = |status| StepDigest {
+        number: 1,
+        action: "fetch a".into(),
+        status: Some(status),
+        millis: 1,
+        more: Vec::new(),
+    };
     let with = |ending, reason: &str, last: Option<ObservationStatus>| Outcome {
         steps: last.into_iter().map(step).collect(),
         ..failed(ending, reason)
@@ -185,7 +191,13 @@ fn answers(fleet: &Fleet) -> Vec<(FailureKind, Response, Option<String>)> {
 
 #[test]
 fn a_tool_that_failed_is_withheld_until_the_task_is_done_anew() {
-    let step = |number, action: &str, status| StepDigest { number, action: action.into(), status, millis: 1 };
+    let step = |number, action: &str, status| StepDigest {
+        number,
+        action: action.into(),
+        status,
+        millis: 1,
+        more: Vec::new(),
+    };
     let (bad, good_one) = (Some(ObservationStatus::Error), Some(ObservationStatus::Success));
     let table: [(Vec<StepDigest>, Option<&str>); 6] = [
         (

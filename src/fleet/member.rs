@@ -127,7 +127,7 @@ fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
     }
     command.args(&spec.arguments).envs(spec.variables.iter().map(|(k, v)| (k, v)));
     if let Some(pass) = &spec.pass {
-        command.envs(pass.issue()?);
+        command.envs(pass.issue(spec.is_foreign)?);
     }
     if let Some(folder) = &spec.folder {
         command.current_dir(folder);

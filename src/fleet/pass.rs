@@ -10,12 +10,10 @@ use muster_shared::ids::{AgentId, Role};
 
 use crate::app::new_id;
 
-/// Where a process finds its credentials; the names that NATS programs know come after our own.
-const CREDENTIALS: [&str; 2] = ["MUSTER_BUS_CREDENTIALS", "NATS_CREDS"];
-/// What the process is called on the bus.
-const ID: &str = "MUSTER_AGENT_ID";
-/// Under what its answers come in.
-const INBOX_PREFIX: &str = "NATS_INBOX_PREFIX";
+/// Where a process of ours finds its credentials.
+const CREDENTIALS: &str = "MUSTER_BUS_CREDENTIALS";
+/// Where a program of others finds them, what it is called on the bus, and under what its answers come in.
+const OF_PROGRAMS: [&str; 3] = ["NATS_CREDS", "MUSTER_AGENT_ID", "NATS_INBOX_PREFIX"];
 /// Where an orchestrator finds the credentials of the system account.
 const SYSTEM_CREDENTIALS: &str = "MUSTER_BUS_SYSTEM_CREDENTIALS";
 
@@ -55,23 +53,21 @@ impl Pass {
     ///
     /// # Errors
     /// Says why they could not be made.
-    pub(crate) fn issue(&self) -> Result<Vec<(String, String)>, String> {
+    pub(crate) fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
         let Desk { keys, parts } = &self.desk;
         let (id, holder) = self.holder();
         let file = self.file();
         let made = keys.issue(&holder, *parts, None).and_then(|credentials| credentials.write(&file));
         made.map_err(|error| format!("no credentials could be made for it: {error}"))?;
-        let told = |name: &str, value: String| (name.to_owned(), value);
         let file = file.display().to_string();
-        let mut told: Vec<_> = CREDENTIALS
-            .map(|name| told(name, file.clone()))
-            .into_iter()
-            .chain([told(ID, id.to_string()), told(INBOX_PREFIX, inbox(&id))])
-            .collect();
-        if matches!(self.duty, Duty::Orchestrator) {
-            told.push((SYSTEM_CREDENTIALS.to_owned(), keys.presence_file().display().to_string()));
+        let mut told = vec![(CREDENTIALS, file.clone())];
+        if is_foreign {
+            told.extend(OF_PROGRAMS.into_iter().zip([file, id.to_string(), inbox(&id)]));
         }
-        Ok(told)
+        if matches!(self.duty, Duty::Orchestrator) {
+            told.push((SYSTEM_CREDENTIALS, keys.presence_file().display().to_string()));
+        }
+        Ok(told.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
     fn holder(&self) -> (AgentId, Holder) {

@@ -294,6 +294,8 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         .chain(parts.parts().map(|part| purge(part.stream())))
         .chain([COMMANDS, DEAD, LEASE, ASKED, ADVISORIES].map(purge));
     Rights {
+        // With the right to answer, whoever may publish nothing by name may publish nothing.
+        publish: vec![">".to_owned()],
         never_publish: never.map(str::to_owned).into_iter().chain(kept).collect(),
         never_subscribe: Vec::new(),
         subscribe: vec![

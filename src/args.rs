@@ -7,6 +7,7 @@ mod blueprint;
 mod dead;
 mod eval;
 mod fleet;
+mod keys;
 mod look;
 mod models;
 mod orders;
@@ -39,6 +40,7 @@ pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, Rej
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RunArgs};
+pub(crate) use keys::{ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand};
 pub(crate) use trust::TrustArgs;
 
 const EXIT_CODES: &str = "\
@@ -148,6 +150,8 @@ pub(crate) enum Command {
     Doctor(JsonArgs),
     /// Show the effective settings and the source of each.
     Config(ConfigArgs),
+    /// Make and hand out the keys by which processes and people are let in to a fleet.
+    Keys(KeysArgs),
     /// Trust the project of this folder: what would run programs, name who is sent keys, or point at a bus.
     Trust(TrustArgs),
     /// Print a shell completion script.

@@ -15,6 +15,7 @@ mod eval;
 mod fork;
 mod graph;
 mod integrity;
+mod keys;
 mod manual;
 mod models;
 mod orchestrator;
@@ -93,6 +94,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Models(args) => models::models(&app, &args.action).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::Conform(args) => conform::conform(&app, &args).await?,
+        Command::Keys(args) => keys::keys(&app, &args)?,
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) | Command::Trust(_) => {
             Exit::Completed
         }
@@ -136,6 +138,7 @@ const fn care(command: &Command) -> Care {
         | Command::Conform(_)
         | Command::Schema(_)
         | Command::Models(_)
+        | Command::Keys(_)
         | Command::Trust(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Care::Strict,
@@ -171,6 +174,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Conform(_)
         | Command::Eval(_)
         | Command::Schema(_)
+        | Command::Keys(_)
         | Command::Trust(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Speaker::Command,

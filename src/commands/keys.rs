@@ -1,0 +1,141 @@
+//! `muster keys`: makes the fleet's keys, and credentials with them.
+
+use std::path::{Path, PathBuf};
+
+use muster_bus::credentials::{Credentials, CredentialsError, FleetKeys, Holder};
+use muster_shared::ids::{AgentId, Role};
+use muster_shared::time::Millis;
+use secrecy::ExposeSecret;
+use serde_json::json;
+
+use crate::app::{App, new_id, no_fleet, now};
+use crate::args::{IssueArgs, KeysArgs, KeysCommand, KeysContextArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Does what is asked.
+pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
+    let folder = folder(app, args)?;
+    match &args.command {
+        KeysCommand::Init => {
+            let keys = FleetKeys::open_or_make(&folder).map_err(wrong)?;
+            keys.write_own().map_err(wrong)?;
+            output::line(&format!("the keys are in {}: whoever reads them is the fleet's owner", folder.display()))?;
+        }
+        KeysCommand::Issue(asked) => issue(app, &open(&folder)?, asked)?,
+        KeysCommand::Export => output::line(open(&folder)?.server_configuration().map_err(wrong)?.trim_end())?,
+        KeysCommand::Context(asked) => context(app, &open(&folder)?, asked)?,
+    }
+    Ok(Exit::Completed)
+}
+
+fn folder(app: &App, args: &KeysArgs) -> Result<PathBuf, Failure> {
+    if let Some(folder) = &args.keys {
+        return Ok(folder.clone());
+    }
+    let store = app.beside_fleet(&app.settings().server.store_dir);
+    muster_bus::server::keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn open(folder: &Path) -> Result<FleetKeys, Failure> {
+    let found = FleetKeys::open(folder).map_err(wrong)?;
+    found.ok_or_else(|| {
+        Failure::usage(format!("there are no keys in {}", folder.display())).help(
+            "a fleet makes them when it comes up first (`muster up`); `muster keys init` makes them without a fleet",
+        )
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
+fn wrong(error: CredentialsError) -> Failure {
+    Failure::usage(error.to_string()).help("`muster keys --help` says where keys are, and who may read them")
+}
+
+fn issue(app: &App, keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
+    let holder = holder(asked)?;
+    let until = asked.expires.map(|time| Millis(now().0.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))));
+    let made = keys.issue(&holder, app.settings().bus.parted(), until).map_err(wrong)?;
+    match &asked.out {
+        None => output::line(made.to_file().expose_secret().trim_end()),
+        Some(file) => {
+            write(&made, file)?;
+            output::line(&format!(
+                "{} ({}) is let in by {}: set MUSTER_BUS_CREDENTIALS for a process of Muster, NATS_CREDS and \
+                 NATS_INBOX_PREFIX={} for a program",
+                holder.name(),
+                holder.kind(),
+                file.display(),
+                muster_bus::credentials::rights::inbox(holder.name()),
+            ))
+        }
+    }
+}
+
+fn write(made: &Credentials, file: &Path) -> Result<(), Failure> {
+    made.write(file).map_err(|error| {
+        Failure::failed(error.to_string()).help("name a file in a folder that you may write to (--out)")
+    })
+}
+
+fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
+    let name = |role: &str| match &asked.name {
+        None => Ok(new_id(role)),
+        Some(name) => name.parse::<AgentId>().map_err(|error| {
+            Failure::usage(format!("--name {name:?}: {error}")).help("letters, digits, - and _ make a name")
+        }),
+    };
+    let holder = match asked.holder.as_str() {
+        "operator" => Holder::Operator { name: name("operator")? },
+        "observer" => Holder::Observer { name: name("observer")? },
+        "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
+        other => {
+            let role: Role = other.parse().map_err(|error| {
+                Failure::usage(format!("{other:?} is no role: {error}"))
+                    .help("name operator, observer, orchestrator, or a role such as worker or word_counter")
+            })?;
+            let id = name(other)?;
+            match (&role, asked.direct) {
+                (Role::Specialist(_), false) => return Ok(Holder::Program { role, id }),
+                _ => return Ok(Holder::Agent { role, id }),
+            }
+        }
+    };
+    if asked.direct {
+        return Err(Failure::usage(format!("--direct is for roles, and {} is none", asked.holder))
+            .help("leave --direct out"));
+    }
+    Ok(holder)
+}
+
+/// Writes credentials of an observer, and the file by which the `nats` command finds them.
+fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), Failure> {
+    let KeysContextArgs { name } = asked;
+    let url = app.url().ok_or_else(no_fleet)?;
+    let observer: AgentId = name.parse().map_err(|error| {
+        Failure::usage(format!("--name {name:?}: {error}")).help("letters, digits, - and _ make a name")
+    })?;
+    let holder = Holder::Observer { name: observer };
+    let credentials = keys.folder().join(format!("context-{name}.creds"));
+    let made = keys.issue(&holder, app.settings().bus.parted(), None).map_err(wrong)?;
+    write(&made, &credentials)?;
+    let folder = contexts()?;
+    let file = folder.join(format!("{name}.json"));
+    let content = json!({
+        "description": "Watches a fleet of Muster", "url": url, "creds": credentials,
+        "inbox_prefix": muster_bus::credentials::rights::inbox(holder.name()),
+    });
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, format!("{content:#}\n")));
+    written.map_err(|error| {
+        Failure::failed(format!("{}: {error}", file.display())).help("XDG_CONFIG_HOME names another folder")
+    })?;
+    output::line(&format!("wrote {}: `nats --context {name} sub 'run.>'` watches the fleet", file.display()))
+}
+
+/// Where the `nats` command keeps contexts.
+fn contexts() -> Result<PathBuf, Failure> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
+    folder.map(|folder| folder.join("nats/context")).ok_or_else(|| {
+        Failure::usage("no folder for settings is known").help("set HOME or XDG_CONFIG_HOME")
+    })
+}

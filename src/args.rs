@@ -31,6 +31,7 @@ pub(crate) use blueprint::{
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
+pub(crate) use keys::{ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand};
 pub(crate) use look::{
     ArtifactsArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
@@ -40,7 +41,6 @@ pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, Rej
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RunArgs};
-pub(crate) use keys::{ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand};
 pub(crate) use trust::TrustArgs;
 
 const EXIT_CODES: &str = "\

@@ -85,7 +85,10 @@ async def main():
     inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
     nc = await nats.connect(os.environ["NATS_URL"], name=ME, inbox_prefix=inbox,  # by this name its death is noticed
                             user_credentials=os.environ.get("NATS_CREDS"))
-    await nc.request(f"queue.{ROLE}.{ME}", timeout=60)  # an orchestrator makes the queues of its role and its own
+    made = None
+    while made is None:  # an orchestrator makes the queues of its role and its own, once one is there
+        with contextlib.suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
+            made = await nc.request(f"queue.{ROLE}.{ME}", timeout=5)
     listen = [nc.subscribe(subject, cb=obey) for subject in ("ctl.all", f"ctl.role.{ROLE}", f"ctl.agent.{ME}")]
     await asyncio.gather(*listen, beat(nc), take(nc.jetstream(), ROLE), take(nc.jetstream(), "@" + ME))
 

@@ -156,7 +156,15 @@ impl Scratch {
         let server = LocalServer::start(&settings).await.map_err(|error| bus_failure(error.into()))?;
         let bus = app.connect_to_server(&server, "conform").await?;
         bus.provision().await.map_err(bus_failure)?;
-        let gateway = tokio::spawn(super::orchestrator::gateway(app.clone(), bus, CancellationToken::new()));
+        let (app_of_gateway, tasks) = (app.clone(), bus.tasks());
+        let gateway = tokio::spawn(async move {
+            let gateway = super::orchestrator::gateway(app_of_gateway, bus, CancellationToken::new());
+            // No orchestrator is there that would make the queues of an agent.
+            let (_, made) = tokio::join!(gateway, tasks.make_for_agents());
+            if let Err(error) = made {
+                tracing::debug!(%error, "no more queues are made here");
+            }
+        });
         let (program, arguments) = command.split_first().ok_or_else(no_fleet)?;
         let mut agent = Command::new(program);
         agent.args(arguments).env("NATS_URL", server.url()).env("MUSTER_BUS_URL", server.url());

@@ -20,10 +20,15 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
         KeysCommand::Init => {
             let keys = FleetKeys::open_or_make(&folder).map_err(wrong)?;
             keys.write_own().map_err(wrong)?;
-            output::line(&format!("the keys are in {}: whoever reads them is the fleet's owner", folder.display()))?;
+            output::line(&format!(
+                "the keys are in {}: whoever reads them is the fleet's owner",
+                folder.display()
+            ))?;
         }
         KeysCommand::Issue(asked) => issue(app, &open(&folder)?, asked)?,
-        KeysCommand::Export => output::line(open(&folder)?.server_configuration().map_err(wrong)?.trim_end())?,
+        KeysCommand::Export => {
+            output::line(open(&folder)?.server_configuration().map_err(wrong)?.trim_end())?
+        }
         KeysCommand::Context(asked) => context(app, &open(&folder)?, asked)?,
     }
     Ok(Exit::Completed)
@@ -53,7 +58,9 @@ fn wrong(error: CredentialsError) -> Failure {
 
 fn issue(app: &App, keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
     let holder = holder(asked)?;
-    let until = asked.expires.map(|time| Millis(now().0.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))));
+    let until = asked
+        .expires
+        .map(|time| Millis(now().0.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))));
     let made = keys.issue(&holder, app.settings().bus.parted(), until).map_err(wrong)?;
     match &asked.out {
         None => output::line(made.to_file().expose_secret().trim_end()),
@@ -124,7 +131,8 @@ fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), F
         "description": "Watches a fleet of Muster", "url": url, "creds": credentials,
         "inbox_prefix": muster_bus::credentials::rights::inbox(holder.name()),
     });
-    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, format!("{content:#}\n")));
+    let written =
+        std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, format!("{content:#}\n")));
     written.map_err(|error| {
         Failure::failed(format!("{}: {error}", file.display())).help("XDG_CONFIG_HOME names another folder")
     })?;
@@ -135,7 +143,7 @@ fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), F
 fn contexts() -> Result<PathBuf, Failure> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
-    folder.map(|folder| folder.join("nats/context")).ok_or_else(|| {
-        Failure::usage("no folder for settings is known").help("set HOME or XDG_CONFIG_HOME")
-    })
+    folder
+        .map(|folder| folder.join("nats/context"))
+        .ok_or_else(|| Failure::usage("no folder for settings is known").help("set HOME or XDG_CONFIG_HOME"))
 }

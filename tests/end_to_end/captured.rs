@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions, Event};
+use muster_support::async_nats::{Client, ConnectOptions, Event};
 use muster_support::fleet::{Fleet, wait_until};
 use muster_support::way;
 
@@ -17,7 +17,8 @@ type Refused = Arc<Mutex<Vec<String>>>;
 /// A client with the credentials of a worker of its own name, and what it is refused.
 async fn captured(fleet: &Fleet) -> (Client, Refused) {
     let told = way::program(&fleet.url(), "worker", true).unwrap();
-    let of = |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap();
+    let of =
+        |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap();
     let refused = Refused::default();
     let heard = Arc::clone(&refused);
     let options = ConnectOptions::with_credentials_file(of("NATS_CREDS")).await.unwrap();
@@ -109,7 +110,7 @@ fn whoever_has_no_credentials_is_not_let_in() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let url = fleet.url();
     runtime.block_on(async {
-        assert!(async_nats::connect(&url).await.is_err(), "nobody");
+        assert!(muster_support::async_nats::connect(&url).await.is_err(), "nobody");
         let guessed = ConnectOptions::with_user_and_password("muster".into(), "muster".into());
         assert!(guessed.connect(&url).await.is_err(), "a password");
         // Credentials of another fleet are worth nothing here.

@@ -199,12 +199,16 @@ fn reading(stream: &'static str) -> impl Iterator<Item = String> {
         format!("STREAM.MSG.GET.{stream}"),
         format!("DIRECT.GET.{stream}"),
         format!("DIRECT.GET.{stream}.>"),
+        // Without a name as well: so NATS clients read objects.
+        format!("CONSUMER.CREATE.{stream}"),
         format!("CONSUMER.CREATE.{stream}.>"),
         format!("CONSUMER.DELETE.{stream}.*"),
         format!("CONSUMER.INFO.{stream}.*"),
         format!("CONSUMER.MSG.NEXT.{stream}.*"),
     ];
-    asks.into_iter().map(|ask| format!("$JS.API.{ask}"))
+    // Whoever is sent messages without asking for each says how far he is.
+    let pace = format!("$JS.FC.{stream}.>");
+    asks.into_iter().map(|ask| format!("$JS.API.{ask}")).chain([pace])
 }
 
 /// Streams with what runs know; not the queues, commands, dead letters and leases.

@@ -135,7 +135,8 @@ impl Nats {
 /// In whose name a process speaks, and what its credentials are for, if these say it: rights hang on the name in them.
 fn speaker(settings: &BusSettings, wanted: &AgentId) -> Result<(AgentId, Option<HolderKind>), BusError> {
     let Some(path) = &settings.credentials else { return Ok((wanted.clone(), None)) };
-    let found = identity(path).map_err(|error| BusError::Settings { reason: format!("the credentials file {error}") })?;
+    let found = identity(path)
+        .map_err(|error| BusError::Settings { reason: format!("the credentials file {error}") })?;
     Ok(match found {
         Some(Identity { name, kind }) if kind.binds_the_name() => (name, Some(kind)),
         Some(Identity { kind, .. }) => (wanted.clone(), Some(kind)),

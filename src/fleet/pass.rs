@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use muster_bus::credentials::rights::inbox;
 use muster_bus::credentials::{FleetKeys, Holder};
-use muster_bus::partition::Partitions;
 use muster_shared::ids::{AgentId, Role};
 
 use crate::app::new_id;
@@ -35,8 +34,6 @@ pub(crate) enum Duty {
 pub(crate) struct Desk {
     /// The keys of the fleet.
     pub(crate) keys: Arc<FleetKeys>,
-    /// How the record is parted.
-    pub(crate) parts: Partitions,
 }
 
 /// By what one process is let in.
@@ -56,10 +53,10 @@ impl Pass {
     /// # Errors
     /// Says why they could not be made.
     pub(crate) fn issue(&self) -> Result<Vec<(String, String)>, String> {
-        let Desk { keys, parts } = &self.desk;
+        let Desk { keys } = &self.desk;
         let (id, holder) = self.holder();
         let file = self.file();
-        let made = keys.issue(&holder, *parts, None).and_then(|credentials| credentials.write(&file));
+        let made = keys.issue(&holder, None).and_then(|credentials| credentials.write(&file));
         made.map_err(|error| format!("no credentials could be made for it: {error}"))?;
         let told = |name: &str, value: String| (name.to_owned(), value);
         let file = file.display().to_string();

@@ -56,6 +56,10 @@ settings! {
         /// The server outlives this process. Decided by whoever starts it, so no setting.
         #[serde(skip)]
         pub detached: bool = false => internal(),
+        /// In how many parts the record will be, where none is there yet; any number when absent. Decided by whoever lays out
+        /// the bus, so no setting.
+        #[serde(skip)]
+        pub partitions: Option<u8> = None => internal(),
         /// Longest wait until it takes connections.
         #[serde(with = "muster_shared::span")]
         pub start_timeout: Duration = Duration::from_secs(10) => span(100, HOUR),

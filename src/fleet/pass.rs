@@ -56,8 +56,8 @@ impl Pass {
         let Desk { keys } = &self.desk;
         let (id, holder) = self.holder();
         let file = self.file();
-        let made = keys.issue(&holder, None).and_then(|credentials| credentials.write(&file));
-        made.map_err(|error| format!("no credentials could be made for it: {error}"))?;
+        keys.issue_to(&file, &holder, None)
+            .map_err(|error| format!("no credentials could be made for it: {error}"))?;
         let told = |name: &str, value: String| (name.to_owned(), value);
         let file = file.display().to_string();
         let mut told: Vec<_> = CREDENTIALS

@@ -1,6 +1,5 @@
 //! The keys of a fleet: made once, kept in a folder that nobody else reads.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -12,9 +11,11 @@ use secrecy::SecretString;
 
 use super::claims::{Claims, Said, Statement};
 use super::files::{closed, make, read};
+use super::ledger::{Issued, Ledger};
 use super::rights::{Holder, HolderKind};
 use super::scope::Scope;
 use super::signers::Signers;
+use super::signing::{SigningKeyOf, Trust};
 use super::{Credentials, CredentialsError};
 use crate::partition::Partitions;
 
@@ -112,23 +113,24 @@ impl FleetKeys {
         presence_file(&self.folder)
     }
 
-    /// Writes the credentials that the owner of the keys has by them, where they are missing or of other keys.
+    /// Writes the credentials that the owner of the keys has by them, where they are missing, of other keys or revoked.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn write_own(&self) -> Result<(), CredentialsError> {
         let name = |name: &str| name.parse::<AgentId>().map_err(CredentialsError::key);
+        let revoked = Ledger::of(&self.folder).revoked()?;
         let own = [
             (self.operator_file(), Holder::Operator { name: name(OPERATOR)? }),
             (self.presence_file(), Holder::Presence { id: name(PRESENCE)? }),
         ];
         for (path, holder) in own {
             let by = self.signer(&holder.kind()).public_key();
-            let counts = |claims: Claims| claims.iss == by;
+            let counts = |claims: Claims| claims.iss == by && !revoked.contains_key(&claims.sub);
             if super::claims_in(&path).is_ok_and(counts) {
                 continue;
             }
-            self.issue(&holder, None)?.write(&path)?;
+            self.issue_to(&path, &holder, None)?;
         }
         Ok(())
     }
@@ -145,12 +147,48 @@ impl FleetKeys {
         self.account.public_key()
     }
 
+    /// The public keys, by which anybody can tell who belongs to the fleet, and who does no more.
+    ///
+    /// # Errors
+    /// When the list of the revoked cannot be read.
+    pub fn public(&self) -> Result<Trust, CredentialsError> {
+        let key = |kind: Scope| SigningKeyOf { kind, key: self.signers.of(kind).public_key() };
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        Ok(Trust {
+            account: self.account(),
+            signing_keys: Scope::ALL.map(key).to_vec(),
+            revoked: revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect(),
+        })
+    }
+
     /// Credentials for somebody; for ever, or until a time. What they allow is in the server's configuration, except for the
     /// server's own account.
     ///
     /// # Errors
     /// When a key cannot be used.
     pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
+        self.issue_for(holder, until, None)
+    }
+
+    /// The same, written to a file. What was made for that file before is not kept in mind any more.
+    ///
+    /// # Errors
+    /// When a key cannot be used, or the file cannot be written.
+    pub fn issue_to(
+        &self,
+        file: &Path,
+        holder: &Holder,
+        until: Option<Millis>,
+    ) -> Result<(), CredentialsError> {
+        self.issue_for(holder, until, Some(file))?.write(file)
+    }
+
+    fn issue_for(
+        &self,
+        holder: &Holder,
+        until: Option<Millis>,
+        file: Option<&Path>,
+    ) -> Result<Credentials, CredentialsError> {
         let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
         let tags = tags(&kind);
         let said = match Scope::of(&kind) {
@@ -160,8 +198,34 @@ impl FleetKeys {
         };
         let by = self.signer(&kind);
         let statement = Statement { of: &user, by, name: holder.name().to_string(), said, at: now, until };
+        if Scope::of(&kind).is_some() {
+            let (name, key) = (holder.name().clone(), user.public_key());
+            let file = file.map(Path::to_owned);
+            Ledger::of(&self.folder).note(Issued { name, kind, key, issued: now, until, file }, now)?;
+        }
         let seed = user.seed().map_err(CredentialsError::key)?;
         Ok(Credentials { jwt: statement.sign()?, seed: SecretString::from(seed) })
+    }
+
+    /// What credentials were made by [`Self::issue`] and [`Self::issue_to`] that count still, except for those of the server's
+    /// own account.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn issued(&self) -> Result<Vec<Issued>, CredentialsError> {
+        let now = crate::bus::now();
+        let mut issued = Ledger::of(&self.folder).issued()?;
+        issued.retain(|one| one.until.is_none_or(|until| until > now));
+        Ok(issued)
+    }
+
+    /// Revokes all credentials that holders of this name have; says how many. A server that runs learns of it by
+    /// [`crate::server::reload`].
+    ///
+    /// # Errors
+    /// When the lists cannot be read or written.
+    pub fn revoke(&self, name: &AgentId) -> Result<usize, CredentialsError> {
+        Ledger::of(&self.folder).revoke(name, crate::bus::now())
     }
 
     /// The key that vouches for holders of a kind.
@@ -181,7 +245,9 @@ impl FleetKeys {
             let at = if matches!(said, Said::Operator { .. }) { ALWAYS } else { now };
             Statement { of, by: &self.operator, name: name.to_owned(), said, at, until: None }.sign()
         };
-        let fleet = Said::account(self.signers.scoped(ways)?, BTreeMap::new());
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at.0 / 1000)).collect();
+        let fleet = Said::account(self.signers.scoped(ways)?, revoked);
         let operator = sign(&self.operator, "muster", Said::operator(&self.system))?;
         let account = sign(&self.account, FLEET_ACCOUNT, fleet)?;
         let system = sign(&self.system, SYSTEM_ACCOUNT, Said::system())?;

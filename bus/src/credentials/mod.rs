@@ -8,9 +8,13 @@
 mod claims;
 mod files;
 mod keys;
+mod ledger;
 pub mod rights;
 mod scope;
 mod signers;
+pub mod signing;
+#[cfg(test)]
+mod signing_tests;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +26,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use claims::{Claims, Said};
 pub use keys::{FleetKeys, operator_file, presence_file};
+pub use ledger::{Issued, Revoked};
 pub use rights::{Holder, HolderKind, Rights};
 pub use scope::Scope;
 

@@ -96,6 +96,33 @@ fn credentials_are_small_however_long_names_are() {
 }
 
 #[test]
+fn the_next_start_of_a_process_replaces_what_it_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+    let file = keys.folder().join("worker-1.creds");
+    for _ in 0..3 {
+        keys.issue_to(&file, &worker(), None).unwrap();
+    }
+    let issued = keys.issued().unwrap();
+    assert_eq!((issued.len(), issued[0].file.as_deref()), (1, Some(file.as_path())));
+    assert_eq!(issued[0].kind, worker().kind());
+    assert_eq!(issued[0].key, claims_in(&file).unwrap().sub);
+    keys.issue(&worker(), Some(Millis(1))).unwrap();
+    assert_eq!(keys.issued().unwrap(), issued, "what has ended is nothing");
+    assert_eq!(keys.revoke(&"worker-1".parse().unwrap()).unwrap(), 1);
+    assert_eq!(keys.issued().unwrap(), []);
+
+    keys.write_own().unwrap();
+    let own = || claims_in(&keys.operator_file()).unwrap().sub;
+    let before = own();
+    keys.write_own().unwrap();
+    assert_eq!(own(), before);
+    assert_eq!(keys.revoke(&"operator".parse().unwrap()).unwrap(), 1);
+    keys.write_own().unwrap();
+    assert_ne!(own(), before, "the owner of the keys is not shut out for good");
+}
+
+#[test]
 fn an_agent_speaks_for_itself_alone() {
     let rights = worker().rights(whole());
     let may = |subject: &str| rights.publish.iter().any(|filter| crate::subject::matches(filter, subject));

@@ -57,6 +57,13 @@ pub(super) fn write(settings: &ServerSettings, keys: &FleetKeys) -> Result<Serve
     Ok(files)
 }
 
+/// Writes anew who is let in by the server of a directory, and gives its process id if it runs.
+pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Option<u32>, ServerError> {
+    let store_dir = absolute(store_dir)?;
+    write_accounts(&store_dir, keys, None)?;
+    Ok(running(&store_dir.join(PID)))
+}
+
 /// Writes the part of the configuration that says who is let in, and what for.
 fn write_accounts(store_dir: &Path, keys: &FleetKeys, wanted: Option<u8>) -> Result<(), ServerError> {
     let path = store_dir.join(ACCOUNTS);

@@ -286,6 +286,18 @@ pub fn stop_detached(pid: u32) -> Result<(), ServerError> {
     signal(pid, Signal::SIGTERM)
 }
 
+/// Tells the server that keeps its data in this directory of what has changed with the fleet's keys: it cuts off whose
+/// credentials were revoked, and nobody else. Says whether there is one.
+///
+/// # Errors
+/// When the keys cannot be read, the configuration not be written, or the process not be signalled.
+pub fn reload(store_dir: &Path) -> Result<bool, ServerError> {
+    let Some(keys) = FleetKeys::open(&keys_folder(store_dir)?)? else { return Ok(false) };
+    let Some(pid) = config::rewrite_accounts(store_dir, &keys)? else { return Ok(false) };
+    signal(pid, Signal::SIGHUP)?;
+    Ok(true)
+}
+
 fn signal(pid: u32, signal: Signal) -> Result<(), ServerError> {
     let pid = i32::try_from(pid).map_err(|e| ServerError::io("signalling nats-server", e))?;
     match kill(Pid::from_raw(pid), signal) {

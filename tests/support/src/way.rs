@@ -73,8 +73,7 @@ pub fn program(url: &str, role: &str, is_direct: bool) -> io::Result<Vec<(String
         false => Holder::Program { role, id: id.clone() },
     };
     let file = folder.join(format!("{id}.creds"));
-    let made = keys.issue(&holder, None).and_then(|made| made.write(&file));
-    made.map_err(io::Error::other)?;
+    keys.issue_to(&file, &holder, None).map_err(io::Error::other)?;
     let told = [
         ("NATS_URL", url.to_owned()),
         ("NATS_CREDS", file.display().to_string()),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use muster_bus::credentials::rights::inbox;
 use muster_bus::credentials::{FleetKeys, Holder};
-use muster_bus::partition::Partitions;
 use muster_shared::ids::{AgentId, Role};
 
 use crate::app::new_id;
@@ -33,8 +32,6 @@ pub(crate) enum Duty {
 pub(crate) struct Desk {
     /// The keys of the fleet.
     pub(crate) keys: Arc<FleetKeys>,
-    /// How the record is parted.
-    pub(crate) parts: Partitions,
 }
 
 /// By what one process is let in.
@@ -54,11 +51,11 @@ impl Pass {
     /// # Errors
     /// Says why they could not be made.
     pub(crate) fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
-        let Desk { keys, parts } = &self.desk;
+        let Desk { keys } = &self.desk;
         let (id, holder) = self.holder();
         let file = self.file();
-        let made = keys.issue(&holder, *parts, None).and_then(|credentials| credentials.write(&file));
-        made.map_err(|error| format!("no credentials could be made for it: {error}"))?;
+        keys.issue_to(&file, &holder, None)
+            .map_err(|error| format!("no credentials could be made for it: {error}"))?;
         let file = file.display().to_string();
         let mut told = vec![(CREDENTIALS, file.clone())];
         if is_foreign {

@@ -55,8 +55,7 @@ impl Fleet {
             .map(LocalServer::url)
             .or_else(|| app.settings().bus.url.clone())
             .unwrap_or_default();
-        let parts = app.settings().bus.parted();
-        let desk = server.as_ref().map(|server| Desk { keys: Arc::clone(server.keys()), parts });
+        let desk = server.as_ref().map(|server| Desk { keys: Arc::clone(server.keys()) });
         let members = members::members(app, &url, desk.as_ref(), &scale)?;
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;

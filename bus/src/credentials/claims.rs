@@ -2,6 +2,8 @@
 //!
 //! The form is version 2 of <https://github.com/nats-io/jwt>: a JWT whose algorithm is `ed25519-nkey`.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use muster_shared::time::Millis;
@@ -14,6 +16,8 @@ use super::rights::Rights;
 
 /// The version of the form.
 const VERSION: u8 = 2;
+/// What every JWT begins with.
+pub(super) const HEADER: &str = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
 /// No limit.
 const UNLIMITED: i64 = -1;
 
@@ -53,24 +57,79 @@ pub(super) enum Said {
     Account {
         version: u8,
         limits: Limits,
-        #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-        revocations: std::collections::BTreeMap<String, u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        signing_keys: Vec<SigningKey>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        revocations: BTreeMap<String, u64>,
     },
     /// Whoever connects.
     User {
         version: u8,
         #[serde(default)]
         tags: Vec<String>,
-        #[serde(default, rename = "pub")]
-        publish: Subjects,
-        #[serde(default, rename = "sub")]
-        subscribe: Subjects,
+        /// The account, where one of its signing keys says it. What the user may do is said with that key then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        resp: Option<Answers>,
-        subs: i64,
-        data: i64,
-        payload: i64,
+        issuer_account: Option<String>,
+        #[serde(flatten)]
+        may: Option<Permissions>,
     },
+}
+
+/// A key that vouches for users of an account. All of them may do the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SigningKey {
+    kind: ScopeKind,
+    /// The key.
+    key: String,
+    /// What it is called.
+    role: String,
+    /// What its users may do.
+    template: Permissions,
+}
+
+/// Of what a signing key may speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum ScopeKind {
+    #[serde(rename = "user_scope")]
+    Users,
+}
+
+impl SigningKey {
+    /// A key whose users may do so much.
+    pub(super) fn new(key: &KeyPair, role: &str, rights: Rights) -> Self {
+        let (key, role) = (key.public_key(), role.to_owned());
+        Self { kind: ScopeKind::Users, key, role, template: Permissions::from(rights) }
+    }
+}
+
+/// What a user may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Permissions {
+    #[serde(default, rename = "pub")]
+    publish: Subjects,
+    #[serde(default, rename = "sub")]
+    subscribe: Subjects,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resp: Option<Answers>,
+    subs: i64,
+    data: i64,
+    payload: i64,
+}
+
+impl From<Rights> for Permissions {
+    fn from(rights: Rights) -> Self {
+        let Rights { publish, never_publish, subscribe, never_subscribe, answers } = rights;
+        // To whoever may answer, a server allows nothing else where nothing is listed.
+        let publish = if answers && publish.is_empty() { vec![">".to_owned()] } else { publish };
+        Self {
+            publish: Subjects { allow: publish, deny: never_publish },
+            subscribe: Subjects { allow: subscribe, deny: never_subscribe },
+            resp: answers.then_some(Answers::ONE),
+            subs: UNLIMITED,
+            data: UNLIMITED,
+            payload: UNLIMITED,
+        }
+    }
 }
 
 /// Subjects that are allowed, and of these the ones that are not. With none of both, all are allowed.
@@ -146,24 +205,31 @@ impl Said {
         Self::Operator { version: VERSION, system_account: Some(system_account.public_key()) }
     }
 
-    /// An account; with the users whose credentials from before a time count no more.
-    pub(super) fn account(stores: bool, revocations: std::collections::BTreeMap<String, u64>) -> Self {
-        Self::Account { version: VERSION, limits: Limits::new(stores), revocations }
+    /// The server's own account, which stores nothing.
+    pub(super) fn system() -> Self {
+        Self::Account {
+            version: VERSION,
+            limits: Limits::new(false),
+            signing_keys: Vec::new(),
+            revocations: BTreeMap::new(),
+        }
     }
 
-    /// A user with rights.
+    /// An account with the keys that vouch for its users, and the users whose credentials from before a time count no more.
+    pub(super) fn account(signing_keys: Vec<SigningKey>, revocations: BTreeMap<String, u64>) -> Self {
+        Self::Account { version: VERSION, limits: Limits::new(true), signing_keys, revocations }
+    }
+
+    /// A user for whom an account itself vouches.
     pub(super) fn user(rights: Rights, tags: Vec<String>) -> Self {
-        let Rights { publish, never_publish, subscribe, never_subscribe, answers } = rights;
-        Self::User {
-            version: VERSION,
-            tags,
-            publish: Subjects { allow: publish, deny: never_publish },
-            subscribe: Subjects { allow: subscribe, deny: never_subscribe },
-            resp: answers.then_some(Answers::ONE),
-            subs: UNLIMITED,
-            data: UNLIMITED,
-            payload: UNLIMITED,
-        }
+        let may = Some(Permissions::from(rights));
+        Self::User { version: VERSION, tags, issuer_account: None, may }
+    }
+
+    /// A user for whom a signing key of an account vouches. A server refuses one who brings permissions of his own.
+    pub(super) fn scoped_user(account: &KeyPair, tags: Vec<String>) -> Self {
+        let issuer_account = Some(account.public_key());
+        Self::User { version: VERSION, tags, issuer_account, may: None }
     }
 }
 
@@ -190,7 +256,7 @@ impl Statement<'_> {
             nats: self.said,
         };
         claims.jti = hex::encode(Sha256::digest(json(&claims)?));
-        let header = URL_SAFE_NO_PAD.encode(r#"{"typ":"JWT","alg":"ed25519-nkey"}"#);
+        let header = URL_SAFE_NO_PAD.encode(HEADER);
         let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(json(&claims)?));
         let signature = self.by.sign(signed.as_bytes()).map_err(CredentialsError::key)?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
@@ -231,9 +297,9 @@ mod tests {
         let claims = Claims::read(&jwt).unwrap();
         assert_eq!((claims.iat, claims.exp, claims.name.as_str()), (5, Some(9), "worker-1"));
         assert_eq!((claims.iss, claims.sub), (account.public_key(), user.public_key()));
-        let Said::User { publish, resp, tags, .. } = claims.nats else { panic!("a user") };
-        assert_eq!(publish.allow, ["a.>"]);
-        assert_eq!((resp, tags), (Some(Answers::ONE), vec!["agent:worker".to_owned()]));
+        let Said::User { may: Some(may), tags, .. } = claims.nats else { panic!("a user") };
+        assert_eq!(may.publish.allow, ["a.>"]);
+        assert_eq!((may.resp, tags), (Some(Answers::ONE), vec!["agent:worker".to_owned()]));
         let (signed, signature) = jwt.rsplit_once('.').unwrap();
         account.verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).unwrap();
     }

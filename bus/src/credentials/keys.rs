@@ -1,6 +1,5 @@
 //! The keys of a fleet: made once, kept in a folder that nobody else reads.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -8,16 +7,25 @@ use std::path::{Path, PathBuf};
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
-use super::claims::{Said, Statement};
-use super::rights::Holder;
+use super::claims::{Claims, Said, Statement};
+use super::files::{closed, make, read};
+use super::ledger::{Issued, Ledger};
+use super::rights::{Holder, HolderKind};
+use super::scope::Scope;
+use super::signers::Signers;
+use super::signing::{SigningKeyOf, Trust};
 use super::{Credentials, CredentialsError};
 use crate::partition::Partitions;
-use crate::server::write_private;
 
 /// Under which tag credentials say what kind of holder they are for.
 pub(super) const KIND: &str = "muster:";
+/// Under which tag they say his role, for the templates of what he may do.
+pub(super) const ROLE: &str = "role:";
+
+/// When the operator said what he says of himself. It never changes: a server that runs takes no other.
+const ALWAYS: Millis = Millis(1_000);
 
 /// What the accounts are called for people.
 const FLEET_ACCOUNT: &str = "MUSTER";
@@ -27,15 +35,13 @@ const SYSTEM_ACCOUNT: &str = "SYSTEM";
 const OPERATOR: &str = "operator";
 const PRESENCE: &str = "presence";
 
-/// Bits of a file's mode that let others in.
-const OTHERS: u32 = 0o077;
-
 /// The keys of a fleet.
 pub struct FleetKeys {
     folder: PathBuf,
     operator: KeyPair,
     account: KeyPair,
     system: KeyPair,
+    signers: Signers,
 }
 
 impl std::fmt::Debug for FleetKeys {
@@ -44,7 +50,7 @@ impl std::fmt::Debug for FleetKeys {
     }
 }
 
-/// The three keys, by the names of their files.
+/// The keys that all others hang on, by the names of their files.
 const FILES: [(&str, KeyPairType); 3] = [
     ("operator.nk", KeyPairType::Operator),
     ("account.nk", KeyPairType::Account),
@@ -68,7 +74,13 @@ impl FleetKeys {
         else {
             return Ok(None);
         };
-        Ok(Some(Self { folder: folder.to_owned(), operator: operator?, account: account?, system: system? }))
+        Ok(Some(Self {
+            folder: folder.to_owned(),
+            operator: operator?,
+            account: account?,
+            system: system?,
+            signers: Signers::open_or_make(folder)?,
+        }))
     }
 
     /// The keys of a folder, made where there are none.
@@ -83,13 +95,8 @@ impl FleetKeys {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(wrong)?;
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(wrong)?;
         for (name, kind) in FILES {
-            let path = folder.join(name);
             // One that was made before the others could be is kept.
-            if !path.exists() {
-                let seed = SecretString::from(KeyPair::new(kind).seed().map_err(CredentialsError::key)?);
-                write_private(&path, seed.expose_secret().as_bytes())
-                    .map_err(|error| CredentialsError::file(&path, error))?;
-            }
+            make(&folder.join(name), kind)?;
         }
         Self::open(folder)?.ok_or_else(|| CredentialsError::file(folder, "the keys were taken away again"))
     }
@@ -106,21 +113,24 @@ impl FleetKeys {
         presence_file(&self.folder)
     }
 
-    /// Writes the credentials that the owner of the keys has by them, where they are missing or of other keys.
+    /// Writes the credentials that the owner of the keys has by them, where they are missing, of other keys or revoked.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn write_own(&self) -> Result<(), CredentialsError> {
         let name = |name: &str| name.parse::<AgentId>().map_err(CredentialsError::key);
+        let revoked = Ledger::of(&self.folder).revoked()?;
         let own = [
-            (self.operator_file(), Holder::Operator { name: name(OPERATOR)? }, &self.account),
-            (self.presence_file(), Holder::Presence { id: name(PRESENCE)? }, &self.system),
+            (self.operator_file(), Holder::Operator { name: name(OPERATOR)? }),
+            (self.presence_file(), Holder::Presence { id: name(PRESENCE)? }),
         ];
-        for (path, holder, by) in own {
-            if super::issuer(&path).is_ok_and(|issuer| issuer == by.public_key()) {
+        for (path, holder) in own {
+            let by = self.signer(&holder.kind()).public_key();
+            let counts = |claims: Claims| claims.iss == by && !revoked.contains_key(&claims.sub);
+            if super::claims_in(&path).is_ok_and(counts) {
                 continue;
             }
-            self.issue(&holder, Partitions::default(), None)?.write(&path)?;
+            self.issue_to(&path, &holder, None)?;
         }
         Ok(())
     }
@@ -137,51 +147,110 @@ impl FleetKeys {
         self.account.public_key()
     }
 
-    /// Credentials for somebody, on a bus whose record is in these parts; for ever, or until a time.
+    /// The public keys, by which anybody can tell who belongs to the fleet, and who does no more.
+    ///
+    /// # Errors
+    /// When the list of the revoked cannot be read.
+    pub fn public(&self) -> Result<Trust, CredentialsError> {
+        let key = |kind: Scope| SigningKeyOf { kind, key: self.signers.of(kind).public_key() };
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        Ok(Trust {
+            account: self.account(),
+            signing_keys: Scope::ALL.map(key).to_vec(),
+            revoked: revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect(),
+        })
+    }
+
+    /// Credentials for somebody; for ever, or until a time. What they allow is in the server's configuration, except for the
+    /// server's own account.
     ///
     /// # Errors
     /// When a key cannot be used.
-    pub fn issue(
+    pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
+        self.issue_for(holder, until, None)
+    }
+
+    /// The same, written to a file. What was made for that file before is not kept in mind any more.
+    ///
+    /// # Errors
+    /// When a key cannot be used, or the file cannot be written.
+    pub fn issue_to(
+        &self,
+        file: &Path,
+        holder: &Holder,
+        until: Option<Millis>,
+    ) -> Result<(), CredentialsError> {
+        self.issue_for(holder, until, Some(file))?.write(file)
+    }
+
+    fn issue_for(
         &self,
         holder: &Holder,
-        parts: Partitions,
         until: Option<Millis>,
+        file: Option<&Path>,
     ) -> Result<Credentials, CredentialsError> {
-        let user = KeyPair::new_user();
-        let by = match holder {
-            Holder::Presence { .. } => &self.system,
-            Holder::Operator { .. }
-            | Holder::Observer { .. }
-            | Holder::Orchestrator { .. }
-            | Holder::Agent { .. }
-            | Holder::Program { .. } => &self.account,
+        let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
+        let tags = tags(&kind);
+        let said = match Scope::of(&kind) {
+            Some(_) => Said::scoped_user(&self.account, tags),
+            // The record's parts are nothing to the server's own account.
+            None => Said::user(holder.rights(Partitions::default()), tags),
         };
-        let tags = vec![format!("{KIND}{}", holder.kind())];
-        let statement = Statement {
-            of: &user,
-            by,
-            name: holder.name().to_string(),
-            said: Said::user(holder.rights(parts), tags),
-            at: crate::bus::now(),
-            until,
-        };
+        let by = self.signer(&kind);
+        let statement = Statement { of: &user, by, name: holder.name().to_string(), said, at: now, until };
+        if Scope::of(&kind).is_some() {
+            let (name, key) = (holder.name().clone(), user.public_key());
+            let file = file.map(Path::to_owned);
+            Ledger::of(&self.folder).note(Issued { name, kind, key, issued: now, until, file }, now)?;
+        }
         let seed = user.seed().map_err(CredentialsError::key)?;
         Ok(Credentials { jwt: statement.sign()?, seed: SecretString::from(seed) })
     }
 
+    /// What credentials were made by [`Self::issue`] and [`Self::issue_to`] that count still, except for those of the server's
+    /// own account.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn issued(&self) -> Result<Vec<Issued>, CredentialsError> {
+        let now = crate::bus::now();
+        let mut issued = Ledger::of(&self.folder).issued()?;
+        issued.retain(|one| one.until.is_none_or(|until| until > now));
+        Ok(issued)
+    }
+
+    /// Revokes all credentials that holders of this name have; says how many. A server that runs learns of it by
+    /// [`crate::server::reload`].
+    ///
+    /// # Errors
+    /// When the lists cannot be read or written.
+    pub fn revoke(&self, name: &AgentId) -> Result<usize, CredentialsError> {
+        Ledger::of(&self.folder).revoke(name, crate::bus::now())
+    }
+
+    /// The key that vouches for holders of a kind.
+    fn signer(&self, kind: &HolderKind) -> &KeyPair {
+        Scope::of(kind).map_or(&self.system, |scope| self.signers.of(scope))
+    }
+
     /// The part of a server's configuration by which it knows the fleet: whom it trusts, and the accounts. Nobody connects
-    /// without credentials. Users are not named: their credentials say that the account vouches for them.
+    /// without credentials. Users are not named: their credentials say which signing key vouches for them, and what its users
+    /// may do on a record that is parted in one of these ways stands here.
     ///
     /// # Errors
     /// When a key cannot be used.
-    pub fn server_configuration(&self) -> Result<String, CredentialsError> {
-        let at = crate::bus::now();
+    pub fn server_configuration(&self, ways: &[Partitions]) -> Result<String, CredentialsError> {
+        let now = crate::bus::now();
         let sign = |of: &KeyPair, name: &str, said: Said| {
+            let at = if matches!(said, Said::Operator { .. }) { ALWAYS } else { now };
             Statement { of, by: &self.operator, name: name.to_owned(), said, at, until: None }.sign()
         };
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at.0 / 1000)).collect();
+        let fleet = Said::account(self.signers.scoped(ways)?, revoked);
         let operator = sign(&self.operator, "muster", Said::operator(&self.system))?;
-        let account = sign(&self.account, FLEET_ACCOUNT, Said::account(true, BTreeMap::new()))?;
-        let system = sign(&self.system, SYSTEM_ACCOUNT, Said::account(false, BTreeMap::new()))?;
+        let account = sign(&self.account, FLEET_ACCOUNT, fleet)?;
+        let system = sign(&self.system, SYSTEM_ACCOUNT, Said::system())?;
         let (account_key, system_key) = (self.account.public_key(), self.system.public_key());
         Ok(format!(
             "operator: \"{operator}\"\n\
@@ -204,24 +273,8 @@ pub fn presence_file(folder: &Path) -> PathBuf {
     folder.join("presence.creds")
 }
 
-fn closed(path: &Path, found: &fs::Metadata) -> Result<(), CredentialsError> {
-    if found.permissions().mode() & OTHERS != 0 {
-        return Err(CredentialsError::Open { path: path.to_owned() });
-    }
-    Ok(())
-}
-
-fn read(path: &Path, kind: &KeyPairType) -> Result<Option<KeyPair>, CredentialsError> {
-    let wrong = |reason: String| CredentialsError::file(path, reason);
-    match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(wrong(error.to_string())),
-        Ok(found) => closed(path, &found)?,
-    }
-    let seed = SecretString::from(fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?);
-    let pair = KeyPair::from_seed(seed.expose_secret().trim()).map_err(|error| wrong(error.to_string()))?;
-    if pair.key_pair_type() != *kind {
-        return Err(wrong("it is a key of another kind".to_owned()));
-    }
-    Ok(Some(pair))
+/// What credentials for a kind of holder say of him.
+fn tags(kind: &HolderKind) -> Vec<String> {
+    let role = kind.role().map(|role| format!("{ROLE}{role}"));
+    std::iter::once(format!("{KIND}{kind}")).chain(role).collect()
 }

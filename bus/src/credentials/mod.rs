@@ -1,12 +1,20 @@
 //! Who may connect, and what for: the fleet's keys, credentials made with them, and the rights that these carry.
 //!
 //! The keys are NATS's own (Ed25519 NKeys), and credentials are `.creds` files that every NATS tool reads. An operator
-//! key vouches for two accounts, the fleet's and the server's own; an account's key vouches for its users. A server knows
-//! the accounts, and not the users: whoever has the account's key can let somebody in without telling any server.
+//! key vouches for two accounts, the fleet's and the server's own. The fleet's has a signing key for each kind of holder,
+//! which vouches for users of that kind alone. A server knows the accounts, with the signing keys and what their users may
+//! do, and not the users: whoever has a signing key can let somebody in without telling any server.
 
 mod claims;
+mod files;
 mod keys;
+mod ledger;
 pub mod rights;
+mod scope;
+mod signers;
+pub mod signing;
+#[cfg(test)]
+mod signing_tests;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +26,9 @@ use secrecy::{ExposeSecret, SecretString};
 
 use claims::{Claims, Said};
 pub use keys::{FleetKeys, operator_file, presence_file};
+pub use ledger::{Issued, Revoked};
 pub use rights::{Holder, HolderKind, Rights};
+pub use scope::Scope;
 
 /// Largest credentials file, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -114,20 +124,27 @@ pub fn identity(path: &Path) -> Result<Option<Identity>, CredentialsError> {
     if let Some(until) = claims.exp.filter(|until| *until <= crate::bus::now().0 / 1000) {
         return Err(CredentialsError::Expired { path: path.to_owned(), until: Millis(until * 1000) });
     }
-    let Said::User { tags, .. } = claims.nats else {
+    if !matches!(claims.nats, Said::User { .. }) {
         return Err(CredentialsError::file(path, "it is no credentials file of a user"));
-    };
-    let kind = tags.iter().find_map(|tag| tag.strip_prefix(keys::KIND)).and_then(|kind| kind.parse().ok());
-    let name = claims.name.parse().ok();
-    Ok(kind.zip(name).map(|(kind, name)| Identity { name, kind }))
+    }
+    Ok(identity_of(&claims))
 }
 
-/// The key that a `.creds` file was made with.
-fn issuer(path: &Path) -> Result<String, CredentialsError> {
-    Ok(claims_in(path)?.iss)
+/// Who claims say that somebody is; nothing where Muster did not make them.
+fn identity_of(claims: &Claims) -> Option<Identity> {
+    let Said::User { tags, .. } = &claims.nats else { return None };
+    let kind = tags.iter().find_map(|tag| tag.strip_prefix(keys::KIND))?.parse().ok()?;
+    Some(Identity { name: claims.name.parse().ok()?, kind })
 }
 
+/// What a `.creds` file says of its holder.
 fn claims_in(path: &Path) -> Result<Claims, CredentialsError> {
+    let (jwt, _) = parts_of(path)?;
+    Claims::read(&jwt).map_err(|reason| CredentialsError::file(path, reason))
+}
+
+/// The JWT in a `.creds` file, and the seed of its key.
+fn parts_of(path: &Path) -> Result<(String, Option<SecretString>), CredentialsError> {
     let found = std::fs::metadata(path).map_err(|error| CredentialsError::file(path, error))?;
     if !found.is_file() || found.len() > MOST_BYTES {
         return Err(CredentialsError::file(path, "it is no credentials file"));
@@ -137,5 +154,12 @@ fn claims_in(path: &Path) -> Result<Claims, CredentialsError> {
     let mut lines = text.expose_secret().lines();
     let jwt = lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).and_then(|_| lines.next());
     let jwt = jwt.ok_or_else(|| CredentialsError::file(path, "it holds no NATS credentials"))?;
-    Claims::read(jwt.trim()).map_err(|reason| CredentialsError::file(path, reason))
+    Ok((jwt.trim().to_owned(), seed_in(text.expose_secret())))
+}
+
+/// The seed in the text of a credentials file.
+fn seed_in(text: &str) -> Option<SecretString> {
+    let mut lines = text.lines();
+    lines.by_ref().find(|line| line.contains("BEGIN USER NKEY SEED"))?;
+    lines.next().map(|seed| SecretString::from(seed.trim()))
 }

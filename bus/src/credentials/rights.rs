@@ -29,6 +29,35 @@ pub struct Rights {
     pub answers: bool,
 }
 
+impl Rights {
+    /// These and others, each subject once. Neither may be those of somebody who may do all.
+    pub(super) fn and(mut self, others: Self) -> Self {
+        let Self { publish, never_publish, subscribe, never_subscribe, answers } = others;
+        let add = |to: &mut Vec<String>, more: Vec<String>| {
+            let new: Vec<_> = more.into_iter().filter(|subject| !to.contains(subject)).collect();
+            to.extend(new);
+        };
+        add(&mut self.publish, publish);
+        add(&mut self.never_publish, never_publish);
+        add(&mut self.subscribe, subscribe);
+        add(&mut self.never_subscribe, never_subscribe);
+        self.answers |= answers;
+        self
+    }
+
+    /// With each subject as `renamed` has it.
+    pub(super) fn renamed(self, renamed: impl Fn(String) -> String) -> Self {
+        let all = |subjects: Vec<String>| subjects.into_iter().map(&renamed).collect();
+        Self {
+            publish: all(self.publish),
+            never_publish: all(self.never_publish),
+            subscribe: all(self.subscribe),
+            never_subscribe: all(self.never_subscribe),
+            answers: self.answers,
+        }
+    }
+}
+
 /// Whom credentials are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
@@ -132,6 +161,15 @@ impl HolderKind {
         match self {
             Self::Operator | Self::Orchestrator => true,
             Self::Observer | Self::Agent(_) | Self::Program(_) | Self::Presence => false,
+        }
+    }
+
+    /// The role, of those that have one.
+    #[must_use]
+    pub const fn role(&self) -> Option<&Role> {
+        match self {
+            Self::Agent(role) | Self::Program(role) => Some(role),
+            Self::Operator | Self::Observer | Self::Orchestrator | Self::Presence => None,
         }
     }
 

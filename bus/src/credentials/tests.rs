@@ -43,7 +43,7 @@ fn credentials_say_whose_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
     let path = folder.path().join("worker.creds");
-    keys.issue(&worker(), whole(), None).unwrap().write(&path).unwrap();
+    keys.issue(&worker(), None).unwrap().write(&path).unwrap();
     assert_eq!(
         identity(&path).unwrap(),
         Some(Identity {
@@ -51,16 +51,75 @@ fn credentials_say_whose_they_are() {
             kind: HolderKind::Agent("worker".parse().unwrap())
         })
     );
-    keys.issue(&Holder::Operator { name: "anna".parse().unwrap() }, whole(), None)
-        .unwrap()
-        .write(&path)
-        .unwrap();
+    keys.issue(&Holder::Operator { name: "anna".parse().unwrap() }, None).unwrap().write(&path).unwrap();
     assert_eq!(identity(&path).unwrap().unwrap().kind, HolderKind::Operator);
 
     std::fs::write(&path, "-----BEGIN NATS USER JWT-----\nnonsense\n").unwrap();
     assert!(identity(&path).is_err());
     std::fs::write(&path, "").unwrap();
     assert!(identity(&path).unwrap_err().to_string().contains("no NATS credentials"));
+}
+
+#[test]
+fn an_older_folder_gets_its_signing_keys_and_new_credentials_of_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("keys");
+    let keys = FleetKeys::open_or_make(&folder).unwrap();
+    keys.write_own().unwrap();
+    let before = claims_in(&keys.operator_file()).unwrap().iss;
+    assert_ne!(before, keys.account(), "a signing key vouches for users");
+    let account = keys.account();
+    for scope in Scope::ALL {
+        std::fs::remove_file(folder.join(format!("signing-{}.nk", scope.name()))).unwrap();
+    }
+    let keys = FleetKeys::open(&folder).unwrap().unwrap();
+    assert_eq!(keys.account(), account);
+    keys.write_own().unwrap();
+    let now = claims_in(&keys.operator_file()).unwrap().iss;
+    assert_ne!(now, before);
+    let keys = FleetKeys::open(&folder).unwrap().unwrap();
+    keys.write_own().unwrap();
+    assert_eq!(claims_in(&keys.operator_file()).unwrap().iss, now, "they are made once");
+}
+
+/// The server takes 4 KiB for all that a client says of itself.
+#[test]
+fn credentials_are_small_however_long_names_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+    let (role, id) = ("r".repeat(32), "n".repeat(64));
+    for scope in Scope::ALL {
+        let holder = scope.holder(role.parse().unwrap(), id.parse().unwrap());
+        let made = keys.issue(&holder, Some(Millis(u64::MAX / 2))).unwrap();
+        assert!(made.jwt.len() < 1_100, "{scope:?}: {}", made.jwt.len());
+    }
+}
+
+#[test]
+fn the_next_start_of_a_process_replaces_what_it_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+    let file = keys.folder().join("worker-1.creds");
+    for _ in 0..3 {
+        keys.issue_to(&file, &worker(), None).unwrap();
+    }
+    let issued = keys.issued().unwrap();
+    assert_eq!((issued.len(), issued[0].file.as_deref()), (1, Some(file.as_path())));
+    assert_eq!(issued[0].kind, worker().kind());
+    assert_eq!(issued[0].key, claims_in(&file).unwrap().sub);
+    keys.issue(&worker(), Some(Millis(1))).unwrap();
+    assert_eq!(keys.issued().unwrap(), issued, "what has ended is nothing");
+    assert_eq!(keys.revoke(&"worker-1".parse().unwrap()).unwrap(), 1);
+    assert_eq!(keys.issued().unwrap(), []);
+
+    keys.write_own().unwrap();
+    let own = || claims_in(&keys.operator_file()).unwrap().sub;
+    let before = own();
+    keys.write_own().unwrap();
+    assert_eq!(own(), before);
+    assert_eq!(keys.revoke(&"operator".parse().unwrap()).unwrap(), 1);
+    keys.write_own().unwrap();
+    assert_ne!(own(), before, "the owner of the keys is not shut out for good");
 }
 
 #[test]

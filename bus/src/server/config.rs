@@ -10,6 +10,12 @@ use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
 use super::{ServerError, ServerSettings, absolute, is_alive};
 use crate::credentials::FleetKeys;
+use crate::partition::Partitions;
+
+/// The part of the configuration that says who is let in.
+const ACCOUNTS: &str = "accounts.conf";
+/// Where the server says which process it is.
+const PID: &str = "nats-server.pid";
 
 /// What the fleet's account was called before accounts had keys: by name, and the server's nameless one.
 const EARLIER_ACCOUNTS: [&str; 2] = ["MUSTER", "$G"];
@@ -33,7 +39,7 @@ pub(super) fn write(settings: &ServerSettings, keys: &FleetKeys) -> Result<Serve
     let store_dir = absolute(&settings.store_dir)?;
     fs::create_dir_all(&store_dir)
         .map_err(|e| ServerError::io(format!("creating {}", store_dir.display()), e))?;
-    let pid_file = store_dir.join("nats-server.pid");
+    let pid_file = store_dir.join(PID);
     if let Some(pid) = running(&pid_file) {
         return Err(ServerError::StoreInUse { store_dir, pid });
     }
@@ -44,10 +50,35 @@ pub(super) fn write(settings: &ServerSettings, keys: &FleetKeys) -> Result<Serve
         store_dir: store_dir.clone(),
     };
     give_to(&keys.account(), &store_dir.join("jetstream"))?;
-    let text = text(settings, &store_dir, &pid_file, &files.log, keys)?;
+    write_accounts(&store_dir, keys, settings.partitions)?;
+    let text = text(settings, &store_dir, &pid_file, &files.log);
     write_private(&files.config, text.as_bytes())
         .map_err(|e| ServerError::io(format!("writing {}", files.config.display()), e))?;
     Ok(files)
+}
+
+/// Writes anew who is let in by the server of a directory, and gives its process id if it runs.
+pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Option<u32>, ServerError> {
+    let store_dir = absolute(store_dir)?;
+    write_accounts(&store_dir, keys, None)?;
+    Ok(running(&store_dir.join(PID)))
+}
+
+/// Writes the part of the configuration that says who is let in, and what for.
+fn write_accounts(store_dir: &Path, keys: &FleetKeys, wanted: Option<u8>) -> Result<(), ServerError> {
+    let path = store_dir.join(ACCOUNTS);
+    let text = keys.server_configuration(&ways(store_dir, &keys.account(), wanted))?;
+    write_private(&path, text.as_bytes())
+        .map_err(|e| ServerError::io(format!("writing {}", path.display()), e))
+}
+
+/// How the record is parted: as it is on disk, else as it is wanted, else in any way.
+fn ways(store_dir: &Path, account: &str, wanted: Option<u8>) -> Vec<Partitions> {
+    let streams = store_dir.join("jetstream/jetstream").join(account).join("streams");
+    let names = fs::read_dir(streams).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let known = names.filter_map(|name| Partitions::with_stream(name.to_str()?)).next();
+    let wanted = wanted.and_then(|count| Partitions::of_count(count.into()));
+    known.or(wanted).map_or_else(|| Partitions::every().collect(), |one| vec![one])
 }
 
 /// Whether a server has kept data here before.
@@ -75,21 +106,14 @@ fn give_to(account: &str, jetstream: &Path) -> Result<(), ServerError> {
     fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
 }
 
-fn text(
-    settings: &ServerSettings,
-    store_dir: &Path,
-    pid_file: &Path,
-    log: &Path,
-    keys: &FleetKeys,
-) -> Result<String, ServerError> {
-    let accounts = keys.server_configuration()?;
+fn text(settings: &ServerSettings, store_dir: &Path, pid_file: &Path, log: &Path) -> String {
     let port = if settings.port == 0 { "-1".to_owned() } else { settings.port.to_string() };
     let ping = settings.ping.as_secs().max(1);
     let sync = if settings.sync_always { "always" } else { "2m" };
     let quoted = |path: &Path| format!("{:?}", path.to_string_lossy());
     let (jetstream, ports) = (quoted(&store_dir.join("jetstream")), quoted(store_dir));
     let (pid_file, log, disk) = (quoted(pid_file), quoted(log), settings.disk_gib);
-    Ok(format!(
+    format!(
         "# Written by Muster at every start.\n\
          server_name: muster\n\
          listen: \"127.0.0.1:{port}\"\n\
@@ -99,16 +123,14 @@ fn text(
          logfile_size_limit: 16MB\n\
          logfile_max_num: 2\n\
          max_payload: {MAX_MESSAGE_BYTES}\n\
-         # Credentials name the subjects that their holder may use.\n\
-         max_control_line: 64KB\n\
          # A process that is frozen is cut off, and that is told, after three times this.\n\
          ping_interval: \"{ping}s\"\n\
          ping_max: 2\n\
          # A frozen observer must not slow down those who publish.\n\
          no_fast_producer_stall: true\n\
-         {accounts}\
+         include '{ACCOUNTS}'\n\
          jetstream {{\n  store_dir: {jetstream}\n  sync_interval: {sync}\n  max_memory_store: 64MB\n  max_file_store: {disk}GB\n}}\n"
-    ))
+    )
 }
 
 /// The process that a pid file names, if it is a server that runs.

@@ -56,6 +56,10 @@ settings! {
         /// The server outlives this process. Decided by whoever starts it, so no setting.
         #[serde(skip)]
         pub detached: bool = false => internal(),
+        /// In how many parts the record will be, where none is there yet; any number when absent. Decided by whoever lays out
+        /// the bus, so no setting.
+        #[serde(skip)]
+        pub partitions: Option<u8> = None => internal(),
         /// Longest wait until it takes connections.
         #[serde(with = "muster_shared::span")]
         pub start_timeout: Duration = Duration::from_secs(10) => span(100, HOUR),
@@ -280,6 +284,18 @@ impl LocalServer {
 /// When the process cannot be signalled. One that has ended already is no error.
 pub fn stop_detached(pid: u32) -> Result<(), ServerError> {
     signal(pid, Signal::SIGTERM)
+}
+
+/// Tells the server that keeps its data in this directory of what has changed with the fleet's keys: it cuts off whose
+/// credentials were revoked, and nobody else. Says whether there is one.
+///
+/// # Errors
+/// When the keys cannot be read, the configuration not be written, or the process not be signalled.
+pub fn reload(store_dir: &Path) -> Result<bool, ServerError> {
+    let Some(keys) = FleetKeys::open(&keys_folder(store_dir)?)? else { return Ok(false) };
+    let Some(pid) = config::rewrite_accounts(store_dir, &keys)? else { return Ok(false) };
+    signal(pid, Signal::SIGHUP)?;
+    Ok(true)
 }
 
 fn signal(pid: u32, signal: Signal) -> Result<(), ServerError> {

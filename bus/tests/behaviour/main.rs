@@ -5,6 +5,7 @@
 mod allowances;
 mod bad_input;
 mod coordination;
+mod credentials;
 mod fixture;
 mod parts;
 mod presence;

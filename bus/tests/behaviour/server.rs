@@ -3,7 +3,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_bus::credentials::Holder;
-use muster_bus::partition::Partitions;
 use muster_bus::server::{LocalServer, ServerError, ServerSettings};
 use muster_bus::{AppendError, Bus, BusError, BusSettings, RecordFilter};
 use muster_shared::ids::{Role, Seq};
@@ -138,7 +137,7 @@ async fn a_denied_subject_is_fatal_and_said() {
     let server = f.server.as_ref().unwrap();
     let worker = Holder::Agent { role: Role::Worker, id: agent("worker-1") };
     let credentials = f.folder.as_ref().unwrap().path().join("worker.creds");
-    server.keys().issue(&worker, Partitions::default(), None).unwrap().write(&credentials).unwrap();
+    server.keys().issue(&worker, None).unwrap().write(&credentials).unwrap();
     let confined = BusSettings { credentials: Some(credentials), ..settings_of(server) };
     let bus = Bus::connect(&confined, &agent("tester"), Arc::new(Redactor::default())).await.unwrap();
     assert_eq!(bus.who(), &agent("worker-1"), "the name is that of the credentials");

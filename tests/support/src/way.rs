@@ -8,7 +8,6 @@ use async_nats::{Client, ConnectOptions};
 use muster_bus::BusSettings;
 use muster_bus::credentials::rights::inbox;
 use muster_bus::credentials::{FleetKeys, Holder, operator_file};
-use muster_bus::partition::Partitions;
 use muster_shared::ids::{AgentId, Role};
 use uuid::Uuid;
 
@@ -74,8 +73,7 @@ pub fn program(url: &str, role: &str, is_direct: bool) -> io::Result<Vec<(String
         false => Holder::Program { role, id: id.clone() },
     };
     let file = folder.join(format!("{id}.creds"));
-    let made = keys.issue(&holder, Partitions::default(), None).and_then(|made| made.write(&file));
-    made.map_err(io::Error::other)?;
+    keys.issue_to(&file, &holder, None).map_err(io::Error::other)?;
     let told = [
         ("NATS_URL", url.to_owned()),
         ("NATS_CREDS", file.display().to_string()),

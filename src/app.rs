@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use muster_bus::server::{SystemAccount, system_account};
+use muster_bus::credentials::{operator_file, presence_file};
+use muster_bus::server::{LocalServer, keys_of_server};
 use muster_bus::{Bus, BusError, BusSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::secret::Redactor;
@@ -96,24 +97,48 @@ impl App {
         self.settings().bus.url.clone().or_else(|| self.fleet.live().map(|state| state.url))
     }
 
-    /// Connects to a URL as a process of `role`.
+    /// Connects to a URL as a process of `role`, or in the name that its credentials bear.
     pub(crate) async fn connect_to(&self, url: &str, role: &str) -> Result<Bus, Failure> {
-        let settings = BusSettings { url: Some(url.to_owned()), ..self.settings().bus.clone() };
+        self.connect_by(self.way_to(url), role).await
+    }
+
+    /// Connects to a server that this process has started, as its owner.
+    pub(crate) async fn connect_to_server(&self, server: &LocalServer, role: &str) -> Result<Bus, Failure> {
+        let BusSettings { url, credentials, .. } = BusSettings::of_server(server);
+        self.connect_by(BusSettings { url, credentials, ..self.settings().bus.clone() }, role).await
+    }
+
+    /// The same as [`Self::connect_to`], with the system account: the one that is set, else that of this folder's own server when the URL is
+    /// its.
+    pub(crate) async fn connect_with_system(&self, url: &str, role: &str) -> Result<Bus, Failure> {
+        let mut settings = self.way_to(url);
+        let is_set = settings.system_user.is_some() || settings.system_credentials.is_some();
+        if !is_set && let Some(keys) = self.keys_of(url) {
+            settings.system_credentials = Some(presence_file(&keys));
+        }
+        self.connect_by(settings, role).await
+    }
+
+    async fn connect_by(&self, settings: BusSettings, role: &str) -> Result<Bus, Failure> {
         Bus::connect(&settings, &new_id(role), Arc::clone(&self.redactor)).await.map_err(bus_failure)
     }
 
-    /// The same, with the system account: the one that is set, else that of this folder's own server when the URL is
-    /// its.
-    pub(crate) async fn connect_with_system(&self, url: &str, role: &str) -> Result<Bus, Failure> {
+    /// How a URL is connected to: as settings say, and where they say nothing of who we are, as the owner of this folder's
+    /// own server when the URL is its.
+    pub(crate) fn way_to(&self, url: &str) -> BusSettings {
         let mut settings = BusSettings { url: Some(url.to_owned()), ..self.settings().bus.clone() };
-        let is_local = || self.fleet.live().is_some_and(|state| state.url == url);
-        if settings.system_user.is_none() && is_local() {
-            let store = self.beside_fleet(&self.settings().server.store_dir);
-            if let Some(SystemAccount { user, password }) = system_account(&store) {
-                (settings.system_user, settings.system_password) = (Some(user), Some(password.into()));
-            }
+        let is_named = settings.user.is_some() || settings.token.is_some() || url.contains('@');
+        if settings.credentials.is_none() && !is_named {
+            settings.credentials = self.keys_of(url).map(|keys| operator_file(&keys));
         }
-        Bus::connect(&settings, &new_id(role), Arc::clone(&self.redactor)).await.map_err(bus_failure)
+        settings
+    }
+
+    /// The folder of the keys of the server at a URL, when it is this folder's own.
+    fn keys_of(&self, url: &str) -> Option<PathBuf> {
+        let port = url.strip_prefix("nats://127.0.0.1:")?.parse().ok()?;
+        let store = self.beside_fleet(&self.settings().server.store_dir);
+        keys_of_server(&store, port)
     }
 
     /// Connects to the fleet that is up.

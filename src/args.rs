@@ -8,6 +8,7 @@ mod dead;
 mod eval;
 mod fleet;
 mod guard;
+mod keys;
 mod look;
 mod models;
 mod orders;
@@ -32,6 +33,7 @@ pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};
+pub(crate) use keys::{ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand};
 pub(crate) use look::{
     ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
@@ -154,6 +156,8 @@ pub(crate) enum Command {
     Doctor(JsonArgs),
     /// Show the effective settings and the source of each.
     Config(ConfigArgs),
+    /// Make and hand out the keys by which processes and people are let in to a fleet.
+    Keys(KeysArgs),
     /// Trust the project of this folder: what would run programs, name who is sent keys, or point at a bus.
     Trust(TrustArgs),
     /// Print a shell completion script.

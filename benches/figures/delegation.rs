@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use muster_bus::server::{LocalServer, ServerSettings};
-use muster_bus::{Bus, BusSettings, RecordFilter};
+use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::{Ending, Goal, Outcome, RunLimits, TaskOffered, Work};
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, RecordEvent, Started};
@@ -67,6 +67,7 @@ async fn with_server(sync_always: bool) -> (Vec<Round>, Duration) {
     let settings =
         ServerSettings { store_dir: store.path().to_owned(), sync_always, ..ServerSettings::default() };
     let server = LocalServer::start(&settings).await.unwrap();
+    muster_support::way::remember(&server.url(), store.path());
     let rounds = delegations(&server.url()).await;
     let mut bare = broker::task_round_trips(&server.url(), WARM_UP + ROUNDS).await.unwrap();
     server.stop().await.unwrap();
@@ -74,7 +75,7 @@ async fn with_server(sync_always: bool) -> (Vec<Round>, Duration) {
 }
 
 async fn delegations(url: &str) -> Vec<Round> {
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let settings = muster_support::way::settings(url);
     let connect = |name: &str| {
         let who: AgentId = name.parse().unwrap();
         let settings = settings.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use muster_bus::{Bus, BusSettings, RecordFilter};
+use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::event::{RunAborted, RunFailed};
@@ -44,7 +44,7 @@ pub(crate) fn fleet_in(folder: Folder, server: &ModelServer, arguments: &[&str])
 
 pub(crate) async fn connect(url: &str) -> Bus {
     let who: AgentId = "bench".parse().unwrap();
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let settings = muster_support::way::settings(url);
     Bus::connect(&settings, &who, Arc::new(Redactor::default())).await.unwrap()
 }
 

@@ -82,8 +82,9 @@ impl Bus {
         redactor: Arc<Redactor>,
     ) -> Result<Self, BusError> {
         settings.check()?;
-        let backend = Arc::new(Nats::connect(settings, who).await?);
-        Ok(Self::on(backend, settings.clone(), who, redactor))
+        let backend = Nats::connect(settings, who).await?;
+        let who = backend.who().clone();
+        Ok(Self::on(Arc::new(backend), settings.clone(), &who, redactor))
     }
 
     /// A bus in this process's memory, provisioned, with default settings.

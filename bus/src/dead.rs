@@ -103,6 +103,7 @@ impl DeadLetter {
                 | Subject::Call(..)
                 | Subject::Bid(..)
                 | Subject::Ask(..)
+                | Subject::Queues(..)
                 | Subject::Gateway(..)
                 | Subject::Error(..)
                 | Subject::Dead(..),

@@ -40,7 +40,7 @@ pub enum BusError {
     },
     /// The server refuses the credentials.
     #[error(
-        "the NATS server at {url} refuses the credentials: check `bus.user`, `bus.password` or `bus.credentials`"
+        "the NATS server at {url} lets nobody in with these credentials: name a credentials file with bus.credentials (MUSTER_BUS_CREDENTIALS; `muster keys issue` where the fleet runs makes one), or check bus.user and bus.password"
     )]
     Unauthorized {
         /// Where it runs.

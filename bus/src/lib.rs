@@ -12,6 +12,7 @@ mod bus;
 pub mod commands;
 pub mod context;
 pub mod control;
+pub mod credentials;
 pub mod dead;
 mod error;
 pub mod files;

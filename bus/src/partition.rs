@@ -63,6 +63,11 @@ impl Partitions {
     /// Numbers of parts that there may be.
     pub const COUNTS: [u8; 5] = [1, 2, 4, 8, 16];
 
+    /// All ways to part a record.
+    pub fn every() -> impl Iterator<Item = Self> {
+        WAYS.into_iter().map(Self)
+    }
+
     /// A record in so many parts; nothing for a number that is none of [`Self::COUNTS`].
     #[must_use]
     pub fn of_count(count: usize) -> Option<Self> {

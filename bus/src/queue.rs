@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use futures::StreamExt;
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{AgentId, Queue, RunId, TaskId};
+use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId};
 use muster_shared::run::Decided;
 use muster_shared::wire::{Body, Envelope, TraceContext};
 
-use crate::backend::{Ack, Delivery, Pull, QueueSettings, QueueSpec};
+use crate::backend::{Ack, Delivery, Headers, INBOX, Incoming, Message, Pull, QueueSettings, QueueSpec};
 use crate::bus::{Core, now};
 use crate::dead::DeadLetter;
 use crate::error::BusError;
@@ -20,6 +22,11 @@ use crate::topology::TASKS;
 
 /// How long the queue of one agent outlives it.
 const ADDRESSED_IDLE: Duration = Duration::from_secs(600);
+
+/// The group of all who make queues.
+const MAKERS: &str = "orchestrators";
+/// The answer that queues are there.
+pub(crate) const QUEUES_MADE: &[u8] = b"+OK";
 
 /// The task queues.
 #[derive(Clone)]
@@ -39,6 +46,40 @@ impl Tasks {
     pub async fn join(&self, queue: &Queue) -> Result<TaskQueue, BusError> {
         let pull = self.core.backend.join(&self.spec(queue)).await?;
         Ok(TaskQueue { core: Arc::clone(&self.core), pull })
+    }
+
+    /// Makes the queues of agents that may not do so themselves, for as long as they ask: that of their role, and their own.
+    /// All who do this share the requests.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn make_for_agents(&self) -> Result<(), BusError> {
+        let mut requests = self.core.backend.serve("queue.*.*", MAKERS).await?;
+        while let Some(Incoming { message, reply }) = requests.next().await {
+            let Some(reply) = reply.filter(|reply| reply.starts_with(INBOX)) else { continue };
+            let made = match Subject::parse(&message.subject) {
+                Ok(Subject::Queues(role, agent)) => {
+                    self.make(role, agent).await.map_err(|error| error.to_string())
+                }
+                Ok(_) | Err(_) => Err("ask on queue.<role>.<agent>".to_owned()),
+            };
+            let payload = match made {
+                Ok(()) => Bytes::from_static(QUEUES_MADE),
+                Err(reason) => Bytes::from(reason),
+            };
+            let answer = Message { subject: reply, headers: Headers::default(), payload };
+            if let Err(error) = self.core.backend.publish(answer).await {
+                tracing::warn!(%error, "an agent that asked for its queues cannot be answered");
+            }
+        }
+        Ok(())
+    }
+
+    async fn make(&self, role: Role, agent: AgentId) -> Result<(), BusError> {
+        for queue in [Queue::Role(role), Queue::Agent(agent)] {
+            self.core.backend.join(&self.spec(&queue)).await?;
+        }
+        Ok(())
     }
 
     fn spec(&self, queue: &Queue) -> QueueSpec {

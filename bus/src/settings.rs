@@ -33,7 +33,9 @@ settings! {
         pub system_user: Option<String> = None => text().example("\"sys\""),
         /// Password of the system account's user.
         pub system_password: Option<Secret> = None => secret(),
-        /// A NATS credentials file (`.creds`).
+        /// A credentials file of the server's system account, in place of user and password. A local fleet has its own.
+        pub system_credentials: Option<PathBuf> = None => text().example("\"/etc/muster/presence.creds\""),
+        /// A NATS credentials file (`.creds`). `muster keys issue` makes one; a local fleet gives each process its own.
         pub credentials: Option<PathBuf> = None => text().example("\"/etc/muster/agent.creds\""),
         /// A file of root certificates, for servers with a certificate of one's own authority.
         pub tls_ca: Option<PathBuf> = None => text().example("\"/etc/muster/ca.pem\""),
@@ -91,6 +93,13 @@ settings! {
 }
 
 impl BusSettings {
+    /// The settings of whoever runs the fleet of a server that was started here.
+    #[must_use]
+    pub fn of_server(server: &crate::server::LocalServer) -> Self {
+        let credentials = Some(server.keys().operator_file());
+        Self { url: Some(server.url()), credentials, ..Self::default() }
+    }
+
     /// How the record is parted.
     #[must_use]
     pub fn parted(&self) -> Partitions {

@@ -45,6 +45,8 @@ pub enum Subject {
     Ask(String),
     /// `agent.<role>.<verb>`: a program asks a task gateway.
     Gateway(Role, GatewayVerb),
+    /// `queue.<role>.<agent>`: an agent asks an orchestrator for its queues.
+    Queues(Role, AgentId),
     /// `err.<agent>`: to one, that something it sent is of no use.
     Error(AgentId),
     /// `dlq.<subject>`: what came on a subject could not be processed.
@@ -75,6 +77,7 @@ impl std::fmt::Display for Subject {
             Self::Bid(role, agent, run, task) => write!(f, "bid.{role}.{agent}.{run}.{task}"),
             Self::Ask(name) => write!(f, "ask.{name}"),
             Self::Gateway(role, verb) => write!(f, "agent.{role}.{verb}"),
+            Self::Queues(role, agent) => write!(f, "queue.{role}.{agent}"),
             Self::Error(agent) => write!(f, "err.{agent}"),
             Self::Dead(subject) => write!(f, "dlq.{subject}"),
         }
@@ -119,6 +122,7 @@ impl Subject {
             }
             ["ask", name] => Ok(Self::Ask((*name).to_owned())),
             ["agent", role, verb] => Ok(Self::Gateway(read(role)?, read(verb)?)),
+            ["queue", role, agent] => Ok(Self::Queues(read(role)?, read(agent)?)),
             ["err", agent] => Ok(Self::Error(read(agent)?)),
             _ => Err(format!("{:?} is not a subject of Muster", text.chars().take(120).collect::<String>())),
         }
@@ -145,6 +149,7 @@ impl Subject {
             | Self::ControlAgent(_)
             | Self::Ask(_)
             | Self::Gateway(..)
+            | Self::Queues(..)
             | Self::Error(_)
             | Self::Dead(_) => None,
         }
@@ -269,6 +274,7 @@ mod tests {
             "bb.RUN.door.colour",
             "ask.submit",
             "agent.word_counter.take",
+            "queue.worker.worker-00000001",
             "err.worker-00000001",
             "dlq.evt.anything.at.all",
         ];

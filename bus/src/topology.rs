@@ -11,7 +11,7 @@ use crate::partition::Part;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 5;
+pub const TOPOLOGY_VERSION: u32 = 6;
 
 /// Most bytes of what runs taught; the oldest goes first. A lesson has a few hundred: thousands of them are more than a
 /// new run is ever given of.
@@ -83,6 +83,8 @@ pub struct StreamSpec {
     pub expiry: bool,
     /// Single messages cannot be deleted.
     pub keeps: bool,
+    /// It cannot be emptied, not even by who may do all else.
+    pub keeps_all: bool,
     /// Whether a write waits for the disk. What is only a copy, or written anew all the time, need not.
     pub waits_for_disk: bool,
     /// What is stored is also published with the first prefix replaced by the second.
@@ -135,6 +137,7 @@ fn record(part: Part, all_bytes: u64) -> StreamSpec {
         subjects: subjects.to_vec(),
         batches: true,
         keeps: true,
+        keeps_all: true,
         ..stream(part.stream(), "The record of every run", &[], max_bytes)
     }
 }
@@ -214,6 +217,7 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
         },
         StreamSpec {
             rollup: true,
+            expiry: true,
             ..stream(
                 OBJECTS_STREAM,
                 "Documents, artifacts, snapshots and large bodies",
@@ -240,6 +244,7 @@ fn stream(name: &'static str, description: &'static str, subjects: &[&str], max_
         batches: false,
         expiry: false,
         keeps: false,
+        keeps_all: false,
         waits_for_disk: true,
         republish: None,
     }

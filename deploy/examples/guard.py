@@ -29,7 +29,9 @@ async def answer(msg):
     await msg.respond(json.dumps(verdict).encode())
 
 async def main():
-    nc = await nats.connect(os.environ["NATS_URL"], name=f"guard-{NAME}")
+    inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
+    nc = await nats.connect(os.environ["NATS_URL"], name=f"guard-{NAME}", inbox_prefix=inbox,
+                            user_credentials=os.environ.get("NATS_CREDS"))
     await nc.subscribe(f"guard.{NAME}", queue=NAME, cb=answer)  # of several that run, one is asked
     await asyncio.Event().wait()
 

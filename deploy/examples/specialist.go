@@ -120,12 +120,22 @@ func (s specialist) serve(pace time.Duration) {
 }
 
 func main() {
-	me := role + "-" + random()
+	me := os.Getenv("MUSTER_AGENT_ID")
+	if me == "" {
+		me = role + "-" + random()
+	}
 	seconds, err := strconv.ParseFloat(os.Getenv("PACE"), 64)
 	if err != nil {
 		seconds = 0.1
 	}
-	nc, err := nats.Connect(os.Getenv("NATS_URL"), nats.Name(me)) // by this name it is known at once when it dies
+	options := []nats.Option{nats.Name(me)} // by this name it is known at once when it dies
+	if file := os.Getenv("NATS_CREDS"); file != "" {
+		options = append(options, nats.UserCredentials(file))
+	}
+	if prefix := os.Getenv("NATS_INBOX_PREFIX"); prefix != "" { // what its credentials let it listen to
+		options = append(options, nats.CustomInboxPrefix(prefix))
+	}
+	nc, err := nats.Connect(os.Getenv("NATS_URL"), options...)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

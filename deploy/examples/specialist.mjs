@@ -5,13 +5,20 @@
 //     npm install @nats-io/transport-node
 //     NATS_URL=nats://127.0.0.1:4222 node deploy/examples/specialist.mjs
 import { randomUUID } from "node:crypto";
-import { connect } from "@nats-io/transport-node";
+import { readFileSync } from "node:fs";
+import { connect, credsAuthenticator } from "@nats-io/transport-node";
 
 const [ROLE, PACE] = ["word_counter", Number(process.env.PACE ?? "0.1") * 1000];
-const ME = `word_counter-${randomUUID().slice(0, 8)}`;
+const ME = process.env.MUSTER_AGENT_ID || `word_counter-${randomUUID().slice(0, 8)}`;
 const WHO = { agent: ME, pid: process.pid, slots: 2, description: "Counts the words of a text.", capabilities: ["word count"] };
 const sleep = (millis) => new Promise((done) => setTimeout(done, millis));
-const nc = await connect({ servers: process.env.NATS_URL, name: ME }); // by this name it is known at once when it dies
+const creds = process.env.NATS_CREDS && credsAuthenticator(readFileSync(process.env.NATS_CREDS));
+const nc = await connect({
+  servers: process.env.NATS_URL,
+  name: ME, // by this name it is known at once when it dies
+  authenticator: creds || undefined,
+  inboxPrefix: process.env.NATS_INBOX_PREFIX, // what its credentials let it listen to
+});
 
 async function ask(verb, said) {
   const body = JSON.stringify({ ...said, id: randomUUID() }); // sent again with this id, nothing is recorded twice

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """A Muster specialist that counts words, with nothing but nats-py. docs/gateway.md has what it may ask of the task gateway.
 
-    pip install nats-py
+    pip install nats-py nkeys
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist.py
 """
 import asyncio, json, os, uuid
 import nats
 
-ROLE, ME, PACE = "word_counter", f"word_counter-{uuid.uuid4().hex[:8]}", float(os.environ.get("PACE", "0.1"))
+ROLE, ME, PACE = "word_counter", os.environ.get("MUSTER_AGENT_ID") or f"word_counter-{uuid.uuid4().hex[:8]}", float(os.environ.get("PACE", "0.1"))
 WHO = {"agent": ME, "pid": os.getpid(), "slots": 2, "description": "Counts the words of a text.", "capabilities": ["word count"]}
 
 async def ask(nc, verb, **said):
@@ -50,7 +50,9 @@ async def serve(nc):
             print(*(job.exception() or "done" for job in done), flush=True)
 
 async def main():
-    nc = await nats.connect(os.environ["NATS_URL"], name=ME)  # by this name it is known at once when it dies
+    inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
+    nc = await nats.connect(os.environ["NATS_URL"], name=ME, inbox_prefix=inbox,  # by this name it is known at once when it dies
+                            user_credentials=os.environ.get("NATS_CREDS"))
     await asyncio.gather(serve(nc), serve(nc))
 
 asyncio.run(main())

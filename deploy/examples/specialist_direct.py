@@ -2,14 +2,14 @@
 """A Muster specialist that counts words and writes the record itself: the direct protocol, docs/protocol.md. Most programs
 are better off with the task gateway (specialist.py).
 
-    pip install nats-py
+    pip install nats-py nkeys
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist_direct.py
 """
 import asyncio, contextlib, json, os, uuid
 import nats
 from nats.js import api, errors
 
-ROLE, ME, PACE = "word_counter", f"word_counter-{uuid.uuid4().hex[:8]}", float(os.environ.get("PACE", "0.1"))
+ROLE, ME, PACE = "word_counter", os.environ.get("MUSTER_AGENT_ID") or f"word_counter-{uuid.uuid4().hex[:8]}", float(os.environ.get("PACE", "0.1"))
 PROFILE = {"agent": ME, "role": ROLE, "pid": os.getpid(), "slots": 2, "encoding": "json",
            "specialist": {"description": "Counts the words of a text.", "capabilities": ["word count"]}}
 hand = {}  # by queue: the task in hand, and what was ordered about it
@@ -82,7 +82,13 @@ async def work(js, msg, task, offer):
     await write("outcome", ending="done", product={"result": {"conclusion": f"{words} words.", "data": {"words": words}}})
 
 async def main():
-    nc = await nats.connect(os.environ["NATS_URL"], name=ME)  # by this name orchestrators learn whose connection ended
+    inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
+    nc = await nats.connect(os.environ["NATS_URL"], name=ME, inbox_prefix=inbox,  # by this name its death is noticed
+                            user_credentials=os.environ.get("NATS_CREDS"))
+    made = None
+    while made is None:  # an orchestrator makes the queues of its role and its own, once one is there
+        with contextlib.suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):
+            made = await nc.request(f"queue.{ROLE}.{ME}", timeout=5)
     listen = [nc.subscribe(subject, cb=obey) for subject in ("ctl.all", f"ctl.role.{ROLE}", f"ctl.agent.{ME}")]
     await asyncio.gather(*listen, beat(nc), take(nc.jetstream(), ROLE), take(nc.jetstream(), "@" + ME))
 

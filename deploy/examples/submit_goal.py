@@ -30,6 +30,12 @@ def server_url() -> str:
     sys.exit("no fleet found: start one with `muster up --detach`, or set NATS_URL")
 
 
+def credentials() -> str | None:
+    """Who we are: what `muster keys` gave us, or the owner of the fleet in this folder; nobody where all are let in."""
+    own = pathlib.Path(".muster/nats/keys/operator.creds")
+    return os.environ.get("NATS_CREDS") or (str(own) if "NATS_URL" not in os.environ and own.exists() else None)
+
+
 def run_id() -> str:
     """A UUID of version 7: ids that begin with the time sort by it, so that `last` means the latest."""
     random = uuid.uuid4().int & ((1 << 80) - 1)
@@ -53,7 +59,7 @@ def envelope(run: str, content: dict) -> bytes:
 
 
 async def main(words: str) -> int:
-    client = await nats.connect(server_url(), connect_timeout=5)
+    client = await nats.connect(server_url(), connect_timeout=5, user_credentials=credentials())
     try:
         # Any orchestrator answers: `accepted` with the run, or `error` with the reason. The run is named here, so
         # that asking again after a lost answer makes no second one.

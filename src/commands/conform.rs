@@ -36,14 +36,13 @@ pub(super) async fn conform(app: &App, args: &ConformArgs) -> Result<Exit, Failu
         Some(file) => Given::task(plan_file::read_task(file)?),
         None => Given::goal(args.goal.as_deref()),
     };
-    let (url, mut scratch) = match args.command.is_empty() {
-        true => (app.url().ok_or_else(no_fleet)?, None),
+    let (bus, mut scratch) = match args.command.is_empty() {
+        true => (app.connect("conform").await?, None),
         false => {
             let scratch = Scratch::start(app, &args.command).await?;
-            (scratch.server.url(), Some(scratch))
+            (app.connect_to_server(&scratch.server, "conform").await?, Some(scratch))
         }
     };
-    let bus = app.connect_to(&url, "conform").await?;
     let found = checks(bus, args, &given, scratch.as_mut().map(|scratch| &mut scratch.child)).await;
     if let Some(scratch) = scratch {
         scratch.end().await;
@@ -155,12 +154,23 @@ impl Scratch {
             ..app.settings().server.clone()
         };
         let server = LocalServer::start(&settings).await.map_err(|error| bus_failure(error.into()))?;
-        let bus = app.connect_to(&server.url(), "conform").await?;
+        let bus = app.connect_to_server(&server, "conform").await?;
         bus.provision().await.map_err(bus_failure)?;
-        let gateway = tokio::spawn(super::orchestrator::gateway(app.clone(), bus, CancellationToken::new()));
+        let (app_of_gateway, tasks) = (app.clone(), bus.tasks());
+        let gateway = tokio::spawn(async move {
+            let gateway = super::orchestrator::gateway(app_of_gateway, bus, CancellationToken::new());
+            // No orchestrator is there that would make the queues of an agent.
+            let (_, made) = tokio::join!(gateway, tasks.make_for_agents());
+            if let Err(error) = made {
+                tracing::debug!(%error, "no more queues are made here");
+            }
+        });
         let (program, arguments) = command.split_first().ok_or_else(no_fleet)?;
         let mut agent = Command::new(program);
         agent.args(arguments).env("NATS_URL", server.url()).env("MUSTER_BUS_URL", server.url());
+        // Its role is not known yet, and the bus is for it alone: it may do all.
+        let credentials = server.keys().operator_file();
+        agent.env("NATS_CREDS", &credentials).env("MUSTER_BUS_CREDENTIALS", &credentials);
         // What it says is for whoever reads our errors; our own output may be read by a program.
         agent.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
         let child = agent.spawn().map_err(|error| {

@@ -240,7 +240,7 @@ async fn providers(bus: &muster_bus::Bus) -> Vec<Check> {
 /// How the death of an agent is noticed.
 async fn deaths(bus: &muster_bus::Bus) -> Check {
     const WHAT: &str = "deaths";
-    const MEND: &str = "set bus.system_user and MUSTER_BUS_SYSTEM_PASSWORD, for orchestrators alone, to a user of the \
+    const MEND: &str = "set bus.system_credentials (or bus.system_user and MUSTER_BUS_SYSTEM_PASSWORD), for orchestrators alone, to a user of the \
                         server's system account that may subscribe to $SYS.ACCOUNT.*.CONNECT and .DISCONNECT and publish to \
                         $SYS.REQ.SERVER.PING.CONNZ";
     match bus.presence().await {

@@ -17,6 +17,7 @@ mod fork;
 mod graph;
 pub(crate) mod guard;
 mod integrity;
+mod keys;
 mod manual;
 mod models;
 mod orchestrator;
@@ -100,6 +101,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Models(args) => models::models(&app, &args.action).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::Conform(args) => conform::conform(&app, &args).await?,
+        Command::Keys(args) => keys::keys(&app, &args)?,
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) | Command::Trust(_) => {
             Exit::Completed
         }
@@ -145,6 +147,7 @@ const fn care(command: &Command) -> Care {
         | Command::Conform(_)
         | Command::Schema(_)
         | Command::Models(_)
+        | Command::Keys(_)
         | Command::Trust(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Care::Strict,
@@ -181,6 +184,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Conform(_)
         | Command::Eval(_)
         | Command::Schema(_)
+        | Command::Keys(_)
         | Command::Trust(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Speaker::Command,

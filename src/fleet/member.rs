@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::log_file::LogFile;
+use super::pass::Pass;
 use super::policy::{Deaths, RestartDecision, RestartPolicy};
 use super::process::ProcessRef;
 use crate::app::now;
@@ -30,6 +31,8 @@ pub(crate) struct MemberSpec {
     pub(crate) folder: Option<PathBuf>,
     /// What is added to its environment.
     pub(crate) variables: Vec<(String, String)>,
+    /// By what it is let in to the bus; nothing where settings say that, or nobody asks.
+    pub(crate) pass: Option<Pass>,
     /// What it does not inherit of our environment.
     pub(crate) hidden: Vec<String>,
     /// Where what it writes goes.
@@ -123,6 +126,9 @@ fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
         command.env_remove(name);
     }
     command.args(&spec.arguments).envs(spec.variables.iter().map(|(k, v)| (k, v)));
+    if let Some(pass) = &spec.pass {
+        command.envs(pass.issue(spec.is_foreign)?);
+    }
     if let Some(folder) = &spec.folder {
         command.current_dir(folder);
     }
@@ -213,6 +219,7 @@ mod tests {
             arguments: vec!["-c".into(), script.into()],
             folder: None,
             variables: Vec::new(),
+            pass: None,
             hidden: Vec::new(),
             log: folder.join("one.log"),
             max_log_bytes: 1000,

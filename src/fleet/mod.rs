@@ -5,6 +5,7 @@ pub(crate) mod keys;
 pub(crate) mod lifeline;
 pub(crate) mod log_file;
 pub(crate) mod member;
+pub(crate) mod pass;
 pub(crate) mod policy;
 mod private;
 pub(crate) mod process;

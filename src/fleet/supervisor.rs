@@ -6,12 +6,14 @@ mod server;
 mod watcher;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use muster_bus::server::LocalServer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::member::Changed;
+use super::pass::Desk;
 use super::scale;
 use crate::app::{App, bus_failure};
 use crate::exit::Failure;
@@ -53,8 +55,8 @@ impl Fleet {
             .map(LocalServer::url)
             .or_else(|| app.settings().bus.url.clone())
             .unwrap_or_default();
-        let system = server.as_ref().and_then(LocalServer::system_account);
-        let members = members::members(app, &url, system.as_ref(), &scale)?;
+        let desk = server.as_ref().map(|server| Desk { keys: Arc::clone(server.keys()) });
+        let members = members::members(app, &url, desk.as_ref(), &scale)?;
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;
         bus.provision().await.map_err(bus_failure)?;
@@ -62,7 +64,7 @@ impl Fleet {
         let (teller, changes) = mpsc::channel(CHANGES);
         let stop = CancellationToken::new();
         let watcher = Watcher::new(app, folder, lock, &url, server, &members, teller);
-        let watcher = watcher.scaled(scale, for_runs);
+        let watcher = watcher.scaled(scale, for_runs).let_in_by(desk);
         let watch = tokio::spawn(watcher.watch(members, bus, stop.clone()));
         Ok(Self { url, changes, stop, watch })
     }

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use muster_shared::ids::Role;
+
 use super::member::MemberSpec;
+use super::pass::Duty;
 use crate::agent_file;
 use crate::exit::Failure;
 use crate::settings::{MemberSource, Team, TeamSpecialist};
@@ -14,7 +17,7 @@ pub(crate) fn faults(team: &Team, trust: &Trust) -> Vec<String> {
 }
 
 fn fault(team: &Team, member: &TeamSpecialist, trust: &Trust) -> Option<String> {
-    let TeamSpecialist { role, source, line } = member;
+    let TeamSpecialist { role, source, is_direct: _, line } = member;
     let place = format!("{}:{line}", team.path.display());
     match source {
         MemberSource::File(path) => match agent_file::read_own(path, trust) {
@@ -60,13 +63,20 @@ pub(crate) fn specs(
     team: &Team,
     member: &TeamSpecialist,
     count: u16,
-    like: impl Fn(&str, &[&str]) -> MemberSpec,
+    role: &Role,
+    like: impl Fn(&str, &[&str], Duty) -> MemberSpec,
 ) -> Vec<MemberSpec> {
     let spec = |n: u16| {
         let name = format!("{}-{n}", member.role);
         match &member.source {
-            MemberSource::File(path) => like(&name, &["agent", &absolute(path).display().to_string()]),
-            MemberSource::Command(words) => foreign(team, member, words, like(&name, &[])),
+            MemberSource::File(path) => {
+                let words = ["agent", &absolute(path).display().to_string()];
+                like(&name, &words, Duty::Agent(role.clone()))
+            }
+            MemberSource::Command(words) => {
+                let duty = if member.is_direct { Duty::Agent } else { Duty::Program };
+                foreign(team, member, words, like(&name, &[], duty(role.clone())))
+            }
         }
     };
     (1..=count).map(spec).collect()

@@ -40,9 +40,12 @@ pub(crate) fn line(at: Millis, subject: &str, content: &Result<Envelope, String>
 fn sender(subject: &str, envelope: &Envelope) -> String {
     let named = match Subject::parse(subject) {
         Ok(Subject::Event(_, key, _)) => Some(key.agent),
-        Ok(Subject::Heartbeat(_, agent) | Subject::Live(_, _, agent, _) | Subject::Bid(_, agent, ..)) => {
-            Some(agent)
-        }
+        Ok(
+            Subject::Heartbeat(_, agent)
+            | Subject::Live(_, _, agent, _)
+            | Subject::Bid(_, agent, ..)
+            | Subject::Queues(_, agent),
+        ) => Some(agent),
         Ok(
             Subject::Decided(..)
             | Subject::Offer(..)

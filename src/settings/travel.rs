@@ -16,13 +16,14 @@ use super::{DEFAULT, Effective, Settings};
 const MOST_NAMED: usize = 5;
 
 /// Settings of the bus that whoever connects has for himself.
-const OWN_OF_BUS: [&str; 11] = [
+const OWN_OF_BUS: [&str; 12] = [
     "url",
     "user",
     "password",
     "token",
     "system_user",
     "system_password",
+    "system_credentials",
     "credentials",
     "tls_ca",
     "request_timeout",

@@ -38,13 +38,14 @@ impl Danger {
 }
 
 /// Settings that need the user's word whatever they say.
-const ALWAYS: [(&str, Danger); 8] = [
+const ALWAYS: [(&str, Danger); 9] = [
     ("server.binary", Danger::Program),
     ("agent.endpoint", Danger::Secret),
     ("agent.key_file", Danger::Secret),
     ("bus.url", Danger::Bus),
     ("bus.user", Danger::Bus),
     ("bus.system_user", Danger::Bus),
+    ("bus.system_credentials", Danger::Bus),
     ("bus.credentials", Danger::Bus),
     ("bus.tls_ca", Danger::Bus),
 ];

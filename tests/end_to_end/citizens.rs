@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
-use muster_support::python;
+use muster_support::{python, way};
 use serde_json::Value;
 
 use super::support::{folder, of_kind};
@@ -24,7 +24,8 @@ struct Citizen(Child);
 impl Citizen {
     fn join(python: &Path, fleet: &Fleet, pace: &str) -> Self {
         let mut command = Command::new(python);
-        command.arg(example()).env("NATS_URL", fleet.url()).env("PACE", pace);
+        let told = way::program(&fleet.url(), "word_counter", true).unwrap();
+        command.arg(example()).envs(told).env("PACE", pace);
         Self(command.stdout(Stdio::null()).spawn().unwrap())
     }
 

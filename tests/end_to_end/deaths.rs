@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use muster_bus::{Bus, BusSettings};
+use muster_bus::Bus;
 use muster_shared::ids::Queue;
 use muster_shared::secret::Redactor;
 use muster_support::fleet::{Fleet, both, wait_until};
@@ -230,7 +230,7 @@ fn an_offer_that_died_with_its_taker_before_it_was_started_is_handed_on() {
 /// Whether an offer of a role was given out and is not done.
 fn is_in_hand(url: &str, role: &str) -> bool {
     let queue = Queue::Role(role.parse().unwrap());
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let settings = muster_support::way::settings(url);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let who = "looker".parse().unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
-use muster_support::{go, node, python};
+use muster_support::{go, node, python, way};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -31,7 +31,8 @@ impl Specialist {
     /// An interpreter and its file, or a program alone.
     fn join(program: &[&Path], fleet: &Fleet, pace: &str) -> Self {
         let mut command = Command::new(program[0]);
-        command.args(&program[1..]).env("NATS_URL", fleet.url()).env("PACE", pace);
+        let told = way::program(&fleet.url(), "word_counter", false).unwrap();
+        command.args(&program[1..]).envs(told).env("PACE", pace);
         Self(command.stdout(Stdio::null()).spawn().unwrap())
     }
 

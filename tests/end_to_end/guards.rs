@@ -431,7 +431,8 @@ fn the_example_in_python_guards() {
     let folder = fleet.folder();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/guard.py");
     let mut command = Command::new(python);
-    command.arg(example).env("NATS_URL", fleet.url()).env("WORDS", "6 * 7,loops");
+    let told = muster_support::way::guard(&fleet.url(), "words").unwrap();
+    command.arg(example).envs(told).env("WORDS", "6 * 7,loops");
     let _example = Example(command.stdout(Stdio::null()).spawn().unwrap());
     let summary = run(folder, &[]);
     completed(&summary, folder);

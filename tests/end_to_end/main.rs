@@ -7,6 +7,7 @@ mod bad_input;
 mod blueprints;
 mod budgets;
 mod bus_loss;
+mod captured;
 mod census;
 mod chaos;
 mod children;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_bus::{Bus, BusSettings};
+use muster_bus::Bus;
 use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn what_was_sent_is_read_back_and_vouched_for_with_nobody_alive() {
 
 /// An object of the fleet's store is put away, as by somebody who cleans up too much.
 fn remove(object: &str, url: &str) {
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let settings = muster_support::way::settings(url);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let bus = Bus::connect(&settings, &"remover".parse().unwrap(), Arc::default()).await.unwrap();

@@ -24,6 +24,7 @@ pub(crate) fn measure(_: &[usize]) {
             ServerSettings { store_dir: store.path().to_owned(), sync_always, ..ServerSettings::default() };
         runtime.block_on(async {
             let server = LocalServer::start(&settings).await.unwrap();
+            muster_support::way::remember(&server.url(), store.path());
             let all = SIZES
                 .into_iter()
                 .flat_map(|bytes| WRITERS.map(|(writers, streams)| Writing { writers, bytes, streams }));

@@ -12,6 +12,8 @@ use tokio::sync::{OnceCell, watch};
 
 use super::Nats;
 use crate::bus::ServerInfo;
+use crate::credentials::rights::inbox;
+use crate::credentials::{HolderKind, Identity, identity};
 use crate::error::BusError;
 use crate::server::{is_recent, least};
 use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
@@ -98,7 +100,9 @@ impl Nats {
     pub(crate) async fn connect(settings: &BusSettings, who: &AgentId) -> Result<Self, BusError> {
         let url = settings.url.clone().unwrap_or_else(|| DEFAULT_URL.to_owned());
         let link = Link::new();
-        let client = client(settings, &url, who.as_str(), &link).await?;
+        let (who, kind) = speaker(settings, who)?;
+        let caller = Caller { settings, url: &url, inbox: inbox(&who) };
+        let client = client(&caller, who.as_str(), &link).await?;
         let version = client.server_info().version;
         if !is_recent(&version) {
             return Err(BusError::TooOld { url: shown(&url), found: version, least: least() });
@@ -108,7 +112,7 @@ impl Nats {
         context.set_timeout(settings.request_timeout * 2);
         let (objects, parted) = (Arc::new(OnceCell::new()), Arc::default());
         let settings = Arc::new(settings.clone());
-        let nats = Self { client, context, link, settings, who: who.clone(), url, objects, parted };
+        let nats = Self { client, context, link, settings, who, kind, url, objects, parted };
         nats.check_jetstream().await?;
         Ok(nats)
     }
@@ -128,18 +132,38 @@ impl Nats {
     }
 }
 
+/// In whose name a process speaks, and what its credentials are for, if these say it: rights hang on the name in them.
+fn speaker(settings: &BusSettings, wanted: &AgentId) -> Result<(AgentId, Option<HolderKind>), BusError> {
+    let Some(path) = &settings.credentials else { return Ok((wanted.clone(), None)) };
+    let found = identity(path)
+        .map_err(|error| BusError::Settings { reason: format!("the credentials file {error}") })?;
+    Ok(match found {
+        Some(Identity { name, kind }) if kind.binds_the_name() => (name, Some(kind)),
+        Some(Identity { kind, .. }) => (wanted.clone(), Some(kind)),
+        None => (wanted.clone(), None),
+    })
+}
+
+/// What connections of a process have in common.
+pub(super) struct Caller<'a> {
+    pub(super) settings: &'a BusSettings,
+    pub(super) url: &'a str,
+    /// Under what answers come in: no other process may listen there.
+    pub(super) inbox: String,
+}
+
 /// Makes a connection of this name.
 pub(super) async fn client(
-    settings: &BusSettings,
-    url: &str,
+    caller: &Caller<'_>,
     name: &str,
     link: &Arc<Link>,
 ) -> Result<async_nats::Client, BusError> {
     install_tls();
+    let Caller { settings, url, .. } = caller;
     let unreachable = |reason: String| BusError::Unreachable { url: shown(url), reason };
     let servers: Vec<&str> = url.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
     // Large, and soon over: kept by itself, it does not stay on the stack.
-    let connect = Box::pin(options(settings, name, link).await?.connect(servers));
+    let connect = Box::pin(options(caller, name, link).await?.connect(servers));
     let limit = settings.connect_timeout * 2;
     let connected = tokio::time::timeout(limit, connect).await;
     let connected =
@@ -162,28 +186,35 @@ pub(super) async fn client(
 /// Makes a connection to the server's system account; nothing when none is set. What is denied to it concerns nobody
 /// else.
 pub(super) async fn system_client(nats: &Nats) -> Result<Option<(async_nats::Client, Arc<Link>)>, BusError> {
-    let (Some(user), Some(password)) = (&nats.settings.system_user, &nats.settings.system_password) else {
+    let own = &nats.settings;
+    let named = own.system_user.clone().zip(own.system_password.clone());
+    if own.system_credentials.is_none() && named.is_none() {
         return Ok(None);
-    };
+    }
+    let (user, password) = named.filter(|_| own.system_credentials.is_none()).unzip();
     let settings = BusSettings {
-        user: Some(user.clone()),
-        password: Some(password.clone()),
+        user,
+        password,
         token: None,
-        credentials: None,
-        ..(*nats.settings).clone()
+        credentials: own.system_credentials.clone(),
+        ..(**own).clone()
     };
     let name = format!("{} presence", nats.who);
-    // A user in the URL would come before this one.
+    let (holder, _) = speaker(&settings, &nats.who)?;
     let link = Link::new();
-    let client = client(&settings, &shown(&nats.url), &name, &link).await?;
+    // A user in the URL would come before this one.
+    let caller = Caller { settings: &settings, url: &shown(&nats.url), inbox: inbox(&holder) };
+    let client = client(&caller, &name, &link).await?;
     Ok(Some((client, link)))
 }
 
-async fn options(settings: &BusSettings, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
+async fn options(caller: &Caller<'_>, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
+    let settings = caller.settings;
     let events = Arc::clone(link);
     let called = name.to_owned();
     let mut options = ConnectOptions::new()
         .name(name)
+        .custom_inbox_prefix(caller.inbox.clone())
         .connection_timeout(settings.connect_timeout)
         .request_timeout(Some(settings.request_timeout))
         .ping_interval(PING_INTERVAL)

@@ -29,6 +29,7 @@ use crate::backend::{
     WriteOptions,
 };
 use crate::bus::ServerInfo;
+use crate::credentials::HolderKind;
 use crate::error::{AppendError, BusError};
 use crate::partition::Partitions;
 use crate::settings::BusSettings;
@@ -41,6 +42,8 @@ pub(crate) struct Nats {
     link: Arc<Link>,
     settings: Arc<BusSettings>,
     who: AgentId,
+    /// What its credentials are for, if these say it.
+    kind: Option<HolderKind>,
     url: String,
     objects: Arc<OnceCell<jetstream::object_store::ObjectStore>>,
     /// How the record is parted, once it is known.
@@ -48,6 +51,11 @@ pub(crate) struct Nats {
 }
 
 impl Nats {
+    /// In whose name it speaks.
+    pub(crate) const fn who(&self) -> &AgentId {
+        &self.who
+    }
+
     /// Runs a call within the time limit, unless the connection is of no use any more.
     async fn limited<T, E: std::fmt::Display>(
         &self,
@@ -312,7 +320,9 @@ impl Backend for Nats {
 
     async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Incoming>, BusError> {
         let name = format!("{} control", self.who);
-        let client = connect::client(&self.settings, &self.url, &name, &self.link.apart()).await?;
+        let inbox = crate::credentials::rights::inbox(&self.who);
+        let caller = connect::Caller { settings: &self.settings, url: &self.url, inbox };
+        let client = connect::client(&caller, &name, &self.link.apart()).await?;
         self.subscribe_on(client, subjects).await
     }
 

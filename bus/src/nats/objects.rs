@@ -36,17 +36,22 @@ pub(super) async fn put(nats: &Nats, name: &str, bytes: Bytes) -> Result<(), Bus
     let sent =
         futures::stream::iter(chunks.map(|chunk| publish(nats, subject.clone(), HeaderMap::new(), chunk)));
     let sent: Vec<()> = sent.buffered(UNDER_WAY).try_collect().await?;
-    let about = serde_json::to_vec(&about(name, nuid, &bytes, sent.len()));
-    let about = about.map_err(|error| BusError::Codec { reason: error.to_string() })?;
-    let mut headers = HeaderMap::new();
-    headers.insert(header::NATS_ROLLUP, "sub");
-    publish(nats, format!("$O.{OBJECTS}.M.{}", URL_SAFE.encode(name)), headers, about.into()).await?;
+    announce(nats, &about(name, nuid, &bytes, sent.len())).await?;
     if let Some(before) = before.filter(|before| !before.deleted) {
-        let stream = nats.stream(crate::topology::OBJECTS_STREAM).await?;
-        let old = format!("$O.{OBJECTS}.C.{}", before.nuid);
-        nats.limited("removing an old object", stream.purge().filter(old)).await?;
+        forget_chunks(nats, &before).await?;
     }
     Ok(())
+}
+
+/// Puts an empty message that soon expires in place of an object's chunks: no agent has the right to purge a stream.
+async fn forget_chunks(nats: &Nats, object: &ObjectInfo) -> Result<(), BusError> {
+    if object.chunks == 0 {
+        return Ok(());
+    }
+    let mut headers = HeaderMap::new();
+    headers.insert(header::NATS_ROLLUP, "sub");
+    headers.insert(header::NATS_MESSAGE_TTL, "1s");
+    publish(nats, format!("$O.{OBJECTS}.C.{}", object.nuid), headers, Bytes::new()).await
 }
 
 fn about(name: &str, nuid: String, bytes: &Bytes, chunks: usize) -> ObjectInfo {
@@ -125,10 +130,18 @@ async fn get_once(nats: &Nats, name: &str, most: usize) -> Result<Option<Bytes>,
     Ok(Some(content.into()))
 }
 
+/// Says that an object is deleted, as NATS clients do, and forgets its chunks.
 pub(super) async fn delete(nats: &Nats, name: &str) -> Result<(), BusError> {
-    if !has(nats, name).await? {
-        return Ok(());
-    }
-    let store = store(nats).await?;
-    nats.limited("deleting an object", store.delete(name)).await
+    let Some(before) = info(nats, name).await?.filter(|before| !before.deleted) else { return Ok(()) };
+    let gone = ObjectInfo { size: 0, chunks: 0, digest: None, deleted: true, ..before.clone() };
+    announce(nats, &gone).await?;
+    forget_chunks(nats, &before).await
+}
+
+/// Writes what names an object, in place of what named it before.
+async fn announce(nats: &Nats, object: &ObjectInfo) -> Result<(), BusError> {
+    let about = serde_json::to_vec(object).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+    let mut headers = HeaderMap::new();
+    headers.insert(header::NATS_ROLLUP, "sub");
+    publish(nats, format!("$O.{OBJECTS}.M.{}", URL_SAFE.encode(&object.name)), headers, about.into()).await
 }

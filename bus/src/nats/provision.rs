@@ -32,6 +32,9 @@ pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
     {
         return Err(BusError::Parted { found: found.count(), wanted: nats.settings.parted().count() });
     }
+    if nats.kind.as_ref().is_some_and(|kind| !kind.may_provision()) {
+        return wait_for_others(nats).await;
+    }
     let specs = topology::streams(&nats.settings);
     let is_copied = |name: &str| specs.iter().flat_map(|spec| &spec.sources).any(|it| it.stream == name);
     let (sources, others): (Vec<_>, Vec<_>) = specs.iter().partition(|spec| is_copied(spec.name));
@@ -44,6 +47,17 @@ pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
         copies_from_all(nats, spec).await?;
     }
     Ok(())
+}
+
+/// Waits until somebody who may has laid out the bus.
+async fn wait_for_others(nats: &Nats) -> Result<(), BusError> {
+    for _ in 0..MOST_LOOKS {
+        if nats.parted().await?.is_some() {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Err(BusError::NotProvisioned { what: "the record".to_owned() })
 }
 
 /// Waits until a stream copies from all of its sources. With several of them on a busy machine, what is written before may
@@ -140,6 +154,7 @@ fn config(spec: &StreamSpec, replicas: usize) -> Config {
         duplicate_window: spec.dedup.unwrap_or_default(),
         allow_rollup: spec.rollup,
         deny_delete: spec.keeps,
+        deny_purge: spec.keeps_all,
         allow_direct: spec.rollup,
         allow_message_ttl: spec.expiry,
         subject_delete_marker_ttl: spec.expiry.then_some(MARK_TTL),

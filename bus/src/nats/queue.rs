@@ -9,10 +9,14 @@ use async_nats::{StatusCode, Subject, Subscriber, jetstream};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
+use muster_shared::ids::Role;
+use tokio::time::Instant;
 
 use super::{Nats, convert};
-use crate::backend::{Ack, Backend, Delivery, Pull, QueueSettings, QueueSpec};
+use crate::backend::{Ack, Backend, Delivery, Headers, Message, Pull, QueueSettings, QueueSpec};
+use crate::credentials::HolderKind;
 use crate::error::BusError;
+use crate::queue::QUEUES_MADE;
 
 /// Most deliveries in hand per queue, over all who take from it.
 const IN_HAND: i64 = 20_000;
@@ -20,6 +24,8 @@ const IN_HAND: i64 = 20_000;
 const WAITING: i64 = 8192;
 /// Pause after a failed request, so that a caller that asks again at once does no harm.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long an agent waits for an orchestrator that makes its queues.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Shorter waits ask for what is there now.
 const SHORTEST: Duration = Duration::from_millis(5);
 
@@ -31,6 +37,18 @@ pub(super) async fn join(nats: &Nats, spec: &QueueSpec) -> Result<Arc<dyn Pull>,
 /// Creates the consumer, or finds it. Consumers are created here and for readers only, since the right to create
 /// them lets a process read what it may not.
 async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
+    match &nats.kind {
+        Some(HolderKind::Agent(role)) => return have_provided(nats, role).await,
+        None
+        | Some(
+            HolderKind::Operator
+            | HolderKind::Observer
+            | HolderKind::Orchestrator
+            | HolderKind::Program(_)
+            | HolderKind::Guard(_)
+            | HolderKind::Presence,
+        ) => {}
+    }
     let config = pull::Config {
         durable_name: Some(spec.name.clone()),
         filter_subject: spec.filter.clone(),
@@ -44,6 +62,27 @@ async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
     };
     let what = format!("queue {} of stream {}", spec.name, spec.stream);
     nats.limited(&what, nats.context.create_consumer_on_stream(config, spec.stream)).await.map(drop)
+}
+
+/// Has an orchestrator make the queues of an agent that may not do so itself, as soon as one is there.
+async fn have_provided(nats: &Nats, role: &Role) -> Result<(), BusError> {
+    let subject = crate::subject::Subject::Queues(role.clone(), nats.who.clone()).to_string();
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let question =
+            Message { subject: subject.clone(), headers: Headers::default(), payload: Bytes::new() };
+        let asked = nats.request(question, nats.settings.request_timeout).await;
+        match asked {
+            Ok(answer) if answer.payload.as_ref() == QUEUES_MADE => return Ok(()),
+            Ok(answer) => {
+                let reason = String::from_utf8_lossy(&answer.payload).chars().take(300).collect();
+                return Err(BusError::Other { what: "the queues of this agent".to_owned(), reason });
+            }
+            Err(error @ BusError::Denied { .. }) => return Err(error),
+            Err(error) if Instant::now() >= until => return Err(error),
+            Err(_) => tokio::time::sleep(PAUSE / 4).await,
+        }
+    }
 }
 
 struct NatsPull {

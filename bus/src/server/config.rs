@@ -8,13 +8,17 @@ use std::path::{Path, PathBuf};
 
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
-use super::system::{self, SystemAccount};
 use super::{ServerError, ServerSettings, absolute, is_alive};
+use crate::credentials::FleetKeys;
+use crate::partition::Partitions;
 
-/// The account in which the fleet works. The server tells of no connections in its nameless default account.
-const ACCOUNT: &str = "MUSTER";
-/// What the server calls its default account.
-const NAMELESS: &str = "$G";
+/// The part of the configuration that says who is let in.
+const ACCOUNTS: &str = "accounts.conf";
+/// Where the server says which process it is.
+const PID: &str = "nats-server.pid";
+
+/// What the fleet's account was called before accounts had keys: by name, and the server's nameless one.
+const EARLIER_ACCOUNTS: [&str; 2] = ["MUSTER", "$G"];
 
 /// Where the server's files are.
 pub(super) struct ServerFiles {
@@ -31,11 +35,11 @@ impl ServerFiles {
 }
 
 /// Writes the configuration, in a directory that no other server uses.
-pub(super) fn write(settings: &ServerSettings) -> Result<ServerFiles, ServerError> {
+pub(super) fn write(settings: &ServerSettings, keys: &FleetKeys) -> Result<ServerFiles, ServerError> {
     let store_dir = absolute(&settings.store_dir)?;
     fs::create_dir_all(&store_dir)
         .map_err(|e| ServerError::io(format!("creating {}", store_dir.display()), e))?;
-    let pid_file = store_dir.join("nats-server.pid");
+    let pid_file = store_dir.join(PID);
     if let Some(pid) = running(&pid_file) {
         return Err(ServerError::StoreInUse { store_dir, pid });
     }
@@ -45,12 +49,36 @@ pub(super) fn write(settings: &ServerSettings) -> Result<ServerFiles, ServerErro
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
     };
-    name_account(&store_dir.join("jetstream"))?;
-    let system = system::create(&store_dir)?;
-    let text = text(settings, &store_dir, &pid_file, &files.log, &system);
+    give_to(&keys.account(), &store_dir.join("jetstream"))?;
+    write_accounts(&store_dir, keys, settings.partitions)?;
+    let text = text(settings, &store_dir, &pid_file, &files.log);
     write_private(&files.config, text.as_bytes())
         .map_err(|e| ServerError::io(format!("writing {}", files.config.display()), e))?;
     Ok(files)
+}
+
+/// Writes anew who is let in by the server of a directory, and gives its process id if it runs.
+pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Option<u32>, ServerError> {
+    let store_dir = absolute(store_dir)?;
+    write_accounts(&store_dir, keys, None)?;
+    Ok(running(&store_dir.join(PID)))
+}
+
+/// Writes the part of the configuration that says who is let in, and what for.
+fn write_accounts(store_dir: &Path, keys: &FleetKeys, wanted: Option<u8>) -> Result<(), ServerError> {
+    let path = store_dir.join(ACCOUNTS);
+    let text = keys.server_configuration(&ways(store_dir, &keys.account(), wanted))?;
+    write_private(&path, text.as_bytes())
+        .map_err(|e| ServerError::io(format!("writing {}", path.display()), e))
+}
+
+/// How the record is parted: as it is on disk, else as it is wanted, else in any way.
+fn ways(store_dir: &Path, account: &str, wanted: Option<u8>) -> Vec<Partitions> {
+    let streams = store_dir.join("jetstream/jetstream").join(account).join("streams");
+    let names = fs::read_dir(streams).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let known = names.filter_map(|name| Partitions::with_stream(name.to_str()?)).next();
+    let wanted = wanted.and_then(|count| Partitions::of_count(count.into()));
+    known.or(wanted).map_or_else(|| Partitions::every().collect(), |one| vec![one])
 }
 
 /// Whether a server has kept data here before.
@@ -59,7 +87,7 @@ pub(super) fn holds_data(settings: &ServerSettings) -> Result<bool, ServerError>
 }
 
 /// Writes a file that nobody but its owner reads.
-pub(super) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     // A file that is there keeps its permissions, so it is made anew.
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -69,24 +97,16 @@ pub(super) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> 
     file.write_all(content)
 }
 
-/// Gives what a server without named accounts stored to the fleet's account.
-fn name_account(jetstream: &Path) -> Result<(), ServerError> {
-    let (before, now) =
-        (jetstream.join("jetstream").join(NAMELESS), jetstream.join("jetstream").join(ACCOUNT));
-    if !before.is_dir() || now.exists() {
-        return Ok(());
-    }
+/// Gives what a server stored before accounts had keys to the fleet's account.
+fn give_to(account: &str, jetstream: &Path) -> Result<(), ServerError> {
+    let stored = |account: &str| jetstream.join("jetstream").join(account);
+    let now = stored(account);
+    let before = EARLIER_ACCOUNTS.map(stored).into_iter().find(|folder| folder.is_dir());
+    let Some(before) = before.filter(|_| !now.exists()) else { return Ok(()) };
     fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
 }
 
-fn text(
-    settings: &ServerSettings,
-    store_dir: &Path,
-    pid_file: &Path,
-    log: &Path,
-    system: &SystemAccount,
-) -> String {
-    let accounts = system::accounts(ACCOUNT, system);
+fn text(settings: &ServerSettings, store_dir: &Path, pid_file: &Path, log: &Path) -> String {
     let port = if settings.port == 0 { "-1".to_owned() } else { settings.port.to_string() };
     let ping = settings.ping.as_secs().max(1);
     let sync = if settings.sync_always { "always" } else { "2m" };
@@ -108,7 +128,7 @@ fn text(
          ping_max: 2\n\
          # A frozen observer must not slow down those who publish.\n\
          no_fast_producer_stall: true\n\
-         {accounts}\
+         include '{ACCOUNTS}'\n\
          jetstream {{\n  store_dir: {jetstream}\n  sync_interval: {sync}\n  max_memory_store: 64MB\n  max_file_store: {disk}GB\n}}\n"
     )
 }
@@ -123,10 +143,8 @@ fn running(pid_file: &Path) -> Option<u32> {
 
 /// Ports files of servers that were killed.
 fn forget_ports(store_dir: &Path) {
-    for entry in fs::read_dir(store_dir).into_iter().flatten().flatten() {
-        if entry.path().extension().is_some_and(|extension| extension == "ports") {
-            let _ = fs::remove_file(entry.path());
-        }
+    for path in ports_files(store_dir) {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -138,6 +156,16 @@ pub(super) fn port_in(ports: &Path) -> Option<u16> {
     }
     let ports: Ports = serde_json::from_slice(&fs::read(ports).ok()?).ok()?;
     ports.nats.first()?.rsplit(':').next()?.parse().ok()
+}
+
+/// The ports that servers in a directory have named: of one that runs, or was killed.
+pub(super) fn ports_named(store_dir: &Path) -> Vec<u16> {
+    ports_files(store_dir).filter_map(|path| port_in(&path)).collect()
+}
+
+fn ports_files(store_dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = fs::read_dir(store_dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "ports"))
 }
 
 pub(super) fn check_port(port: u16) -> Result<(), ServerError> {

@@ -3,10 +3,10 @@
 mod config;
 mod find;
 mod memory;
-mod system;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use muster_shared::settings;
@@ -16,9 +16,11 @@ use serde::{Deserialize, Serialize};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::credentials::{CredentialsError, FleetKeys};
+
+pub(crate) use config::write_private;
 pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
-pub use system::{SystemAccount, system_account};
 
 /// The oldest server that Muster works with: it is not tested with older ones.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
@@ -54,6 +56,10 @@ settings! {
         /// The server outlives this process. Decided by whoever starts it, so no setting.
         #[serde(skip)]
         pub detached: bool = false => internal(),
+        /// In how many parts the record will be, where none is there yet; any number when absent. Decided by whoever lays out
+        /// the bus, so no setting.
+        #[serde(skip)]
+        pub partitions: Option<u8> = None => internal(),
         /// Longest wait until it takes connections.
         #[serde(with = "muster_shared::span")]
         pub start_timeout: Duration = Duration::from_secs(10) => span(100, HOUR),
@@ -103,6 +109,9 @@ pub enum ServerError {
         /// Where it logs.
         log: PathBuf,
     },
+    /// The keys of the fleet are of no use.
+    #[error(transparent)]
+    Keys(#[from] CredentialsError),
     /// A file or process could not be dealt with.
     #[error("{what}: {reason}")]
     Io {
@@ -126,6 +135,7 @@ pub struct LocalServer {
     pid: u32,
     port: u16,
     settings: ServerSettings,
+    keys: Arc<FleetKeys>,
 }
 
 impl LocalServer {
@@ -166,7 +176,9 @@ impl LocalServer {
 
     /// Starts a server whose version is known to do, or is found out meanwhile: dropped, it ends.
     async fn launch(binary: &Path, settings: &ServerSettings) -> Result<Self, ServerError> {
-        let files = config::write(settings)?;
+        let keys = FleetKeys::open_or_make(&keys_folder(&settings.store_dir)?)?;
+        keys.write_own()?;
+        let files = config::write(settings, &keys)?;
         let memory =
             memory::limit(settings.memory_mib, memory::stored(&settings.store_dir.join("jetstream")));
         let mut command = Command::new(binary);
@@ -187,7 +199,8 @@ impl LocalServer {
         let child =
             command.spawn().map_err(|e| ServerError::io(format!("starting {}", binary.display()), e))?;
         let pid = child.id().unwrap_or_default();
-        let mut server = Self { child, pid, port: settings.port, settings: settings.clone() };
+        let mut server =
+            Self { child, pid, port: settings.port, settings: settings.clone(), keys: Arc::new(keys) };
         server.port = server.wait_until_ready(&files).await?;
         Ok(server)
     }
@@ -210,10 +223,10 @@ impl LocalServer {
         self.pid
     }
 
-    /// Its system account, for orchestrators alone.
+    /// The keys by which it lets anybody in.
     #[must_use]
-    pub fn system_account(&self) -> Option<SystemAccount> {
-        system_account(&self.settings.store_dir)
+    pub const fn keys(&self) -> &Arc<FleetKeys> {
+        &self.keys
     }
 
     /// Whether it still runs.
@@ -273,6 +286,18 @@ pub fn stop_detached(pid: u32) -> Result<(), ServerError> {
     signal(pid, Signal::SIGTERM)
 }
 
+/// Tells the server that keeps its data in this directory of what has changed with the fleet's keys: it cuts off whose
+/// credentials were revoked, and nobody else. Says whether there is one.
+///
+/// # Errors
+/// When the keys cannot be read, the configuration not be written, or the process not be signalled.
+pub fn reload(store_dir: &Path) -> Result<bool, ServerError> {
+    let Some(keys) = FleetKeys::open(&keys_folder(store_dir)?)? else { return Ok(false) };
+    let Some(pid) = config::rewrite_accounts(store_dir, &keys)? else { return Ok(false) };
+    signal(pid, Signal::SIGHUP)?;
+    Ok(true)
+}
+
 fn signal(pid: u32, signal: Signal) -> Result<(), ServerError> {
     let pid = i32::try_from(pid).map_err(|e| ServerError::io("signalling nats-server", e))?;
     match kill(Pid::from_raw(pid), signal) {
@@ -302,6 +327,20 @@ fn is_alive(pid: u32) -> bool {
     let exists = i32::try_from(pid).is_ok_and(|pid| pid > 0 && kill(Pid::from_raw(pid), None).is_ok());
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     exists && !state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+/// Where the server that keeps its data in this directory has the fleet's keys.
+///
+/// # Errors
+/// When the working folder cannot be found.
+pub fn keys_folder(store_dir: &Path) -> Result<PathBuf, ServerError> {
+    Ok(absolute(store_dir)?.join("keys"))
+}
+
+/// The folder of the keys of the server that keeps its data in this directory, if it is the one that listens on a port.
+#[must_use]
+pub fn keys_of_server(store_dir: &Path, port: u16) -> Option<PathBuf> {
+    config::ports_named(store_dir).contains(&port).then(|| keys_folder(store_dir).ok()).flatten()
 }
 
 /// An absolute path, without asking the file system.

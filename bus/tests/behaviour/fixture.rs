@@ -61,19 +61,25 @@ pub(crate) async fn on_nats() -> Fixture {
 pub(crate) async fn on_nats_of(partitions: u8) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let server = LocalServer::start(&server_settings(folder.path(), 0)).await.unwrap();
-    let bus = connect_for(&server.url(), partitions).await;
+    let bus = connect_for(&server, partitions).await;
     bus.provision().await.unwrap();
     Fixture { bus, server: Some(server), folder: Some(folder) }
 }
 
-pub(crate) async fn connect(url: &str) -> Bus {
-    connect_for(url, 1).await
+pub(crate) async fn connect(server: &LocalServer) -> Bus {
+    connect_for(server, 1).await
 }
 
 /// A connection whose settings say so many parts.
-pub(crate) async fn connect_for(url: &str, partitions: u8) -> Bus {
-    let settings = BusSettings { url: Some(url.to_owned()), partitions, ..settings() };
+pub(crate) async fn connect_for(server: &LocalServer, partitions: u8) -> Bus {
+    let settings = BusSettings { partitions, ..settings_of(server) };
     Bus::connect(&settings, &agent("tester"), Arc::new(Redactor::default())).await.unwrap()
+}
+
+/// The settings of whoever runs the fleet of a server.
+pub(crate) fn settings_of(server: &LocalServer) -> BusSettings {
+    let BusSettings { url, credentials, .. } = BusSettings::of_server(server);
+    BusSettings { url, credentials, ..settings() }
 }
 
 pub(crate) fn agent(name: &str) -> AgentId {
@@ -185,7 +191,8 @@ impl Fixture {
     /// A plain client of the same server, if there is one.
     pub(crate) async fn foreigner(&self) -> Option<async_nats::Client> {
         let server = self.server.as_ref()?;
-        Some(async_nats::connect(server.url()).await.unwrap())
+        let options = async_nats::ConnectOptions::with_credentials_file(server.keys().operator_file());
+        Some(options.await.unwrap().connect(server.url()).await.unwrap())
     }
 }
 

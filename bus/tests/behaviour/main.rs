@@ -6,6 +6,7 @@ mod allowances;
 mod bad_input;
 mod chain;
 mod coordination;
+mod credentials;
 mod fixture;
 mod parts;
 mod presence;

@@ -123,7 +123,7 @@ async fn another_number_of_parts_is_refused_where_the_bus_is_set_up() {
         let f = if there == 1 { on_nats().await } else { on_nats_of(there).await };
         let run = run();
         let last = f.offer(run, Seq(0), &["1"]).await.last;
-        let other = connect_for(&f.server.as_ref().unwrap().url(), wanted).await;
+        let other = connect_for(f.server.as_ref().unwrap(), wanted).await;
         assert_eq!(other.record().runs().await.unwrap(), [run], "{there} {wanted}");
         let refused = other.provision().await.unwrap_err();
         assert!(matches!(refused, BusError::Parted { .. }) && refused.is_fatal(), "{refused}");

@@ -6,28 +6,24 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use muster_bus::credentials::FleetKeys;
 use muster_bus::server::LocalServer;
 use muster_bus::{Bus, BusError, BusSettings, Instance, Presence};
 use muster_shared::ids::Seq;
 use muster_shared::secret::Redactor;
 
-use crate::fixture::{Fixture, SOON, agent, in_memory, on_nats, run, server_settings, settings};
+use crate::fixture::{Fixture, SOON, agent, in_memory, on_nats, run, server_settings, settings_of};
 
 /// A bus that may listen to the server's system account.
 async fn watcher(f: &Fixture) -> Bus {
     let server = f.server.as_ref().unwrap();
-    let account = server.system_account().unwrap();
-    let settings = BusSettings {
-        url: Some(server.url()),
-        system_user: Some(account.user),
-        system_password: Some(account.password.into()),
-        ..settings()
-    };
+    let system_credentials = Some(server.keys().presence_file());
+    let settings = BusSettings { system_credentials, ..settings_of(server) };
     Bus::connect(&settings, &agent("orchestrator-1"), Arc::new(Redactor::default())).await.unwrap()
 }
 
 async fn connect_as(f: &Fixture, name: &str) -> Bus {
-    let settings = BusSettings { url: Some(f.server.as_ref().unwrap().url()), ..settings() };
+    let settings = settings_of(f.server.as_ref().unwrap());
     Bus::connect(&settings, &agent(name), Arc::new(Redactor::default())).await.unwrap()
 }
 
@@ -68,14 +64,15 @@ async fn a_connection_is_told_of_when_it_is_made_and_when_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_system_account_nothing_is_told_and_a_wrong_password_is_refused() {
+async fn without_a_system_account_nothing_is_told_and_wrong_credentials_are_refused() {
     let f = on_nats().await;
     assert!(f.bus.presence().await.unwrap().is_none());
+    let others = tempfile::tempdir().unwrap();
+    let others = FleetKeys::open_or_make(&others.path().join("keys")).unwrap();
+    others.write_own().unwrap();
     let settings = BusSettings {
-        url: Some(f.server.as_ref().unwrap().url()),
-        system_user: Some("sys".into()),
-        system_password: Some("wrong".to_owned().into()),
-        ..settings()
+        system_credentials: Some(others.presence_file()),
+        ..settings_of(f.server.as_ref().unwrap())
     };
     let bus = Bus::connect(&settings, &agent("orchestrator-1"), Arc::new(Redactor::default())).await.unwrap();
     let refused = bus.presence().await.map(|_| ());
@@ -87,7 +84,7 @@ async fn without_a_system_account_nothing_is_told_and_a_wrong_password_is_refuse
 async fn the_credentials_are_private_and_outlive_the_server() {
     let mut f = on_nats().await;
     let store = f.folder.as_ref().unwrap().path().join("nats");
-    for file in ["nats-server.conf", "system.password"] {
+    for file in ["nats-server.conf", "keys/account.nk", "keys/operator.creds", "keys/presence.creds"] {
         let mode = store.join(file).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
@@ -116,10 +113,12 @@ async fn the_credentials_are_private_and_outlive_the_server() {
 async fn what_an_older_server_stored_goes_to_the_fleets_account() {
     let mut f = on_nats().await;
     let offered = f.offer(run(), Seq(0), &["1"]).await.last;
-    f.server.take().unwrap().stop().await.unwrap();
+    let server = f.server.take().unwrap();
+    let account = server.keys().account();
+    server.stop().await.unwrap();
     let folder = f.folder.as_ref().unwrap().path().to_owned();
     let accounts = folder.join("nats/jetstream/jetstream");
-    std::fs::rename(accounts.join("MUSTER"), accounts.join("$G")).unwrap();
+    std::fs::rename(accounts.join(account), accounts.join("$G")).unwrap();
     f.server = Some(LocalServer::start(&server_settings(&folder, 0)).await.unwrap());
     let bus = connect_as(&f, "tester").await;
     assert_eq!(bus.record().newest().await.unwrap(), offered.into());

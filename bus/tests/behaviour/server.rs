@@ -2,14 +2,15 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use muster_bus::credentials::Holder;
 use muster_bus::server::{LocalServer, ServerError, ServerSettings};
 use muster_bus::{AppendError, Bus, BusError, BusSettings, RecordFilter};
-use muster_shared::ids::Seq;
+use muster_shared::ids::{Role, Seq};
 use muster_shared::secret::Redactor;
 use muster_shared::wire::Encoding;
 
 use crate::fixture::{
-    agent, connect, decided, next, offer, on_nats, run, server_settings, settings, until, worker,
+    agent, connect, decided, next, offer, on_nats, run, server_settings, settings, settings_of, until, worker,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,7 +28,7 @@ async fn provisioning_twice_changes_nothing() {
     let queue = f.bus.tasks().join(&worker()).await.unwrap();
     f.offer(run(), Seq(0), &["1"]).await;
     f.bus.provision().await.unwrap();
-    connect(&f.server.as_ref().unwrap().url()).await.provision().await.unwrap();
+    connect(f.server.as_ref().unwrap()).await.provision().await.unwrap();
     assert!(queue.take(Duration::from_secs(2)).await.unwrap().is_some());
     assert!(queue.take(Duration::from_millis(200)).await.unwrap().is_none());
 }
@@ -36,8 +37,7 @@ async fn provisioning_twice_changes_nothing() {
 async fn provisioning_upgrades_in_place_and_refuses_what_is_newer() {
     let f = on_nats().await;
     f.offer(run(), Seq(0), &["1"]).await;
-    let smaller =
-        BusSettings { url: Some(f.server.as_ref().unwrap().url()), dead_bytes: 1024 * 1024, ..settings() };
+    let smaller = BusSettings { dead_bytes: 1024 * 1024, ..settings_of(f.server.as_ref().unwrap()) };
     let bus = Bus::connect(&smaller, &agent("tester"), Arc::new(Redactor::default())).await.unwrap();
     bus.provision().await.unwrap();
     let context = async_nats::jetstream::new(f.foreigner().await.unwrap());
@@ -113,8 +113,10 @@ fn is_passing(error: &AppendError) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_end_in_time_while_the_server_is_away() {
     let mut f = on_nats().await;
-    let url = f.server.as_ref().unwrap().url();
-    let quick = BusSettings { url: Some(url), request_timeout: Duration::from_millis(300), ..settings() };
+    let quick = BusSettings {
+        request_timeout: Duration::from_millis(300),
+        ..settings_of(f.server.as_ref().unwrap())
+    };
     let bus = Bus::connect(&quick, &agent("tester"), Arc::new(Redactor::default())).await.unwrap();
     let queue = bus.tasks().join(&worker()).await.unwrap();
     f.server.take().unwrap().stop().await.unwrap();
@@ -131,32 +133,14 @@ async fn calls_end_in_time_while_the_server_is_away() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_denied_subject_is_fatal_and_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut server = LocalServer::start(&server_settings(folder.path(), 0)).await.unwrap();
-    let config = folder.path().join("nats/nats-server.conf");
-    let mut text = std::fs::read_to_string(&config).unwrap();
-    let confined =
-        "users: [ { user: u, password: p, permissions: { publish: { deny: [\"evt.>\"] } } }, { user: anybody";
-    text = text.replace("users: [ { user: anybody", confined);
-    text = text.replace("127.0.0.1:-1", &format!("127.0.0.1:{}", server.port()));
-    std::fs::write(&config, text).unwrap();
-    let hup = std::process::Command::new("kill").args(["-HUP", &server.pid().to_string()]).status().unwrap();
-    assert!(hup.success() && server.is_running());
-    let url = server.url();
-    let allowed = BusSettings {
-        url: Some(url.clone()),
-        user: Some("u".into()),
-        password: Some("p".into()),
-        ..settings()
-    };
-    let refused = BusSettings { password: Some("wrong".into()), ..allowed.clone() };
-    let redactor = || Arc::new(Redactor::default());
-    until("the new configuration", || async {
-        let refused = Bus::connect(&refused, &agent("tester"), redactor()).await;
-        matches!(refused, Err(BusError::Unauthorized { .. }))
-    })
-    .await;
-    let bus = Bus::connect(&allowed, &agent("tester"), redactor()).await.unwrap();
+    let f = on_nats().await;
+    let server = f.server.as_ref().unwrap();
+    let worker = Holder::Agent { role: Role::Worker, id: agent("worker-1") };
+    let credentials = f.folder.as_ref().unwrap().path().join("worker.creds");
+    server.keys().issue(&worker, None).unwrap().write(&credentials).unwrap();
+    let confined = BusSettings { credentials: Some(credentials), ..settings_of(server) };
+    let bus = Bus::connect(&confined, &agent("tester"), Arc::new(Redactor::default())).await.unwrap();
+    assert_eq!(bus.who(), &agent("worker-1"), "the name is that of the credentials");
     bus.provision().await.unwrap();
     let begun = Instant::now();
     let key = crate::fixture::key("w", "1");
@@ -165,7 +149,6 @@ async fn a_denied_subject_is_fatal_and_said() {
     assert!(matches!(write, Err(AppendError::Bus(BusError::Denied { .. }))), "{write:?}");
     assert!(begun.elapsed() < Duration::from_secs(2));
     assert!(matches!(bus.failed().await, BusError::Denied { .. }));
-    server.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

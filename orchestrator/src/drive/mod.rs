@@ -107,6 +107,8 @@ fn begin_parts(context: &Arc<OrchestratorContext>, after: Places) -> JoinSet<Res
     parts.spawn(deaths::watch_agents(Arc::clone(context)));
     parts.spawn(intake::take_commands(Arc::clone(context)));
     parts.spawn(asks::answer_all(Arc::clone(context)));
+    let tasks = context.bus.tasks();
+    parts.spawn(async move { tasks.make_for_agents().await });
     parts.spawn(takeover::adopt_orphans(Arc::clone(context)));
     parts.spawn(owners::hear(Arc::clone(context)));
     let keeping = Arc::clone(context);

@@ -54,6 +54,7 @@ pub use goal::{CorpusRef, Goal, Planning};
 pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
 pub use guard::{
     GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Ruling,
+    is_guard_name,
 };
 pub use lesson::RunLessons;
 pub use limits::{Granularity, ModelVerification, RunLimits, WhenStale, Writing};

@@ -3,58 +3,71 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use muster_bus::server::SystemAccount;
 use muster_shared::ids::Role;
-use secrecy::ExposeSecret;
 
 use crate::app::App;
 use crate::commands::guard::role_of;
 use crate::exit::Failure;
 use crate::fleet::member::MemberSpec;
+use crate::fleet::pass::{Desk, Duty, Pass};
 use crate::fleet::policy::RestartPolicy;
 use crate::fleet::{scale, team};
 use crate::settings::{self, FleetSettings, GuardKind, GuardSettings};
 
-/// The variable that holds the password of the server's system account.
-const SYSTEM_PASSWORD: &str = "MUSTER_BUS_SYSTEM_PASSWORD";
+/// What is for orchestrators alone.
+const SYSTEM_ACCOUNT: [&str; 2] = ["MUSTER_BUS_SYSTEM_PASSWORD", "MUSTER_BUS_SYSTEM_CREDENTIALS"];
+
+/// What all processes of a fleet have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Common<'a> {
+    pub(super) app: &'a App,
+    pub(super) program: &'a Path,
+    pub(super) url: &'a str,
+    /// By what they are let in, where the server is the fleet's own.
+    pub(super) desk: Option<&'a Desk>,
+}
 
 /// The processes of a fleet.
 pub(super) fn members(
     app: &App,
     url: &str,
-    system: Option<&SystemAccount>,
+    desk: Option<&Desk>,
     scale: &BTreeMap<String, u16>,
 ) -> Result<Vec<MemberSpec>, Failure> {
     let program = std::env::current_exe().map_err(|e| {
         Failure::failed(format!("cannot find the path of this program: {e}"))
             .help("start it by its full path")
     })?;
+    let common = Common { app, program: &program, url, desk };
     let count = |role: &str| scale.get(role).copied().unwrap_or(1);
     let mut members = Vec::new();
     for n in 1..=count(scale::ORCHESTRATOR) {
-        let mut orchestrator = member(app, &program, url, &format!("orchestrator-{n}"), &["orchestrator"]);
-        // The system account is for orchestrators alone.
+        let name = format!("orchestrator-{n}");
+        let mut orchestrator = common.member(&name, &["orchestrator"], Duty::Orchestrator);
         orchestrator.hidden.clear();
-        orchestrator.variables.extend(system.into_iter().flat_map(variables));
         members.push(orchestrator);
     }
-    for role in Role::BUILT_IN.map(|role| role.to_string()) {
-        for n in 1..=count(&role) {
-            members.push(member(app, &program, url, &format!("{role}-{n}"), &["agent", &role]));
+    for role in Role::BUILT_IN {
+        for n in 1..=count(&role.to_string()) {
+            let name = format!("{role}-{n}");
+            members.push(common.member(&name, &["agent", &role.to_string()], Duty::Agent(role.clone())));
         }
     }
     for (name, guard) in app.settings().guards.iter().filter(|(_, guard)| guard.enabled) {
         let words = guard_words(app, name, guard);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         if !words.is_empty() {
-            members.push(member(app, &program, url, &format!("{}-1", role_of(name)), &words));
+            let member = format!("{}-1", role_of(name));
+            members.push(common.member(&member, &words, Duty::Guard(name.clone())));
         }
     }
     if let Some(team) = &app.loaded.team {
         team::check(team, &app.trust)?;
         for specialist in &team.specialists {
-            let like = |name: &str, words: &[&str]| member(app, &program, url, name, words);
-            members.extend(team::specs(team, specialist, count(&specialist.role), like));
+            let like = |name: &str, words: &[&str], duty: Duty| common.member(name, words, duty);
+            // The team file was read with roles in it: another name is none.
+            let Ok(role) = specialist.role.parse::<Role>() else { continue };
+            members.extend(team::specs(team, specialist, count(&specialist.role), &role, like));
         }
     }
     Ok(members)
@@ -74,30 +87,34 @@ fn guard_words(app: &App, name: &str, guard: &GuardSettings) -> Vec<String> {
     std::iter::once("guard".to_owned()).chain(words).chain(named).collect()
 }
 
-pub(super) fn member(app: &App, program: &Path, url: &str, name: &str, command: &[&str]) -> MemberSpec {
-    let settings = app.settings();
-    let mut arguments = global_words(app);
-    arguments.extend(command.iter().map(|&word| word.to_owned()));
-    // Not as arguments, which can be read by everybody: a URL may hold a password, and so may what is set.
-    let mut variables = vec![
-        ("MUSTER_BUS_URL".to_owned(), url.to_owned()),
-        ("MUSTER_AGENT_NAME".to_owned(), name.to_owned()),
-    ];
-    let set: Vec<_> = app.flags.iter().filter(|(key, ..)| key != "bus.url").cloned().collect();
-    variables.extend(settings::handed_down(&set));
-    variables.extend(app.found_file());
-    MemberSpec {
-        name: name.to_owned(),
-        program: program.to_owned(),
-        arguments,
-        folder: None,
-        variables,
-        hidden: vec![SYSTEM_PASSWORD.to_owned()],
-        log: app.fleet.log(name),
-        max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
-        policy: policy(&settings.fleet),
-        stop_limit: settings.fleet.stop_limit,
-        is_foreign: false,
+impl Common<'_> {
+    pub(super) fn member(&self, name: &str, command: &[&str], duty: Duty) -> MemberSpec {
+        let app = self.app;
+        let settings = app.settings();
+        let mut arguments = global_words(app);
+        arguments.extend(command.iter().map(|&word| word.to_owned()));
+        // Not as arguments, which can be read by everybody: a URL may hold a password, and so may what is set.
+        let mut variables = vec![
+            ("MUSTER_BUS_URL".to_owned(), self.url.to_owned()),
+            ("MUSTER_AGENT_NAME".to_owned(), name.to_owned()),
+        ];
+        let set: Vec<_> = app.flags.iter().filter(|(key, ..)| key != "bus.url").cloned().collect();
+        variables.extend(settings::handed_down(&set));
+        variables.extend(app.found_file());
+        MemberSpec {
+            name: name.to_owned(),
+            program: self.program.to_owned(),
+            arguments,
+            folder: None,
+            variables,
+            pass: self.desk.map(|desk| Pass { desk: desk.clone(), duty, member: name.to_owned() }),
+            hidden: SYSTEM_ACCOUNT.map(str::to_owned).to_vec(),
+            log: app.fleet.log(name),
+            max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
+            policy: policy(&settings.fleet),
+            stop_limit: settings.fleet.stop_limit,
+            is_foreign: false,
+        }
     }
 }
 
@@ -111,12 +128,6 @@ pub(crate) fn global_words(app: &App) -> Vec<String> {
         words.extend(["--fleet".to_owned(), absolute(&team.path).display().to_string()]);
     }
     words
-}
-
-fn variables(system: &SystemAccount) -> [(String, String); 2] {
-    let SystemAccount { user, password } = system;
-    let password = password.expose_secret().to_owned();
-    [("MUSTER_BUS_SYSTEM_USER".to_owned(), user.clone()), (SYSTEM_PASSWORD.to_owned(), password)]
 }
 
 pub(super) fn absolute(path: &Path) -> PathBuf {

@@ -69,6 +69,7 @@ async fn launch(app: &App, port: u16, program: Option<PathBuf>) -> Result<LocalS
     let mut settings: ServerSettings = app.settings().server.clone();
     settings.store_dir = app.beside_fleet(&settings.store_dir);
     settings.detached = false;
+    settings.partitions = Some(app.settings().bus.partitions);
     settings.binary = program;
     if port != 0 {
         settings.port = port;

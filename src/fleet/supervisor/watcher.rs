@@ -17,6 +17,7 @@ use super::server::{server_ended, start_server};
 use super::{CHANGES, SERVER};
 use crate::app::{App, now};
 use crate::fleet::member::{Changed, MemberChange, MemberSpec, keep};
+use crate::fleet::pass::Desk;
 use crate::fleet::policy::{Deaths, RestartDecision};
 use crate::fleet::process::{ProcessRef, resident_bytes};
 use crate::fleet::state::{FleetFolder, FleetLock, FleetState, GaveUp, MemberState};
@@ -37,6 +38,8 @@ pub(super) struct Watcher {
     state: FleetState,
     server: Option<LocalServer>,
     server_deaths: Deaths,
+    /// By what processes are let in.
+    desk: Option<Desk>,
     teller: mpsc::Sender<Changed>,
     too_large: BTreeSet<String>,
     specialists: Specialists,
@@ -77,6 +80,7 @@ impl Watcher {
             state,
             server,
             server_deaths: Deaths::default(),
+            desk: None,
             teller,
             too_large: BTreeSet::new(),
             specialists: Specialists::default(),
@@ -89,6 +93,12 @@ impl Watcher {
     pub(super) fn scaled(mut self, scale: BTreeMap<String, u16>, for_runs: bool) -> Self {
         self.specialists.scale = scale;
         self.state.for_runs = for_runs;
+        self
+    }
+
+    /// With what processes are let in by that are started later.
+    pub(super) fn let_in_by(mut self, desk: Option<Desk>) -> Self {
+        self.desk = desk;
         self
     }
 

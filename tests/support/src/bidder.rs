@@ -54,7 +54,7 @@ impl Bidder {
     ) -> Result<Self, StrangerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let seat = async {
-            let client = ConnectOptions::new().name(agent).connect(url).await?;
+            let client = crate::way::client_with(ConnectOptions::new().name(agent), url).await?;
             let seat = Seat { client, role: role.to_owned(), agent: agent.to_owned() };
             let (calls, tasks) = (seat.calls().await?, seat.tasks().await?);
             seat.live().await?;

@@ -202,7 +202,9 @@ impl Fleet {
     #[must_use]
     pub fn url(&self) -> String {
         let url = self.folder.state().and_then(|state| Some(state.get("url")?.as_str()?.to_owned()));
-        url.unwrap_or_default()
+        let url = url.unwrap_or_default();
+        crate::way::remember(&url, &self.folder.path().join(".muster/nats"));
+        url
     }
 
     /// Names and pids of its processes, the server and the supervisor included.

@@ -45,7 +45,7 @@ impl Stranger {
     /// When nothing answers there.
     pub fn connect(url: &str) -> Result<Self, StrangerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let client = runtime.block_on(async { timeout(LIMIT, async_nats::connect(url)).await })??;
+        let client = runtime.block_on(async { timeout(LIMIT, crate::way::client(url)).await })??;
         Ok(Self { runtime, client })
     }
 

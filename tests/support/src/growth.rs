@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_bus::{Bus, BusSettings, RecordFilter};
+use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::Step;
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent};
@@ -113,7 +113,7 @@ pub fn answer(request: &CapturedRequest, steps: usize) -> Reply {
 fn read(url: &str, run: RunId) -> io::Result<Vec<Entry>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let who: AgentId = "growth".parse().map_err(|_| io::Error::other("a bad name"))?;
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let settings = crate::way::settings(url);
     let entries = runtime.block_on(async {
         let bus = Bus::connect(&settings, &who, Arc::new(Redactor::default())).await?;
         bus.record().read(&RecordFilter::Run(run), Seq(0)).await

@@ -1,5 +1,8 @@
 //! Test support: fleets of real processes, a scripted model server, and faults.
 
+/// For tests that speak to a bus as nobody of ours does.
+pub use async_nats;
+
 pub mod bare;
 pub mod bidder;
 pub mod census;
@@ -18,4 +21,5 @@ pub mod past;
 pub mod process;
 pub mod python;
 pub mod takeover;
+pub mod way;
 pub mod workload;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use muster_bus::server::{LocalServer, ServerSettings};
-use muster_bus::{Bus, BusSettings, LeaseNote, Places};
+use muster_bus::{Bus, LeaseNote, Places};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
@@ -30,7 +30,7 @@ const PLACES: [&str; 4] = ["seq", "basis", "after", "outcome"];
 /// When nothing answers there.
 pub async fn connect(url: &str) -> io::Result<Bus> {
     let who: AgentId = "past".parse().map_err(io::Error::other)?;
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let settings = crate::way::settings(url);
     Bus::connect(&settings, &who, Arc::new(Redactor::default())).await.map_err(io::Error::other)
 }
 
@@ -42,6 +42,7 @@ pub async fn fill(store: &Path, entries: &[Entry], copies: usize) -> io::Result<
     let settings =
         ServerSettings { store_dir: store.to_owned(), sync_always: false, ..ServerSettings::default() };
     let server = LocalServer::start(&settings).await.map_err(io::Error::other)?;
+    crate::way::remember(&server.url(), store);
     let bus = connect(&server.url()).await?;
     bus.provision().await.map_err(io::Error::other)?;
     multiply(&bus, &server.url(), entries, copies).await?;
@@ -83,7 +84,7 @@ pub async fn multiply(bus: &Bus, url: &str, entries: &[Entry], copies: usize) ->
 
 /// Offers of runs that have ended are not to be worked on.
 async fn empty_queues(url: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let context = async_nats::jetstream::new(async_nats::connect(url).await?);
+    let context = async_nats::jetstream::new(crate::way::client(url).await?);
     // The queue is filled from the record a little later than the record is written.
     let mut queue = context.get_stream("TASKS").await?;
     loop {

@@ -7,7 +7,7 @@ use std::process::Command;
 use nix::fcntl::{Flock, FlockArg};
 
 /// The version of nats-py that tests are run with.
-const NATS_PY: &str = "nats-py==2.16.0";
+const NATS_PY: [&str; 2] = ["nats-py==2.16.0", "nkeys==0.2.1"];
 /// Set to anything, tests that need Python are passed over: for machines that cannot install nats-py.
 pub const SKIP: &str = "MUSTER_SKIP_PYTHON";
 
@@ -28,19 +28,20 @@ pub fn with_nats() -> Result<Option<PathBuf>, String> {
     let lock = File::create(target.join("python.lock")).map_err(|error| error.to_string())?;
     let held = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error.to_string())?;
     let python = environment.join("bin/python");
-    if run(&python, &["-c", "import nats.js.api"]).is_err() {
+    if run(&python, &["-c", "import nats.js.api, nkeys"]).is_err() {
         let folder = environment.display().to_string();
         run(Path::new("python3"), &["-m", "venv", &folder]).map_err(|error| help(&error))?;
-        run(&python, &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", NATS_PY])
-            .map_err(|error| help(&error))?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(&python, &[pip.as_slice(), &NATS_PY].concat()).map_err(|error| help(&error))?;
     }
     drop(held);
     Ok(Some(python))
 }
 
 fn help(error: &str) -> String {
+    let packages = NATS_PY.join(" and ");
     format!(
-        "{error}\nthis test needs python3 with venv, and pip to install {NATS_PY}; {SKIP}=1 passes it over"
+        "{error}\nthis test needs python3 with venv, and pip to install {packages}; {SKIP}=1 passes it over"
     )
 }
 

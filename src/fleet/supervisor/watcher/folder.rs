@@ -7,9 +7,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::super::members::{absolute, member};
+use super::super::members::{Common, absolute};
 use super::Watcher;
 use crate::fleet::member::{Changed, MemberChange, MemberSpec, keep};
+use crate::fleet::pass::Duty;
 use crate::fleet::specialists::{self, Content, Order};
 use crate::fleet::state::{MemberState, RefusedFile};
 use crate::fleet::team;
@@ -75,10 +76,13 @@ impl Watcher {
 
     fn new_specialist(&mut self, path: &Path, role: &str) -> Option<MemberSpec> {
         let program = std::env::current_exe().ok()?;
+        let duty = Duty::Agent(role.parse().ok()?);
         self.specialists.started += 1;
         let name = format!("{role}-{}", self.specialists.started);
         let file = absolute(path).display().to_string();
-        let member = member(&self.app, &program, &self.state.url, &name, &["agent", &file]);
+        let common =
+            Common { app: &self.app, program: &program, url: &self.state.url, desk: self.desk.as_ref() };
+        let member = common.member(&name, &["agent", &file], duty);
         let state = MemberState { file: Some(path.to_owned()), ..MemberState::new(name, None) };
         self.state.members.push(state);
         Some(member)

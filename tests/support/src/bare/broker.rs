@@ -14,7 +14,7 @@ pub type BrokerError = Box<dyn std::error::Error + Send + Sync>;
 /// # Errors
 /// When the broker refuses anything.
 pub async fn task_round_trips(url: &str, rounds: usize) -> Result<Vec<Duration>, BrokerError> {
-    let context = jetstream::new(async_nats::connect(url).await?);
+    let context = jetstream::new(crate::way::client(url).await?);
     let queue = create(&context, "BARE_TASKS", "bare.task.>", stream::RetentionPolicy::WorkQueue).await?;
     create(&context, "BARE_RESULTS", "bare.result.>", stream::RetentionPolicy::Limits).await?;
     let config = consumer::pull::Config { durable_name: Some("bare".to_owned()), ..Default::default() };
@@ -41,7 +41,7 @@ pub async fn task_round_trips(url: &str, rounds: usize) -> Result<Vec<Duration>,
 /// # Errors
 /// When the broker refuses anything.
 pub async fn durable_publishes(url: &str, rounds: usize) -> Result<Vec<Duration>, BrokerError> {
-    let context = jetstream::new(async_nats::connect(url).await?);
+    let context = jetstream::new(crate::way::client(url).await?);
     create(&context, "BARE_WRITES", "bare.write.>", stream::RetentionPolicy::Limits).await?;
     let mut taken = Vec::with_capacity(rounds);
     for _ in 0..rounds {
@@ -73,7 +73,7 @@ pub async fn writes_of_many(
     Writing { writers, bytes, streams }: Writing,
     time: Duration,
 ) -> Result<usize, BrokerError> {
-    let context = jetstream::new(async_nats::connect(url).await?);
+    let context = jetstream::new(crate::way::client(url).await?);
     for at in 0..streams {
         let (name, subjects) = (format!("BARE_WRITES_{at}"), format!("bare.write.{at}.>"));
         create(&context, &name, &subjects, stream::RetentionPolicy::Limits).await?;
@@ -101,7 +101,7 @@ pub async fn writes_of_many(
 /// # Errors
 /// When one of them is not there.
 pub async fn messages(url: &str, streams: impl Iterator<Item = String>) -> Result<Vec<u64>, BrokerError> {
-    let context = jetstream::new(async_nats::connect(url).await?);
+    let context = jetstream::new(crate::way::client(url).await?);
     let mut held = Vec::new();
     for stream in streams {
         held.push(context.get_stream(stream).await?.cached_info().state.messages);

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Message, Subscriber};
 use futures::StreamExt;
-use muster_bus::{Bus, BusSettings};
+use muster_bus::Bus;
 use muster_shared::flow::Goal;
 use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::RunEvent;
@@ -113,11 +113,11 @@ impl Observer {
     /// When nothing answers there.
     pub async fn connect(url: &str) -> Result<Self, CensusError> {
         let who: AgentId = "census".parse()?;
-        let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+        let settings = crate::way::settings(url);
         let bus = Bus::connect(&settings, &who, Arc::new(Redactor::default())).await?;
         // More room than a run has messages: what a slow client loses is not counted.
         let options = async_nats::ConnectOptions::new().subscription_capacity(1 << 16);
-        let client = options.connect(url).await?;
+        let client = crate::way::client_with(options, url).await?;
         let passing = client.subscribe(">").await?;
         client.flush().await?;
         Ok(Self { client, bus, passing })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use muster_bus::{Bus, BusSettings, RecordFilter};
+use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::Goal;
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
@@ -98,7 +98,7 @@ impl Traffic {
 pub(crate) async fn connect(url: &str) -> io::Result<Bus> {
     let other = |error: String| io::Error::other(error);
     let who: AgentId = "ordeal".parse().map_err(|_| other("a bad name".to_owned()))?;
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let settings = crate::way::settings(url);
     Bus::connect(&settings, &who, Arc::new(Redactor::default()))
         .await
         .map_err(|error| other(error.to_string()))

@@ -1,0 +1,47 @@
+//! Keys as files that nobody but their owner reads.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use nkeys::{KeyPair, KeyPairType};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::CredentialsError;
+use crate::server::write_private;
+
+/// Bits of a file's mode that let others in.
+const OTHERS: u32 = 0o077;
+
+/// Refuses what others can read.
+pub(super) fn closed(path: &Path, found: &fs::Metadata) -> Result<(), CredentialsError> {
+    if found.permissions().mode() & OTHERS != 0 {
+        return Err(CredentialsError::Open { path: path.to_owned() });
+    }
+    Ok(())
+}
+
+/// The key in a file; nothing where there is none.
+pub(super) fn read(path: &Path, kind: &KeyPairType) -> Result<Option<KeyPair>, CredentialsError> {
+    let wrong = |reason: String| CredentialsError::file(path, reason);
+    match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(wrong(error.to_string())),
+        Ok(found) => closed(path, &found)?,
+    }
+    let seed = SecretString::from(fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?);
+    let pair = KeyPair::from_seed(seed.expose_secret().trim()).map_err(|error| wrong(error.to_string()))?;
+    if pair.key_pair_type() != *kind {
+        return Err(wrong("it is a key of another kind".to_owned()));
+    }
+    Ok(Some(pair))
+}
+
+/// Makes a key where there is none.
+pub(super) fn make(path: &Path, kind: KeyPairType) -> Result<(), CredentialsError> {
+    if path.exists() {
+        return Ok(());
+    }
+    let seed = SecretString::from(KeyPair::new(kind).seed().map_err(CredentialsError::key)?);
+    write_private(path, seed.expose_secret().as_bytes()).map_err(|error| CredentialsError::file(path, error))
+}

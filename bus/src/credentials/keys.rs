@@ -1,0 +1,280 @@
+//! The keys of a fleet: made once, kept in a folder that nobody else reads.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use muster_shared::ids::AgentId;
+use muster_shared::time::Millis;
+use nkeys::{KeyPair, KeyPairType};
+use secrecy::SecretString;
+
+use super::claims::{Claims, Said, Statement};
+use super::files::{closed, make, read};
+use super::ledger::{Issued, Ledger};
+use super::rights::{Holder, HolderKind};
+use super::scope::Scope;
+use super::signers::Signers;
+use super::signing::{SigningKeyOf, Trust};
+use super::{Credentials, CredentialsError};
+use crate::partition::Partitions;
+
+/// Under which tag credentials say what kind of holder they are for.
+pub(super) const KIND: &str = "muster:";
+/// Under which tag they say his role, for the templates of what he may do.
+pub(super) const ROLE: &str = "role:";
+
+/// When the operator said what he says of himself. It never changes: a server that runs takes no other.
+const ALWAYS: Millis = Millis(1_000);
+
+/// What the accounts are called for people.
+const FLEET_ACCOUNT: &str = "MUSTER";
+const SYSTEM_ACCOUNT: &str = "SYSTEM";
+
+/// What the owner of the keys is called in credentials for himself, and what orchestrators are called by the server's account.
+const OPERATOR: &str = "operator";
+const PRESENCE: &str = "presence";
+
+/// The keys of a fleet.
+pub struct FleetKeys {
+    folder: PathBuf,
+    operator: KeyPair,
+    account: KeyPair,
+    system: KeyPair,
+    signers: Signers,
+}
+
+impl std::fmt::Debug for FleetKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FleetKeys").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+/// The keys that all others hang on, by the names of their files.
+const FILES: [(&str, KeyPairType); 3] = [
+    ("operator.nk", KeyPairType::Operator),
+    ("account.nk", KeyPairType::Account),
+    ("system.nk", KeyPairType::Account),
+];
+
+impl FleetKeys {
+    /// The keys of a folder; nothing where there are none.
+    ///
+    /// # Errors
+    /// [`CredentialsError::Open`] when others can read them; else when they cannot be read.
+    pub fn open(folder: &Path) -> Result<Option<Self>, CredentialsError> {
+        match fs::metadata(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(CredentialsError::file(folder, error)),
+            Ok(found) => closed(folder, &found)?,
+        }
+        let [Some(operator), Some(account), Some(system)] = FILES
+            .map(|(name, kind)| (folder.join(name), kind))
+            .map(|(path, kind)| read(&path, &kind).transpose())
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            folder: folder.to_owned(),
+            operator: operator?,
+            account: account?,
+            system: system?,
+            signers: Signers::open_or_make(folder)?,
+        }))
+    }
+
+    /// The keys of a folder, made where there are none.
+    ///
+    /// # Errors
+    /// When they cannot be read or written.
+    pub fn open_or_make(folder: &Path) -> Result<Self, CredentialsError> {
+        if let Some(known) = Self::open(folder)? {
+            return Ok(known);
+        }
+        let wrong = |error| CredentialsError::file(folder, error);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(wrong)?;
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(wrong)?;
+        for (name, kind) in FILES {
+            // One that was made before the others could be is kept.
+            make(&folder.join(name), kind)?;
+        }
+        Self::open(folder)?.ok_or_else(|| CredentialsError::file(folder, "the keys were taken away again"))
+    }
+
+    /// A credentials file of these keys for whoever runs the fleet on this machine, and is its owner.
+    #[must_use]
+    pub fn operator_file(&self) -> PathBuf {
+        operator_file(&self.folder)
+    }
+
+    /// A credentials file of these keys for orchestrators of this machine, by which they are told who comes and goes.
+    #[must_use]
+    pub fn presence_file(&self) -> PathBuf {
+        presence_file(&self.folder)
+    }
+
+    /// Writes the credentials that the owner of the keys has by them, where they are missing, of other keys or revoked.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write_own(&self) -> Result<(), CredentialsError> {
+        let name = |name: &str| name.parse::<AgentId>().map_err(CredentialsError::key);
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        let own = [
+            (self.operator_file(), Holder::Operator { name: name(OPERATOR)? }),
+            (self.presence_file(), Holder::Presence { id: name(PRESENCE)? }),
+        ];
+        for (path, holder) in own {
+            let by = self.signer(&holder.kind()).public_key();
+            let counts = |claims: Claims| claims.iss == by && !revoked.contains_key(&claims.sub);
+            if super::claims_in(&path).is_ok_and(counts) {
+                continue;
+            }
+            self.issue_to(&path, &holder, None)?;
+        }
+        Ok(())
+    }
+
+    /// Where they are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What servers call the fleet's account.
+    #[must_use]
+    pub fn account(&self) -> String {
+        self.account.public_key()
+    }
+
+    /// The public keys, by which anybody can tell who belongs to the fleet, and who does no more.
+    ///
+    /// # Errors
+    /// When the list of the revoked cannot be read.
+    pub fn public(&self) -> Result<Trust, CredentialsError> {
+        let key = |kind: Scope| SigningKeyOf { kind, key: self.signers.of(kind).public_key() };
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        Ok(Trust {
+            account: self.account(),
+            signing_keys: Scope::ALL.map(key).to_vec(),
+            revoked: revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect(),
+        })
+    }
+
+    /// Credentials for somebody; for ever, or until a time. What they allow is in the server's configuration, except for the
+    /// server's own account.
+    ///
+    /// # Errors
+    /// When a key cannot be used.
+    pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
+        self.issue_for(holder, until, None)
+    }
+
+    /// The same, written to a file. What was made for that file before is not kept in mind any more.
+    ///
+    /// # Errors
+    /// When a key cannot be used, or the file cannot be written.
+    pub fn issue_to(
+        &self,
+        file: &Path,
+        holder: &Holder,
+        until: Option<Millis>,
+    ) -> Result<(), CredentialsError> {
+        self.issue_for(holder, until, Some(file))?.write(file)
+    }
+
+    fn issue_for(
+        &self,
+        holder: &Holder,
+        until: Option<Millis>,
+        file: Option<&Path>,
+    ) -> Result<Credentials, CredentialsError> {
+        let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
+        let tags = tags(&kind);
+        let said = match Scope::of(&kind) {
+            Some(_) => Said::scoped_user(&self.account, tags),
+            // The record's parts are nothing to the server's own account.
+            None => Said::user(holder.rights(Partitions::default()), tags),
+        };
+        let by = self.signer(&kind);
+        let statement = Statement { of: &user, by, name: holder.name().to_string(), said, at: now, until };
+        if Scope::of(&kind).is_some() {
+            let (name, key) = (holder.name().clone(), user.public_key());
+            let file = file.map(Path::to_owned);
+            Ledger::of(&self.folder).note(Issued { name, kind, key, issued: now, until, file }, now)?;
+        }
+        let seed = user.seed().map_err(CredentialsError::key)?;
+        Ok(Credentials { jwt: statement.sign()?, seed: SecretString::from(seed) })
+    }
+
+    /// What credentials were made by [`Self::issue`] and [`Self::issue_to`] that count still, except for those of the server's
+    /// own account.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn issued(&self) -> Result<Vec<Issued>, CredentialsError> {
+        let now = crate::bus::now();
+        let mut issued = Ledger::of(&self.folder).issued()?;
+        issued.retain(|one| one.until.is_none_or(|until| until > now));
+        Ok(issued)
+    }
+
+    /// Revokes all credentials that holders of this name have; says how many. A server that runs learns of it by
+    /// [`crate::server::reload`].
+    ///
+    /// # Errors
+    /// When the lists cannot be read or written.
+    pub fn revoke(&self, name: &AgentId) -> Result<usize, CredentialsError> {
+        Ledger::of(&self.folder).revoke(name, crate::bus::now())
+    }
+
+    /// The key that vouches for holders of a kind.
+    fn signer(&self, kind: &HolderKind) -> &KeyPair {
+        Scope::of(kind).map_or(&self.system, |scope| self.signers.of(scope))
+    }
+
+    /// The part of a server's configuration by which it knows the fleet: whom it trusts, and the accounts. Nobody connects
+    /// without credentials. Users are not named: their credentials say which signing key vouches for them, and what its users
+    /// may do on a record that is parted in one of these ways stands here.
+    ///
+    /// # Errors
+    /// When a key cannot be used.
+    pub fn server_configuration(&self, ways: &[Partitions]) -> Result<String, CredentialsError> {
+        let now = crate::bus::now();
+        let sign = |of: &KeyPair, name: &str, said: Said| {
+            let at = if matches!(said, Said::Operator { .. }) { ALWAYS } else { now };
+            Statement { of, by: &self.operator, name: name.to_owned(), said, at, until: None }.sign()
+        };
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at.0 / 1000)).collect();
+        let fleet = Said::account(self.signers.scoped(ways)?, revoked);
+        let operator = sign(&self.operator, "muster", Said::operator(&self.system))?;
+        let account = sign(&self.account, FLEET_ACCOUNT, fleet)?;
+        let system = sign(&self.system, SYSTEM_ACCOUNT, Said::system())?;
+        let (account_key, system_key) = (self.account.public_key(), self.system.public_key());
+        Ok(format!(
+            "operator: \"{operator}\"\n\
+             system_account: {system_key}\n\
+             resolver: MEMORY\n\
+             resolver_preload {{\n  {account_key}: \"{account}\"\n  {system_key}: \"{system}\"\n}}\n"
+        ))
+    }
+}
+
+/// Where the keys of a folder have the credentials of their owner.
+#[must_use]
+pub fn operator_file(folder: &Path) -> PathBuf {
+    folder.join("operator.creds")
+}
+
+/// Where the keys of a folder have the credentials by which orchestrators are told who comes and goes.
+#[must_use]
+pub fn presence_file(folder: &Path) -> PathBuf {
+    folder.join("presence.creds")
+}
+
+/// What credentials for a kind of holder say of him.
+fn tags(kind: &HolderKind) -> Vec<String> {
+    let role = kind.role().map(|role| format!("{ROLE}{role}"));
+    std::iter::once(format!("{KIND}{kind}")).chain(role).collect()
+}

@@ -1,0 +1,226 @@
+//! What credentials were made, and which of them count no more: two files beside the keys.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use muster_shared::ids::AgentId;
+use muster_shared::time::Millis;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{CredentialsError, HolderKind};
+
+const ISSUED: &str = "issued.jsonl";
+const REVOKED: &str = "revoked.json";
+/// Held by whoever changes one of them.
+const LOCK: &str = "ledger.lock";
+
+/// Credentials that were made and have not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issued {
+    /// What their holder is called on the bus.
+    pub name: AgentId,
+    /// What they are for.
+    #[serde(with = "as_text")]
+    pub kind: HolderKind,
+    /// The public key of the holder.
+    pub key: String,
+    /// When they were made.
+    pub issued: Millis,
+    /// Until when they count; for ever when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
+    /// The file that they are in, where it is known: the next that come there replace them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
+/// Credentials that count no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoked {
+    /// Since when.
+    pub at: Millis,
+    /// When they would have ended; never when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
+}
+
+mod as_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::HolderKind;
+
+    pub(super) fn serialize<S: Serializer>(kind: &HolderKind, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(kind)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<HolderKind, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Those that count at a time, with new ones: what has ended goes, and what the new ones replace.
+fn with(known: Vec<Issued>, new: Issued, now: Millis) -> Vec<Issued> {
+    let replaced = |old: &Issued| old.file.is_some() && old.file == new.file;
+    let mut kept: Vec<Issued> =
+        known.into_iter().filter(|old| !ended(old.until, now) && !replaced(old)).collect();
+    kept.push(new);
+    kept
+}
+
+fn ended(until: Option<Millis>, now: Millis) -> bool {
+    until.is_some_and(|until| until <= now)
+}
+
+/// The two files of a folder of keys.
+pub(super) struct Ledger<'a> {
+    folder: &'a Path,
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) const fn of(folder: &'a Path) -> Self {
+        Self { folder }
+    }
+
+    /// What was made, ended or not.
+    pub(super) fn issued(&self) -> Result<Vec<Issued>, CredentialsError> {
+        let path = self.folder.join(ISSUED);
+        let text = read(&path)?;
+        // Whoever was killed while it wrote left a part of a line; a later version may write what this one does not know.
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    /// What counts no more, by public key.
+    pub(super) fn revoked(&self) -> Result<BTreeMap<String, Revoked>, CredentialsError> {
+        let path = self.folder.join(REVOKED);
+        let text = read(&path)?;
+        // Unreadable is not empty: somebody would be let in again.
+        if text.is_empty() { Ok(BTreeMap::new()) } else { parse(&path, &text) }
+    }
+
+    /// Takes note of credentials that were made.
+    pub(super) fn note(&self, new: Issued, now: Millis) -> Result<(), CredentialsError> {
+        let _alone = self.lock()?;
+        let kept = with(self.issued()?, new, now);
+        self.write_issued(&kept)
+    }
+
+    /// Revokes what a holder of this name has; says how much that is.
+    pub(super) fn revoke(&self, name: &AgentId, now: Millis) -> Result<usize, CredentialsError> {
+        let _alone = self.lock()?;
+        let known = self.issued()?.into_iter().filter(|old| !ended(old.until, now));
+        let (gone, kept): (Vec<Issued>, Vec<Issued>) = known.partition(|old| old.name == *name);
+        let mut revoked = self.revoked()?;
+        revoked.retain(|_, old| !ended(old.until, now));
+        revoked.extend(gone.iter().map(|old| (old.key.clone(), Revoked { at: now, until: old.until })));
+        // Revoked first: what is in neither could not be revoked any more.
+        let text = serde_json::to_string_pretty(&revoked).map_err(CredentialsError::key)?;
+        replace(&self.folder.join(REVOKED), &text)?;
+        self.write_issued(&kept)?;
+        Ok(gone.len())
+    }
+
+    fn write_issued(&self, all: &[Issued]) -> Result<(), CredentialsError> {
+        let lines = all.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+        let lines = lines.map_err(CredentialsError::key)?;
+        replace(&self.folder.join(ISSUED), &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    }
+
+    /// Waits until nobody else changes them.
+    fn lock(&self) -> Result<File, CredentialsError> {
+        let path = self.folder.join(LOCK);
+        let wrong = |error| CredentialsError::file(&path, error);
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let lock = lock.map_err(wrong)?;
+        lock.lock().map_err(wrong)?;
+        Ok(lock)
+    }
+}
+
+fn read(path: &Path) -> Result<String, CredentialsError> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        found => found.map_err(|error| CredentialsError::file(path, error)),
+    }
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, CredentialsError> {
+    serde_json::from_str(text).map_err(|error| CredentialsError::file(path, error))
+}
+
+/// Replaces a file: whoever reads it finds all of one or all of the other.
+fn replace(path: &Path, text: &str) -> Result<(), CredentialsError> {
+    let new = path.with_extension("new");
+    let written = crate::server::write_private(&new, text.as_bytes()).and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| CredentialsError::file(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+
+    use super::*;
+
+    fn made(name: &str, until: Option<u64>, file: Option<&str>) -> Issued {
+        Issued {
+            name: name.parse().unwrap(),
+            kind: HolderKind::Agent("worker".parse().unwrap()),
+            key: format!("U{name}"),
+            issued: Millis(1),
+            until: until.map(Millis),
+            file: file.map(PathBuf::from),
+        }
+    }
+
+    fn names(all: &[Issued]) -> Vec<&str> {
+        all.iter().map(|one| one.name.as_str()).collect()
+    }
+
+    #[test]
+    fn what_ended_or_was_replaced_is_forgotten() {
+        let known = vec![
+            made("a", None, None),
+            made("ended", Some(10), None),
+            made("lasts", Some(11), None),
+            made("before", None, Some("worker-1.creds")),
+            made("other", None, Some("worker-2.creds")),
+        ];
+        let kept = with(known, made("now", None, Some("worker-1.creds")), Millis(10));
+        assert_eq!(names(&kept), ["a", "lasts", "other", "now"]);
+        assert_eq!(
+            names(&with(kept, made("b", None, None), Millis(10))),
+            ["a", "lasts", "other", "now", "b"]
+        );
+    }
+
+    #[test]
+    fn who_is_revoked_is_in_one_file_and_not_in_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::of(folder.path());
+        assert_eq!((ledger.issued().unwrap(), ledger.revoked().unwrap()), (Vec::new(), BTreeMap::new()));
+        for one in [made("a", Some(50), None), made("b", None, None), made("a", None, None)] {
+            ledger.note(one, Millis(10)).unwrap();
+        }
+        assert_eq!(ledger.revoke(&"nobody".parse().unwrap(), Millis(20)).unwrap(), 0);
+        assert_eq!(ledger.revoke(&"a".parse().unwrap(), Millis(20)).unwrap(), 2);
+        assert_eq!(ledger.revoke(&"a".parse().unwrap(), Millis(20)).unwrap(), 0);
+        assert_eq!(names(&ledger.issued().unwrap()), ["b"]);
+        assert_eq!(ledger.revoked().unwrap().keys().collect::<Vec<_>>(), ["Ua"]);
+    }
+
+    #[test]
+    fn a_torn_line_hides_nothing_else_and_a_torn_list_of_the_revoked_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::of(folder.path());
+        ledger.note(made("a", None, None), Millis(10)).unwrap();
+        let mut torn = OpenOptions::new().append(true).open(folder.path().join(ISSUED)).unwrap();
+        torn.write_all(b"{\"name\":\"b\",").unwrap();
+        ledger.note(made("c", None, None), Millis(10)).unwrap();
+        assert_eq!(names(&ledger.issued().unwrap()), ["a", "c"]);
+        fs::write(folder.path().join(REVOKED), "{").unwrap();
+        assert!(ledger.revoked().is_err());
+    }
+}

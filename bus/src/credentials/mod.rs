@@ -1,0 +1,165 @@
+//! Who may connect, and what for: the fleet's keys, credentials made with them, and the rights that these carry.
+//!
+//! The keys are NATS's own (Ed25519 NKeys), and credentials are `.creds` files that every NATS tool reads. An operator
+//! key vouches for two accounts, the fleet's and the server's own. The fleet's has a signing key for each kind of holder,
+//! which vouches for users of that kind alone. A server knows the accounts, with the signing keys and what their users may
+//! do, and not the users: whoever has a signing key can let somebody in without telling any server.
+
+mod claims;
+mod files;
+mod keys;
+mod ledger;
+pub mod rights;
+mod scope;
+mod signers;
+pub mod signing;
+#[cfg(test)]
+mod signing_tests;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use muster_shared::ids::AgentId;
+use muster_shared::time::Millis;
+use secrecy::{ExposeSecret, SecretString};
+
+use claims::{Claims, Said};
+pub use keys::{FleetKeys, operator_file, presence_file};
+pub use ledger::{Issued, Revoked};
+pub use rights::{Holder, HolderKind, Rights};
+pub use scope::Scope;
+
+/// Largest credentials file, in bytes.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Why keys or credentials are of no use.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CredentialsError {
+    /// Others can read what nobody else may.
+    #[error("{} can be read by others: close it with `chmod go= {}`", path.display(), path.display())]
+    Open {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said, or what is wrong with it.
+        reason: String,
+    },
+    /// Their time is over.
+    #[error("the credentials in {} ended at {until}: ask whoever runs the fleet for new ones (`muster keys issue`)", path.display())]
+    Expired {
+        /// The file.
+        path: PathBuf,
+        /// When they ended.
+        until: Millis,
+    },
+    /// A key cannot be used.
+    #[error("a key cannot be used: {reason}")]
+    Key {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl CredentialsError {
+    fn key(error: impl std::fmt::Display) -> Self {
+        Self::Key { reason: error.to_string() }
+    }
+
+    fn file(path: &Path, error: impl std::fmt::Display) -> Self {
+        Self::File { path: path.to_owned(), reason: error.to_string() }
+    }
+}
+
+/// By which a process proves who it is.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    jwt: String,
+    seed: SecretString,
+}
+
+impl Credentials {
+    /// As `.creds` files have it.
+    #[must_use]
+    pub fn to_file(&self) -> SecretString {
+        let (jwt, seed) = (&self.jwt, self.seed.expose_secret());
+        SecretString::from(format!(
+            "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
+             The seed below is secret: whoever has it is who it names.\n\n\
+             -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+        ))
+    }
+
+    /// Writes a `.creds` file that nobody but its owner reads.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), CredentialsError> {
+        let text = self.to_file();
+        crate::server::write_private(path, text.expose_secret().as_bytes())
+            .map_err(|error| CredentialsError::file(path, error))
+    }
+}
+
+/// Who credentials say that somebody is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// What the process is called on the bus.
+    pub name: AgentId,
+    /// What the credentials are for.
+    pub kind: HolderKind,
+}
+
+/// Reads who a `.creds` file is for; nothing where it was not made by Muster. Whether it counts is for the server to say.
+///
+/// # Errors
+/// When it cannot be read, holds no credentials, or its time is over.
+pub fn identity(path: &Path) -> Result<Option<Identity>, CredentialsError> {
+    let claims = claims_in(path)?;
+    if let Some(until) = claims.exp.filter(|until| *until <= crate::bus::now().0 / 1000) {
+        return Err(CredentialsError::Expired { path: path.to_owned(), until: Millis(until * 1000) });
+    }
+    if !matches!(claims.nats, Said::User { .. }) {
+        return Err(CredentialsError::file(path, "it is no credentials file of a user"));
+    }
+    Ok(identity_of(&claims))
+}
+
+/// Who claims say that somebody is; nothing where Muster did not make them.
+fn identity_of(claims: &Claims) -> Option<Identity> {
+    let Said::User { tags, .. } = &claims.nats else { return None };
+    let kind = tags.iter().find_map(|tag| tag.strip_prefix(keys::KIND))?.parse().ok()?;
+    Some(Identity { name: claims.name.parse().ok()?, kind })
+}
+
+/// What a `.creds` file says of its holder.
+fn claims_in(path: &Path) -> Result<Claims, CredentialsError> {
+    let (jwt, _) = parts_of(path)?;
+    Claims::read(&jwt).map_err(|reason| CredentialsError::file(path, reason))
+}
+
+/// The JWT in a `.creds` file, and the seed of its key.
+fn parts_of(path: &Path) -> Result<(String, Option<SecretString>), CredentialsError> {
+    let found = std::fs::metadata(path).map_err(|error| CredentialsError::file(path, error))?;
+    if !found.is_file() || found.len() > MOST_BYTES {
+        return Err(CredentialsError::file(path, "it is no credentials file"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| CredentialsError::file(path, error))?;
+    let text = SecretString::from(text);
+    let mut lines = text.expose_secret().lines();
+    let jwt = lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).and_then(|_| lines.next());
+    let jwt = jwt.ok_or_else(|| CredentialsError::file(path, "it holds no NATS credentials"))?;
+    Ok((jwt.trim().to_owned(), seed_in(text.expose_secret())))
+}
+
+/// The seed in the text of a credentials file.
+fn seed_in(text: &str) -> Option<SecretString> {
+    let mut lines = text.lines();
+    lines.by_ref().find(|line| line.contains("BEGIN USER NKEY SEED"))?;
+    lines.next().map(|seed| SecretString::from(seed.trim()))
+}

@@ -1,0 +1,438 @@
+//! What each role may publish and subscribe to: the one table from which credentials, the documents and the tests of it are
+//! made.
+//!
+//! The broker carries it out. What is not listed is refused; `docs/rights.md` shows it for people.
+
+use std::fmt;
+use std::str::FromStr;
+
+use muster_shared::flow::is_guard_name;
+use muster_shared::ids::{AgentId, Queue, Role};
+
+use crate::partition::Partitions;
+use crate::topology::{
+    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ASKED, COMMANDS, CONTEXT, DEAD, FILES, FILES_SHOWN,
+    LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
+};
+
+/// Subjects that a process may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// What it may publish to; everything when empty.
+    pub publish: Vec<String>,
+    /// Of these, what it may not.
+    pub never_publish: Vec<String>,
+    /// What it may listen to; everything when empty.
+    pub subscribe: Vec<String>,
+    /// Of these, what it may not.
+    pub never_subscribe: Vec<String>,
+    /// Whether it may answer a request where its asker waits for the answer.
+    pub answers: bool,
+}
+
+impl Rights {
+    /// These and others, each subject once. Neither may be those of somebody who may do all.
+    pub(super) fn and(mut self, others: Self) -> Self {
+        let Self { publish, never_publish, subscribe, never_subscribe, answers } = others;
+        let add = |to: &mut Vec<String>, more: Vec<String>| {
+            let new: Vec<_> = more.into_iter().filter(|subject| !to.contains(subject)).collect();
+            to.extend(new);
+        };
+        add(&mut self.publish, publish);
+        add(&mut self.never_publish, never_publish);
+        add(&mut self.subscribe, subscribe);
+        add(&mut self.never_subscribe, never_subscribe);
+        self.answers |= answers;
+        self
+    }
+
+    /// With each subject as `renamed` has it.
+    pub(super) fn renamed(self, renamed: impl Fn(String) -> String) -> Self {
+        let all = |subjects: Vec<String>| subjects.into_iter().map(&renamed).collect();
+        Self {
+            publish: all(self.publish),
+            never_publish: all(self.never_publish),
+            subscribe: all(self.subscribe),
+            never_subscribe: all(self.never_subscribe),
+            answers: self.answers,
+        }
+    }
+}
+
+/// Whom credentials are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// Whoever runs the fleet: lays out the bus, asks, steers, reads and removes.
+    Operator {
+        /// What the person or program is called.
+        name: AgentId,
+    },
+    /// Whoever watches and changes nothing.
+    Observer {
+        /// What the person or program is called.
+        name: AgentId,
+    },
+    /// An orchestrator.
+    Orchestrator {
+        /// Its id.
+        id: AgentId,
+    },
+    /// An agent that works by itself on queues and record.
+    Agent {
+        /// Its role.
+        role: Role,
+        /// Its id.
+        id: AgentId,
+    },
+    /// A program in any language that works by a task gateway.
+    Program {
+        /// Its role.
+        role: Role,
+        /// Its name.
+        id: AgentId,
+    },
+    /// A guard: whoever is asked before something is done.
+    Guard {
+        /// The guard's name.
+        guard: String,
+        /// The process.
+        id: AgentId,
+    },
+    /// Whoever is told by the server who comes and goes.
+    Presence {
+        /// The orchestrator that it is told.
+        id: AgentId,
+    },
+}
+
+impl Holder {
+    /// What the holder is called on the bus.
+    #[must_use]
+    pub const fn name(&self) -> &AgentId {
+        match self {
+            Self::Operator { name } | Self::Observer { name } => name,
+            Self::Orchestrator { id }
+            | Self::Agent { id, .. }
+            | Self::Program { id, .. }
+            | Self::Guard { id, .. }
+            | Self::Presence { id } => id,
+        }
+    }
+
+    /// What kind of holder it is.
+    #[must_use]
+    pub fn kind(&self) -> HolderKind {
+        match self {
+            Self::Operator { .. } => HolderKind::Operator,
+            Self::Observer { .. } => HolderKind::Observer,
+            Self::Orchestrator { .. } => HolderKind::Orchestrator,
+            Self::Agent { role, .. } => HolderKind::Agent(role.clone()),
+            Self::Program { role, .. } => HolderKind::Program(role.clone()),
+            Self::Guard { guard, .. } => HolderKind::Guard(guard.clone()),
+            Self::Presence { .. } => HolderKind::Presence,
+        }
+    }
+
+    /// What it may do on a bus whose record is in these parts.
+    #[must_use]
+    pub fn rights(&self, parts: Partitions) -> Rights {
+        match self {
+            Self::Operator { .. } => Rights::default(),
+            Self::Observer { name } => observer(name, parts),
+            Self::Orchestrator { id } => orchestrator(id, parts),
+            Self::Agent { role, id } => agent(role, id, parts),
+            Self::Program { role, id } => program(role, id),
+            Self::Guard { guard, id } => self::guard(guard, id),
+            Self::Presence { id } => presence(id),
+        }
+    }
+}
+
+/// What credentials are for, whoever holds them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HolderKind {
+    /// Whoever runs the fleet.
+    Operator,
+    /// Whoever watches.
+    Observer,
+    /// An orchestrator.
+    Orchestrator,
+    /// An agent of a role.
+    Agent(Role),
+    /// A program of a role.
+    Program(Role),
+    /// A guard of a name.
+    Guard(String),
+    /// Whoever is told who comes and goes.
+    Presence,
+}
+
+impl HolderKind {
+    /// Whether it may lay out the bus: streams, buckets and queues.
+    #[must_use]
+    pub const fn may_provision(&self) -> bool {
+        match self {
+            Self::Operator | Self::Orchestrator => true,
+            Self::Observer | Self::Agent(_) | Self::Program(_) | Self::Guard(_) | Self::Presence => false,
+        }
+    }
+
+    /// The role, of those that have one.
+    #[must_use]
+    pub fn role(&self) -> Option<String> {
+        match self {
+            Self::Agent(role) | Self::Program(role) => Some(role.to_string()),
+            Self::Guard(guard) => Some(guard.clone()),
+            Self::Operator | Self::Observer | Self::Orchestrator | Self::Presence => None,
+        }
+    }
+
+    /// Whether the process must bear the name in its credentials: its rights hang on it.
+    #[must_use]
+    pub const fn binds_the_name(&self) -> bool {
+        match self {
+            // Any of an operator's programs has a name of its own.
+            Self::Operator => false,
+            Self::Observer
+            | Self::Orchestrator
+            | Self::Agent(_)
+            | Self::Program(_)
+            | Self::Guard(_)
+            | Self::Presence => true,
+        }
+    }
+}
+
+impl fmt::Display for HolderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operator => f.write_str("operator"),
+            Self::Observer => f.write_str("observer"),
+            Self::Orchestrator => f.write_str("orchestrator"),
+            Self::Agent(role) => write!(f, "agent:{role}"),
+            Self::Program(role) => write!(f, "program:{role}"),
+            Self::Guard(guard) => write!(f, "guard:{guard}"),
+            Self::Presence => f.write_str("presence"),
+        }
+    }
+}
+
+impl FromStr for HolderKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let role = |role: &str| role.parse::<Role>().map_err(|error| error.to_string());
+        match text.split_once(':') {
+            Some(("agent", of)) => role(of).map(Self::Agent),
+            Some(("program", of)) => role(of).map(Self::Program),
+            Some(("guard", of)) if is_guard_name(of) => Ok(Self::Guard(of.to_owned())),
+            Some(_) => Err(format!("{text:?} is no kind of holder")),
+            None => match text {
+                "operator" => Ok(Self::Operator),
+                "observer" => Ok(Self::Observer),
+                "orchestrator" => Ok(Self::Orchestrator),
+                "presence" => Ok(Self::Presence),
+                other => Err(format!("{other:?} is no kind of holder")),
+            },
+        }
+    }
+}
+
+/// Where answers to this process go: to itself alone.
+#[must_use]
+pub fn inbox(name: &AgentId) -> String {
+    format!("{}{name}", crate::backend::INBOX)
+}
+
+fn own_inbox(name: &AgentId) -> String {
+    format!("{}.>", inbox(name))
+}
+
+/// Questions to the server that change nothing.
+const LOOKS: [&str; 4] =
+    ["$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.*"];
+
+/// Reading a stream: by readers that the server forgets, and message by message.
+fn reading(stream: &'static str) -> impl Iterator<Item = String> {
+    let asks = [
+        format!("STREAM.MSG.GET.{stream}"),
+        format!("DIRECT.GET.{stream}"),
+        format!("DIRECT.GET.{stream}.>"),
+        // Without a name as well: so NATS clients read objects.
+        format!("CONSUMER.CREATE.{stream}"),
+        format!("CONSUMER.CREATE.{stream}.>"),
+        format!("CONSUMER.DELETE.{stream}.*"),
+        format!("CONSUMER.INFO.{stream}.*"),
+        format!("CONSUMER.MSG.NEXT.{stream}.*"),
+    ];
+    // Whoever is sent messages without asking for each says how far he is.
+    let pace = format!("$JS.FC.{stream}.>");
+    asks.into_iter().map(|ask| format!("$JS.API.{ask}")).chain([pace])
+}
+
+/// Streams with what runs know; not the queues, commands, dead letters and leases.
+fn of_runs(parts: Partitions) -> impl Iterator<Item = &'static str> {
+    let shared = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD, OBJECTS_STREAM];
+    parts.parts().map(crate::partition::Part::stream).chain(shared)
+}
+
+fn looks() -> impl Iterator<Item = String> {
+    LOOKS.into_iter().map(str::to_owned)
+}
+
+fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
+    let queues = [Queue::Role(role.clone()), Queue::Agent(id.clone())];
+    let taking = queues.iter().flat_map(|queue| {
+        [
+            format!("$JS.API.CONSUMER.INFO.{TASKS}.{queue}"),
+            format!("$JS.API.CONSUMER.MSG.NEXT.{TASKS}.{queue}"),
+            format!("$JS.ACK.{TASKS}.{queue}.>"),
+        ]
+    });
+    let own = [
+        format!("live.*.{role}.{id}.*"),
+        format!("hb.{role}.{id}"),
+        format!("bid.{role}.{id}.>"),
+        format!("queue.{role}.{id}"),
+        "watch.who".to_owned(),
+        "guard.*".to_owned(),
+        "dlq.>".to_owned(),
+        "err.*".to_owned(),
+        format!("$KV.AGENTS.{id}"),
+        "$KV.FILES.*".to_owned(),
+        "$KV.ALLOWANCE.>".to_owned(),
+        format!("$O.{OBJECTS}.C.*"),
+        format!("$O.{OBJECTS}.M.*"),
+        own_inbox(id),
+    ];
+    let record = parts.parts().map(|part| part.subject(format!("evt.*.{role}.{id}.>")));
+    Rights {
+        publish: own
+            .into_iter()
+            .chain(record)
+            .chain(taking)
+            .chain(looks())
+            .chain(of_runs(parts).flat_map(reading))
+            .collect(),
+        subscribe: vec![
+            own_inbox(id),
+            "ctl.all".to_owned(),
+            format!("ctl.role.{role}"),
+            format!("ctl.agent.{id}"),
+            format!("cfp.{role}.*.*"),
+            format!("err.{id}"),
+            "watch.>".to_owned(),
+            format!("{FILES_SHOWN}>"),
+            format!("{ALLOWANCE_SHOWN}>"),
+            "bb.>".to_owned(),
+        ],
+        answers: true,
+        ..Rights::default()
+    }
+}
+
+/// A program asks a gateway, and knows of nothing else.
+fn program(role: &Role, id: &AgentId) -> Rights {
+    let own = own_inbox(id);
+    Rights {
+        publish: vec![format!("agent.{role}.*"), own.clone()],
+        subscribe: vec![own],
+        ..Rights::default()
+    }
+}
+
+/// A guard is asked, and says that it is there.
+fn guard(guard: &str, id: &AgentId) -> Rights {
+    let role = format!("guard-{guard}");
+    Rights {
+        publish: looks()
+            .chain(reading(AGENTS))
+            .chain([format!("hb.{role}.{id}"), format!("$KV.AGENTS.{id}"), "dlq.>".to_owned(), own_inbox(id)])
+            .collect(),
+        subscribe: vec![
+            own_inbox(id),
+            format!("guard.{guard}"),
+            "ctl.all".to_owned(),
+            format!("ctl.role.{role}"),
+            format!("ctl.agent.{id}"),
+            format!("err.{id}"),
+        ],
+        answers: true,
+        ..Rights::default()
+    }
+}
+
+/// An orchestrator decides for everybody, and reports for the programs whose gateway it is. It mends what is missing of the
+/// bus; it takes nothing of it away, and nothing out of the record.
+fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
+    let never = [
+        "$JS.API.STREAM.DELETE.>",
+        "$JS.API.STREAM.RESTORE.>",
+        "$JS.API.STREAM.SNAPSHOT.>",
+        "$JS.API.STREAM.MSG.DELETE.>",
+        "$JS.API.ACCOUNT.>",
+    ];
+    let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
+    let kept = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD, OBJECTS_STREAM]
+        .into_iter()
+        .map(purge)
+        .chain(parts.parts().map(|part| purge(part.stream())))
+        .chain([COMMANDS, DEAD, LEASE, ASKED, ADVISORIES].map(purge));
+    Rights {
+        // With the right to answer, whoever may publish nothing by name may publish nothing.
+        publish: vec![">".to_owned()],
+        never_publish: never.map(str::to_owned).into_iter().chain(kept).collect(),
+        never_subscribe: Vec::new(),
+        subscribe: vec![
+            own_inbox(id),
+            "run.>".to_owned(),
+            "evt.>".to_owned(),
+            "ask.>".to_owned(),
+            "queue.>".to_owned(),
+            "ctl.>".to_owned(),
+            "bid.>".to_owned(),
+            "watch.>".to_owned(),
+            "hb.>".to_owned(),
+            format!("err.{id}"),
+            "bb.>".to_owned(),
+            format!("{FILES_SHOWN}>"),
+            format!("{ALLOWANCE_SHOWN}>"),
+            "agent.>".to_owned(),
+            "gateway.>".to_owned(),
+        ],
+        answers: true,
+        ..Rights::default()
+    }
+}
+
+fn observer(name: &AgentId, parts: Partitions) -> Rights {
+    let streams = of_runs(parts).chain([COMMANDS, DEAD]);
+    Rights {
+        publish: looks()
+            .chain(streams.flat_map(reading))
+            // Whoever listens to what happens right now says so.
+            .chain(["watch.*".to_owned(), own_inbox(name)])
+            .collect(),
+        subscribe: [own_inbox(name)]
+            .into_iter()
+            .chain(
+                [
+                    "run.>", "evt.>", "cmd.>", "hb.>", "live.>", "ctl.>", "bb.>", "ask.>", "err.>", "dlq.>",
+                    "cfp.>", "bid.>", "watch.>", "task.>", "guard.>",
+                ]
+                .map(str::to_owned),
+            )
+            .collect(),
+        ..Rights::default()
+    }
+}
+
+/// The user of the system account may listen to who comes and goes, and ask who is there, and do nothing else.
+fn presence(id: &AgentId) -> Rights {
+    let own = own_inbox(id);
+    Rights {
+        publish: vec![own.clone(), crate::presence::ROLL_REQUEST.to_owned()],
+        subscribe: crate::presence::SUBJECTS.into_iter().map(str::to_owned).chain([own]).collect(),
+        ..Rights::default()
+    }
+}

@@ -1,0 +1,59 @@
+//! The signing keys of the fleet's account, as files.
+
+use std::path::Path;
+
+use nkeys::{KeyPair, KeyPairType};
+
+use super::CredentialsError;
+use super::claims::SigningKey;
+use super::files::{make, read};
+use super::scope::Scope;
+use crate::partition::Partitions;
+
+/// One key for each kind of holder.
+pub(super) struct Signers {
+    operator: KeyPair,
+    observer: KeyPair,
+    orchestrator: KeyPair,
+    agent: KeyPair,
+    program: KeyPair,
+    guard: KeyPair,
+}
+
+impl Signers {
+    /// The keys of a folder. Those that are missing are made: folders of earlier versions have none.
+    pub(super) fn open_or_make(folder: &Path) -> Result<Self, CredentialsError> {
+        let key = |scope: Scope| {
+            let path = folder.join(format!("signing-{}.nk", scope.name()));
+            make(&path, KeyPairType::Account)?;
+            let found = read(&path, &KeyPairType::Account)?;
+            found.ok_or_else(|| CredentialsError::file(&path, "it was taken away again"))
+        };
+        Ok(Self {
+            operator: key(Scope::Operator)?,
+            observer: key(Scope::Observer)?,
+            orchestrator: key(Scope::Orchestrator)?,
+            agent: key(Scope::Agent)?,
+            program: key(Scope::Program)?,
+            guard: key(Scope::Guard)?,
+        })
+    }
+
+    /// The key for holders of a kind.
+    pub(super) const fn of(&self, scope: Scope) -> &KeyPair {
+        match scope {
+            Scope::Operator => &self.operator,
+            Scope::Observer => &self.observer,
+            Scope::Orchestrator => &self.orchestrator,
+            Scope::Agent => &self.agent,
+            Scope::Program => &self.program,
+            Scope::Guard => &self.guard,
+        }
+    }
+
+    /// As the account names them, each with what its users may do.
+    pub(super) fn scoped(&self, ways: &[Partitions]) -> Result<Vec<SigningKey>, CredentialsError> {
+        let scoped = |scope: Scope| Ok(SigningKey::new(self.of(scope), scope.name(), scope.template(ways)?));
+        Scope::ALL.into_iter().map(scoped).collect()
+    }
+}

@@ -1,0 +1,273 @@
+//! Signatures by the keys of credentials: who said something, provable to whoever knows the fleet's public keys. Pure, but
+//! for reading the files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use muster_shared::time::Millis;
+use nkeys::{KeyPair, KeyPairType};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+
+use super::claims::{Claims, HEADER, Said};
+use super::keys::ROLE;
+use super::scope::Scope;
+use super::{CredentialsError, HolderKind, Identity, claims_in, identity_of, parts_of};
+
+/// Goes before everything that is signed. A client also signs what a server gives it when it connects, which is text: the
+/// first byte stands in no text, so no server can have something signed that counts here.
+const CONTEXT: &[u8] = b"\xffmuster signature 1\0";
+/// Longest JWT of a user that is looked at, in bytes.
+const LONGEST: usize = 8 * 1024;
+
+/// That somebody said something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signature {
+    /// Who: the JWT in his credentials, which is no secret.
+    pub by: String,
+    /// The signature of what was said, by the key that the JWT names.
+    pub signature: String,
+}
+
+/// A key that may vouch for holders of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SigningKeyOf {
+    /// The kind.
+    pub kind: Scope,
+    /// The public key.
+    pub key: String,
+}
+
+/// The public keys of a fleet: by them alone, anybody can tell who belongs to it. They come from
+/// [`super::FleetKeys::public`], by a way that is trusted itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trust {
+    /// The account.
+    pub account: String,
+    /// Its signing keys.
+    pub signing_keys: Vec<SigningKeyOf>,
+    /// Holders whose credentials count no more, by public key, and since when.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub revoked: BTreeMap<String, Millis>,
+}
+
+/// Why a signature proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureError {
+    /// It cannot be read.
+    #[error("the signature cannot be read: {reason}")]
+    Malformed {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Whoever vouches for the signer is not of the fleet.
+    #[error("the signer is vouched for by {issuer}, which is no key of this fleet")]
+    Stranger {
+        /// The key.
+        issuer: String,
+    },
+    /// Whoever is said to vouch for the signer does not.
+    #[error("the signer's credentials are forged")]
+    Forged,
+    /// The key that vouches for the signer may not vouch for holders of his kind.
+    #[error("a key for {may} vouches for somebody of another kind ({kind})")]
+    Kind {
+        /// What the key is for.
+        may: &'static str,
+        /// What the signer is said to be.
+        kind: HolderKind,
+    },
+    /// The signer's credentials had ended.
+    #[error("the signer's credentials ended at {until}")]
+    Expired {
+        /// When.
+        until: Millis,
+    },
+    /// The signer's credentials had been revoked.
+    #[error("the credentials of {} were revoked at {since}", who.name)]
+    Revoked {
+        /// Who signed.
+        who: Identity,
+        /// When they were revoked.
+        since: Millis,
+    },
+    /// Something else was signed, or somebody else signed it.
+    #[error("the signature is not that of {}", who.name)]
+    Wrong {
+        /// Who is said to have signed.
+        who: Identity,
+    },
+}
+
+impl SignatureError {
+    fn malformed(reason: impl std::fmt::Display) -> Self {
+        Self::Malformed { reason: reason.to_string() }
+    }
+}
+
+/// Signs in the name of the holder of credentials.
+pub struct Signer {
+    jwt: String,
+    key: KeyPair,
+}
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Signer").field("key", &self.key.public_key()).finish_non_exhaustive()
+    }
+}
+
+impl Signer {
+    /// The signer whose credentials are in a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or holds no credentials with their key.
+    pub fn from_file(path: &Path) -> Result<Self, CredentialsError> {
+        let wrong = |reason: String| CredentialsError::file(path, reason);
+        let (jwt, seed) = parts_of(path)?;
+        let claims = Claims::read(&jwt).map_err(wrong)?;
+        let seed = seed.ok_or_else(|| wrong("it holds no key".to_owned()))?;
+        let key = KeyPair::from_seed(seed.expose_secret()).map_err(|error| wrong(error.to_string()))?;
+        if key.public_key() != claims.sub {
+            return Err(wrong("its key is that of somebody else".to_owned()));
+        }
+        Ok(Self { jwt, key })
+    }
+
+    /// Signs what is said.
+    ///
+    /// # Errors
+    /// When the key cannot be used.
+    pub fn sign(&self, bytes: &[u8]) -> Result<Signature, CredentialsError> {
+        let signature = self.key.sign(&signed(bytes)).map_err(CredentialsError::key)?;
+        Ok(Signature { by: self.jwt.clone(), signature: URL_SAFE_NO_PAD.encode(signature) })
+    }
+}
+
+/// What is really signed where `bytes` are said.
+fn signed(bytes: &[u8]) -> Vec<u8> {
+    [CONTEXT, bytes].concat()
+}
+
+/// Tells what was signed by members of a fleet.
+#[derive(Debug, Clone)]
+pub struct Verifier {
+    trust: Trust,
+}
+
+impl Verifier {
+    /// For the fleet with these keys.
+    #[must_use]
+    pub const fn of(trust: Trust) -> Self {
+        Self { trust }
+    }
+
+    /// For an account whose key vouches for its users itself, without signing keys.
+    #[must_use]
+    pub const fn of_account(account: String) -> Self {
+        Self::of(Trust { account, signing_keys: Vec::new(), revoked: BTreeMap::new() })
+    }
+
+    /// For the fleet with these keys, if it is the one that one's own credentials are of.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or the keys are those of another fleet.
+    pub fn of_credentials(path: &Path, trust: Trust) -> Result<Self, CredentialsError> {
+        let claims = claims_in(path)?;
+        let account = match claims.nats {
+            Said::User { issuer_account: Some(account), .. } => account,
+            Said::User { issuer_account: None, .. } => claims.iss,
+            Said::Operator { .. } | Said::Account { .. } => {
+                return Err(CredentialsError::file(path, "it is no credentials file of a user"));
+            }
+        };
+        if account != trust.account {
+            return Err(CredentialsError::file(path, "it is of another fleet than the keys"));
+        }
+        Ok(Self::of(trust))
+    }
+
+    /// Who said `bytes`, if the signature holds and the signer's credentials did `at` that time.
+    ///
+    /// # Errors
+    /// Says why it proves nothing.
+    pub fn verify(
+        &self,
+        signature: &Signature,
+        bytes: &[u8],
+        at: Millis,
+    ) -> Result<Identity, SignatureError> {
+        let claims = vouched(&signature.by)?;
+        let who = identity_of(&claims).ok_or_else(|| SignatureError::malformed("it says not whose it is"))?;
+        self.check_issuer(&claims, &who)?;
+        if let Some(until) = claims.exp.filter(|until| *until <= at.0 / 1000) {
+            return Err(SignatureError::Expired { until: Millis(until.saturating_mul(1000)) });
+        }
+        if let Some(&since) = self.trust.revoked.get(&claims.sub).filter(|since| **since <= at) {
+            return Err(SignatureError::Revoked { who, since });
+        }
+        let key = key_of(&claims.sub, &KeyPairType::User)?;
+        let made = URL_SAFE_NO_PAD.decode(&signature.signature).map_err(SignatureError::malformed)?;
+        match key.verify(&signed(bytes), &made) {
+            Ok(()) => Ok(who),
+            Err(_) => Err(SignatureError::Wrong { who }),
+        }
+    }
+
+    /// Whether whoever vouches for somebody is of the fleet, and may vouch for one of his kind.
+    fn check_issuer(&self, claims: &Claims, who: &Identity) -> Result<(), SignatureError> {
+        let Said::User { issuer_account, tags, may, .. } = &claims.nats else {
+            return Err(SignatureError::malformed("it is not of a user"));
+        };
+        let stranger = || SignatureError::Stranger { issuer: claims.iss.clone() };
+        if issuer_account.as_ref().unwrap_or(&claims.iss) != &self.trust.account {
+            return Err(stranger());
+        }
+        if claims.iss == self.trust.account {
+            return Ok(());
+        }
+        let by = self.trust.signing_keys.iter().find(|by| by.key == claims.iss).ok_or_else(stranger)?;
+        // What the server would refuse is nothing here either.
+        if may.is_some() {
+            return Err(SignatureError::malformed("it brings permissions of its own"));
+        }
+        if Scope::of(&who.kind) != Some(by.kind) {
+            return Err(SignatureError::Kind { may: by.kind.name(), kind: who.kind.clone() });
+        }
+        // The role that is claimed is the one that the rights are for.
+        let roles: Vec<&str> = tags.iter().filter_map(|tag| tag.strip_prefix(ROLE)).collect();
+        let claimed = who.kind.role();
+        if roles != claimed.as_deref().into_iter().collect::<Vec<_>>() {
+            return Err(SignatureError::malformed("its tags say two roles"));
+        }
+        Ok(())
+    }
+}
+
+/// What a JWT says, if the key that it says it is by has signed it.
+fn vouched(jwt: &str) -> Result<Claims, SignatureError> {
+    if jwt.len() > LONGEST {
+        return Err(SignatureError::malformed("it is too long"));
+    }
+    let (said, signature) = jwt.rsplit_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
+    let (header, _) = said.split_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
+    if URL_SAFE_NO_PAD.decode(header).ok().as_deref() != Some(HEADER.as_bytes()) {
+        return Err(SignatureError::malformed("it is a JWT of another kind"));
+    }
+    let claims = Claims::read(jwt).map_err(SignatureError::malformed)?;
+    let signature = URL_SAFE_NO_PAD.decode(signature).map_err(SignatureError::malformed)?;
+    let issuer = key_of(&claims.iss, &KeyPairType::Account)?;
+    issuer.verify(said.as_bytes(), &signature).map_err(|_| SignatureError::Forged)?;
+    Ok(claims)
+}
+
+fn key_of(public: &str, kind: &KeyPairType) -> Result<KeyPair, SignatureError> {
+    let key = KeyPair::from_public_key(public).map_err(SignatureError::malformed)?;
+    if key.key_pair_type() != *kind {
+        return Err(SignatureError::malformed("a key is of another kind"));
+    }
+    Ok(key)
+}

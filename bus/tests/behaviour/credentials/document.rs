@@ -1,0 +1,123 @@
+//! `docs/rights.md`: the table of rights for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use muster_bus::BusSettings;
+use muster_bus::credentials::{Rights, Scope};
+use muster_bus::partition::Partitions;
+use muster_bus::topology::streams;
+
+const HEAD: &str = "\
+# Rights
+
+What each kind of holder of credentials may publish and subscribe to. The NATS server carries it out; what is not listed is
+refused. This page is made from the table in `bus/src/credentials/rights.rs`, from which the server's configuration is made
+too, so rights follow the version of Muster that starts the server. Credentials say only who their holder is.
+
+Write it anew: `UPDATE_DOCS=1 cargo nextest run -E 'test(the_page_of_rights)'`.
+
+`ROLE` and `NAME` are the holder's own. A record in several parts has the number of the part after the first token of `run`
+and `evt` (`evt.2.…`), and a stream for each part instead of `RUNS`.
+";
+
+/// The page.
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for scope in Scope::ALL {
+        let rights = scope.holder("own_role".parse().unwrap(), "own-name".parse().unwrap());
+        let rights = rights.rights(Partitions::default());
+        let _ = write!(page, "\n## {}\n\n{}\n", title(scope), about(scope));
+        section(&mut page, "May publish to", &rights.publish, true);
+        section(&mut page, "Never publishes to", &rights.never_publish, false);
+        section(&mut page, "May subscribe to", &rights.subscribe, true);
+        section(&mut page, "Never subscribes to", &rights.never_subscribe, false);
+        let Rights { answers, .. } = rights;
+        if answers {
+            page +=
+                "\nIt may answer a request where its asker waits for the answer, once and within an hour.\n";
+        }
+    }
+    page
+}
+
+const fn title(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Operator => "Operator",
+        Scope::Observer => "Observer",
+        Scope::Orchestrator => "Orchestrator",
+        Scope::Agent => "Agent",
+        Scope::Program => "Program",
+        Scope::Guard => "Guard",
+    }
+}
+
+const fn about(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Operator => "Whoever runs the fleet: lays out the bus, asks, steers, reads and removes.",
+        Scope::Observer => "Whoever watches and changes nothing.",
+        Scope::Orchestrator => {
+            "Decides for everybody, and mends what is missing of the bus; takes nothing out of the record."
+        }
+        Scope::Agent => "Works by itself on queues and record, and speaks for itself alone.",
+        Scope::Program => "A program in any language that works by a task gateway.",
+        Scope::Guard => "Whoever is asked before something is done, under one name.",
+    }
+}
+
+fn section(page: &mut String, title: &str, subjects: &[String], all_when_empty: bool) {
+    if subjects.is_empty() {
+        if all_when_empty {
+            let _ = write!(page, "\n{title}: everything.\n");
+        }
+        return;
+    }
+    let _ = write!(page, "\n{title}:\n\n");
+    for line in lines(subjects) {
+        let _ = writeln!(page, "- {line}");
+    }
+}
+
+/// A line for each subject; those of JetStream that differ in their stream alone share one.
+fn lines(subjects: &[String]) -> Vec<String> {
+    let all = streams(&BusSettings::default());
+    let mut streams_of: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for subject in subjects {
+        let stream = all
+            .iter()
+            .map(|stream| stream.name)
+            .find(|name| subject.starts_with("$JS.API.") && subject.split('.').any(|token| token == *name));
+        let shown = subject.replace("own_role", "ROLE").replace("own-name", "NAME");
+        match stream {
+            Some(name) => {
+                let of_any = shown.replace(&format!(".{name}"), ".STREAM");
+                streams_of.entry(of_any).or_default().push(name);
+            }
+            None => lines.push(format!("`{shown}`")),
+        }
+    }
+    // Those of the same streams go together.
+    let mut same: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    for (of_any, names) in streams_of {
+        same.entry(names).or_default().push(of_any);
+    }
+    for (names, of_any) in same {
+        let quoted =
+            |texts: Vec<String>| texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ");
+        let names = quoted(names.into_iter().map(str::to_owned).collect());
+        lines.push(format!("{}, where `STREAM` is {names}", quoted(of_any)));
+    }
+    lines
+}
+
+#[test]
+fn the_page_of_rights_is_what_the_table_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/rights.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, page()).unwrap();
+    }
+    let here = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(page(), here, "write it anew: UPDATE_DOCS=1 and this test again");
+}

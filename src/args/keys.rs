@@ -1,0 +1,77 @@
+//! What `muster keys` takes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::read::parse_span;
+
+/// Make and hand out the keys by which processes and people are let in to a fleet.
+///
+/// A local fleet makes its keys at its first start, in .muster/nats/keys (mode 0700), and gives each of its processes
+/// credentials of its own: nobody connects without. Whoever reads this folder is the fleet's owner. Credentials are
+/// `.creds` files (NATS JWT and NKey) that `nats` and every NATS client read; docs/rights.md says what each kind may do.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys context && nats sub 'run.>'\n  muster keys export > accounts.conf\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
+)]
+pub(crate) struct KeysArgs {
+    #[command(subcommand)]
+    pub(crate) command: KeysCommand,
+    /// Folder of the keys; default: that of the fleet of this folder.
+    #[arg(long, global = true, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) keys: Option<PathBuf>,
+}
+
+/// What is done with keys.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make the keys of a fleet where there are none, and say where they are.
+    Init,
+    /// Make credentials for one process or person.
+    Issue(IssueArgs),
+    /// List what was issued and counts.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let somebody in no more, and cut off who is connected.
+    Revoke {
+        /// What the process or person is called, by `muster keys list` or `muster ps`.
+        name: String,
+    },
+    /// Print the part of a NATS server's configuration that lets the fleet in.
+    Export,
+    /// Give the `nats` command a context with which it watches this fleet and changes nothing.
+    Context(ContextArgs),
+}
+
+/// Credentials that are asked for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct IssueArgs {
+    /// For whom: operator, observer, orchestrator, guard:NAME, or a role (worker, word_counter).
+    pub(crate) holder: String,
+    /// What the process is called on the bus; default: the role and some digits. Two processes never share a name.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// A role of your own works on queues and record by itself, as a Muster agent of a file does; without it, by the task
+    /// gateway.
+    #[arg(long)]
+    pub(crate) direct: bool,
+    /// For how long they count, such as 12h or 30d; default: until they are revoked.
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(crate) expires: Option<Duration>,
+    /// File to write, for its owner alone; default: standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// The context that is asked for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ContextArgs {
+    /// What it is called.
+    #[arg(long, default_value = "muster")]
+    pub(crate) name: String,
+}

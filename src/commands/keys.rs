@@ -1,0 +1,195 @@
+//! `muster keys`: makes the fleet's keys, and credentials with them.
+
+use std::path::{Path, PathBuf};
+
+use muster_bus::credentials::{Credentials, CredentialsError, FleetKeys, Holder, Issued};
+use muster_bus::server::reload;
+use muster_shared::flow::is_guard_name;
+use muster_shared::ids::{AgentId, Role};
+use muster_shared::time::Millis;
+use secrecy::ExposeSecret;
+use serde_json::json;
+
+use crate::app::{App, new_id, no_fleet, now};
+use crate::args::{IssueArgs, KeysArgs, KeysCommand, KeysContextArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::render::table;
+
+/// Does what is asked.
+pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
+    let folder = folder(app, args)?;
+    match &args.command {
+        KeysCommand::Init => {
+            let keys = FleetKeys::open_or_make(&folder).map_err(wrong)?;
+            keys.write_own().map_err(wrong)?;
+            output::line(&format!(
+                "the keys are in {}: whoever reads them is the fleet's owner",
+                folder.display()
+            ))?;
+        }
+        KeysCommand::Issue(asked) => issue(&open(&folder)?, asked)?,
+        KeysCommand::Export => output::line(
+            open(&folder)?.server_configuration(&[app.settings().bus.parted()]).map_err(wrong)?.trim_end(),
+        )?,
+        KeysCommand::List { json } => list(&open(&folder)?, *json)?,
+        KeysCommand::Revoke { name } => revoke(app, &open(&folder)?, name)?,
+        KeysCommand::Context(asked) => context(app, &open(&folder)?, asked)?,
+    }
+    Ok(Exit::Completed)
+}
+
+fn folder(app: &App, args: &KeysArgs) -> Result<PathBuf, Failure> {
+    if let Some(folder) = &args.keys {
+        return Ok(folder.clone());
+    }
+    let store = app.beside_fleet(&app.settings().server.store_dir);
+    muster_bus::server::keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn open(folder: &Path) -> Result<FleetKeys, Failure> {
+    let found = FleetKeys::open(folder).map_err(wrong)?;
+    found.ok_or_else(|| {
+        Failure::usage(format!("there are no keys in {}", folder.display())).help(
+            "a fleet makes them when it comes up first (`muster up`); `muster keys init` makes them without a fleet",
+        )
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
+fn wrong(error: CredentialsError) -> Failure {
+    Failure::usage(error.to_string()).help("`muster keys --help` says where keys are, and who may read them")
+}
+
+fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
+    let holder = holder(asked)?;
+    let until = asked
+        .expires
+        .map(|time| Millis(now().0.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))));
+    let made = keys.issue(&holder, until).map_err(wrong)?;
+    match &asked.out {
+        None => output::line(made.to_file().expose_secret().trim_end()),
+        Some(file) => {
+            write(&made, file)?;
+            output::line(&format!(
+                "{} ({}) is let in by {}: set MUSTER_BUS_CREDENTIALS for a process of Muster, NATS_CREDS and \
+                 NATS_INBOX_PREFIX={} for a program",
+                holder.name(),
+                holder.kind(),
+                file.display(),
+                muster_bus::credentials::rights::inbox(holder.name()),
+            ))
+        }
+    }
+}
+
+/// What was issued and counts.
+fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
+    let issued = keys.issued().map_err(wrong)?;
+    if as_json {
+        return output::json(&issued);
+    }
+    let row = |issued: &Issued| {
+        let expires = issued.until.map_or_else(|| "-".to_owned(), |at| at.to_string());
+        vec![issued.name.to_string(), issued.kind.to_string(), issued.issued.to_string(), expires]
+    };
+    let rows = issued.iter().map(row).collect();
+    output::line(table::plain(&["NAME", "FOR", "ISSUED (UTC)", "EXPIRES"], rows, &[], None).trim_end())
+}
+
+/// Throws somebody out: at once where the server is this folder's own.
+fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
+    let whom: AgentId = name.parse().map_err(|error| {
+        Failure::usage(format!("{name:?}: {error}")).help("`muster keys list` shows the names")
+    })?;
+    let revoked = keys.revoke(&whom).map_err(wrong)?;
+    if revoked == 0 {
+        return Err(Failure::usage(format!("no credentials were issued to {name}"))
+            .help("`muster keys list` shows the names"));
+    }
+    let store = app.beside_fleet(&app.settings().server.store_dir);
+    let told = reload(&store).map_err(|error| Failure::failed(error.to_string()))?;
+    let then = match told {
+        true => "the server has cut it off",
+        false => "no server runs here: those of your own learn it from `muster keys export`",
+    };
+    output::line(&format!("{name} is let in no more; {then}"))
+}
+
+fn write(made: &Credentials, file: &Path) -> Result<(), Failure> {
+    made.write(file).map_err(|error| {
+        Failure::failed(error.to_string()).help("name a file in a folder that you may write to (--out)")
+    })
+}
+
+fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
+    let name = |role: &str| match &asked.name {
+        None => Ok(new_id(role)),
+        Some(name) => name.parse::<AgentId>().map_err(|error| {
+            Failure::usage(format!("--name {name:?}: {error}")).help("letters, digits, - and _ make a name")
+        }),
+    };
+    let holder = match asked.holder.as_str() {
+        "operator" => Holder::Operator { name: name("operator")? },
+        guard if guard.starts_with("guard:") => {
+            let guard = guard.trim_start_matches("guard:");
+            if !is_guard_name(guard) {
+                return Err(Failure::usage(format!("{guard:?} is no name of a guard"))
+                    .help("lower-case letters, digits, - and _ make one"));
+            }
+            Holder::Guard { guard: guard.to_owned(), id: name(&format!("guard-{guard}"))? }
+        }
+        "observer" => Holder::Observer { name: name("observer")? },
+        "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
+        other => {
+            let role: Role = other.parse().map_err(|error| {
+                Failure::usage(format!("{other:?} is no role: {error}"))
+                    .help("name operator, observer, orchestrator, or a role such as worker or word_counter")
+            })?;
+            let id = name(other)?;
+            match (&role, asked.direct) {
+                (Role::Specialist(_), false) => return Ok(Holder::Program { role, id }),
+                _ => return Ok(Holder::Agent { role, id }),
+            }
+        }
+    };
+    if asked.direct {
+        return Err(Failure::usage(format!("--direct is for roles, and {} is none", asked.holder))
+            .help("leave --direct out"));
+    }
+    Ok(holder)
+}
+
+/// Writes credentials of an observer, and the file by which the `nats` command finds them.
+fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), Failure> {
+    let KeysContextArgs { name } = asked;
+    let url = app.url().ok_or_else(no_fleet)?;
+    let observer: AgentId = name.parse().map_err(|error| {
+        Failure::usage(format!("--name {name:?}: {error}")).help("letters, digits, - and _ make a name")
+    })?;
+    let holder = Holder::Observer { name: observer };
+    let credentials = keys.folder().join(format!("context-{name}.creds"));
+    let made = keys.issue(&holder, None).map_err(wrong)?;
+    write(&made, &credentials)?;
+    let folder = contexts()?;
+    let file = folder.join(format!("{name}.json"));
+    let content = json!({
+        "description": "Watches a fleet of Muster", "url": url, "creds": credentials,
+        "inbox_prefix": muster_bus::credentials::rights::inbox(holder.name()),
+    });
+    let written =
+        std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, format!("{content:#}\n")));
+    written.map_err(|error| {
+        Failure::failed(format!("{}: {error}", file.display())).help("XDG_CONFIG_HOME names another folder")
+    })?;
+    output::line(&format!("wrote {}: `nats --context {name} sub 'run.>'` watches the fleet", file.display()))
+}
+
+/// Where the `nats` command keeps contexts.
+fn contexts() -> Result<PathBuf, Failure> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
+    folder
+        .map(|folder| folder.join("nats/context"))
+        .ok_or_else(|| Failure::usage("no folder for settings is known").help("set HOME or XDG_CONFIG_HOME"))
+}

@@ -14,7 +14,7 @@ use crate::app::{App, new_id, no_fleet, now};
 use crate::args::{IssueArgs, KeysArgs, KeysCommand, KeysContextArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::table;
+use crate::render::{figures, table};
 
 /// Does what is asked.
 pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
@@ -90,8 +90,8 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
         return output::json(&issued);
     }
     let row = |issued: &Issued| {
-        let expires = issued.until.map_or_else(|| "-".to_owned(), |at| at.to_string());
-        vec![issued.name.to_string(), issued.kind.to_string(), issued.issued.to_string(), expires]
+        let expires = issued.until.map_or_else(|| "-".to_owned(), figures::date);
+        vec![issued.name.to_string(), issued.kind.to_string(), figures::date(issued.issued), expires]
     };
     let rows = issued.iter().map(row).collect();
     output::line(table::plain(&["NAME", "FOR", "ISSUED (UTC)", "EXPIRES"], rows, &[], None).trim_end())

@@ -175,6 +175,7 @@ fn agents_that_break_the_protocol_are_told_how() {
     );
     let selfish: Spoilt = (
         &[
+            ("made = await nc.request(f\"queue.{ROLE}.{ME}\", timeout=5)", "made = True"),
             ("take(nc.jetstream(), ROLE), ", ""),
             ("inactive_threshold=idle)", "inactive_threshold=idle, ack_wait=5)"),
             ("\"data\": {\"words\": words}", "\"data\": {\"words\": words, \"text\": \"x\" * 100_000}"),

@@ -142,8 +142,10 @@ fn the_example_submits_a_goal_and_sees_its_end() {
     let fleet = folder().up(&[]).unwrap();
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/submit_goal.py");
     let asked = |goal: &str| {
+        // In the fleet's folder it finds the address and the owner's credentials by itself.
         let mut command = std::process::Command::new(&python);
-        command.args([example, goal]).env("NATS_URL", fleet.url()).stdin(Stdio::null()).output().unwrap()
+        command.args([example, goal]).env_remove("NATS_URL").current_dir(fleet.folder().path());
+        command.stdin(Stdio::null()).output().unwrap()
     };
     let answered = asked("What is 6 * 7?");
     assert!(answered.status.success() && both(&answered).contains("42"), "{}", both(&answered));

@@ -382,7 +382,6 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         // With the right to answer, whoever may publish nothing by name may publish nothing.
         publish: vec![">".to_owned()],
         never_publish: never.map(str::to_owned).into_iter().chain(kept).collect(),
-        never_subscribe: Vec::new(),
         subscribe: vec![
             own_inbox(id),
             "run.>".to_owned(),

@@ -120,7 +120,10 @@ impl App {
     }
 
     async fn connect_by(&self, settings: BusSettings, role: &str) -> Result<Bus, Failure> {
-        Bus::connect(&settings, &new_id(role), Arc::clone(&self.redactor)).await.map_err(bus_failure)
+        let who = new_id(role);
+        // Large, and soon over: kept by itself, it does not stay on the stack.
+        let connect = Box::pin(Bus::connect(&settings, &who, Arc::clone(&self.redactor)));
+        connect.await.map_err(bus_failure)
     }
 
     /// How a URL is connected to: as settings say, and where they say nothing of who we are, as the owner of this folder's

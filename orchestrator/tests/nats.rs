@@ -110,6 +110,7 @@ async fn started() -> (TempDir, LocalServer, Bus) {
     let settings =
         ServerSettings { store_dir: folder.path().join("nats"), port: 0, ..ServerSettings::default() };
     let server = LocalServer::start(&settings).await.unwrap();
+    muster_support::way::remember(&server.url(), &folder.path().join("nats"));
     let settings = BusSettings { lease_ttl: Duration::from_secs(1), ..BusSettings::of_server(&server) };
     let bus = Bus::connect(&settings, &AgentId::new("test", 0), Arc::new(Redactor::default())).await.unwrap();
     bus.provision().await.unwrap();

@@ -76,7 +76,8 @@ async fn launch(app: &App, port: u16, program: Option<PathBuf>) -> Result<LocalS
     }
     let until = Instant::now() + PATIENCE;
     loop {
-        match LocalServer::start(&settings).await {
+        // Large, and soon over: kept by itself, it does not stay on the stack.
+        match Box::pin(LocalServer::start(&settings)).await {
             Err(ServerError::StoreInUse { .. }) if Instant::now() < until => {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }

@@ -48,7 +48,7 @@ pub enum BusError {
     },
     /// The server refused a subject. It drops such messages silently, so nothing sent since can be trusted.
     #[error(
-        "the NATS server denied this process a subject: {what}. Give its user the permissions of its role, then restart it"
+        "the NATS server denied this process a subject: {what}. Its credentials do not allow that: name others with bus.credentials, or give its user the permissions of its role (docs/rights.md)"
     )]
     Denied {
         /// What the server said.

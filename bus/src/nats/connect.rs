@@ -1,10 +1,10 @@
 //! Connecting, and what happens to a connection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_nats::{ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream};
+use async_nats::{ClientError, ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream};
 use muster_shared::backoff::Backoff;
 use muster_shared::ids::AgentId;
 use secrecy::ExposeSecret;
@@ -25,6 +25,9 @@ const DEFAULT_URL: &str = "nats://127.0.0.1:4222";
 /// anybody misses an answer for long.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Refusals in a row after which credentials are of no use any more: some two seconds of trying.
+const MOST_REFUSALS: u32 = 20;
+
 /// What happened to a connection.
 pub(super) struct Link {
     /// Shared by all connections of a process.
@@ -33,20 +36,25 @@ pub(super) struct Link {
     epoch: watch::Sender<u64>,
     /// The first connection breaks nothing off; it may be told when requests are under way already.
     was_connected: AtomicBool,
+    /// Where the server is, as it is told.
+    server: String,
+    /// How often in a row the server let nobody in by these credentials.
+    refusals: AtomicU32,
 }
 
 impl Link {
-    fn new() -> Arc<Self> {
-        Self::with(watch::Sender::new(None))
+    fn new(url: &str) -> Arc<Self> {
+        Self::with(watch::Sender::new(None), shown(url))
     }
 
     /// The link of another connection of the same process: it is cut off and connected again by itself.
     pub(super) fn apart(&self) -> Arc<Self> {
-        Self::with(self.fatal.clone())
+        Self::with(self.fatal.clone(), self.server.clone())
     }
 
-    fn with(fatal: watch::Sender<Option<BusError>>) -> Arc<Self> {
-        Arc::new(Self { fatal, epoch: watch::Sender::new(0), was_connected: AtomicBool::new(false) })
+    fn with(fatal: watch::Sender<Option<BusError>>, server: String) -> Arc<Self> {
+        let (was_connected, refusals) = (AtomicBool::new(false), AtomicU32::new(0));
+        Arc::new(Self { fatal, epoch: watch::Sender::new(0), was_connected, server, refusals })
     }
 
     pub(super) fn fatal(&self) -> watch::Receiver<Option<BusError>> {
@@ -70,6 +78,7 @@ impl Link {
     fn note(&self, name: &str, event: &Event) {
         match event {
             Event::Connected => {
+                self.refusals.store(0, Ordering::Relaxed);
                 if self.was_connected.swap(true, Ordering::Relaxed) {
                     self.epoch.send_modify(|epoch| *epoch += 1);
                 }
@@ -78,11 +87,13 @@ impl Link {
             Event::Disconnected => tracing::warn!(name, "cut off from NATS"),
             Event::ServerError(ServerError::Other(text)) if is_denial(text) => {
                 tracing::error!(name, what = text, "NATS denied a subject");
-                self.fatal.send_if_modified(|fatal| {
-                    let first = fatal.is_none();
-                    fatal.get_or_insert(BusError::Denied { what: text.clone() });
-                    first
-                });
+                self.fail(BusError::Denied { what: text.clone() });
+            }
+            // Credentials that count no more may count again once a server has read its configuration to the end.
+            Event::ClientError(ClientError::Other(text)) if is_refusal(text) => {
+                if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_REFUSALS {
+                    self.fail(BusError::Unauthorized { url: self.server.clone() });
+                }
             }
             Event::SlowConsumer(_) | Event::ServerError(_) | Event::ClientError(_) => {
                 tracing::warn!(name, %event, "NATS complains");
@@ -92,6 +103,24 @@ impl Link {
     }
 }
 
+impl Link {
+    /// Makes the connection useless, for the first reason that there is.
+    fn fail(&self, error: BusError) {
+        self.fatal.send_if_modified(|fatal| {
+            let first = fatal.is_none();
+            fatal.get_or_insert(error);
+            first
+        });
+    }
+}
+
+/// Whether the client says that it was not let in, by the words of its `ConnectErrorKind`.
+fn is_refusal(text: &str) -> bool {
+    [ConnectErrorKind::AuthorizationViolation, ConnectErrorKind::Authentication]
+        .iter()
+        .any(|kind| text == kind.to_string())
+}
+
 fn is_denial(text: &str) -> bool {
     text.to_ascii_lowercase().contains("permissions violation")
 }
@@ -99,7 +128,7 @@ fn is_denial(text: &str) -> bool {
 impl Nats {
     pub(crate) async fn connect(settings: &BusSettings, who: &AgentId) -> Result<Self, BusError> {
         let url = settings.url.clone().unwrap_or_else(|| DEFAULT_URL.to_owned());
-        let link = Link::new();
+        let link = Link::new(&url);
         let (who, kind) = speaker(settings, who)?;
         let caller = Caller { settings, url: &url, inbox: inbox(&who) };
         let client = client(&caller, who.as_str(), &link).await?;
@@ -201,7 +230,7 @@ pub(super) async fn system_client(nats: &Nats) -> Result<Option<(async_nats::Cli
     };
     let name = format!("{} presence", nats.who);
     let (holder, _) = speaker(&settings, &nats.who)?;
-    let link = Link::new();
+    let link = Link::new(&nats.url);
     // A user in the URL would come before this one.
     let caller = Caller { settings: &settings, url: &shown(&nats.url), inbox: inbox(&holder) };
     let client = client(&caller, &name, &link).await?;
@@ -331,7 +360,7 @@ mod tests {
     /// Once, a goal lay untouched for 30 s because the connection for control came up while it was on its way.
     #[test]
     fn only_the_same_connection_made_again_breaks_requests_off() {
-        let link = Link::new();
+        let link = Link::new("nats://127.0.0.1:1");
         let mut epoch = link.epoch();
         link.note("main", &Event::Connected);
         link.apart().note("control", &Event::Connected);
@@ -345,6 +374,22 @@ mod tests {
         epoch.mark_unchanged();
         other.note("control", &Event::ServerError(ServerError::Other("Permissions Violation for x".into())));
         assert!(link.check().is_err(), "what is denied to one is told to all");
+    }
+
+    #[test]
+    fn credentials_that_are_refused_again_and_again_are_of_no_use() {
+        let link = Link::new("nats://ann:secret@127.0.0.1:1");
+        let kind = ConnectErrorKind::AuthorizationViolation;
+        let refused = Event::ClientError(ClientError::Other(kind.to_string()));
+        let refuse = |times: u32| (0..times).for_each(|_| link.note("main", &refused));
+        refuse(MOST_REFUSALS - 1);
+        link.note("main", &Event::Connected);
+        refuse(MOST_REFUSALS - 1);
+        assert!(link.check().is_ok(), "it was let in between");
+        link.note("main", &Event::ClientError(ClientError::Other("IO error".into())));
+        refuse(1);
+        let Err(BusError::Unauthorized { url }) = link.check() else { panic!("it is not let in") };
+        assert_eq!(url, "nats://127.0.0.1:1");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod document;
 mod wire;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -11,11 +12,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use muster_bus::credentials::{FleetKeys, Holder, Rights, Scope};
 use muster_bus::partition::Partitions;
 use muster_bus::server::{LocalServer, ServerSettings, reload};
+use muster_bus::{Bus, BusError, BusSettings};
+use muster_shared::secret::Redactor;
 use nkeys::KeyPair;
 use tempfile::TempDir;
 
 use self::wire::{Own, Wire};
-use crate::fixture::server_settings;
+use crate::fixture::{SOON, server_settings};
 
 const RUN: &str = "018f0000000070008000000000000001";
 const ROLE: &str = "worker";
@@ -275,7 +278,15 @@ async fn who_is_revoked_is_cut_off_and_nobody_else() {
         (connect(&gone).unwrap(), connect(&gone).unwrap(), connect(&stays).unwrap());
     let mut operator = let_in(&server, Scope::Operator);
 
+    let file = folder.path().join("process.creds");
+    let process = agent("gone-2");
+    keys.issue(&process, None).unwrap().write(&file).unwrap();
+    let process = BusSettings { credentials: Some(file), ..BusSettings::of_server(&server) };
+    let who = "gone-2".parse().unwrap();
+    let process = Bus::connect(&process, &who, Arc::new(Redactor::default())).await.unwrap();
+
     assert_eq!(keys.revoke(&"gone-1".parse().unwrap()).unwrap(), 1);
+    assert_eq!(keys.revoke(&who).unwrap(), 1);
     assert!(keys.issued().unwrap().iter().all(|one| one.name.as_str() != "gone-1"));
     assert!(keys.issued().unwrap().iter().any(|one| one.name.as_str() == "stays-1"));
     assert!(first.lives(), "the server knows nothing of it yet");
@@ -285,6 +296,9 @@ async fn who_is_revoked_is_cut_off_and_nobody_else() {
         assert!(said.contains("Revoked"), "{said}");
     }
     assert!(connect(&gone).is_err(), "the revoked came back");
+    let failed =
+        tokio::time::timeout(SOON, process.failed()).await.expect("a process is told that it is out");
+    assert!(matches!(failed, BusError::Unauthorized { .. }), "{failed}");
     assert!(other.lives() && operator.lives(), "others stay");
     assert!(other.may_publish("hb.worker.stays-1"));
     connect(&stays).unwrap();

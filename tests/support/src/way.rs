@@ -26,7 +26,8 @@ pub fn remember(url: &str, store: &Path) {
 #[must_use]
 pub fn credentials(url: &str) -> Option<PathBuf> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.iter().find(|(of, _)| of == url).map(|(_, file)| file.clone())
+    // A binary of before there were credentials is measured beside one of now.
+    known.iter().find(|(of, _)| of == url).map(|(_, file)| file.clone()).filter(|file| file.exists())
 }
 
 /// Settings by which the owner connects.

@@ -25,16 +25,19 @@ pub struct Retired {
     pub key: String,
     /// Until when.
     pub until: Millis,
+    /// Whether servers were told that it has ended. It is kept all the same: what was signed before was signed by somebody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
 }
 
 /// Which keys of before count still.
-pub(super) fn in_grace(known: Vec<Retired>, now: Millis) -> Vec<Retired> {
+fn in_grace(known: Vec<Retired>, now: Millis) -> Vec<Retired> {
     known.into_iter().filter(|one| one.until > now).collect()
 }
 
 /// Those of before, and those that are replaced now.
-fn with(known: Vec<Retired>, current: Vec<Retired>, now: Millis) -> Vec<Retired> {
-    let mut all = in_grace(known, now);
+fn with(known: Vec<Retired>, current: Vec<Retired>) -> Vec<Retired> {
+    let mut all = known;
     // One that was written down by a rotation that did not come to its end has its time from this one.
     all.retain(|old| current.iter().all(|one| one.key != old.key));
     all.extend(current);
@@ -43,6 +46,15 @@ fn with(known: Vec<Retired>, current: Vec<Retired>, now: Millis) -> Vec<Retired>
 
 fn file_of(folder: &Path) -> PathBuf {
     folder.join("retired.json")
+}
+
+/// Ends those whose time is over, or all that have not ended.
+fn ended(known: Vec<Retired>, all: bool, now: Millis) -> Vec<Retired> {
+    let end = |one: Retired| match !one.dropped && (all || one.until <= now) {
+        true => Retired { until: one.until.min(now), dropped: true, ..one },
+        false => one,
+    };
+    known.into_iter().map(end).collect()
 }
 
 /// The keys of before of a folder, in grace or not.
@@ -58,7 +70,7 @@ pub(super) fn retired(folder: &Path) -> Result<Vec<Retired>, CredentialsError> {
 /// Whether keys of before have come to their end and are to be dropped by [`FleetKeys::drop_retired`].
 #[must_use]
 pub fn is_grace_over(folder: &Path, now: Millis) -> bool {
-    retired(folder).is_ok_and(|known| known.iter().any(|one| one.until <= now))
+    retired(folder).is_ok_and(|known| known.iter().any(|one| !one.dropped && one.until <= now))
 }
 
 impl FleetKeys {
@@ -71,10 +83,14 @@ impl FleetKeys {
         let missing = || CredentialsError::file(folder, "there are no keys");
         let before = Self::open(folder)?.ok_or_else(missing)?;
         let lock = Ledger::of(folder).lock()?;
-        let current =
-            Scope::ALL.map(|kind| Retired { kind, key: before.signers.of(kind).public_key(), until });
+        let current = Scope::ALL.map(|kind| Retired {
+            kind,
+            key: before.signers.of(kind).public_key(),
+            until,
+            dropped: false,
+        });
         // Written down first: whoever is killed after this leaves keys that vouch until then, and none that is forgotten.
-        let all = with(retired(folder)?, current.to_vec(), crate::bus::now());
+        let all = with(retired(folder)?, current.to_vec());
         write(folder, &all)?;
         for scope in Scope::ALL {
             let seed = KeyPair::new(KeyPairType::Account).seed().map_err(CredentialsError::key)?;
@@ -89,9 +105,16 @@ impl FleetKeys {
     /// # Errors
     /// When their list cannot be read.
     pub fn retired(&self) -> Result<Vec<Retired>, CredentialsError> {
-        let is_current = |one: &Retired| self.signers.of(one.kind).public_key() == one.key;
-        let mut known = in_grace(retired(self.folder())?, crate::bus::now());
-        known.retain(|one| !is_current(one));
+        Ok(in_grace(self.former()?, crate::bus::now()))
+    }
+
+    /// All keys of before that there ever were, with their ends: what was signed in their time is told by them.
+    ///
+    /// # Errors
+    /// When their list cannot be read.
+    pub fn former(&self) -> Result<Vec<Retired>, CredentialsError> {
+        let mut known = retired(self.folder())?;
+        known.retain(|one| self.signers.of(one.kind).public_key() != one.key);
         Ok(known)
     }
 
@@ -131,24 +154,15 @@ impl FleetKeys {
         // Whatever a process was given by a key of before while the keys were made.
         self.reissue()?;
         let _alone = Ledger::of(self.folder()).lock()?;
-        let known = retired(self.folder())?;
-        let kept = if all { Vec::new() } else { in_grace(known.clone(), crate::bus::now()) };
-        write(self.folder(), &kept)?;
-        Ok(known.len() - kept.len())
+        let known = self.former()?;
+        let then = ended(known.clone(), all, crate::bus::now());
+        write(self.folder(), &then)?;
+        Ok(known.iter().zip(&then).filter(|(before, after)| before.dropped != after.dropped).count())
     }
 }
 
 fn write(folder: &Path, all: &[Retired]) -> Result<(), CredentialsError> {
-    let path = file_of(folder);
-    if all.is_empty() {
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(CredentialsError::file(&path, error))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        };
-    }
-    replace(&path, &serde_json::to_string_pretty(all).map_err(CredentialsError::key)?)
+    replace(&file_of(folder), &serde_json::to_string_pretty(all).map_err(CredentialsError::key)?)
 }
 
 #[cfg(test)]
@@ -158,15 +172,24 @@ mod tests {
     use crate::credentials::Holder;
 
     fn old(key: &str, until: u64) -> Retired {
-        Retired { kind: Scope::Agent, key: key.to_owned(), until: Millis(until) }
+        Retired { kind: Scope::Agent, key: key.to_owned(), until: Millis(until), dropped: false }
     }
 
     #[test]
     fn keys_of_before_count_until_their_time_and_no_key_counts_twice() {
         let known = vec![old("ended", 10), old("lasts", 11), old("again", 12)];
-        let all = with(known, vec![old("again", 30), old("now", 30)], Millis(10));
-        let keys: Vec<_> = all.iter().map(|one| (one.key.as_str(), one.until.0)).collect();
-        assert_eq!(keys, [("lasts", 11), ("again", 30), ("now", 30)]);
+        let all = with(known, vec![old("again", 30), old("now", 30)]);
+        let keys = |all: &[Retired]| all.iter().map(|one| (one.key.clone(), one.until.0)).collect::<Vec<_>>();
+        let named = |all: &[(&str, u64)]| {
+            all.iter().map(|(key, until)| ((*key).to_owned(), *until)).collect::<Vec<_>>()
+        };
+        assert_eq!(keys(&all), named(&[("ended", 10), ("lasts", 11), ("again", 30), ("now", 30)]));
+        let counts = in_grace(all.clone(), Millis(10));
+        assert_eq!(keys(&counts), named(&[("lasts", 11), ("again", 30), ("now", 30)]));
+        let then = ended(all.clone(), false, Millis(11));
+        assert_eq!(then.iter().map(|one| one.dropped).collect::<Vec<_>>(), [true, true, false, false]);
+        let then = ended(then, true, Millis(20));
+        assert_eq!(keys(&then), named(&[("ended", 10), ("lasts", 11), ("again", 20), ("now", 20)]));
     }
 
     fn worker() -> Holder {
@@ -208,6 +231,8 @@ mod tests {
         assert_eq!(keys.drop_retired(false).unwrap(), 0);
         assert_eq!(keys.drop_retired(true).unwrap(), Scope::ALL.len());
         assert!(keys.retired().unwrap().is_empty() && !is_grace_over(&folder, until));
+        assert_eq!(keys.drop_retired(true).unwrap(), 0);
+        assert_eq!(keys.former().unwrap().len(), Scope::ALL.len(), "what they signed is told by them still");
         assert_eq!(keys.public().unwrap().signing_keys.len(), Scope::ALL.len());
     }
 
@@ -219,7 +244,12 @@ mod tests {
         let before = keys.signers.of(Scope::Agent).public_key();
         let until = Millis(crate::bus::now().0 + 3_600_000);
         // Killed after the first step: all that is there was written down as of before.
-        let current = Scope::ALL.map(|kind| Retired { kind, key: keys.signers.of(kind).public_key(), until });
+        let current = Scope::ALL.map(|kind| Retired {
+            kind,
+            key: keys.signers.of(kind).public_key(),
+            until,
+            dropped: false,
+        });
         write(&folder, &current).unwrap();
         assert!(keys.retired().unwrap().is_empty(), "what is current is not of before");
         assert_eq!(keys.public().unwrap().signing_keys.len(), Scope::ALL.len());

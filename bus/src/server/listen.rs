@@ -35,15 +35,10 @@ impl FromStr for Listen {
                 Err(_) => return Err(wrong("the port is no number up to 65535")),
             },
         };
-        let is_name = |host: &str| {
-            host.len() <= 253
-                && host.starts_with(|first: char| first.is_ascii_alphanumeric())
-                && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
-        };
         let looks_like_v4 = || host.chars().all(|c| c.is_ascii_digit() || c == '.');
         match host.parse::<IpAddr>() {
             Ok(address) => Ok(Self { host: address.to_string(), port }),
-            Err(_) if is_name(host) && !looks_like_v4() => Ok(Self { host: host.to_owned(), port }),
+            Err(_) if is_certifiable(host) && !looks_like_v4() => Ok(Self { host: host.to_owned(), port }),
             Err(_) => Err(wrong("the address is neither an IP address nor a name")),
         }
     }
@@ -55,7 +50,7 @@ fn parts(text: &str) -> (&str, Option<&str>) {
         return match rest.split_once(']') {
             Some((host, "")) => (host, None),
             Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or(port))),
-            None => (rest, None),
+            None => (text, None),
         };
     }
     match text.split_once(':') {
@@ -126,9 +121,7 @@ impl Machine {
     #[must_use]
     pub fn here() -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
-        let name = name.filter(|name| {
-            name.parse::<Listen>().is_ok_and(|read| read.host == *name && read.port.is_none())
-        });
+        let name = name.filter(|name| is_certifiable(name));
         let all = nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(|one| one.address);
         let mut addresses: Vec<IpAddr> = all
             .filter_map(|address| {
@@ -141,6 +134,11 @@ impl Machine {
         addresses.dedup();
         Self { name, addresses }
     }
+}
+
+/// Whether a name or address can stand in a certificate.
+pub(super) fn is_certifiable(name: &str) -> bool {
+    rustls::pki_types::ServerName::try_from(name).is_ok()
 }
 
 /// Whether an address says nothing without the link that it is on.

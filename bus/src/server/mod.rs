@@ -174,6 +174,10 @@ impl ServerSettings {
     /// # Errors
     /// When the address to listen on is none.
     pub fn certificate_names(&self) -> Result<Vec<String>, ServerError> {
+        if let Some(wrong) = self.names.iter().find(|name| !listen::is_certifiable(name)) {
+            let reason = "server.names holds IP addresses and names".to_owned();
+            return Err(ServerError::NoAddress { listen: wrong.clone(), reason });
+        }
         Ok(self.listens_on()?.names(&Machine::here(), &self.names))
     }
 }
@@ -238,9 +242,7 @@ impl LocalServer {
         keys.write_own()?;
         let listen = settings.listens_on()?;
         let tls = match settings.is_encrypted() {
-            true => Some(
-                FleetTls::open_or_make(keys.folder(), &listen.names(&Machine::here(), &settings.names))?.0,
-            ),
+            true => Some(FleetTls::open_or_make(keys.folder(), &settings.certificate_names()?)?.0),
             false => None,
         };
         let files = config::write(&config::Wanted { settings, listen: &listen, tls: tls.as_ref() }, &keys)?;

@@ -32,7 +32,10 @@ impl Watcher {
         let Some(server) = self.server.as_ref().filter(|server| server.tls().is_some()) else { return };
         let keys = server.keys();
         let renewed = self.app.settings().server.certificate_names().and_then(|names| {
-            let (_, is_new) = FleetTls::open_or_make(keys.folder(), &names)?;
+            let (tls, is_new) = FleetTls::open_or_make(keys.folder(), &names)?;
+            if server.wants_certificates() {
+                tls.client()?;
+            }
             if is_new { self.tell_server().map(|()| true) } else { Ok(false) }
         });
         match renewed {

@@ -64,7 +64,7 @@ pub use record::{
     AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter, RunRecord,
     Unreadable,
 };
-pub use registry::{Announced, Registry, RegistryChange};
+pub use registry::{Announced, Registry, RegistryChange, host_name};
 pub use settings::BusSettings;
 pub use store::Store;
 pub use tap::{Tap, Tapped};

@@ -34,6 +34,7 @@ pub mod registry;
 mod seal;
 pub mod server;
 mod settings;
+pub mod signatures;
 pub mod store;
 pub mod subject;
 pub mod tap;
@@ -66,6 +67,7 @@ pub use record::{
 };
 pub use registry::{Announced, Registry, RegistryChange, host_name};
 pub use settings::BusSettings;
+pub use signatures::Signatures;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;

@@ -284,7 +284,7 @@ pub fn presence_file(folder: &Path) -> PathBuf {
 }
 
 /// What credentials for a kind of holder say of him.
-fn tags(kind: &HolderKind) -> Vec<String> {
+pub(super) fn tags(kind: &HolderKind) -> Vec<String> {
     let role = kind.role().map(|role| format!("{ROLE}{role}"));
     std::iter::once(format!("{KIND}{kind}")).chain(role).collect()
 }

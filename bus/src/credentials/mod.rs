@@ -12,6 +12,7 @@ mod ledger;
 pub mod rights;
 mod rotation;
 mod scope;
+mod short;
 mod signers;
 pub mod signing;
 #[cfg(test)]
@@ -34,8 +35,8 @@ pub use ledger::{Issued, Revoked};
 pub use rights::{Holder, HolderKind, Rights};
 pub use rotation::{Retired, is_grace_over};
 pub use scope::Scope;
-pub use tls::{ClientFiles, FleetTls};
 use signing::Trust;
+pub use tls::{ClientFiles, FleetTls};
 
 /// What the part of a credentials file with the fleet's public keys is called.
 const FLEET: &str = "MUSTER FLEET KEYS";

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::claims::{Claims, HEADER, Said};
 use super::keys::ROLE;
 use super::scope::Scope;
+use super::short::{self, shortened};
 use super::{CredentialsError, HolderKind, Identity, claims_in, identity_of, parts_of};
 
 /// Goes before everything that is signed. A client also signs what a server gives it when it connects, which is text: the
@@ -51,11 +52,11 @@ impl Purpose {
     }
 }
 
-/// That somebody said something. As text: the signature, a dot, and the JWT.
+/// That somebody said something. As text: the signature, a dot, and who it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Who: the JWT in his credentials, which is no secret.
+    /// Who: the JWT in his credentials, which is no secret, or what of it differs from others' of the fleet.
     pub by: String,
     /// The signature of what was said, by the key that the JWT names.
     pub signature: String,
@@ -71,7 +72,7 @@ impl FromStr for Signature {
     type Err = SignatureError;
 
     fn from_str(text: &str) -> Result<Self, SignatureError> {
-        let wrong = || SignatureError::malformed("it is no signature with a JWT after a dot");
+        let wrong = || SignatureError::malformed("it is no signature, a dot, and whose it is");
         let (signature, by) = text.split_once('.').ok_or_else(wrong)?;
         Ok(Self { by: by.to_owned(), signature: signature.to_owned() })
     }
@@ -151,14 +152,15 @@ pub enum SignatureError {
 }
 
 impl SignatureError {
-    fn malformed(reason: impl std::fmt::Display) -> Self {
+    pub(super) fn malformed(reason: impl std::fmt::Display) -> Self {
         Self::Malformed { reason: reason.to_string() }
     }
 }
 
 /// Signs in the name of the holder of credentials.
 pub struct Signer {
-    jwt: String,
+    /// Who it is, as signatures tell it.
+    by: String,
     key: KeyPair,
 }
 
@@ -182,7 +184,7 @@ impl Signer {
         if key.public_key() != claims.sub {
             return Err(wrong("its key is that of somebody else".to_owned()));
         }
-        Ok(Self { jwt, key })
+        Ok(Self { by: shortened(&jwt).unwrap_or(jwt), key })
     }
 
     /// Signs what is said.
@@ -191,7 +193,7 @@ impl Signer {
     /// When the key cannot be used.
     pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> Result<Signature, CredentialsError> {
         let signature = self.key.sign(&signed(purpose, bytes)).map_err(CredentialsError::key)?;
-        Ok(Signature { by: self.jwt.clone(), signature: URL_SAFE_NO_PAD.encode(signature) })
+        Ok(Signature { by: self.by.clone(), signature: URL_SAFE_NO_PAD.encode(signature) })
     }
 }
 
@@ -291,12 +293,18 @@ impl Verifier {
         Ok(signer.who)
     }
 
-    /// Whose JWT it is, if the fleet vouches for him.
+    /// Who it is that signatures tell so, if the fleet vouches for him.
     ///
     /// # Errors
     /// Says why it does not.
-    pub fn vouch(&self, jwt: &str) -> Result<Vouched, SignatureError> {
-        let claims = vouched(jwt)?;
+    pub fn vouch(&self, by: &str) -> Result<Vouched, SignatureError> {
+        if by.len() > LONGEST {
+            return Err(SignatureError::malformed("it is too long"));
+        }
+        let claims = match short::read(by, &self.trust)? {
+            Some(claims) => claims,
+            None => vouched(by)?,
+        };
         let who = identity_of(&claims).ok_or_else(|| SignatureError::malformed("it says not whose it is"))?;
         self.check_issuer(&claims, &who)?;
         let key = Arc::new(key_of(&claims.sub, &KeyPairType::User)?);
@@ -349,9 +357,6 @@ impl Verifier {
 
 /// What a JWT says, if the key that it says it is by has signed it.
 fn vouched(jwt: &str) -> Result<Claims, SignatureError> {
-    if jwt.len() > LONGEST {
-        return Err(SignatureError::malformed("it is too long"));
-    }
     let (said, signature) = jwt.rsplit_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     let (header, _) = said.split_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     if URL_SAFE_NO_PAD.decode(header).ok().as_deref() != Some(HEADER.as_bytes()) {

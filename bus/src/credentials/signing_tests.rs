@@ -83,7 +83,10 @@ fn credentials_that_ended_sign_nothing_more() {
     let signature = fleet.signer(&holder(Scope::Agent), Some(NOW)).sign(Purpose::Order, SAID).unwrap();
     let verifier = fleet.verifier();
     assert!(verifier.verify(Purpose::Order, &signature, SAID, Millis(NOW.0 - 1)).is_ok());
-    assert_eq!(verifier.verify(Purpose::Order, &signature, SAID, NOW), Err(SignatureError::Expired { until: NOW }));
+    assert_eq!(
+        verifier.verify(Purpose::Order, &signature, SAID, NOW),
+        Err(SignatureError::Expired { until: NOW })
+    );
 }
 
 #[test]
@@ -95,7 +98,10 @@ fn who_was_revoked_signs_nothing_more() {
     let before = crate::bus::now();
     assert_eq!(fleet.keys.revoke(&"w-1".parse().unwrap()).unwrap(), 1);
     let verifier = fleet.verifier();
-    assert!(verifier.verify(Purpose::Order, &one, SAID, Millis(before.0 - 1)).is_ok(), "what he signed before is his");
+    assert!(
+        verifier.verify(Purpose::Order, &one, SAID, Millis(before.0 - 1)).is_ok(),
+        "what he signed before is his"
+    );
     let refused = verifier.verify(Purpose::Order, &one, SAID, NOW);
     assert!(matches!(refused, Err(SignatureError::Revoked { .. })), "{refused:?}");
     assert!(verifier.verify(Purpose::Order, &other, SAID, NOW).is_ok());
@@ -112,7 +118,8 @@ fn another_fleets_member_is_a_stranger() {
     // Whoever says that he is of this fleet, by a key that it does not have.
     let said = Said::scoped_user(&account_of(&fleet), vec!["muster:operator".to_owned()]);
     let liar = Signer::from_file(&other.file(&forged(&KeyPair::new_account(), said))).unwrap();
-    let refused = fleet.verifier().verify(Purpose::Order, &liar.sign(Purpose::Order, SAID).unwrap(), SAID, NOW);
+    let refused =
+        fleet.verifier().verify(Purpose::Order, &liar.sign(Purpose::Order, SAID).unwrap(), SAID, NOW);
     assert!(matches!(refused, Err(SignatureError::Stranger { .. })), "{refused:?}");
 }
 
@@ -126,12 +133,33 @@ fn a_signing_key_vouches_for_its_own_kind_alone() {
         let tags = std::iter::once(format!("muster:{kind}")).chain(role).collect();
         let made = forged(&key_of(&fleet, by), Said::scoped_user(&account, tags));
         let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
-        let verified = fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW);
+        let whole = Signature { by: made.jwt.clone(), ..signature.clone() };
+        let [short, whole] = [signature, whole]
+            .map(|signature| fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW));
         if by == of {
-            assert_eq!(verified.unwrap().kind, kind);
+            assert_eq!((short.unwrap().kind, whole.unwrap().kind), (kind.clone(), kind));
         } else {
-            assert_eq!(verified, Err(SignatureError::Kind { may: by.name(), kind }));
+            assert!(matches!(short, Err(SignatureError::Stranger { .. })), "{short:?}");
+            assert_eq!(whole, Err(SignatureError::Kind { may: by.name(), kind }));
         }
+    }
+}
+
+/// Signatures go with each offer and each decision.
+#[test]
+fn who_signed_is_told_in_few_letters() {
+    let fleet = fleet();
+    for (scope, until) in
+        Scope::ALL.into_iter().flat_map(|scope| [(scope, None), (scope, Some(Millis(NOW.0 + 5_000)))])
+    {
+        let made = fleet.keys.issue(&holder(scope), until).unwrap();
+        let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
+        assert!(signature.to_string().len() <= 300 && made.jwt.len() > 2 * signature.by.len(), "{signature}");
+        let read: Signature = signature.to_string().parse().unwrap();
+        assert_eq!(
+            fleet.verifier().verify(Purpose::Order, &read, SAID, NOW).unwrap().kind,
+            holder(scope).kind()
+        );
     }
 }
 

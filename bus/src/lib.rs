@@ -34,6 +34,7 @@ pub mod registry;
 mod seal;
 pub mod server;
 mod settings;
+pub mod signatures;
 pub mod store;
 pub mod subject;
 pub mod tap;
@@ -64,8 +65,9 @@ pub use record::{
     AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter, RunRecord,
     Unreadable,
 };
-pub use registry::{Announced, Registry, RegistryChange};
+pub use registry::{Announced, Registry, RegistryChange, host_name};
 pub use settings::BusSettings;
+pub use signatures::Signatures;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;

@@ -69,7 +69,8 @@ impl AgentContext {
     ) -> Self {
         let corpora = Arc::new(Corpora::new(settings.cache_dir.clone(), bus.store()));
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
-        let (host, extra, own) = (host_name(), Vec::new(), None);
+        let (host, extra, own) =
+            (muster_bus::host_name().unwrap_or_else(|| "localhost".to_owned()), Vec::new(), None);
         let common = common(&bus, &settings);
         let states = SlotStates::new(settings.slots(&role));
         let clock = tokio::sync::Mutex::default();
@@ -327,12 +328,4 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
         | Work::Write { .. }
         | Work::DraftReview { .. } => Vec::new(),
     }
-}
-
-fn host_name() -> String {
-    let name =
-        std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
-    name.map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "localhost".to_owned())
 }

@@ -1,5 +1,6 @@
 //! The keys of a fleet: made once, kept in a folder that nobody else reads.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -114,7 +115,8 @@ impl FleetKeys {
         presence_file(&self.folder)
     }
 
-    /// Writes the credentials that the owner of the keys has by them, where they are missing, of other keys or revoked.
+    /// Writes the credentials that the owner of the keys has by them, where they are missing, of other keys or revoked, or do not
+    /// tell the fleet's keys.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -128,7 +130,9 @@ impl FleetKeys {
         for (path, holder) in own {
             let by = self.signer(&holder.kind()).public_key();
             let counts = |claims: Claims| claims.iss == by && !revoked.contains_key(&claims.sub);
-            if super::claims_in(&path).is_ok_and(counts) {
+            let fleet = Scope::of(&holder.kind()).map(|_| self.trust()).transpose()?;
+            let told = || super::fleet_in(&path).is_ok_and(|found| found == fleet);
+            if super::claims_in(&path).is_ok_and(counts) && told() {
                 continue;
             }
             self.issue_to(&path, &holder, None)?;
@@ -153,14 +157,17 @@ impl FleetKeys {
     /// # Errors
     /// When the list of the revoked cannot be read.
     pub fn public(&self) -> Result<Trust, CredentialsError> {
+        let revoked = Ledger::of(&self.folder).revoked()?;
+        let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect();
+        Ok(Trust { revoked, ..self.trust()? })
+    }
+
+    /// The public keys, those of before that count still among them, without who was revoked, which changes.
+    fn trust(&self) -> Result<Trust, CredentialsError> {
         let current = Scope::ALL.map(|kind| SigningKeyOf { kind, key: self.signers.of(kind).public_key() });
         let before = self.retired()?.into_iter().map(|Retired { kind, key, .. }| SigningKeyOf { kind, key });
-        let revoked = Ledger::of(&self.folder).revoked()?;
-        Ok(Trust {
-            account: self.account(),
-            signing_keys: current.into_iter().chain(before).collect(),
-            revoked: revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect(),
-        })
+        let signing_keys = current.into_iter().chain(before).collect();
+        Ok(Trust { account: self.account(), signing_keys, revoked: BTreeMap::new() })
     }
 
     /// Credentials for somebody; for ever, or until a time. What they allow is in the server's configuration, except for the
@@ -200,13 +207,14 @@ impl FleetKeys {
         };
         let by = self.signer(&kind);
         let statement = Statement { of: &user, by, name: holder.name().to_string(), said, at: now, until };
-        if Scope::of(&kind).is_some() {
+        let fleet = Scope::of(&kind).map(|_| self.trust()).transpose()?;
+        if fleet.is_some() {
             let (name, key) = (holder.name().clone(), user.public_key());
             let file = file.map(Path::to_owned);
             Ledger::of(&self.folder).note(Issued { name, kind, key, issued: now, until, file }, now)?;
         }
         let seed = user.seed().map_err(CredentialsError::key)?;
-        Ok(Credentials { jwt: statement.sign()?, seed: SecretString::from(seed) })
+        Ok(Credentials { jwt: statement.sign()?, seed: SecretString::from(seed), fleet })
     }
 
     /// What credentials were made by [`Self::issue`] and [`Self::issue_to`] that count still, except for those of the server's
@@ -276,7 +284,7 @@ pub fn presence_file(folder: &Path) -> PathBuf {
 }
 
 /// What credentials for a kind of holder say of him.
-fn tags(kind: &HolderKind) -> Vec<String> {
+pub(super) fn tags(kind: &HolderKind) -> Vec<String> {
     let role = kind.role().map(|role| format!("{ROLE}{role}"));
     std::iter::once(format!("{KIND}{kind}")).chain(role).collect()
 }

@@ -162,10 +162,16 @@ impl FleetKeys {
         Ok(Trust { revoked, ..self.trust()? })
     }
 
-    /// The public keys, those of before that count still among them, without who was revoked, which changes.
+    /// The public keys, those of before among them with their ends, without who was revoked, which changes.
     fn trust(&self) -> Result<Trust, CredentialsError> {
-        let current = Scope::ALL.map(|kind| SigningKeyOf { kind, key: self.signers.of(kind).public_key() });
-        let before = self.retired()?.into_iter().map(|Retired { kind, key, .. }| SigningKeyOf { kind, key });
+        let current = Scope::ALL.map(|kind| SigningKeyOf {
+            kind,
+            key: self.signers.of(kind).public_key(),
+            until: None,
+        });
+        let before = self.former()?.into_iter();
+        let before =
+            before.map(|Retired { kind, key, until, .. }| SigningKeyOf { kind, key, until: Some(until) });
         let signing_keys = current.into_iter().chain(before).collect();
         Ok(Trust { account: self.account(), signing_keys, revoked: BTreeMap::new() })
     }

@@ -86,6 +86,9 @@ pub struct SigningKeyOf {
     pub kind: Scope,
     /// The public key.
     pub key: String,
+    /// Until when, where keys have rotated since: what was signed before is signed all the same. For ever when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
 }
 
 /// The public keys of a fleet: by them alone, anybody can tell who belongs to it. They come from
@@ -334,7 +337,9 @@ impl Verifier {
         let who = identity_of(&claims).ok_or_else(|| SignatureError::malformed("it says not whose it is"))?;
         self.check_issuer(&claims, &who)?;
         let key = Arc::new(key_of(&claims.sub, &KeyPairType::User)?);
-        let until = claims.exp.map(|until| Millis(until.saturating_mul(1000)));
+        let own = claims.exp.map(|until| Millis(until.saturating_mul(1000)));
+        let of_key = self.trust.signing_keys.iter().find(|by| by.key == claims.iss).and_then(|by| by.until);
+        let until = [own, of_key].into_iter().flatten().min();
         Ok(Vouched { who, key, public: claims.sub, until })
     }
     /// Whether somebody's credentials did count at a time.

@@ -108,6 +108,28 @@ fn who_was_revoked_signs_nothing_more() {
 }
 
 #[test]
+fn what_was_signed_before_keys_rotated_is_signed_and_nothing_by_them_after_their_time() {
+    let mut fleet = fleet();
+    let before = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
+    let verify =
+        |fleet: &Fleet, made: &Signature, at: Millis| fleet.verifier().verify(Purpose::Order, made, SAID, at);
+    let until = Millis(NOW.0 + 1_000);
+    fleet.keys = FleetKeys::rotate(fleet.keys.folder(), until).unwrap();
+    let after = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
+    for made in [&before, &after] {
+        assert!(verify(&fleet, made, NOW).is_ok(), "both within the time");
+    }
+    assert_eq!(verify(&fleet, &before, until), Err(SignatureError::Expired { until }));
+    assert!(verify(&fleet, &after, until).is_ok());
+    // Ended at once: what was signed before is there to be verified still.
+    fleet.keys.drop_retired(true).unwrap();
+    assert!(verify(&fleet, &before, Millis(1_000)).is_ok());
+    assert!(matches!(verify(&fleet, &before, NOW), Err(SignatureError::Expired { .. })));
+    let kept = serde_json::to_string(&fleet.keys.public().unwrap()).unwrap();
+    assert_eq!(serde_json::from_str::<Trust>(&kept).unwrap(), fleet.keys.public().unwrap());
+}
+
+#[test]
 fn another_fleets_member_is_a_stranger() {
     let (fleet, other) = (fleet(), fleet());
     for scope in Scope::ALL {
@@ -270,7 +292,7 @@ proptest! {
     fn nonsense_is_refused_and_nothing_worse(by in ".{0,300}", signature in ".{0,100}") {
         let trust = Trust {
             account: "A".to_owned(),
-            signing_keys: vec![SigningKeyOf { kind: Scope::Agent, key: by.clone() }],
+            signing_keys: vec![SigningKeyOf { kind: Scope::Agent, key: by.clone(), until: None }],
             revoked: std::collections::BTreeMap::new(),
         };
         let refused = Verifier::of(trust).verify(Purpose::Order, &Signature { by, signature }, SAID, NOW);

@@ -207,6 +207,7 @@ impl HolderKind {
         let id = name.clone();
         Some(match self {
             Self::Operator => Holder::Operator { name: id },
+            Self::Person => Holder::Person { name: id },
             Self::Observer => Holder::Observer { name: id },
             Self::Orchestrator => Holder::Orchestrator { id },
             Self::Agent(role) => Holder::Agent { role: role.clone(), id },

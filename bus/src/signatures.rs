@@ -1,11 +1,14 @@
 //! Signatures of what passes on the bus: made with one's own credentials, and verified by the public keys of the fleet that
 //! stand in the same file. Without credentials of a fleet nothing is signed, and nothing is demanded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use muster_shared::ids::RunId;
+use muster_shared::run::Digest;
+use muster_shared::run::chain::Seal;
 use muster_shared::time::Millis;
 
 use crate::backend::Message;
@@ -15,10 +18,12 @@ use crate::credentials::{CredentialsError, Identity, fleet_in};
 pub use crate::credentials::signing::{Purpose, Signature, SignatureError};
 
 /// The header that a message's signature travels in.
-pub(crate) const SIGNATURE: &str = "Muster-Signature";
+pub const SIGNATURE: &str = "Muster-Signature";
 
 /// Most signers that are kept in mind; one more, and all are forgotten.
 const MOST_SIGNERS: usize = 4096;
+/// Most runs that are kept in mind; one more, and all are introduced to anew.
+const MOST_RUNS: usize = 4096;
 /// How often one's own credentials are read anew at most: keys change seldom, and strangers may ask often.
 const READ_AGAIN: Duration = Duration::from_secs(3);
 
@@ -39,9 +44,15 @@ struct Inner {
 struct Known {
     signer: Option<Arc<Signer>>,
     verifier: Option<Arc<Verifier>>,
-    /// Signers by their JWT, so that a second signature of somebody's costs one check.
+    /// Runs of which a link that stands in the record has the JWT of this process: the next ones name its key.
+    introduced: HashSet<RunId>,
+    /// Signers by what signatures tell of them, so that a second signature of somebody's costs one check.
     vouched: HashMap<String, Vouched>,
     read: Option<Instant>,
+    /// When the file was last looked at.
+    looked: Option<Instant>,
+    /// When it was written that was read.
+    written: Option<SystemTime>,
 }
 
 impl Signatures {
@@ -58,6 +69,7 @@ impl Signatures {
     /// Signs what is said; nothing where the connection has no credentials of a fleet.
     #[must_use]
     pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> Option<Signature> {
+        self.keep_up();
         let signer = self.known().signer.clone()?;
         match signer.sign(purpose, bytes) {
             Ok(signature) => Some(signature),
@@ -87,6 +99,24 @@ impl Signatures {
         Ok(Some(signer.who().clone()))
     }
 
+    /// Vouches for the hash of a link; nothing where the connection has no credentials of a fleet.
+    #[must_use]
+    pub fn seal(&self, run: RunId, hash: Digest) -> Option<Seal> {
+        let Signature { by, signature } = self.sign(Purpose::Seal, hash.as_bytes())?;
+        let known = self.known();
+        let key = known.signer.as_ref().filter(|_| known.introduced.contains(&run));
+        Some(Seal { by: key.map_or(by, |signer| signer.public_key()), signature })
+    }
+
+    /// A link of the run with the JWT of this process stands in its record.
+    pub(crate) fn introduced_in(&self, run: RunId) {
+        let mut known = self.known();
+        if known.introduced.len() >= MOST_RUNS {
+            known.introduced.clear();
+        }
+        known.introduced.insert(run);
+    }
+
     /// Whether signatures are demanded here: the fleet's keys are known.
     #[must_use]
     pub fn demanded(&self) -> bool {
@@ -97,6 +127,21 @@ impl Signatures {
     #[must_use]
     pub fn fleet(&self) -> Option<Trust> {
         self.known().verifier.as_ref().map(|verifier| verifier.trust().clone())
+    }
+
+    /// Reads the credentials anew where the file was written again: keys were rotated.
+    fn keep_up(&self) {
+        let Some(file) = &self.inner.file else { return };
+        let mut known = self.known();
+        if known.looked.is_some_and(|looked| looked.elapsed() < READ_AGAIN) {
+            return;
+        }
+        known.looked = Some(Instant::now());
+        let is_other = written(file) != known.written;
+        drop(known);
+        if is_other {
+            self.read_again();
+        }
     }
 
     /// Reads the credentials anew: keys may have changed. One that cannot be read changes nothing.
@@ -177,7 +222,7 @@ impl std::fmt::Debug for Signatures {
 
 impl Known {
     fn read(file: &Path) -> Result<Self, CredentialsError> {
-        let read = Some(Instant::now());
+        let (read, written) = (Some(Instant::now()), written(file));
         let signer = match Signer::from_file(file) {
             Ok(signer) => Some(Arc::new(signer)),
             // The server judges whether they are of use to connect with.
@@ -192,12 +237,18 @@ impl Known {
         };
         // Whoever knows no fleet is not known to one.
         let signer = signer.filter(|_| verifier.is_some());
-        Ok(Self { signer, verifier, vouched: HashMap::new(), read })
+        Ok(Self { signer, verifier, read, looked: read, written, ..Self::default() })
     }
 }
 
+/// When a file was last written.
+fn written(file: &Path) -> Option<SystemTime> {
+    std::fs::metadata(file).and_then(|found| found.modified()).ok()
+}
+
 /// The bytes of a message that are signed: its subject, a zero byte, and its payload.
-pub(crate) fn said_by(subject: &str, payload: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn said_by(subject: &str, payload: &[u8]) -> Vec<u8> {
     [subject.as_bytes(), b"\0", payload].concat()
 }
 
@@ -298,6 +349,23 @@ mod tests {
         assert!(matches!(asked(), Err(SignatureError::Stranger { .. })), "they were read just now");
         old.known().read = None;
         assert_eq!(asked().unwrap().unwrap().name.as_str(), "o-2");
+    }
+
+    #[test]
+    fn who_was_given_other_credentials_signs_by_them() {
+        let fleet = fleet();
+        let (path, reader) = (fleet.write("o-1"), fleet.member("o-2"));
+        let one = Signatures::of(Some(&path)).unwrap();
+        let before = one.sign(Purpose::Order, b"x").unwrap();
+        fleet.write("o-1");
+        // As some time later.
+        one.known().looked = None;
+        one.known().written = None;
+        let after = one.sign(Purpose::Order, b"x").unwrap();
+        assert_ne!(before.by, after.by);
+        for signature in [before, after] {
+            assert!(reader.verify(Purpose::Order, Some(&signature), b"x", NOW).unwrap().is_some());
+        }
     }
 
     #[test]

@@ -47,6 +47,7 @@ mod review;
 mod scenarios;
 mod secrets;
 mod settings;
+mod signed;
 mod specialists;
 mod strangers;
 mod supervision;

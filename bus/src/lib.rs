@@ -40,6 +40,7 @@ pub mod subject;
 pub mod tap;
 pub mod topology;
 pub mod track_record;
+mod vouched;
 mod watchers;
 
 pub use allowance::{Allowances, BrokerClock};
@@ -71,3 +72,4 @@ pub use signatures::Signatures;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;
+pub use vouched::RIGHTS;

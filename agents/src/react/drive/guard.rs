@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use futures::future;
 use muster_bus::GuardedThing;
-use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, ObservationStatus, Reworded};
+use muster_shared::flow::{
+    Action, Guarded, Hook, Note, Observation, ObservationStatus, Refusal, Reworded,
+};
 use serde_json::{Value, json};
 
 use super::super::decide::ChosenAction;
@@ -22,6 +24,22 @@ use crate::model::kept::Kept;
 pub(super) struct Seen {
     pub(super) observation: Observation,
     pub(super) said: Guarded,
+    /// The right that the task has not, where that is why nothing was done.
+    pub(super) denied: Option<Box<Refusal>>,
+}
+
+impl Seen {
+    /// What we say of a call ourselves.
+    pub(super) fn told(observation: Observation) -> Self {
+        Self { observation, said: Guarded::default(), denied: None }
+    }
+
+    /// The observation, and what stands in the record of the call at this place of a step.
+    pub(super) fn noted(self, at: usize) -> (Observation, impl Iterator<Item = Note>) {
+        let place = u32::try_from(at).unwrap_or(u32::MAX);
+        let denied = self.denied.map(|refusal| Note::Denied { at: place, refusal: *refusal });
+        (self.observation, denied.into_iter().chain(note_of(Hook::AfterObservation, at, self.said)))
+    }
 }
 
 /// What stands in the record of what guards said; nothing where none was asked.
@@ -117,7 +135,7 @@ impl TaskSession<'_> {
         resources: &TaskResources,
     ) -> Seen {
         if !self.is_guarded(Hook::AfterObservation) {
-            return Seen { observation, said: Guarded::default() };
+            return Seen::told(observation);
         }
         let rules = self.offer.limits.guards_at(Hook::AfterObservation, Some(self.role), Some(name));
         let payload = json!({
@@ -133,7 +151,7 @@ impl TaskSession<'_> {
         }
         // It stands in the observation.
         said.changed = None;
-        Seen { observation, said }
+        Seen { observation, said, denied: None }
     }
 
     /// Asks about what a model has not been sent yet. What is changed stays so for the rest of the task.

@@ -107,7 +107,8 @@ impl Bus {
         let live = crate::live::LiveSender::default();
         let files = Arc::default();
         let signatures = Signatures::default();
-        let core = Core { backend, who: who.clone(), redactor, settings, trace: None, live, files, signatures };
+        let core =
+            Core { backend, who: who.clone(), redactor, settings, trace: None, live, files, signatures };
         Self { core: Arc::new(core) }
     }
 

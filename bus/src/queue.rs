@@ -227,7 +227,15 @@ impl TaskQueue {
             let vouched = self.core.vouched(&delivery.stored.message, &offer, delivery.stored.at)?;
             let (core, ack) = (Arc::clone(&self.core), delivery.ack.clone());
             let waited = delivery.stored.at.max(now()).since(sent);
-            Ok(TakenTask { core, offer, vouched, delivered: delivery.delivered, ack_subject: ack, trace, waited })
+            Ok(TakenTask {
+                core,
+                offer,
+                vouched,
+                delivered: delivery.delivered,
+                ack_subject: ack,
+                trace,
+                waited,
+            })
         })
         .await
     }

@@ -277,7 +277,8 @@ mod tests {
         let text = |path: &Path| std::fs::read_to_string(path).unwrap();
         let mark = "-----BEGIN MUSTER FLEET KEYS";
         let (own, foreign) = (text(&path), text(&foreign));
-        let mixed = format!("{}{mark}{}", own.split_once(mark).unwrap().0, foreign.split_once(mark).unwrap().1);
+        let mixed =
+            format!("{}{mark}{}", own.split_once(mark).unwrap().0, foreign.split_once(mark).unwrap().1);
         std::fs::write(&path, mixed).unwrap();
         assert!(Signatures::of(Some(&path)).is_err());
     }
@@ -312,9 +313,6 @@ mod tests {
         assert!(other.sender_of(Purpose::Control, &signed, NOW).unwrap().is_some());
         let moved = Message { subject: "ctl.role.worker".to_owned(), ..signed };
         assert!(other.sender_of(Purpose::Control, &moved, NOW).is_err());
-        assert_eq!(
-            other.sender_of(Purpose::Control, &message("ctl.all"), NOW),
-            Err(SignatureError::Missing)
-        );
+        assert_eq!(other.sender_of(Purpose::Control, &message("ctl.all"), NOW), Err(SignatureError::Missing));
     }
 }

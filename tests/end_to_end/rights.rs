@@ -48,7 +48,8 @@ fn a_document_that_may_not_be_read_reaches_no_report_and_no_record() {
     ] {
         folder.write(path, text).unwrap();
     }
-    let ask = ["run", "When does the harbour open?", "--docs", "docs", "--deny-docs", "private", "-o", "r.md"];
+    let ask =
+        ["run", "When does the harbour open?", "--docs", "docs", "--deny-docs", "private", "-o", "r.md"];
     folder.output(&ask).unwrap();
     let report = fs::read_to_string(folder.path().join("r.md")).unwrap();
     assert!(report.contains("seven") && !report.contains("swordfish"), "{report}");

@@ -288,7 +288,8 @@ impl AgentContext {
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {
                 let corpora = Arc::clone(&self.corpora);
-                Arc::new(DocumentsOfGoal { corpora, wanted, rights: Arc::clone(&rights) }) as Arc<dyn DocumentSource>
+                Arc::new(DocumentsOfGoal { corpora, wanted, rights: Arc::clone(&rights) })
+                    as Arc<dyn DocumentSource>
             }),
             declarations: Arc::clone(&self.declarations),
             guards: self.bus.guards(),

@@ -1,7 +1,10 @@
 //! What comes next in a task: `(history, answer, case) -> next step`. Pure.
 
 use muster_corpus::CitedPlace;
-use muster_shared::flow::{Action, FurtherAction, Note, Observation, ObservationStatus, Product, Refusal, RolePermission, RolePermissions, TaskOffered, Thought, Use};
+use muster_shared::flow::{
+    Action, FurtherAction, Note, Observation, ObservationStatus, Product, Refusal, RolePermission,
+    RolePermissions, TaskOffered, Thought, Use,
+};
 use serde_json::Value;
 
 use super::consult::{ConsultQuestion, reasons_alike};

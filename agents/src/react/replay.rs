@@ -9,7 +9,10 @@ mod call;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use muster_shared::flow::{Action, Ending, Hook, ModelCall, Note, Observation, Outcome, Product, Report, RolePermissions, Step, TaskOffered, Thought, Use};
+use muster_shared::flow::{
+    Action, Ending, Hook, ModelCall, Note, Observation, Outcome, Product, Report, RolePermissions, Step,
+    TaskOffered, Thought, Use,
+};
 use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
 use serde::Serialize;

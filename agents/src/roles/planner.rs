@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{BlueprintBrief, BlueprintCall, PlanDraft, Product, Rights, TaskDraft, TaskOffered, TaskQuery, Work};
+use muster_shared::flow::{
+    BlueprintBrief, BlueprintCall, PlanDraft, Product, Rights, TaskDraft, TaskOffered, TaskQuery, Work,
+};
 use muster_shared::ids::TaskIndex;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -241,9 +241,7 @@ impl Ending {
             ToolFailure::InvalidArguments(_) | ToolFailure::NotFound(_) | ToolFailure::Refused(_) => {
                 Self::refused(content)
             }
-            ToolFailure::NoRight(refusal) => {
-                Self { denied: Some(refusal.clone()), ..Self::refused(content) }
-            }
+            ToolFailure::NoRight(refusal) => Self { denied: Some(refusal.clone()), ..Self::refused(content) },
             ToolFailure::Failed(_) => Self::error(content),
             ToolFailure::Unavailable(_) => Self { transient: true, ..Self::error(content) },
         }

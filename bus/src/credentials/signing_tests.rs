@@ -83,7 +83,10 @@ fn credentials_that_ended_sign_nothing_more() {
     let signature = fleet.signer(&holder(Scope::Agent), Some(NOW)).sign(Purpose::Order, SAID).unwrap();
     let verifier = fleet.verifier();
     assert!(verifier.verify(Purpose::Order, &signature, SAID, Millis(NOW.0 - 1)).is_ok());
-    assert_eq!(verifier.verify(Purpose::Order, &signature, SAID, NOW), Err(SignatureError::Expired { until: NOW }));
+    assert_eq!(
+        verifier.verify(Purpose::Order, &signature, SAID, NOW),
+        Err(SignatureError::Expired { until: NOW })
+    );
 }
 
 #[test]
@@ -95,7 +98,10 @@ fn who_was_revoked_signs_nothing_more() {
     let before = crate::bus::now();
     assert_eq!(fleet.keys.revoke(&"w-1".parse().unwrap()).unwrap(), 1);
     let verifier = fleet.verifier();
-    assert!(verifier.verify(Purpose::Order, &one, SAID, Millis(before.0 - 1)).is_ok(), "what he signed before is his");
+    assert!(
+        verifier.verify(Purpose::Order, &one, SAID, Millis(before.0 - 1)).is_ok(),
+        "what he signed before is his"
+    );
     let refused = verifier.verify(Purpose::Order, &one, SAID, NOW);
     assert!(matches!(refused, Err(SignatureError::Revoked { .. })), "{refused:?}");
     assert!(verifier.verify(Purpose::Order, &other, SAID, NOW).is_ok());
@@ -112,7 +118,8 @@ fn another_fleets_member_is_a_stranger() {
     // Whoever says that he is of this fleet, by a key that it does not have.
     let said = Said::scoped_user(&account_of(&fleet), vec!["muster:operator".to_owned()]);
     let liar = Signer::from_file(&other.file(&forged(&KeyPair::new_account(), said))).unwrap();
-    let refused = fleet.verifier().verify(Purpose::Order, &liar.sign(Purpose::Order, SAID).unwrap(), SAID, NOW);
+    let refused =
+        fleet.verifier().verify(Purpose::Order, &liar.sign(Purpose::Order, SAID).unwrap(), SAID, NOW);
     assert!(matches!(refused, Err(SignatureError::Stranger { .. })), "{refused:?}");
 }
 

@@ -34,9 +34,8 @@ mod tests {
     use crate::flow::{PlanDraft, TaskDraft};
 
     fn task(name: &str, tools: Option<&[&str]>, subtasks: Vec<TaskDraft>) -> TaskDraft {
-        let rights = tools.map(|tools| {
-            Box::new(serde_json::from_value(serde_json::json!({ "tools": tools })).unwrap())
-        });
+        let rights = tools
+            .map(|tools| Box::new(serde_json::from_value(serde_json::json!({ "tools": tools })).unwrap()));
         TaskDraft { name: name.into(), goal: name.into(), rights, subtasks, ..TaskDraft::default() }
     }
 

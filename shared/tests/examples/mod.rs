@@ -5,7 +5,17 @@ use std::collections::BTreeMap;
 use muster_shared::blueprint::StepOutcome;
 use muster_shared::conflict::Side;
 use muster_shared::flow::rights::Allowed;
-use muster_shared::flow::{About, Action, Advice, Answered, Awaited, Bid, Budget, CallForProposals, CapabilityQuery, Capable, Citation, Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite, Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending, FailureKind, Finding, Finite, Goal, Grantor, GroupVerdict, GuardVerdict, Guarded, HelpRequest, Hook, Information, InformationShare, LeafRef, ModelCall, Note, Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, Reading, ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision, Rights, Ruling, RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TaskRights, TemplateRef, TextPart, Thought, ToolNote, Usage, Use, View, Wait, Work};
+use muster_shared::flow::{
+    About, Action, Advice, Answered, Awaited, Bid, Budget, CallForProposals, CapabilityQuery, Capable,
+    Citation, Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest,
+    ContextWrite, Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict,
+    Ending, FailureKind, Finding, Finite, Goal, Grantor, GroupVerdict, GuardVerdict, Guarded, HelpRequest,
+    Hook, Information, InformationShare, LeafRef, ModelCall, Note, Observation, ObservationStatus, OnTimeout,
+    Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question,
+    Reading, ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision,
+    Rights, Ruling, RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
+    TaskRights, TemplateRef, TextPart, Thought, ToolNote, Usage, Use, View, Wait, Work,
+};
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };

@@ -50,7 +50,8 @@ mod tests {
     #[test]
     fn flags_narrow_what_settings_say() {
         let mut goal = Goal::new("g");
-        goal.set_limits.insert(LIMIT.to_owned(), json!({ "tools": ["calculator", "search"], "people": false }));
+        goal.set_limits
+            .insert(LIMIT.to_owned(), json!({ "tools": ["calculator", "search"], "people": false }));
         let tools = Allowed::read(["!search"]).unwrap_or_default();
         narrow(&mut goal, &Rights { tools, ..Rights::default() });
         assert_eq!(goal.set_limits[LIMIT], json!({ "tools": ["calculator"], "people": false }));

@@ -110,7 +110,9 @@ impl Timeline {
         others.for_each(|note| line("note", &note.to_string()));
         // Who took a right away is told whole.
         let denied = Note::denied(&step.notes).map(|(_, refusal)| refusal.to_string());
-        lines.extend(denied.map(|text| format!("{:<12}{}", "refused", figures::one_line(&text, MOST_REFUSED))));
+        lines.extend(
+            denied.map(|text| format!("{:<12}{}", "refused", figures::one_line(&text, MOST_REFUSED))),
+        );
         lines
     }
 }

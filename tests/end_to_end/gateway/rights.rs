@@ -16,8 +16,18 @@ fn a_program_is_refused_what_its_task_has_no_right_to() {
     let program = Program::new(&stranger, "one");
     program.enter();
     let (people, files) = ("limits.rights.people=false", "limits.rights.write_files=false");
-    let flags =
-        ["--docs", "docs", "--deny-docs", "private", "--deny-tools", "launch", "--set", people, "--set", files];
+    let flags = [
+        "--docs",
+        "docs",
+        "--deny-docs",
+        "private",
+        "--deny-tools",
+        "launch",
+        "--set",
+        people,
+        "--set",
+        files,
+    ];
     let (mut asker, run) = submit(folder, &flags);
     let task = program.take();
     assert_eq!(
@@ -39,7 +49,11 @@ fn a_program_is_refused_what_its_task_has_no_right_to() {
         ("files", json!({ "do": "read", "path": "private/key.md" }), "read private/key.md"),
         ("files", json!({ "do": "put", "path": "a.md", "text": "x" }), "write a file"),
         ("wait", json!({ "for": { "answer": { "text": "Which?" } } }), "ask a person"),
-        ("step", json!({ "thought": "Go.", "action": { "name": "launch" } }), "launch: this task may not call it"),
+        (
+            "step",
+            json!({ "thought": "Go.", "action": { "name": "launch" } }),
+            "launch: this task may not call it",
+        ),
     ];
     for (verb, said, words) in &refused {
         let answer = program.ask(verb, &with(said.clone()));

@@ -5,9 +5,7 @@ use std::time::Instant;
 
 use futures::future;
 use muster_bus::GuardedThing;
-use muster_shared::flow::{
-    Action, Guarded, Hook, Note, Observation, ObservationStatus, Refusal, Reworded,
-};
+use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, ObservationStatus, Refusal, Reworded};
 use serde_json::{Value, json};
 
 use super::super::decide::ChosenAction;

@@ -301,7 +301,10 @@ impl<K: PatternKind> Allowed<K> {
     pub fn list(&self) -> impl Iterator<Item = String> + '_ {
         let everything = self.only.is_none().then(|| EVERYTHING.to_owned());
         let only = self.only.iter().flatten().cloned();
-        everything.into_iter().chain(only).chain(self.except.iter().map(|left_out| format!("{NOT}{left_out}")))
+        everything
+            .into_iter()
+            .chain(only)
+            .chain(self.except.iter().map(|left_out| format!("{NOT}{left_out}")))
     }
 }
 
@@ -383,7 +386,8 @@ impl<K> schemars::JsonSchema for Allowed<K> {
         let mut schema = Vec::<String>::json_schema(generator);
         schema.insert(
             "description".to_owned(),
-            "Patterns of what is allowed, and exceptions from them, which begin with `!`; `*` is everything".into(),
+            "Patterns of what is allowed, and exceptions from them, which begin with `!`; `*` is everything"
+                .into(),
         );
         schema
     }

@@ -25,6 +25,7 @@ pub mod lessons;
 pub mod live;
 pub mod memory;
 mod nats;
+pub mod orders;
 pub mod partition;
 mod places;
 pub mod presence;

@@ -1,11 +1,14 @@
 //! Signatures of what passes on the bus: made with one's own credentials, and verified by the public keys of the fleet that
 //! stand in the same file. Without credentials of a fleet nothing is signed, and nothing is demanded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use muster_shared::ids::RunId;
+use muster_shared::run::Digest;
+use muster_shared::run::chain::Seal;
 use muster_shared::time::Millis;
 
 use crate::backend::Message;
@@ -15,10 +18,12 @@ use crate::credentials::{CredentialsError, Identity, fleet_in};
 pub use crate::credentials::signing::{Purpose, Signature, SignatureError};
 
 /// The header that a message's signature travels in.
-pub(crate) const SIGNATURE: &str = "Muster-Signature";
+pub const SIGNATURE: &str = "Muster-Signature";
 
 /// Most signers that are kept in mind; one more, and all are forgotten.
 const MOST_SIGNERS: usize = 4096;
+/// Most runs that are kept in mind; one more, and all are introduced to anew.
+const MOST_RUNS: usize = 4096;
 /// How often one's own credentials are read anew at most: keys change seldom, and strangers may ask often.
 const READ_AGAIN: Duration = Duration::from_secs(3);
 
@@ -39,6 +44,8 @@ struct Inner {
 struct Known {
     signer: Option<Arc<Signer>>,
     verifier: Option<Arc<Verifier>>,
+    /// Runs of which a link that stands in the record has the JWT of this process: the next ones name its key.
+    introduced: HashSet<RunId>,
     /// Signers by their JWT, so that a second signature of somebody's costs one check.
     vouched: HashMap<String, Vouched>,
     read: Option<Instant>,
@@ -85,6 +92,24 @@ impl Signatures {
         verifier.check_time(&signer, at)?;
         signer.check(purpose, signature, bytes)?;
         Ok(Some(signer.who().clone()))
+    }
+
+    /// Vouches for the hash of a link; nothing where the connection has no credentials of a fleet.
+    #[must_use]
+    pub fn seal(&self, run: RunId, hash: Digest) -> Option<Seal> {
+        let Signature { by, signature } = self.sign(Purpose::Seal, hash.as_bytes())?;
+        let known = self.known();
+        let key = known.signer.as_ref().filter(|_| known.introduced.contains(&run));
+        Some(Seal { by: key.map_or(by, |signer| signer.public_key()), signature })
+    }
+
+    /// A link of the run with the JWT of this process stands in its record.
+    pub(crate) fn introduced_in(&self, run: RunId) {
+        let mut known = self.known();
+        if known.introduced.len() >= MOST_RUNS {
+            known.introduced.clear();
+        }
+        known.introduced.insert(run);
     }
 
     /// Whether signatures are demanded here: the fleet's keys are known.
@@ -192,12 +217,13 @@ impl Known {
         };
         // Whoever knows no fleet is not known to one.
         let signer = signer.filter(|_| verifier.is_some());
-        Ok(Self { signer, verifier, vouched: HashMap::new(), read })
+        Ok(Self { signer, verifier, read, ..Self::default() })
     }
 }
 
 /// The bytes of a message that are signed: its subject, a zero byte, and its payload.
-pub(crate) fn said_by(subject: &str, payload: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn said_by(subject: &str, payload: &[u8]) -> Vec<u8> {
     [subject.as_bytes(), b"\0", payload].concat()
 }
 

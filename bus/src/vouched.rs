@@ -52,7 +52,8 @@ impl Core {
 const fn decides(kind: &HolderKind) -> bool {
     match kind {
         HolderKind::Operator | HolderKind::Orchestrator => true,
-        HolderKind::Observer
+        HolderKind::Person
+        | HolderKind::Observer
         | HolderKind::Agent(_)
         | HolderKind::Program(_)
         | HolderKind::Guard(_)

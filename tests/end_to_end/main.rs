@@ -48,6 +48,7 @@ mod rights;
 mod scenarios;
 mod secrets;
 mod settings;
+mod signed;
 mod specialists;
 mod strangers;
 mod supervision;

@@ -20,6 +20,8 @@ const OWN_NAME: &str = "{{name()}}";
 pub enum Scope {
     /// Those who run the fleet.
     Operator,
+    /// People who have a say in runs.
+    Person,
     /// Those who watch.
     Observer,
     /// Orchestrators.
@@ -34,14 +36,22 @@ pub enum Scope {
 
 impl Scope {
     /// All there are.
-    pub const ALL: [Self; 6] =
-        [Self::Operator, Self::Observer, Self::Orchestrator, Self::Agent, Self::Program, Self::Guard];
+    pub const ALL: [Self; 7] = [
+        Self::Operator,
+        Self::Person,
+        Self::Observer,
+        Self::Orchestrator,
+        Self::Agent,
+        Self::Program,
+        Self::Guard,
+    ];
 
     /// What it is called in an account.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Operator => "operator",
+            Self::Person => "person",
             Self::Observer => "observer",
             Self::Orchestrator => "orchestrator",
             Self::Agent => "agent",
@@ -55,6 +65,7 @@ impl Scope {
     pub const fn of(kind: &HolderKind) -> Option<Self> {
         match kind {
             HolderKind::Operator => Some(Self::Operator),
+            HolderKind::Person => Some(Self::Person),
             HolderKind::Observer => Some(Self::Observer),
             HolderKind::Orchestrator => Some(Self::Orchestrator),
             HolderKind::Agent(_) => Some(Self::Agent),
@@ -69,6 +80,7 @@ impl Scope {
     pub fn holder(self, role: Role, name: AgentId) -> Holder {
         match self {
             Self::Operator => Holder::Operator { name },
+            Self::Person => Holder::Person { name },
             Self::Observer => Holder::Observer { name },
             Self::Orchestrator => Holder::Orchestrator { id: name },
             Self::Agent => Holder::Agent { role, id: name },

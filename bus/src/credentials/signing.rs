@@ -13,6 +13,7 @@ use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::claims::{Claims, HEADER, Said};
 use super::keys::ROLE;
@@ -97,6 +98,19 @@ pub struct Trust {
     /// Holders whose credentials count no more, by public key, and since when.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub revoked: BTreeMap<String, Millis>,
+}
+
+impl Trust {
+    /// By what two people compare whether they have the same keys: of the account and of the keys that vouch for somebody,
+    /// whatever their order. 32 hexadecimal digits.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut keys: Vec<String> =
+            self.signing_keys.iter().map(|key| format!("{} {}", key.kind.name(), key.key)).collect();
+        keys.sort_unstable();
+        let digest = Sha256::digest(format!("{}\n{}", self.account, keys.join("\n")));
+        hex::encode(&digest[..16])
+    }
 }
 
 /// Why a signature proves nothing.
@@ -185,6 +199,12 @@ impl Signer {
         Ok(Self { jwt, key })
     }
 
+    /// The public key that its signatures are of.
+    #[must_use]
+    pub fn public_key(&self) -> String {
+        self.key.public_key()
+    }
+
     /// Signs what is said.
     ///
     /// # Errors
@@ -217,6 +237,12 @@ impl Vouched {
     #[must_use]
     pub const fn who(&self) -> &Identity {
         &self.who
+    }
+
+    /// His public key.
+    #[must_use]
+    pub fn public_key(&self) -> &str {
+        &self.public
     }
 
     /// Whether it is his signature of `bytes`.

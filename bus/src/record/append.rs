@@ -74,11 +74,16 @@ impl Record {
         let LinkedDecision { after, decided, offers, link, encoding } = new;
         let mut messages = self.decision(run, decided, offers, encoding).await?;
         let link = link.over(messages.iter().map(|message| digest(&message.subject, &message.payload)));
+        let seal = self.core.signatures.seal(run, link.hash);
+        let link = Link { seal, ..link };
         if let Some(first) = messages.first_mut() {
             first.headers.add(Link::HEADER, &link.to_header());
         }
         let fence = Fence { filter: subject::run_fence(run), after };
         let Appended { first, .. } = self.append(run, messages, fence).await?;
+        if link.seal.is_some() {
+            self.core.signatures.introduced_in(run);
+        }
         Ok(AppendedDecision { first, link: link.hash })
     }
 

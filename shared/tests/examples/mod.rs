@@ -20,17 +20,17 @@ use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
 use muster_shared::run::event::{
-    AskedAbout, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
-    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun,
-    DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered,
-    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
-    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
-    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
-    Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed,
-    RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
-    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
-    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits,
-    VerificationAdded, WordsUncovered, WritingBegan,
+    ApprovalGiven, AskedAbout, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded,
+    ConflictExamined, ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft,
+    DraftReviewBegun, DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited,
+    GuardsAnswered, GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun,
+    MembersDiscuss, MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined,
+    PlanRefused, PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,
+    RefinementWanted, Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted,
+    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted,
+    TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned,
+    TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale,
+    TaskStarted, TaskTakenBack, TaskWaits, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
@@ -221,6 +221,7 @@ fn expanded() -> Decided {
         secret: "ab".repeat(32),
         event_version: 2,
         lessons: Vec::new(),
+        signed: None,
     };
     let (tasks, note) = (vec![index("1-1")], "1 of 2 items are left out".to_owned());
     let placed = StepOutcome::Placed { tasks, fallback: vec![index("1-2")], note, left_out: 0 };
@@ -481,6 +482,7 @@ fn answered() -> Decided {
                 on_timeout,
             }),
             RunEvent::QuestionPassedOn(QuestionPassedOn { id, to: "grace".to_owned(), expires }),
+            RunEvent::ApprovalGiven(ApprovalGiven { id, by: "grace".to_owned(), more: 1 }),
             RunEvent::QuestionAnswered(QuestionAnswered { reply }),
             RunEvent::QuestionWithdrawn(QuestionWithdrawn { id, reason: "the task was left out".to_owned() }),
             RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None }),
@@ -1188,6 +1190,7 @@ fn decided() -> Decided {
                 secret: secret.clone(),
                 event_version: 1,
                 lessons: Vec::new(),
+                signed: None,
             },
             Input::Refuse {
                 goal: Box::new(goal()),
@@ -1226,7 +1229,15 @@ fn forked() -> Decided {
         deadline,
     });
     Decided {
-        inputs: vec![Input::Fork { from, state: state.clone(), goal, limits, secret, event_version: 1 }],
+        inputs: vec![Input::Fork {
+            from,
+            state: state.clone(),
+            goal,
+            limits,
+            secret,
+            event_version: 1,
+            signed: None,
+        }],
         offers: 0,
         continues: false,
         specialists: Vec::new(),
@@ -1485,7 +1496,7 @@ fn live() -> Vec<(&'static str, Live)> {
 
 fn order() -> OwnerMessage {
     let command = Command::Request(Request::new(run(), RequestAction::Cancel).because("enough"));
-    OwnerMessage::Order { command: Box::new(command) }
+    OwnerMessage::Order { command: Box::new(command), signed: None }
 }
 
 fn controls() -> Vec<(&'static str, ControlMessage)> {

@@ -48,7 +48,11 @@ fn a_call_without_a_right_is_told_recorded_and_not_done() {
             match question {
                 0 => thinks("I leave a mark.", "test_mark", json!({})),
                 1 => thinks("Then a file.", "workspace_write", json!({"path": "a.md", "text": "hello"})),
-                2 => thinks("A person knows.", "escalate", json!({"trigger": "ambiguity", "question": "which?"})),
+                2 => thinks(
+                    "A person knows.",
+                    "escalate",
+                    json!({"trigger": "ambiguity", "question": "which?"}),
+                ),
                 3 => compute(1),
                 _ => submits("done without"),
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{fill, parse};
 use muster_shared::flow::{
-    Awaited, ChildGoal, ContextRead, ContextWrite, CorpusRef, Ending, Goal, ObservationStatus, PeerRequest, Question,
-    RefineOperation, Rights, RunLimits, TaskDraft, TaskOffered, Use, Wait, Work,
+    Awaited, ChildGoal, ContextRead, ContextWrite, CorpusRef, Ending, Goal, ObservationStatus, PeerRequest,
+    Question, RefineOperation, Rights, RunLimits, TaskDraft, TaskOffered, Use, Wait, Work,
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::ChildBegun;

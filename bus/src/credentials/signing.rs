@@ -78,6 +78,29 @@ impl FromStr for Signature {
     }
 }
 
+/// What stands for what in the form in which a signature is kept.
+const KEPT: [(char, char); 3] = [('.', ':'), ('-', '+'), ('_', '/')];
+
+impl Signature {
+    /// In the form in which it is kept in what is recorded: a JWT as such would be taken for a secret, and redacted.
+    #[must_use]
+    pub fn kept(&self) -> String {
+        let in_place =
+            |letter: char| KEPT.iter().find(|(sent, _)| *sent == letter).map_or(letter, |(_, kept)| *kept);
+        self.to_string().chars().map(in_place).collect()
+    }
+
+    /// Reads it from that form.
+    ///
+    /// # Errors
+    /// When it is no signature.
+    pub fn of_kept(text: &str) -> Result<Self, SignatureError> {
+        let in_place =
+            |letter: char| KEPT.iter().find(|(_, kept)| *kept == letter).map_or(letter, |(sent, _)| *sent);
+        text.chars().map(in_place).collect::<String>().parse()
+    }
+}
+
 /// A key that may vouch for holders of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SigningKeyOf {

@@ -41,6 +41,7 @@ pub mod subject;
 pub mod tap;
 pub mod topology;
 pub mod track_record;
+mod vouched;
 mod watchers;
 
 pub use allowance::{Allowances, BrokerClock};
@@ -66,9 +67,10 @@ pub use record::{
     AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter, RunRecord,
     Unreadable,
 };
-pub use registry::{Announced, Registry, RegistryChange};
+pub use registry::{Announced, Registry, RegistryChange, host_name};
 pub use settings::BusSettings;
 pub use signatures::Signatures;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;
+pub use vouched::RIGHTS;

@@ -365,6 +365,14 @@ fn resident_bytes(pid: u32) -> Option<u64> {
     Some(pages * 4096)
 }
 
+/// What this machine is called; nothing where it has no name.
+#[must_use]
+pub fn host_name() -> Option<String> {
+    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = told.or_else(|| std::env::var("HOSTNAME").ok())?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use muster_shared::ids::RunId;
 use muster_shared::run::Digest;
@@ -46,9 +46,13 @@ struct Known {
     verifier: Option<Arc<Verifier>>,
     /// Runs of which a link that stands in the record has the JWT of this process: the next ones name its key.
     introduced: HashSet<RunId>,
-    /// Signers by their JWT, so that a second signature of somebody's costs one check.
+    /// Signers by what signatures tell of them, so that a second signature of somebody's costs one check.
     vouched: HashMap<String, Vouched>,
     read: Option<Instant>,
+    /// When the file was last looked at.
+    looked: Option<Instant>,
+    /// When it was written that was read.
+    written: Option<SystemTime>,
 }
 
 impl Signatures {
@@ -65,6 +69,7 @@ impl Signatures {
     /// Signs what is said; nothing where the connection has no credentials of a fleet.
     #[must_use]
     pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> Option<Signature> {
+        self.keep_up();
         let signer = self.known().signer.clone()?;
         match signer.sign(purpose, bytes) {
             Ok(signature) => Some(signature),
@@ -122,6 +127,21 @@ impl Signatures {
     #[must_use]
     pub fn fleet(&self) -> Option<Trust> {
         self.known().verifier.as_ref().map(|verifier| verifier.trust().clone())
+    }
+
+    /// Reads the credentials anew where the file was written again: keys were rotated.
+    fn keep_up(&self) {
+        let Some(file) = &self.inner.file else { return };
+        let mut known = self.known();
+        if known.looked.is_some_and(|looked| looked.elapsed() < READ_AGAIN) {
+            return;
+        }
+        known.looked = Some(Instant::now());
+        let is_other = written(file) != known.written;
+        drop(known);
+        if is_other {
+            self.read_again();
+        }
     }
 
     /// Reads the credentials anew: keys may have changed. One that cannot be read changes nothing.
@@ -202,7 +222,7 @@ impl std::fmt::Debug for Signatures {
 
 impl Known {
     fn read(file: &Path) -> Result<Self, CredentialsError> {
-        let read = Some(Instant::now());
+        let (read, written) = (Some(Instant::now()), written(file));
         let signer = match Signer::from_file(file) {
             Ok(signer) => Some(Arc::new(signer)),
             // The server judges whether they are of use to connect with.
@@ -217,8 +237,13 @@ impl Known {
         };
         // Whoever knows no fleet is not known to one.
         let signer = signer.filter(|_| verifier.is_some());
-        Ok(Self { signer, verifier, read, ..Self::default() })
+        Ok(Self { signer, verifier, read, looked: read, written, ..Self::default() })
     }
+}
+
+/// When a file was last written.
+fn written(file: &Path) -> Option<SystemTime> {
+    std::fs::metadata(file).and_then(|found| found.modified()).ok()
 }
 
 /// The bytes of a message that are signed: its subject, a zero byte, and its payload.

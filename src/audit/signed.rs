@@ -107,8 +107,8 @@ fn seal(
 ) -> Result<Option<Identity>, String> {
     let link = message.link.as_deref().and_then(|text| Link::of_header(text).ok());
     let Some((hash, seal)) = link.and_then(|link| Some((link.hash, link.seal?))) else { return Ok(None) };
-    let by = match seal.jwt() {
-        Some(jwt) => jwt.to_owned(),
+    let by = match seal.introduction() {
+        Some(by) => by.to_owned(),
         None => known.get(&seal.by).cloned().ok_or("no link before it says whose key that is")?,
     };
     let signature = Signature { by, signature: seal.signature.clone() };

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use muster_bus::credentials::rights::inbox;
-use muster_bus::credentials::{FleetKeys, Holder};
+use muster_bus::credentials::{ClientFiles, CredentialsError, FleetKeys, FleetTls, Holder};
+use muster_bus::server::LocalServer;
 use muster_shared::ids::{AgentId, Role};
 
 use crate::app::new_id;
@@ -14,6 +15,10 @@ use crate::commands::guard::role_of;
 const CREDENTIALS: &str = "MUSTER_BUS_CREDENTIALS";
 /// Where a program of others finds them, what it is called on the bus, and under what its answers come in.
 const OF_PROGRAMS: [&str; 3] = ["NATS_CREDS", "MUSTER_AGENT_ID", "NATS_INBOX_PREFIX"];
+/// Where a process of ours finds the authority of the server's certificate, and a certificate of its own.
+pub(crate) const TLS: [&str; 3] = ["MUSTER_BUS_TLS_CA", "MUSTER_BUS_TLS_CERT", "MUSTER_BUS_TLS_KEY"];
+/// Where a program of others finds them: what the `nats` command calls them.
+const TLS_OF_PROGRAMS: [&str; 3] = ["NATS_CA", "NATS_CERT", "NATS_KEY"];
 /// Where an orchestrator finds the credentials of the system account.
 const SYSTEM_CREDENTIALS: &str = "MUSTER_BUS_SYSTEM_CREDENTIALS";
 
@@ -35,6 +40,24 @@ pub(crate) enum Duty {
 pub(crate) struct Desk {
     /// The keys of the fleet.
     pub(crate) keys: Arc<FleetKeys>,
+    /// The files by which connections to its server are encrypted, where they are: the authority's certificate, and one to show with its key
+    /// where the server wants that.
+    pub(crate) tls: Vec<PathBuf>,
+}
+
+impl Desk {
+    /// That of a server of the fleet's own.
+    ///
+    /// # Errors
+    /// When there is no certificate to show, and none can be made.
+    pub(crate) fn of(server: &LocalServer) -> Result<Self, CredentialsError> {
+        let mut files: Vec<PathBuf> = server.tls().map(FleetTls::ca_file).into_iter().collect();
+        if let Some(tls) = server.tls().filter(|_| server.wants_certificates()) {
+            let ClientFiles { certificate, key } = tls.client()?;
+            files.extend([certificate, key]);
+        }
+        Ok(Self { keys: Arc::clone(server.keys()), tls: files })
+    }
 }
 
 /// By what one process is let in.
@@ -54,15 +77,23 @@ impl Pass {
     /// # Errors
     /// Says why they could not be made.
     pub(crate) fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
-        let Desk { keys } = &self.desk;
+        let Desk { keys, tls } = &self.desk;
         let (id, holder) = self.holder();
         let file = self.file();
-        keys.issue_to(&file, &holder, None)
-            .map_err(|error| format!("no credentials could be made for it: {error}"))?;
+        let wrong = |error: CredentialsError| format!("no credentials could be made for it: {error}");
+        // Read anew: `muster keys rotate` puts others in their place.
+        let current = FleetKeys::open(keys.folder()).map_err(wrong)?;
+        let current = current.as_ref().unwrap_or(keys);
+        current.issue_to(&file, &holder, None).map_err(wrong)?;
         let file = file.display().to_string();
         let mut told = vec![(CREDENTIALS, file.clone())];
         if is_foreign {
             told.extend(OF_PROGRAMS.into_iter().zip([file, id.to_string(), inbox(&id)]));
+        }
+        let files = tls.iter().map(|file| file.display().to_string());
+        told.extend(TLS.into_iter().zip(files.clone()));
+        if is_foreign {
+            told.extend(TLS_OF_PROGRAMS.into_iter().zip(files));
         }
         if matches!(self.duty, Duty::Orchestrator) {
             told.push((SYSTEM_CREDENTIALS, keys.presence_file().display().to_string()));

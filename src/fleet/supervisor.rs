@@ -6,9 +6,8 @@ mod server;
 mod watcher;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use muster_bus::server::LocalServer;
+use muster_bus::server::{LocalServer, ServerError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +54,11 @@ impl Fleet {
             .map(LocalServer::url)
             .or_else(|| app.settings().bus.url.clone())
             .unwrap_or_default();
-        let desk = server.as_ref().map(|server| Desk { keys: Arc::clone(server.keys()) });
+        let desk = server
+            .as_ref()
+            .map(Desk::of)
+            .transpose()
+            .map_err(|error| bus_failure(ServerError::from(error).into()))?;
         let members = members::members(app, &url, desk.as_ref(), &scale)?;
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;

@@ -96,8 +96,8 @@ enum ScopeKind {
 
 impl SigningKey {
     /// A key whose users may do so much.
-    pub(super) fn new(key: &KeyPair, role: &str, rights: Rights) -> Self {
-        let (key, role) = (key.public_key(), role.to_owned());
+    pub(super) fn new(key: String, role: &str, rights: Rights) -> Self {
+        let role = role.to_owned();
         Self { kind: ScopeKind::Users, key, role, template: Permissions::from(rights) }
     }
 }
@@ -233,6 +233,17 @@ impl Said {
     }
 }
 
+/// What differs between users for whom signing keys vouch.
+pub(super) struct ScopedUser {
+    pub(super) iat: u64,
+    pub(super) exp: Option<u64>,
+    pub(super) iss: String,
+    pub(super) account: String,
+    pub(super) name: String,
+    pub(super) sub: String,
+    pub(super) tags: Vec<String>,
+}
+
 /// Claims about a key, signed by another one.
 pub(super) struct Statement<'a> {
     pub(super) of: &'a KeyPair,
@@ -246,7 +257,7 @@ pub(super) struct Statement<'a> {
 impl Statement<'_> {
     /// The JWT.
     pub(super) fn sign(self) -> Result<String, CredentialsError> {
-        let mut claims = Claims {
+        let claims = Claims {
             jti: String::new(),
             iat: self.at.0 / 1000,
             exp: self.until.map(|until| until.0 / 1000),
@@ -255,9 +266,7 @@ impl Statement<'_> {
             sub: self.of.public_key(),
             nats: self.said,
         };
-        claims.jti = hex::encode(Sha256::digest(json(&claims)?));
-        let header = URL_SAFE_NO_PAD.encode(HEADER);
-        let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(json(&claims)?));
+        let signed = claims.to_be_signed()?;
         let signature = self.by.sign(signed.as_bytes()).map_err(CredentialsError::key)?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
@@ -268,6 +277,20 @@ fn json(claims: &Claims) -> Result<Vec<u8>, CredentialsError> {
 }
 
 impl Claims {
+    /// What of a JWT is signed: the header and these claims, with the hash that tells them from others.
+    pub(super) fn to_be_signed(mut self) -> Result<String, CredentialsError> {
+        self.jti = String::new();
+        self.jti = hex::encode(Sha256::digest(json(&self)?));
+        Ok(format!("{}.{}", URL_SAFE_NO_PAD.encode(HEADER), URL_SAFE_NO_PAD.encode(json(&self)?)))
+    }
+
+    /// Those about a user for whom a signing key of an account vouches.
+    pub(super) fn of_user(user: ScopedUser) -> Self {
+        let ScopedUser { iat, exp, iss, account, name, sub, tags } = user;
+        let nats = Said::User { version: VERSION, tags, issuer_account: Some(account), may: None };
+        Self { jti: String::new(), iat, exp, iss, name, sub, nats }
+    }
+
     /// Reads a JWT. Whether its signature holds is for the server to say.
     pub(super) fn read(jwt: &str) -> Result<Self, String> {
         let body = jwt.split('.').nth(1).ok_or("it is no JWT")?;

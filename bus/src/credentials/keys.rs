@@ -14,6 +14,7 @@ use super::claims::{Claims, Said, Statement};
 use super::files::{closed, make, read};
 use super::ledger::{Issued, Ledger};
 use super::rights::{Holder, HolderKind};
+use super::rotation::Retired;
 use super::scope::Scope;
 use super::signers::Signers;
 use super::signing::{SigningKeyOf, Trust};
@@ -42,7 +43,7 @@ pub struct FleetKeys {
     operator: KeyPair,
     account: KeyPair,
     system: KeyPair,
-    signers: Signers,
+    pub(super) signers: Signers,
 }
 
 impl std::fmt::Debug for FleetKeys {
@@ -129,7 +130,7 @@ impl FleetKeys {
         for (path, holder) in own {
             let by = self.signer(&holder.kind()).public_key();
             let counts = |claims: Claims| claims.iss == by && !revoked.contains_key(&claims.sub);
-            let fleet = Scope::of(&holder.kind()).map(|_| self.trust());
+            let fleet = Scope::of(&holder.kind()).map(|_| self.trust()).transpose()?;
             let told = || super::fleet_in(&path).is_ok_and(|found| found == fleet);
             if super::claims_in(&path).is_ok_and(counts) && told() {
                 continue;
@@ -158,14 +159,21 @@ impl FleetKeys {
     pub fn public(&self) -> Result<Trust, CredentialsError> {
         let revoked = Ledger::of(&self.folder).revoked()?;
         let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect();
-        Ok(Trust { revoked, ..self.trust() })
+        Ok(Trust { revoked, ..self.trust()? })
     }
 
-    /// The public keys without who was revoked, which changes.
-    fn trust(&self) -> Trust {
-        let key = |kind: Scope| SigningKeyOf { kind, key: self.signers.of(kind).public_key() };
-        let (account, signing_keys) = (self.account(), Scope::ALL.map(key).to_vec());
-        Trust { account, signing_keys, revoked: BTreeMap::new() }
+    /// The public keys, those of before among them with their ends, without who was revoked, which changes.
+    fn trust(&self) -> Result<Trust, CredentialsError> {
+        let current = Scope::ALL.map(|kind| SigningKeyOf {
+            kind,
+            key: self.signers.of(kind).public_key(),
+            until: None,
+        });
+        let before = self.former()?.into_iter();
+        let before =
+            before.map(|Retired { kind, key, until, .. }| SigningKeyOf { kind, key, until: Some(until) });
+        let signing_keys = current.into_iter().chain(before).collect();
+        Ok(Trust { account: self.account(), signing_keys, revoked: BTreeMap::new() })
     }
 
     /// Credentials for somebody; for ever, or until a time. What they allow is in the server's configuration, except for the
@@ -205,7 +213,7 @@ impl FleetKeys {
         };
         let by = self.signer(&kind);
         let statement = Statement { of: &user, by, name: holder.name().to_string(), said, at: now, until };
-        let fleet = Scope::of(&kind).map(|_| self.trust());
+        let fleet = Scope::of(&kind).map(|_| self.trust()).transpose()?;
         if fleet.is_some() {
             let (name, key) = (holder.name().clone(), user.public_key());
             let file = file.map(Path::to_owned);
@@ -237,7 +245,7 @@ impl FleetKeys {
     }
 
     /// The key that vouches for holders of a kind.
-    fn signer(&self, kind: &HolderKind) -> &KeyPair {
+    pub(super) fn signer(&self, kind: &HolderKind) -> &KeyPair {
         Scope::of(kind).map_or(&self.system, |scope| self.signers.of(scope))
     }
 
@@ -255,7 +263,7 @@ impl FleetKeys {
         };
         let revoked = Ledger::of(&self.folder).revoked()?;
         let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at.0 / 1000)).collect();
-        let fleet = Said::account(self.signers.scoped(ways)?, revoked);
+        let fleet = Said::account(self.signers.scoped(&self.retired()?, ways)?, revoked);
         let operator = sign(&self.operator, "muster", Said::operator(&self.system))?;
         let account = sign(&self.account, FLEET_ACCOUNT, fleet)?;
         let system = sign(&self.system, SYSTEM_ACCOUNT, Said::system())?;
@@ -282,7 +290,7 @@ pub fn presence_file(folder: &Path) -> PathBuf {
 }
 
 /// What credentials for a kind of holder say of him.
-fn tags(kind: &HolderKind) -> Vec<String> {
+pub(super) fn tags(kind: &HolderKind) -> Vec<String> {
     let role = kind.role().map(|role| format!("{ROLE}{role}"));
     std::iter::once(format!("{KIND}{kind}")).chain(role).collect()
 }

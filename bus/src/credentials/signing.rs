@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use super::claims::{Claims, HEADER, Said};
 use super::keys::ROLE;
 use super::scope::Scope;
+use super::short::{self, shortened};
 use super::{CredentialsError, HolderKind, Identity, claims_in, identity_of, parts_of};
 
 /// Goes before everything that is signed. A client also signs what a server gives it when it connects, which is text: the
@@ -52,11 +53,11 @@ impl Purpose {
     }
 }
 
-/// That somebody said something. As text: the signature, a dot, and the JWT.
+/// That somebody said something. As text: the signature, a dot, and who it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Who: the JWT in his credentials, which is no secret.
+    /// Who: the JWT in his credentials, which is no secret, or what of it differs from others' of the fleet.
     pub by: String,
     /// The signature of what was said, by the key that the JWT names.
     pub signature: String,
@@ -72,22 +73,29 @@ impl FromStr for Signature {
     type Err = SignatureError;
 
     fn from_str(text: &str) -> Result<Self, SignatureError> {
-        let wrong = || SignatureError::malformed("it is no signature with a JWT after a dot");
+        let wrong = || SignatureError::malformed("it is no signature, a dot, and whose it is");
         let (signature, by) = text.split_once('.').ok_or_else(wrong)?;
         Ok(Self { by: by.to_owned(), signature: signature.to_owned() })
     }
 }
 
-/// What stands for what in the form in which a signature is kept.
-const KEPT: [(char, char); 3] = [('.', ':'), ('-', '+'), ('_', '/')];
+/// What is exchanged in the form in which a signature is kept.
+const EXCHANGED: [(char, char); 3] = [('.', ':'), ('-', '+'), ('_', '/')];
+
+fn exchanged(letter: char) -> char {
+    let other = |&(one, other): &(char, char)| match letter {
+        _ if letter == one => Some(other),
+        _ if letter == other => Some(one),
+        _ => None,
+    };
+    EXCHANGED.iter().find_map(other).unwrap_or(letter)
+}
 
 impl Signature {
     /// In the form in which it is kept in what is recorded: a JWT as such would be taken for a secret, and redacted.
     #[must_use]
     pub fn kept(&self) -> String {
-        let in_place =
-            |letter: char| KEPT.iter().find(|(sent, _)| *sent == letter).map_or(letter, |(_, kept)| *kept);
-        self.to_string().chars().map(in_place).collect()
+        self.to_string().chars().map(exchanged).collect()
     }
 
     /// Reads it from that form.
@@ -95,9 +103,7 @@ impl Signature {
     /// # Errors
     /// When it is no signature.
     pub fn of_kept(text: &str) -> Result<Self, SignatureError> {
-        let in_place =
-            |letter: char| KEPT.iter().find(|(_, kept)| *kept == letter).map_or(letter, |(sent, _)| *sent);
-        text.chars().map(in_place).collect::<String>().parse()
+        text.chars().map(exchanged).collect::<String>().parse()
     }
 }
 
@@ -108,6 +114,9 @@ pub struct SigningKeyOf {
     pub kind: Scope,
     /// The public key.
     pub key: String,
+    /// Until when, where keys have rotated since: what was signed before is signed all the same. For ever when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
 }
 
 /// The public keys of a fleet: by them alone, anybody can tell who belongs to it. They come from
@@ -188,14 +197,15 @@ pub enum SignatureError {
 }
 
 impl SignatureError {
-    fn malformed(reason: impl std::fmt::Display) -> Self {
+    pub(super) fn malformed(reason: impl std::fmt::Display) -> Self {
         Self::Malformed { reason: reason.to_string() }
     }
 }
 
 /// Signs in the name of the holder of credentials.
 pub struct Signer {
-    jwt: String,
+    /// Who it is, as signatures tell it.
+    by: String,
     key: KeyPair,
 }
 
@@ -219,7 +229,7 @@ impl Signer {
         if key.public_key() != claims.sub {
             return Err(wrong("its key is that of somebody else".to_owned()));
         }
-        Ok(Self { jwt, key })
+        Ok(Self { by: shortened(&jwt).unwrap_or(jwt), key })
     }
 
     /// The public key that its signatures are of.
@@ -234,7 +244,7 @@ impl Signer {
     /// When the key cannot be used.
     pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> Result<Signature, CredentialsError> {
         let signature = self.key.sign(&signed(purpose, bytes)).map_err(CredentialsError::key)?;
-        Ok(Signature { by: self.jwt.clone(), signature: URL_SAFE_NO_PAD.encode(signature) })
+        Ok(Signature { by: self.by.clone(), signature: URL_SAFE_NO_PAD.encode(signature) })
     }
 }
 
@@ -340,16 +350,24 @@ impl Verifier {
         Ok(signer.who)
     }
 
-    /// Whose JWT it is, if the fleet vouches for him.
+    /// Who it is that signatures tell so, if the fleet vouches for him.
     ///
     /// # Errors
     /// Says why it does not.
-    pub fn vouch(&self, jwt: &str) -> Result<Vouched, SignatureError> {
-        let claims = vouched(jwt)?;
+    pub fn vouch(&self, by: &str) -> Result<Vouched, SignatureError> {
+        if by.len() > LONGEST {
+            return Err(SignatureError::malformed("it is too long"));
+        }
+        let claims = match short::read(by, &self.trust)? {
+            Some(claims) => claims,
+            None => vouched(by)?,
+        };
         let who = identity_of(&claims).ok_or_else(|| SignatureError::malformed("it says not whose it is"))?;
         self.check_issuer(&claims, &who)?;
         let key = Arc::new(key_of(&claims.sub, &KeyPairType::User)?);
-        let until = claims.exp.map(|until| Millis(until.saturating_mul(1000)));
+        let own = claims.exp.map(|until| Millis(until.saturating_mul(1000)));
+        let of_key = self.trust.signing_keys.iter().find(|by| by.key == claims.iss).and_then(|by| by.until);
+        let until = [own, of_key].into_iter().flatten().min();
         Ok(Vouched { who, key, public: claims.sub, until })
     }
     /// Whether somebody's credentials did count at a time.
@@ -398,9 +416,6 @@ impl Verifier {
 
 /// What a JWT says, if the key that it says it is by has signed it.
 fn vouched(jwt: &str) -> Result<Claims, SignatureError> {
-    if jwt.len() > LONGEST {
-        return Err(SignatureError::malformed("it is too long"));
-    }
     let (said, signature) = jwt.rsplit_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     let (header, _) = said.split_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     if URL_SAFE_NO_PAD.decode(header).ok().as_deref() != Some(HEADER.as_bytes()) {

@@ -75,7 +75,12 @@ fn what_a_member_signed_is_his() {
         assert_eq!(signature.to_string().parse::<Signature>().unwrap(), signature);
         assert_eq!(Signature::of_kept(&signature.kept()).unwrap(), signature);
         let secrets = muster_shared::secret::Redactor::default();
-        assert!(secrets.hits(signature.to_string().as_bytes()) && !secrets.hits(signature.kept().as_bytes()));
+        assert!(!secrets.hits(signature.kept().as_bytes()));
+        let path = fleet.file(&fleet.keys.issue(&holder(scope), None).unwrap());
+        let (jwt, _) = parts_of(&path).unwrap();
+        let whole = Signature { by: jwt, ..signature };
+        assert!(secrets.hits(whole.to_string().as_bytes()) && !secrets.hits(whole.kept().as_bytes()));
+        assert_eq!(Signature::of_kept(&whole.kept()).unwrap(), whole);
     }
     let kept = serde_json::to_string(&fleet.keys.public().unwrap()).unwrap();
     assert_eq!(serde_json::from_str::<Trust>(&kept).unwrap(), fleet.keys.public().unwrap());
@@ -112,6 +117,28 @@ fn who_was_revoked_signs_nothing_more() {
 }
 
 #[test]
+fn what_was_signed_before_keys_rotated_is_signed_and_nothing_by_them_after_their_time() {
+    let mut fleet = fleet();
+    let before = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
+    let verify =
+        |fleet: &Fleet, made: &Signature, at: Millis| fleet.verifier().verify(Purpose::Order, made, SAID, at);
+    let until = Millis(NOW.0 + 1_000);
+    fleet.keys = FleetKeys::rotate(fleet.keys.folder(), until).unwrap();
+    let after = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
+    for made in [&before, &after] {
+        assert!(verify(&fleet, made, NOW).is_ok(), "both within the time");
+    }
+    assert_eq!(verify(&fleet, &before, until), Err(SignatureError::Expired { until }));
+    assert!(verify(&fleet, &after, until).is_ok());
+    // Ended at once: what was signed before is there to be verified still.
+    fleet.keys.drop_retired(true).unwrap();
+    assert!(verify(&fleet, &before, Millis(1_000)).is_ok());
+    assert!(matches!(verify(&fleet, &before, NOW), Err(SignatureError::Expired { .. })));
+    let kept = serde_json::to_string(&fleet.keys.public().unwrap()).unwrap();
+    assert_eq!(serde_json::from_str::<Trust>(&kept).unwrap(), fleet.keys.public().unwrap());
+}
+
+#[test]
 fn another_fleets_member_is_a_stranger() {
     let (fleet, other) = (fleet(), fleet());
     for scope in Scope::ALL {
@@ -137,12 +164,33 @@ fn a_signing_key_vouches_for_its_own_kind_alone() {
         let tags = std::iter::once(format!("muster:{kind}")).chain(role).collect();
         let made = forged(&key_of(&fleet, by), Said::scoped_user(&account, tags));
         let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
-        let verified = fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW);
+        let whole = Signature { by: made.jwt.clone(), ..signature.clone() };
+        let [short, whole] = [signature, whole]
+            .map(|signature| fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW));
         if by == of {
-            assert_eq!(verified.unwrap().kind, kind);
+            assert_eq!((short.unwrap().kind, whole.unwrap().kind), (kind.clone(), kind));
         } else {
-            assert_eq!(verified, Err(SignatureError::Kind { may: by.name(), kind }));
+            assert!(matches!(short, Err(SignatureError::Stranger { .. })), "{short:?}");
+            assert_eq!(whole, Err(SignatureError::Kind { may: by.name(), kind }));
         }
+    }
+}
+
+/// Signatures go with each offer and each decision.
+#[test]
+fn who_signed_is_told_in_few_letters() {
+    let fleet = fleet();
+    for (scope, until) in
+        Scope::ALL.into_iter().flat_map(|scope| [(scope, None), (scope, Some(Millis(NOW.0 + 5_000)))])
+    {
+        let made = fleet.keys.issue(&holder(scope), until).unwrap();
+        let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
+        assert!(signature.to_string().len() <= 300 && made.jwt.len() > 2 * signature.by.len(), "{signature}");
+        let read: Signature = signature.to_string().parse().unwrap();
+        assert_eq!(
+            fleet.verifier().verify(Purpose::Order, &read, SAID, NOW).unwrap().kind,
+            holder(scope).kind()
+        );
     }
 }
 
@@ -253,7 +301,7 @@ proptest! {
     fn nonsense_is_refused_and_nothing_worse(by in ".{0,300}", signature in ".{0,100}") {
         let trust = Trust {
             account: "A".to_owned(),
-            signing_keys: vec![SigningKeyOf { kind: Scope::Agent, key: by.clone() }],
+            signing_keys: vec![SigningKeyOf { kind: Scope::Agent, key: by.clone(), until: None }],
             revoked: std::collections::BTreeMap::new(),
         };
         let refused = Verifier::of(trust).verify(Purpose::Order, &Signature { by, signature }, SAID, NOW);

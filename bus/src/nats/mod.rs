@@ -7,6 +7,7 @@ mod objects;
 mod presence;
 mod provision;
 mod queue;
+mod tls;
 mod write;
 
 use std::collections::BTreeMap;

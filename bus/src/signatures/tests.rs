@@ -91,6 +91,23 @@ fn keys_that_changed_are_read_again_and_not_too_often() {
 }
 
 #[test]
+fn who_was_given_other_credentials_signs_by_them() {
+    let fleet = fleet();
+    let (path, reader) = (fleet.write("o-1"), fleet.member("o-2"));
+    let one = Signatures::of(Some(&path)).unwrap();
+    let before = one.sign(Purpose::Order, b"x").unwrap();
+    fleet.write("o-1");
+    // As some time later.
+    one.known().looked = None;
+    one.known().written = None;
+    let after = one.sign(Purpose::Order, b"x").unwrap();
+    assert_ne!(before.by, after.by);
+    for signature in [before, after] {
+        assert!(reader.verify(Purpose::Order, Some(&signature), b"x", NOW).unwrap().is_some());
+    }
+}
+
+#[test]
 fn a_signature_holds_for_its_subject_alone() {
     let fleet = fleet();
     let (one, other) = (fleet.member("o-1"), fleet.member("o-2"));

@@ -136,16 +136,16 @@ pub struct MarkedEntry(pub Seq, pub Mark);
 /// Who vouches for a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Seal {
-    /// The JWT in the orchestrator's credentials; its public key alone where a link of the run before has the JWT.
+    /// Who it is, as signatures tell it; his public key alone where a link of the run before tells it.
     pub by: String,
     /// The signature over the 32 bytes of the link's hash, in URL-safe base64.
     pub signature: String,
 }
 
 impl Seal {
-    /// The JWT of whoever made it, where it stands here.
+    /// Who made it, where that stands here.
     #[must_use]
-    pub fn jwt(&self) -> Option<&str> {
+    pub fn introduction(&self) -> Option<&str> {
         Some(self.by.as_str()).filter(|by| by.contains('.'))
     }
 }

@@ -1,7 +1,9 @@
 //! What guards of tasks are asked, what they may put in the place of it, and what follows. Pure.
 
 use muster_bus::GuardedThing;
-use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, ObservationStatus, TaskOffered};
+use muster_shared::flow::{
+    Action, Guarded, Hook, Note, Observation, ObservationStatus, Refusal, TaskOffered,
+};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -31,12 +33,21 @@ pub(crate) fn observed(Action { name, arguments }: &Action, observation: &Observ
 pub(crate) struct Seen {
     pub(crate) observation: Observation,
     pub(crate) said: Guarded,
+    /// The right that the task has not, where that is why nothing was done.
+    pub(crate) denied: Option<Box<Refusal>>,
 }
 
 impl Seen {
-    /// Of one that nobody is asked about.
-    pub(crate) fn unguarded(observation: Observation) -> Self {
-        Self { observation, said: Guarded::default() }
+    /// What we say of a call ourselves, or what nobody is asked about.
+    pub(crate) fn told(observation: Observation) -> Self {
+        Self { observation, said: Guarded::default(), denied: None }
+    }
+
+    /// The observation, and what stands in the record of the call at this place of a step.
+    pub(crate) fn noted(self, at: usize) -> (Observation, impl Iterator<Item = Note>) {
+        let place = u32::try_from(at).unwrap_or(u32::MAX);
+        let denied = self.denied.map(|refusal| Note::Denied { at: place, refusal: *refusal });
+        (self.observation, denied.into_iter().chain(note_of(Hook::AfterObservation, at, self.said)))
     }
 
     /// What guards left of what the tool of this name answered.
@@ -49,7 +60,7 @@ impl Seen {
         }
         // It stands in the observation.
         said.changed = None;
-        Self { observation, said }
+        Self { observation, said, denied: None }
     }
 }
 

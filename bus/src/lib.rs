@@ -41,6 +41,7 @@ pub mod subject;
 pub mod tap;
 pub mod topology;
 pub mod track_record;
+mod vouched;
 mod watchers;
 
 pub use allowance::{Allowances, BrokerClock};
@@ -72,3 +73,4 @@ pub use signatures::Signatures;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;
+pub use vouched::RIGHTS;

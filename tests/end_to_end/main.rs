@@ -44,6 +44,7 @@ mod prompts;
 mod refinements;
 mod responses;
 mod review;
+mod rights;
 mod scenarios;
 mod secrets;
 mod settings;

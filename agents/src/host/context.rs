@@ -249,9 +249,11 @@ impl AgentContext {
         context.results = Arc::new(results_of(&offer.work));
         let permissions = self.settings.permissions.get(&self.role).copied().unwrap_or_default();
         context.permissions = permissions;
+        let rights = Arc::new(offer.rights.clone());
+        context.rights = Arc::clone(&rights);
         let able = model.capabilities();
         let weak = able.is_some_and(|able| able.weak);
-        let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions);
+        let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions).within(&rights);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
@@ -287,7 +289,8 @@ impl AgentContext {
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {
                 let corpora = Arc::clone(&self.corpora);
-                Arc::new(DocumentsOfGoal { corpora, wanted }) as Arc<dyn DocumentSource>
+                Arc::new(DocumentsOfGoal { corpora, wanted, rights: Arc::clone(&rights) })
+                    as Arc<dyn DocumentSource>
             }),
             declarations: Arc::clone(&self.declarations),
             guards: self.bus.guards(),

@@ -64,7 +64,7 @@ impl ForPrograms {
         }
         let thing = thing(role, offer, Hook::AfterObservation, observed(action, &observation));
         let said = self.guards().ask_all(rules, thing, &content_fits).await;
-        let Seen { observation, said } = Seen::after(tool, observation, said);
+        let Seen { observation, said, .. } = Seen::after(tool, observation, said);
         AfterGuards { what: observation, note: note_of(Hook::AfterObservation, at, said) }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use muster_shared::flow::TaskOffered;
+use muster_shared::flow::rights::statement;
 use muster_shared::ids::{Attempt, Queue, RunId, Seq};
 use muster_shared::run::Unreadable as Garbled;
 use muster_shared::run::chain::digest;
@@ -100,10 +101,16 @@ impl Record {
             None => (Subject::Decided(run), About::run(run)),
         };
         let mut messages = Vec::with_capacity(1 + offers.len());
-        messages.push(self.core.seal(subject.to_string(), Body::Decided(decided), about, encoding).await?);
+        let said = decided.offer.as_deref().map(statement);
+        let mut first = self.core.seal(subject.to_string(), Body::Decided(decided), about, encoding).await?;
+        said.iter().for_each(|said| self.core.vouch(said, &mut first));
+        messages.push(first);
         for offer in offers {
-            let (subject, about) = place_of(&offer);
-            messages.push(self.core.seal(subject.to_string(), Body::Offered(offer), about, encoding).await?);
+            let ((subject, about), said) = (place_of(&offer), statement(&offer));
+            let body = Body::Offered(offer);
+            let mut message = self.core.seal(subject.to_string(), body, about, encoding).await?;
+            self.core.vouch(&said, &mut message);
+            messages.push(message);
         }
         Ok(messages)
     }

@@ -38,6 +38,7 @@ mod replan;
 mod report;
 mod response;
 mod review;
+mod rights;
 mod schedule;
 mod settle;
 mod silence;

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::StepOutcome;
 use muster_shared::conflict::Side;
+use muster_shared::flow::rights::Allowed;
 use muster_shared::flow::{
-    About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
-    Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite,
-    Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending,
-    FailureKind, Finding, Finite, Goal, GroupVerdict, GuardVerdict, Guarded, HelpRequest, Hook, Information,
-    InformationShare, LeafRef, ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent,
-    Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, Reading,
-    ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision, Ruling,
-    RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
-    TextPart, Thought, ToolNote, Usage, View, Wait, Work,
+    About, Action, Advice, Answered, Awaited, Bid, Budget, CallForProposals, CapabilityQuery, Capable,
+    Citation, Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest,
+    ContextWrite, Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict,
+    Ending, FailureKind, Finding, Finite, Goal, Grantor, GroupVerdict, GuardVerdict, Guarded, HelpRequest,
+    Hook, Information, InformationShare, LeafRef, ModelCall, Note, Observation, ObservationStatus, OnTimeout,
+    Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question,
+    Reading, ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision,
+    Rights, Ruling, RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
+    TaskRights, TemplateRef, TextPart, Thought, ToolNote, Usage, Use, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -33,8 +34,8 @@ use muster_shared::run::event::{
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
-    Request, RequestAction, RunEvent, RunStatus, Settling, SettlingFor, Started, StopReason, TaskState,
-    ToolStarted,
+    Request, RequestAction, RunEvent, RunStatus, Settling, SettlingFor, SignedOrder, SignerKind, Started,
+    StopReason, TaskState, ToolStarted,
 };
 use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
@@ -102,6 +103,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("released_parked", Body::Released(parked()));
     add("released_waiting", Body::Released(waiting()));
     add("decided_answered", Body::Decided(answered()));
+    add("decided_approved", Body::Decided(approved()));
     for (name, request) in peer_requests() {
         let reason = format!("it waits for the answer to a {}", request.in_words());
         let wait = Some(Box::new(Awaited { step: 2, wait: Wait::Peer(Box::new(request)) }));
@@ -115,6 +117,8 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_responses", Body::Decided(answered_failures()));
     add("decided_loop", Body::Decided(loop_detected()));
     add("offered_heard", Body::Offered(heard()));
+    add("offered_rights", Body::Offered(narrowed()));
+    add("step_denied", Body::Step(denied()));
     add("decided_by_members", Body::Decided(by_members()));
     add("offered_answered", Body::Offered(going_on()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8, states: Vec::new() }));
@@ -175,7 +179,8 @@ fn child() -> RunId {
 
 fn child_goal() -> Goal {
     let goals = vec![goal().text];
-    let parent = Parent { run: run(), task: TaskId::Leaf(index("1-2")), depth: 1, goals, background: None };
+    let (task, rights) = (TaskId::Leaf(index("1-2")), TaskRights::default());
+    let parent = Parent { run: run(), task, depth: 1, goals, rights, background: None };
     Goal { text: "Look into the hops.".to_owned(), parent: Some(Box::new(parent)), ..goal() }
 }
 
@@ -410,6 +415,38 @@ fn heard() -> TaskOffered {
     }
 }
 
+fn rights() -> TaskRights {
+    let (tools, documents) = (Allowed::read(["corpus.*", "!corpus.read"]), Allowed::read(["docs"]));
+    let (tools, documents) = (tools.unwrap(), documents.unwrap());
+    let hosts = Allowed::read(["*.example.org:443"]).unwrap();
+    let goal = Rights { tools, documents, hosts, ..Rights::default() };
+    let budget = Budget { model_calls: Some(3), ..Budget::UNLIMITED };
+    let (read_context, write_context) = (Allowed::read(["figures.*"]).unwrap(), Allowed::none());
+    let step = Rights {
+        read_context,
+        write_context,
+        people: false,
+        hand_over: false,
+        runs: false,
+        write_files: false,
+        budget,
+        ..Rights::default()
+    };
+    let by = Grantor::Blueprint { name: "research".to_owned(), task: index("2") };
+    TaskRights::default().narrowed_by(Grantor::Goal, &goal).narrowed_by(by, &step)
+}
+
+/// An offer of a task that may not use everything.
+fn narrowed() -> TaskOffered {
+    TaskOffered { rights: rights(), ..heard() }
+}
+
+/// A step with a call that its task has no right to.
+fn denied() -> Step {
+    let refusal = rights().allows(&Use::Tool("corpus.read")).unwrap_err();
+    Step { notes: vec![Note::Denied { at: 1, refusal }], ..step() }
+}
+
 fn question() -> Question {
     Question {
         text: "Which year?".to_owned(),
@@ -419,6 +456,27 @@ fn question() -> Question {
         to: Some("ada".to_owned()),
         within_ms: Some(60_000),
         on_timeout: Some(OnTimeout::AskAnother),
+    }
+}
+
+/// One of several people who have to approve, by a request that she signed.
+fn approved() -> Decided {
+    let signed = SignedOrder {
+        by: "grace".to_owned(),
+        kind: SignerKind::Person,
+        subject: format!("cmd.{}.approve", run()),
+        payload: "e30".to_owned(),
+        signature: "c2ln.eyJ0.eyJzdWIi.c2ln".to_owned(),
+    };
+    let request = Request::new(run(), RequestAction::Approve { plan: None }).signed(Some(signed));
+    Decided {
+        inputs: vec![Input::Request(request)],
+        events: vec![RunEvent::ApprovalGiven(ApprovalGiven {
+            id: QuestionId(1),
+            by: "grace".to_owned(),
+            more: 1,
+        })],
+        ..decided()
     }
 }
 
@@ -446,7 +504,6 @@ fn answered() -> Decided {
                 on_timeout,
             }),
             RunEvent::QuestionPassedOn(QuestionPassedOn { id, to: "grace".to_owned(), expires }),
-            RunEvent::ApprovalGiven(ApprovalGiven { id, by: "grace".to_owned(), more: 1 }),
             RunEvent::QuestionAnswered(QuestionAnswered { reply }),
             RunEvent::QuestionWithdrawn(QuestionWithdrawn { id, reason: "the task was left out".to_owned() }),
             RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None }),
@@ -775,7 +832,7 @@ fn goal() -> Goal {
         encoding: Encoding::Json,
         set_limits: serde_json::Map::new(),
         limits: Some(limits()),
-        budget: muster_shared::flow::Budget::UNLIMITED,
+        budget: Budget::UNLIMITED,
         review: None,
         blueprint: None,
         planning: None,
@@ -825,6 +882,7 @@ fn plan_task(name: &str) -> PlanTask {
         pattern: None,
         blueprint: None,
         query: None,
+        rights: None,
     }
 }
 
@@ -855,6 +913,7 @@ fn draft_task() -> TaskDraft {
         pattern: None,
         blueprint: None,
         query: None,
+        rights: None,
         subtasks: vec![TaskDraft {
             name: "Part".to_owned(),
             goal: "A part".to_owned(),
@@ -1124,7 +1183,8 @@ fn offered(work: Work) -> TaskOffered {
         corpus: Some(corpus()),
         model: Some("openai/gpt-x".to_owned()),
         limits: limits(),
-        budget: muster_shared::flow::Budget::UNLIMITED,
+        budget: Budget::UNLIMITED,
+        rights: TaskRights::default(),
         deadline: Millis(1_700_000_600_000),
         continues: None,
         answered: None,

@@ -104,7 +104,7 @@ impl TaskSession<'_> {
         resources: &TaskResources,
     ) -> Seen {
         if !self.is_guarded(Hook::AfterObservation) {
-            return Seen::unguarded(observation);
+            return Seen::told(observation);
         }
         let tool = &action.name;
         let rules = self.offer.limits.guards_at(Hook::AfterObservation, Some(self.role), Some(tool));

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{
     Advice, Awaited, Budget, ChildGoal, Ending, Goal, ObservationStatus, Outcome, Parent, Product, Report,
-    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskStatus, Usage, Wait, Work,
+    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskRights, TaskStatus, Usage, Wait, Work,
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
 use muster_shared::run::{
@@ -319,6 +319,7 @@ fn attended(depth: u32) -> Fleet {
         task: "1".parse().unwrap(),
         depth,
         goals: vec!["What is in the harbour?".into()],
+        rights: TaskRights::default(),
         background: None,
     };
     let mut fleet = Fleet::new();

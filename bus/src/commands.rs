@@ -102,6 +102,14 @@ impl Commands {
     }
 }
 
+/// By what an order is told from others.
+struct OrderStamp {
+    /// The message's own id.
+    id: Uuid,
+    /// When it was given, as it says.
+    sent: Millis,
+}
+
 /// The queue of commands.
 #[derive(Clone)]
 pub struct CommandQueue {
@@ -123,7 +131,7 @@ impl CommandQueue {
             let lifetime = envelope.expires.map(|expires| expires.since(envelope.sent));
             let sent = envelope.sent;
             let command = command_in(&delivery.stored.message.subject, envelope)?;
-            let signed = self.signed(&delivery, &command, (id, sent))?;
+            let signed = self.signed(&delivery, &command, OrderStamp { id, sent })?;
             let (core, delivered) = (Arc::clone(&self.core), delivery.delivered);
             Ok(TakenCommand { core, delivery, command, sender, delivered, id, lifetime, signed })
         })
@@ -135,7 +143,7 @@ impl CommandQueue {
         &self,
         Delivery { stored, .. }: &Delivery,
         command: &Command,
-        (id, sent): (Uuid, Millis),
+        OrderStamp { id, sent }: OrderStamp,
     ) -> Result<Option<SignedOrder>, String> {
         let who = self.core.signatures.sender_of(Purpose::Order, &stored.message, stored.at);
         let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok(None) };

@@ -17,7 +17,7 @@ pub struct SignedOrder {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub payload: String,
     /// The signature of subject and message, and the JWT of whoever made it, as they stood in the message's header, but with
-    /// `:`, `+` and `/` in place of `.`, `-` and `_`: a JWT as such is taken for a secret wherever it stands.
+    /// `:`, `+`, `/` and `.`, `-`, `_` exchanged: a JWT as such is taken for a secret wherever it stands.
     pub signature: String,
 }
 

@@ -268,7 +268,7 @@ impl Corpus {
         let packs = PackFolder::of(&self.inner.cache);
         let most = places.len().min(muster_shared::flow::looked_up::MOST_PLACES);
         let readable = self.readable();
-        self.ask(move |index| cite::look_up_in((index, &readable), &packs, &places[..most], shows)).await
+        self.ask(move |index| cite::look_up_in(index, &readable, &packs, &places[..most], shows)).await
     }
 
     /// Whether there is a document of that path.

@@ -68,7 +68,8 @@ trait Library {
 
 /// Looks places up in the documents of an index, in their order. `shows`: with the lines where they stand.
 pub(super) fn look_up_in(
-    (index, readable): (&Index, &Readable),
+    index: &Index,
+    readable: &Readable,
     packs: &PackFolder,
     asked: &[CitedPlace],
     shows: bool,

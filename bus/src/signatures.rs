@@ -49,8 +49,6 @@ struct Known {
     /// Signers by what signatures tell of them, so that a second signature of somebody's costs one check.
     vouched: HashMap<String, Vouched>,
     read: Option<Instant>,
-    /// When the file was last looked at.
-    looked: Option<Instant>,
     /// When it was written that was read.
     written: Option<SystemTime>,
 }
@@ -131,15 +129,7 @@ impl Signatures {
 
     /// Reads the credentials anew where the file was written again: keys were rotated.
     fn keep_up(&self) {
-        let Some(file) = &self.inner.file else { return };
-        let mut known = self.known();
-        if known.looked.is_some_and(|looked| looked.elapsed() < READ_AGAIN) {
-            return;
-        }
-        known.looked = Some(Instant::now());
-        let is_other = written(file) != known.written;
-        drop(known);
-        if is_other {
+        if self.is_rewritten() {
             self.read_again();
         }
     }
@@ -163,7 +153,7 @@ impl Signatures {
             return Ok((verifier, known.clone()));
         }
         let (verifier, vouched) = match verifier.vouch(&signature.by) {
-            Err(SignatureError::Stranger { issuer }) if !self.is_fresh() => {
+            Err(SignatureError::Stranger { issuer }) if self.is_rewritten() || !self.is_fresh() => {
                 tracing::debug!(issuer, "signed by a key that is not known: the fleet's are read again");
                 self.read_again();
                 let Some(verifier) = self.known().verifier.clone() else {
@@ -182,6 +172,12 @@ impl Signatures {
         known.vouched.insert(signature.by.clone(), vouched.clone());
         drop(known);
         Ok((verifier, vouched))
+    }
+
+    /// Whether the credentials were written since they were read: keys were rotated.
+    fn is_rewritten(&self) -> bool {
+        let now = self.inner.file.as_deref().and_then(written);
+        now.is_some() && now != self.known().written
     }
 
     /// Whether the credentials were read just now.
@@ -237,7 +233,7 @@ impl Known {
         };
         // Whoever knows no fleet is not known to one.
         let signer = signer.filter(|_| verifier.is_some());
-        Ok(Self { signer, verifier, read, looked: read, written, ..Self::default() })
+        Ok(Self { signer, verifier, read, written, ..Self::default() })
     }
 }
 

@@ -233,6 +233,17 @@ impl Said {
     }
 }
 
+/// All that differs between two users for whom signing keys vouch until a time.
+pub(super) struct ShortClaims {
+    pub(super) iat: u64,
+    pub(super) exp: u64,
+    pub(super) iss: String,
+    pub(super) account: String,
+    pub(super) name: String,
+    pub(super) sub: String,
+    pub(super) tags: Vec<String>,
+}
+
 /// Claims about a key, signed by another one.
 pub(super) struct Statement<'a> {
     pub(super) of: &'a KeyPair,
@@ -255,9 +266,8 @@ impl Statement<'_> {
             sub: self.of.public_key(),
             nats: self.said,
         };
-        claims.jti = hex::encode(Sha256::digest(json(&claims)?));
-        let header = URL_SAFE_NO_PAD.encode(HEADER);
-        let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(json(&claims)?));
+        claims.named()?;
+        let signed = claims.text()?;
         let signature = self.by.sign(signed.as_bytes()).map_err(CredentialsError::key)?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
@@ -268,6 +278,28 @@ fn json(claims: &Claims) -> Result<Vec<u8>, CredentialsError> {
 }
 
 impl Claims {
+    /// Those about whoever holds an invitation, as [`Statement::sign`] makes them.
+    pub(super) fn of_guest(short: ShortClaims) -> Result<Self, CredentialsError> {
+        let ShortClaims { iat, exp, iss, account, name, sub, tags } = short;
+        let nats = Said::User { version: VERSION, tags, issuer_account: Some(account), may: None };
+        let mut claims = Self { jti: String::new(), iat, exp: Some(exp), iss, name, sub, nats };
+        claims.named()?;
+        Ok(claims)
+    }
+
+    /// Gives them the hash that tells them from others.
+    fn named(&mut self) -> Result<(), CredentialsError> {
+        self.jti = String::new();
+        self.jti = hex::encode(Sha256::digest(json(self)?));
+        Ok(())
+    }
+
+    /// What of a JWT is signed.
+    pub(super) fn text(&self) -> Result<String, CredentialsError> {
+        let header = URL_SAFE_NO_PAD.encode(HEADER);
+        Ok(format!("{header}.{}", URL_SAFE_NO_PAD.encode(json(self)?)))
+    }
+
     /// Reads a JWT. Whether its signature holds is for the server to say.
     pub(super) fn read(jwt: &str) -> Result<Self, String> {
         let body = jwt.split('.').nth(1).ok_or("it is no JWT")?;

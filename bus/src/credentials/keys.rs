@@ -37,7 +37,7 @@ const PRESENCE: &str = "presence";
 
 /// The keys of a fleet.
 pub struct FleetKeys {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     operator: KeyPair,
     account: KeyPair,
     system: KeyPair,
@@ -190,6 +190,26 @@ impl FleetKeys {
         file: Option<&Path>,
     ) -> Result<Credentials, CredentialsError> {
         let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
+        let jwt = self.vouch(&user, holder, now, until)?;
+        if Scope::of(&kind).is_some() {
+            let (name, key) = (holder.name().clone(), user.public_key());
+            let file = file.map(Path::to_owned);
+            let issued = Issued { name, kind, key, issued: now, until, file, place: None };
+            Ledger::of(&self.folder).note(issued, now)?;
+        }
+        let seed = user.seed().map_err(CredentialsError::key)?;
+        Ok(Credentials { jwt, seed: SecretString::from(seed) })
+    }
+
+    /// Says of a key whose it is.
+    pub(super) fn vouch(
+        &self,
+        user: &KeyPair,
+        holder: &Holder,
+        at: Millis,
+        until: Option<Millis>,
+    ) -> Result<String, CredentialsError> {
+        let kind = holder.kind();
         let tags = tags(&kind);
         let said = match Scope::of(&kind) {
             Some(_) => Said::scoped_user(&self.account, tags),
@@ -197,14 +217,7 @@ impl FleetKeys {
             None => Said::user(holder.rights(Partitions::default()), tags),
         };
         let by = self.signer(&kind);
-        let statement = Statement { of: &user, by, name: holder.name().to_string(), said, at: now, until };
-        if Scope::of(&kind).is_some() {
-            let (name, key) = (holder.name().clone(), user.public_key());
-            let file = file.map(Path::to_owned);
-            Ledger::of(&self.folder).note(Issued { name, kind, key, issued: now, until, file }, now)?;
-        }
-        let seed = user.seed().map_err(CredentialsError::key)?;
-        Ok(Credentials { jwt: statement.sign()?, seed: SecretString::from(seed) })
+        Statement { of: user, by, name: holder.name().to_string(), said, at, until }.sign()
     }
 
     /// What credentials were made by [`Self::issue`] and [`Self::issue_to`] that count still, except for those of the server's
@@ -219,7 +232,7 @@ impl FleetKeys {
         Ok(issued)
     }
 
-    /// Revokes all credentials that holders of this name have; says how many. A server that runs learns of it by
+    /// Revokes all credentials that holders of this name have, those of a machine that joined with all that it was given; says how many. A server that runs learns of it by
     /// [`crate::server::reload`].
     ///
     /// # Errors
@@ -274,7 +287,7 @@ pub fn presence_file(folder: &Path) -> PathBuf {
 }
 
 /// What credentials for a kind of holder say of him.
-fn tags(kind: &HolderKind) -> Vec<String> {
+pub(super) fn tags(kind: &HolderKind) -> Vec<String> {
     let role = kind.role().map(|role| format!("{ROLE}{role}"));
     std::iter::once(format!("{KIND}{kind}")).chain(role).collect()
 }

@@ -7,8 +7,11 @@
 
 mod claims;
 mod files;
+mod invite;
+mod joining;
 mod keys;
 mod ledger;
+mod line;
 pub mod rights;
 mod scope;
 mod signers;
@@ -25,8 +28,11 @@ use muster_shared::time::Millis;
 use secrecy::{ExposeSecret, SecretString};
 
 use claims::{Claims, Said};
+pub use invite::Invited;
+pub use joining::{Equipping, Joined, Joining, MOST_OF_A_HOST, Refusal};
 pub use keys::{FleetKeys, operator_file, presence_file};
-pub use ledger::{Issued, Revoked};
+pub use ledger::{Issued, Place, Revoked};
+pub use line::{Fingerprint, Invitation, LineError};
 pub use rights::{Holder, HolderKind, Rights};
 pub use scope::Scope;
 
@@ -95,6 +101,18 @@ impl Credentials {
         ))
     }
 
+    /// Credentials of somebody who made the key himself: what the fleet says of it, and the seed.
+    ///
+    /// # Errors
+    /// When what is said is of another key.
+    pub fn of_own(key: &OwnKey, jwt: String) -> Result<Self, CredentialsError> {
+        let said = Claims::read(&jwt).map_err(CredentialsError::key)?;
+        if said.sub != key.0.public_key() {
+            return Err(CredentialsError::key("what was said of it is said of another key"));
+        }
+        Ok(Self { jwt, seed: key.seed()? })
+    }
+
     /// Writes a `.creds` file that nobody but its owner reads.
     ///
     /// # Errors
@@ -103,6 +121,49 @@ impl Credentials {
         let text = self.to_file();
         crate::server::write_private(path, text.expose_secret().as_bytes())
             .map_err(|error| CredentialsError::file(path, error))
+    }
+}
+
+/// A key that somebody makes for himself: the fleet is told the public one alone.
+pub struct OwnKey(nkeys::KeyPair);
+
+impl std::fmt::Debug for OwnKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OwnKey").field(&self.0.public_key()).finish()
+    }
+}
+
+impl OwnKey {
+    /// A new one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(nkeys::KeyPair::new_user())
+    }
+
+    /// The one in a file, made where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read or made, or others can read it.
+    pub fn in_file(path: &Path) -> Result<Self, CredentialsError> {
+        files::make(path, nkeys::KeyPairType::User)?;
+        let found = files::read(path, &nkeys::KeyPairType::User)?;
+        found.map(Self).ok_or_else(|| CredentialsError::file(path, "it was taken away again"))
+    }
+
+    /// What others may know of it.
+    #[must_use]
+    pub fn public(&self) -> String {
+        self.0.public_key()
+    }
+
+    fn seed(&self) -> Result<SecretString, CredentialsError> {
+        self.0.seed().map(SecretString::from).map_err(CredentialsError::key)
+    }
+}
+
+impl Default for OwnKey {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

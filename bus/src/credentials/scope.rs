@@ -30,12 +30,24 @@ pub enum Scope {
     Program,
     /// Guards of all names.
     Guard,
+    /// Machines that joined.
+    Host,
+    /// Whoever holds an invitation.
+    Guest,
 }
 
 impl Scope {
     /// All there are.
-    pub const ALL: [Self; 6] =
-        [Self::Operator, Self::Observer, Self::Orchestrator, Self::Agent, Self::Program, Self::Guard];
+    pub const ALL: [Self; 8] = [
+        Self::Operator,
+        Self::Observer,
+        Self::Orchestrator,
+        Self::Agent,
+        Self::Program,
+        Self::Guard,
+        Self::Host,
+        Self::Guest,
+    ];
 
     /// What it is called in an account.
     #[must_use]
@@ -47,6 +59,8 @@ impl Scope {
             Self::Agent => "agent",
             Self::Program => "program",
             Self::Guard => "guard",
+            Self::Host => "host",
+            Self::Guest => "guest",
         }
     }
 
@@ -60,6 +74,8 @@ impl Scope {
             HolderKind::Agent(_) => Some(Self::Agent),
             HolderKind::Program(_) => Some(Self::Program),
             HolderKind::Guard(_) => Some(Self::Guard),
+            HolderKind::Host => Some(Self::Host),
+            HolderKind::Guest => Some(Self::Guest),
             HolderKind::Presence => None,
         }
     }
@@ -74,6 +90,8 @@ impl Scope {
             Self::Agent => Holder::Agent { role, id: name },
             Self::Program => Holder::Program { role, id: name },
             Self::Guard => Holder::Guard { guard: role.to_string(), id: name },
+            Self::Host => Holder::Host { name },
+            Self::Guest => Holder::Guest { name },
         }
     }
 

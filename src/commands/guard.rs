@@ -139,7 +139,7 @@ fn profile(bus: &Bus, role: String) -> Profile {
 }
 
 /// The machine's name, for people.
-fn hostname() -> String {
+pub(crate) fn hostname() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| std::env::var("HOSTNAME").map_err(std::io::Error::other));
     name.map(|name| name.trim().to_owned()).unwrap_or_default()

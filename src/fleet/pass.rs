@@ -7,11 +7,12 @@ use muster_bus::credentials::rights::inbox;
 use muster_bus::credentials::{FleetKeys, Holder};
 use muster_shared::ids::{AgentId, Role};
 
+use super::far::FarDesk;
 use crate::app::new_id;
 use crate::commands::guard::role_of;
 
 /// Where a process of ours finds its credentials.
-const CREDENTIALS: &str = "MUSTER_BUS_CREDENTIALS";
+pub(super) const CREDENTIALS: &str = "MUSTER_BUS_CREDENTIALS";
 /// Where a program of others finds them, what it is called on the bus, and under what its answers come in.
 const OF_PROGRAMS: [&str; 3] = ["NATS_CREDS", "MUSTER_AGENT_ID", "NATS_INBOX_PREFIX"];
 /// Where an orchestrator finds the credentials of the system account.
@@ -32,9 +33,11 @@ pub(crate) enum Duty {
 
 /// By what a fleet lets its processes in.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk {
-    /// The keys of the fleet.
-    pub(crate) keys: Arc<FleetKeys>,
+pub(crate) enum Desk {
+    /// By the keys of the fleet, which are here.
+    Own(Arc<FleetKeys>),
+    /// By asking whoever has them, on another machine.
+    Far(Arc<FarDesk>),
 }
 
 /// By what one process is let in.
@@ -49,14 +52,25 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Makes new credentials, and says how the process is told of them. Those of the start before are gone with this.
+    /// Gets new credentials, and says how the process is told of them. Those of the start before are gone with this.
     ///
     /// # Errors
-    /// Says why they could not be made.
-    pub(crate) fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
-        let Desk { keys } = &self.desk;
+    /// Says why there are none.
+    pub(crate) async fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
+        match &self.desk {
+            Desk::Own(keys) => self.issue_by(keys, is_foreign),
+            Desk::Far(desk) => match &self.duty {
+                Duty::Agent(role) => desk.issue(role, &self.member).await,
+                Duty::Orchestrator | Duty::Program(_) | Duty::Guard(_) => {
+                    Err("a machine that joined starts agents and nothing else".to_owned())
+                }
+            },
+        }
+    }
+
+    fn issue_by(&self, keys: &FleetKeys, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
         let (id, holder) = self.holder();
-        let file = self.file();
+        let file = self.file(keys);
         keys.issue_to(&file, &holder, None)
             .map_err(|error| format!("no credentials could be made for it: {error}"))?;
         let file = file.display().to_string();
@@ -91,7 +105,7 @@ impl Pass {
         }
     }
 
-    fn file(&self) -> PathBuf {
-        self.desk.keys.folder().join(format!("{}.creds", self.member))
+    fn file(&self, keys: &FleetKeys) -> PathBuf {
+        keys.folder().join(format!("{}.creds", self.member))
     }
 }

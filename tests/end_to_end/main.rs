@@ -33,6 +33,7 @@ mod help;
 mod joining;
 mod lessons;
 mod loops;
+mod machines;
 mod matching;
 mod models;
 mod orchestrators;

@@ -329,9 +329,11 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
     }
 }
 
+/// What a machine that joined is called in the fleet comes before what it is called by itself: two may be called the same.
 fn host_name() -> String {
+    let of_system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name =
-        std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+        std::env::var("MUSTER_HOST").ok().or_else(of_system).or_else(|| std::env::var("HOSTNAME").ok());
     name.map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "localhost".to_owned())

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use muster_bus::credentials::tls::{ca_file, client_files};
 use muster_bus::credentials::{operator_file, presence_file};
 use muster_bus::server::{LocalServer, keys_of_server};
 use muster_bus::{Bus, BusError, BusSettings};
@@ -106,8 +107,9 @@ impl App {
 
     /// Connects to a server that this process has started, as its owner.
     pub(crate) async fn connect_to_server(&self, server: &LocalServer, role: &str) -> Result<Bus, Failure> {
-        let BusSettings { url, credentials, .. } = BusSettings::of_server(server);
-        self.connect_by(BusSettings { url, credentials, ..self.settings().bus.clone() }, role).await
+        let credentials = BusSettings::of_server(server).credentials;
+        let own = BusSettings { credentials, ..self.settings().bus.clone() };
+        self.connect_by(own.at(server), role).await
     }
 
     /// The same as [`Self::connect_to`], with the system account: the one that is set, else that of this folder's own server when the URL is
@@ -133,17 +135,26 @@ impl App {
     pub(crate) fn way_to(&self, url: &str) -> BusSettings {
         let mut settings = BusSettings { url: Some(url.to_owned()), ..self.settings().bus.clone() };
         let is_named = settings.user.is_some() || settings.token.is_some() || url.contains('@');
+        let own = self.keys_of(url);
         if settings.credentials.is_none() && !is_named {
-            settings.credentials = self.keys_of(url).map(|keys| operator_file(&keys));
+            settings.credentials = own.as_deref().map(operator_file);
+        }
+        // What is set is for servers elsewhere.
+        if let Some(keys) = own {
+            let client = client_files(&keys);
+            let client = Some(client).filter(|client| client.certificate.exists());
+            (settings.tls_cert, settings.tls_key) = client.map(|own| (own.certificate, own.key)).unzip();
+            settings.tls_ca = url.starts_with("tls://").then(|| ca_file(&keys));
         }
         settings
     }
 
     /// The folder of the keys of the server at a URL, when it is this folder's own.
     fn keys_of(&self, url: &str) -> Option<PathBuf> {
-        let port = url.strip_prefix("nats://127.0.0.1:")?.parse().ok()?;
+        let at = url.strip_prefix("nats://").or_else(|| url.strip_prefix("tls://"))?;
+        let (host, port) = at.rsplit_once(':')?;
         let store = self.beside_fleet(&self.settings().server.store_dir);
-        keys_of_server(&store, port)
+        keys_of_server(&store, host, port.parse().ok()?)
     }
 
     /// Connects to the fleet that is up.
@@ -214,6 +225,7 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
         BusError::Settings { .. } | BusError::BadName { .. } => Exit::Usage,
         BusError::Unreadable { .. } | BusError::TooLarge { .. } | BusError::Codec { .. } => Exit::Failed,
         BusError::Unreachable { .. }
+        | BusError::Tls { .. }
         | BusError::TooOld { .. }
         | BusError::NoJetStream { .. }
         | BusError::Unauthorized { .. }

@@ -24,7 +24,7 @@ const BLOCKS: usize = 3;
 /// Runs of a block, one after the other.
 const ROUNDS: usize = 10;
 /// Runs before any count.
-const WARM_UP: usize = 5;
+pub(crate) const WARM_UP: usize = 5;
 /// Runs at once.
 const CROWD: usize = 32;
 /// Rounds of so many runs at once of the bare loop.
@@ -176,7 +176,7 @@ fn own_times(entries: &[Entry]) -> Vec<Duration> {
 }
 
 /// One run of W; gives its record.
-async fn run(bus: &Bus) -> Vec<Entry> {
+pub(crate) async fn run(bus: &Bus) -> Vec<Entry> {
     let limits = RunLimits { max_width: 8, ..RunLimits::default() };
     run_with(bus, "Work out the eight sums.", limits).await
 }

@@ -18,6 +18,14 @@ pub enum BusError {
         /// What the connection attempt said.
         reason: String,
     },
+    /// The connection cannot be encrypted, or the server does not prove that it is the one that is meant.
+    #[error("no encrypted connection to {url}: {reason}")]
+    Tls {
+        /// Where it was looked for.
+        url: String,
+        /// What is wrong, and how to mend it.
+        reason: String,
+    },
     /// The server does not know what Muster needs.
     #[error(
         "the NATS server at {url} has version {found}, Muster needs {least} or newer: upgrade it, or unset `bus.url` to let `muster up` start its own"
@@ -171,7 +179,8 @@ impl BusError {
             Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Full { .. } | Self::Conflict { .. } => {
                 true
             }
-            Self::TooOld { .. }
+            Self::Tls { .. }
+            | Self::TooOld { .. }
             | Self::NoJetStream { .. }
             | Self::Unauthorized { .. }
             | Self::Denied { .. }

@@ -96,10 +96,20 @@ pub struct StartQuestion {
     pub member: AgentId,
 }
 
+/// What a machine that joined asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostQuestion {
+    /// Credentials for a process.
+    Start(StartQuestion),
+    /// To be vouched for again itself, with its own public key: signing keys are replaced at times.
+    Stay(String),
+}
+
 /// What it is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartAnswer {
-    /// What the process is called on the bus.
+    /// What the process, or the machine, is called on the bus.
     pub id: AgentId,
     /// What is said of its key.
     pub jwt: String,

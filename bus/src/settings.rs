@@ -8,6 +8,7 @@ use muster_shared::settings;
 use muster_shared::wire::Encoding;
 use serde::{Deserialize, Serialize};
 
+use crate::credentials::FleetTls;
 use crate::partition::Partitions;
 
 /// Messages that wait in a subscription; more are dropped by the client. Enough for whoever is busy for a second while a
@@ -19,7 +20,8 @@ settings! {
     #[derive(Debug, Clone, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct BusSettings {
-        /// Where the NATS server listens, such as `nats://127.0.0.1:4222`; several separated by commas.
+        /// Where the NATS server listens, such as `nats://127.0.0.1:4222`; several separated by commas. `tls://` where
+        /// connections are encrypted.
         pub url: Option<String> = None => text().example("\"nats://127.0.0.1:4222\""),
         /// User name.
         pub user: Option<String> = None => text().example("\"muster\""),
@@ -37,8 +39,13 @@ settings! {
         pub system_credentials: Option<PathBuf> = None => text().example("\"/etc/muster/presence.creds\""),
         /// A NATS credentials file (`.creds`). `muster keys issue` makes one; a local fleet gives each process its own.
         pub credentials: Option<PathBuf> = None => text().example("\"/etc/muster/agent.creds\""),
-        /// A file of root certificates, for servers with a certificate of one's own authority.
+        /// A file of root certificates, for servers with a certificate of one's own authority. With it, connections are
+        /// encrypted or not made.
         pub tls_ca: Option<PathBuf> = None => text().example("\"/etc/muster/ca.pem\""),
+        /// A certificate to show, for servers that want one of whoever connects; its key is bus.tls_key.
+        pub tls_cert: Option<PathBuf> = None => text().example("\"/etc/muster/client.pem\""),
+        /// The key of bus.tls_cert.
+        pub tls_key: Option<PathBuf> = None => text().example("\"/etc/muster/client.key\""),
         /// Longest wait for the answer to any call.
         #[serde(with = "muster_shared::span")]
         pub request_timeout: Duration = Duration::from_secs(5) => span(100, HOUR),
@@ -96,8 +103,16 @@ impl BusSettings {
     /// The settings of whoever runs the fleet of a server that was started here.
     #[must_use]
     pub fn of_server(server: &crate::server::LocalServer) -> Self {
-        let credentials = Some(server.keys().operator_file());
-        Self { url: Some(server.url()), credentials, ..Self::default() }
+        Self { credentials: Some(server.keys().operator_file()), ..Self::default() }.at(server)
+    }
+
+    /// The same at a server that was started here, by its own authority.
+    #[must_use]
+    pub fn at(self, server: &crate::server::LocalServer) -> Self {
+        let client = server.tls().filter(|_| server.wants_certificates()).and_then(|tls| tls.client().ok());
+        let (tls_cert, tls_key) = client.map(|client| (client.certificate, client.key)).unzip();
+        let tls_ca = server.tls().map(FleetTls::ca_file);
+        Self { url: Some(server.url()), tls_ca, tls_cert, tls_key, ..self }
     }
 
     /// How the record is parted.
@@ -115,6 +130,9 @@ impl BusSettings {
         let held = serde_json::to_value(self).unwrap_or_default();
         if let Some((setting, value)) = out_of_bounds(&held, Self::SETTINGS) {
             return wrong(format!("{} = {value} must be {}", setting.name(), setting.takes));
+        }
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            return wrong("tls_cert and tls_key go together: name both, or none".into());
         }
         if self.heartbeat >= self.registry_ttl {
             return wrong("heartbeat must be shorter than registry_ttl (a third of it is good)".into());

@@ -7,7 +7,7 @@
 In muster.toml:  [guards.words]
                  hooks = ["before_tool", "before_report"]
 """
-import asyncio, json, os, re
+import asyncio, json, os, re, ssl
 import nats
 
 NAME, WORDS = os.environ.get("GUARD", "words"), os.environ.get("WORDS", "rm -rf,drop table").split(",")
@@ -28,10 +28,17 @@ async def answer(msg):
     print(asked["run"], asked.get("task"), asked["hook"], verdict["verdict"], verdict.get("reason", ""), flush=True)
     await msg.respond(json.dumps(verdict).encode())
 
+def encrypted():  # by the authority in NATS_CA, where the fleet has one of its own; None leaves it to the URL
+    ca, cert = os.environ.get("NATS_CA"), os.environ.get("NATS_CERT")
+    context = ssl.create_default_context(cafile=ca) if ca else None
+    if context and cert:
+        context.load_cert_chain(cert, os.environ["NATS_KEY"])
+    return context
+
 async def main():
     inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
     nc = await nats.connect(os.environ["NATS_URL"], name=f"guard-{NAME}", inbox_prefix=inbox,
-                            user_credentials=os.environ.get("NATS_CREDS"))
+                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted())
     await nc.subscribe(f"guard.{NAME}", queue=NAME, cb=answer)  # of several that run, one is asked
     await asyncio.Event().wait()
 

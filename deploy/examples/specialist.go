@@ -132,6 +132,12 @@ func main() {
 	if file := os.Getenv("NATS_CREDS"); file != "" {
 		options = append(options, nats.UserCredentials(file))
 	}
+	if ca := os.Getenv("NATS_CA"); ca != "" { // where the fleet has an authority of its own
+		options = append(options, nats.RootCAs(ca))
+	}
+	if cert := os.Getenv("NATS_CERT"); cert != "" {
+		options = append(options, nats.ClientCert(cert, os.Getenv("NATS_KEY")))
+	}
 	if prefix := os.Getenv("NATS_INBOX_PREFIX"); prefix != "" { // what its credentials let it listen to
 		options = append(options, nats.CustomInboxPrefix(prefix))
 	}

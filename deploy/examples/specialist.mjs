@@ -12,11 +12,14 @@ const [ROLE, PACE] = ["word_counter", Number(process.env.PACE ?? "0.1") * 1000];
 const ME = process.env.MUSTER_AGENT_ID || `word_counter-${randomUUID().slice(0, 8)}`;
 const WHO = { agent: ME, pid: process.pid, slots: 2, description: "Counts the words of a text.", capabilities: ["word count"] };
 const sleep = (millis) => new Promise((done) => setTimeout(done, millis));
-const creds = process.env.NATS_CREDS && credsAuthenticator(readFileSync(process.env.NATS_CREDS));
+// Read anew for each connection: the file is written anew when the fleet's keys change.
+const creds = process.env.NATS_CREDS && ((nonce) => credsAuthenticator(readFileSync(process.env.NATS_CREDS))(nonce));
+const { NATS_CA: caFile, NATS_CERT: certFile, NATS_KEY: keyFile } = process.env; // where the fleet has an authority of its own
 const nc = await connect({
   servers: process.env.NATS_URL,
   name: ME, // by this name it is known at once when it dies
   authenticator: creds || undefined,
+  tls: caFile ? { caFile, certFile, keyFile } : undefined,
   inboxPrefix: process.env.NATS_INBOX_PREFIX, // what its credentials let it listen to
 });
 

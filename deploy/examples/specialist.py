@@ -4,7 +4,7 @@
     pip install nats-py nkeys
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist.py
 """
-import asyncio, json, os, uuid
+import asyncio, json, os, ssl, uuid
 import nats
 
 ROLE, ME, PACE = "word_counter", os.environ.get("MUSTER_AGENT_ID") or f"word_counter-{uuid.uuid4().hex[:8]}", float(os.environ.get("PACE", "0.1"))
@@ -49,10 +49,17 @@ async def serve(nc):
                 job.cancel()
             print(*(job.exception() or "done" for job in done), flush=True)
 
+def encrypted():  # by the authority in NATS_CA, where the fleet has one of its own; None leaves it to the URL
+    ca, cert = os.environ.get("NATS_CA"), os.environ.get("NATS_CERT")
+    context = ssl.create_default_context(cafile=ca) if ca else None
+    if context and cert:
+        context.load_cert_chain(cert, os.environ["NATS_KEY"])
+    return context
+
 async def main():
     inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
     nc = await nats.connect(os.environ["NATS_URL"], name=ME, inbox_prefix=inbox,  # by this name it is known at once when it dies
-                            user_credentials=os.environ.get("NATS_CREDS"))
+                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted())
     await asyncio.gather(serve(nc), serve(nc))
 
 asyncio.run(main())

@@ -5,7 +5,7 @@ are better off with the task gateway (specialist.py).
     pip install nats-py nkeys
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist_direct.py
 """
-import asyncio, contextlib, json, os, uuid
+import asyncio, contextlib, json, os, ssl, uuid
 import nats
 from nats.js import api, errors
 
@@ -81,10 +81,17 @@ async def work(js, msg, task, offer):
                           observation={"status": "success", "content": str(words)})
     await write("outcome", ending="done", product={"result": {"conclusion": f"{words} words.", "data": {"words": words}}})
 
+def encrypted():  # by the authority in NATS_CA, where the fleet has one of its own; None leaves it to the URL
+    ca, cert = os.environ.get("NATS_CA"), os.environ.get("NATS_CERT")
+    context = ssl.create_default_context(cafile=ca) if ca else None
+    if context and cert:
+        context.load_cert_chain(cert, os.environ["NATS_KEY"])
+    return context
+
 async def main():
     inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
     nc = await nats.connect(os.environ["NATS_URL"], name=ME, inbox_prefix=inbox,  # by this name its death is noticed
-                            user_credentials=os.environ.get("NATS_CREDS"))
+                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted())
     made = None
     while made is None:  # an orchestrator makes the queues of its role and its own, once one is there
         with contextlib.suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):

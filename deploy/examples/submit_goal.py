@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import pathlib
+import ssl
 import sys
 import time
 import uuid
@@ -34,6 +35,14 @@ def credentials() -> str | None:
     """Who we are: what `muster keys` gave us, or the owner of the fleet in this folder; nobody where all are let in."""
     own = pathlib.Path(".muster/nats/keys/operator.creds")
     return os.environ.get("NATS_CREDS") or (str(own) if "NATS_URL" not in os.environ and own.exists() else None)
+
+
+def encrypted() -> ssl.SSLContext | None:
+    """By whose authority the server is known: the fleet's own in this folder, or NATS_CA; nothing where all is plain."""
+    own = pathlib.Path(".muster/nats/keys/ca.pem")
+    is_own = "NATS_URL" not in os.environ and server_url().startswith("tls://") and own.exists()
+    ca = os.environ.get("NATS_CA") or (str(own) if is_own else None)
+    return ssl.create_default_context(cafile=ca) if ca else None
 
 
 def run_id() -> str:
@@ -59,7 +68,7 @@ def envelope(run: str, content: dict) -> bytes:
 
 
 async def main(words: str) -> int:
-    client = await nats.connect(server_url(), connect_timeout=5, user_credentials=credentials())
+    client = await nats.connect(server_url(), connect_timeout=5, user_credentials=credentials(), tls=encrypted())
     try:
         # Any orchestrator answers: `accepted` with the run, or `error` with the reason. The run is named here, so
         # that asking again after a lost answer makes no second one.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use muster_bus::server::Listen;
 use muster_shared::ids::{AgentId, Role};
 
 use super::read::{parse_role, parse_scale, parse_span};
@@ -19,11 +20,18 @@ Examples:
   muster up
   muster up --scale worker=4 --scale researcher=2
   muster up --scale fact_checker=2
-  muster up --detach; muster run \"…\"; muster down")]
+  muster up --detach; muster run \"…\"; muster down
+  muster up --listen 0.0.0.0:4222")]
 pub(crate) struct UpArgs {
     /// Number of processes of a role or specialist, such as worker=4; 0 for none; repeatable.
     #[arg(long, value_name = "ROLE=N", value_parser = parse_scale)]
     pub(crate) scale: Vec<(String, u16)>,
+    /// Encrypt connections (TLS), with a certificate authority of the fleet's own.
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Listen on this address for other machines, with TLS; 0.0.0.0 is every address of this one. Default port: any.
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_listen)]
+    pub(crate) listen: Option<Listen>,
     /// Run in the background; returns once every process has joined and takes tasks.
     #[arg(short, long)]
     pub(crate) detach: bool,
@@ -36,6 +44,10 @@ pub(crate) struct UpArgs {
     /// Set for the fleet of a run: it stops when no run uses it any more.
     #[arg(long, hide = true)]
     pub(crate) while_used: bool,
+}
+
+fn parse_listen(text: &str) -> Result<Listen, String> {
+    text.parse()
 }
 
 #[derive(Debug, Clone, Args)]

@@ -14,7 +14,7 @@ use super::read::parse_span;
 /// `.creds` files (NATS JWT and NKey) that `nats` and every NATS client read; docs/rights.md says what each kind may do.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys context && nats sub 'run.>'\n  muster keys export > accounts.conf\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
+    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys context && nats sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
 )]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
@@ -42,6 +42,8 @@ pub(crate) enum KeysCommand {
         /// What the process or person is called, by `muster keys list` or `muster ps`.
         name: String,
     },
+    /// Put new signing keys, credentials and certificates in the place of those that are there, while runs go on.
+    Rotate(RotateArgs),
     /// Print the part of a NATS server's configuration that lets the fleet in.
     Export,
     /// Give the `nats` command a context with which it watches this fleet and changes nothing.
@@ -66,6 +68,24 @@ pub(crate) struct IssueArgs {
     /// File to write, for its owner alone; default: standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// What is rotated.
+///
+/// New keys vouch from now on. Credentials of the fleet's processes and of its owner are made anew in their files, which
+/// connections read whenever they are made; who runs is not disturbed. Credentials that were handed out elsewhere count until
+/// the time is over: make new ones with `muster keys issue`. Certificates are made anew by the same authority.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RotateArgs {
+    /// For how long credentials of before count still.
+    #[arg(long, value_name = "TIME", value_parser = parse_span, default_value = "1h")]
+    pub(crate) grace: Duration,
+    /// Let nobody in any more by keys of before, and cut off whoever came in by them; make no new keys.
+    #[arg(long)]
+    pub(crate) finish: bool,
+    /// Make the certificates anew alone.
+    #[arg(long, conflicts_with = "finish")]
+    pub(crate) certificates: bool,
 }
 
 /// The context that is asked for.

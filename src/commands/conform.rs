@@ -150,6 +150,9 @@ impl Scratch {
             store_dir: folder.path().join("nats"),
             port: 0,
             detached: false,
+            listen: None,
+            tls: false,
+            tls_verify: false,
             binary: crate::fleet::server_program::of(app)?,
             ..app.settings().server.clone()
         };

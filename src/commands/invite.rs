@@ -1,10 +1,13 @@
 //! `muster invite`: lets other machines join, each by a line of text.
 
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use muster_bus::credentials::{Fingerprint, FleetKeys, HolderKind, Invitation, Invited, Issued, Place};
-use muster_bus::server::{keys_folder, reload};
+use muster_bus::credentials::{
+    Fingerprint, FleetKeys, FleetTls, HolderKind, Invitation, Invited, Issued, MOST_ADDRESSES, Place,
+};
+use muster_bus::server::{Listen, Machine, keys_folder, reload};
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::text::counted;
 use muster_shared::time::Millis;
@@ -55,7 +58,7 @@ fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
             Failure::usage("an invitation counts for 30 days at most").help("--expires 1h is the usual")
         );
     }
-    let Reach { addresses, authority } = reach(app, args)?;
+    let Reach { addresses, authority } = reach(app, keys, args)?;
     let mut roles = args.roles.clone();
     roles.dedup();
     let until = Millis(now().0.saturating_add(u64::try_from(args.expires.as_millis()).unwrap_or(u64::MAX)));
@@ -87,20 +90,66 @@ fn in_json(made: &Invitation, invited: &Invited, line: &str) -> Value {
 }
 
 /// Where another machine reaches the fleet. What it is told and asks crosses no network unless it is encrypted.
-fn reach(app: &App, args: &InviteArgs) -> Result<Reach, Failure> {
+fn reach(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<Reach, Failure> {
     let state = app.fleet.live().ok_or_else(no_fleet)?;
-    let authority = None;
+    if app.settings().server.tls_verify {
+        let why = "this fleet wants a certificate of whoever connects, and an invitation holds none";
+        return Err(Failure::usage(why).help(
+            "unset server.tls_verify, or give the other machine credentials and a certificate by hand",
+        ));
+    }
+    let authority = if state.url.starts_with("tls://") { Some(authority(keys)?) } else { None };
     let unheard = || {
         Failure::usage(format!("this fleet listens on this machine alone ({})", state.url))
             .help("start it with `muster up --listen 0.0.0.0`, which encrypts connections; --address names where others reach it")
     };
-    if args.addresses.is_empty() {
+    let listen = state.listen.as_deref().and_then(|listen| listen.parse::<Listen>().ok());
+    let addresses = match listen {
+        _ if !args.addresses.is_empty() => args.addresses.clone(),
+        Some(listen) => addresses_of(&listen, &Machine::here(), way_out()),
+        None => return Err(unheard()),
+    };
+    if authority.is_none() && !addresses.iter().all(|address| is_loopback(address)) {
         return Err(unheard());
     }
-    if authority.is_none() && !args.addresses.iter().all(|address| is_loopback(address)) {
-        return Err(unheard());
+    Ok(Reach { addresses, authority })
+}
+
+/// By what the fleet's own authority is known.
+fn authority(keys: &FleetKeys) -> Result<Fingerprint, Failure> {
+    let wrong = |why: String| Failure::failed(format!("the fleet's certificates cannot be used: {why}"));
+    let tls = FleetTls::open(keys.folder()).map_err(|error| wrong(error.to_string()))?;
+    let tls = tls.ok_or_else(|| wrong("there are none".to_owned()))?;
+    tls.fingerprint().parse().map_err(|error| wrong(format!("{error}")))
+}
+
+/// The addresses of a server that listens here, those first by which others most likely reach it.
+fn addresses_of(listen: &Listen, machine: &Machine, way_out: Option<IpAddr>) -> Vec<String> {
+    let port = listen.port.unwrap_or_default();
+    let with_port = |host: &str| match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    };
+    if !listen.is_everywhere() {
+        return vec![with_port(&listen.host)];
     }
-    Ok(Reach { addresses: args.addresses.clone(), authority })
+    // Whoever listens on all addresses of the fourth version listens on none of the sixth.
+    let heard = |address: &&IpAddr| address.is_ipv4() || listen.host.contains(':');
+    let mut all: Vec<&IpAddr> = machine.addresses.iter().filter(heard).collect();
+    all.sort_by_key(|address| (Some(**address) != way_out, address.is_ipv6()));
+    all.truncate(MOST_ADDRESSES);
+    match all.is_empty() {
+        true => vec![with_port(&listen.from_here())],
+        false => all.into_iter().map(|address| with_port(&address.to_string())).collect(),
+    }
+}
+
+/// The address of this machine on the way to most others, where there is one. Nothing is sent.
+fn way_out() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // An address for documents, which is nobody's.
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip())
 }
 
 /// Whether an address is one of this machine alone.
@@ -157,7 +206,27 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_loopback;
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_line_names_where_the_fleet_is_reached_first() {
+        let addresses = ["10.0.0.5", "172.17.0.1", "192.168.1.5", "fd00::5"].map(|one| one.parse().unwrap());
+        let machine = Machine { name: None, addresses: addresses.to_vec() };
+        let of = |listen: &str, way_out: Option<&str>| {
+            addresses_of(&listen.parse().unwrap(), &machine, way_out.map(|one| one.parse().unwrap()))
+        };
+        assert_eq!(of("192.168.1.5:4222", None), ["192.168.1.5:4222"]);
+        assert_eq!(of("mill:4222", None), ["mill:4222"]);
+        assert_eq!(of("[fd00::5]:4222", None), ["[fd00::5]:4222"]);
+        assert_eq!(
+            of("0.0.0.0:1", Some("192.168.1.5")),
+            ["192.168.1.5:1", "10.0.0.5:1", "172.17.0.1:1"],
+            "none of the sixth version"
+        );
+        assert_eq!(of("[::]:1", None), ["10.0.0.5:1", "172.17.0.1:1", "192.168.1.5:1", "[fd00::5]:1"]);
+        assert_eq!(addresses_of(&"0.0.0.0:1".parse().unwrap(), &Machine::default(), None), ["127.0.0.1:1"]);
+    }
 
     #[test]
     fn addresses_of_this_machine_alone_are_told_from_others() {

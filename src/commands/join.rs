@@ -4,6 +4,8 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use muster_bus::credentials::{Credentials, Invitation, OwnKey};
 use muster_bus::hosts::{Answer, Asking, JoinAnswer, JoinQuestion};
 use muster_bus::{Asker, BusError, BusSettings, Reply};
@@ -17,7 +19,7 @@ use crate::app::{App, bus_failure, current_folder, not_believed, now};
 use crate::args::JoinArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::background;
-use crate::fleet::far::FarDesk;
+use crate::fleet::far::{FarDesk, Own};
 use crate::fleet::joined::{JoinedFolder, Membership, by_credentials};
 use crate::fleet::member::MemberChange;
 use crate::fleet::state::{FleetFolder, FleetState};
@@ -138,23 +140,24 @@ async fn enter(
     let key = OwnKey::in_file(&folder.key_file(&invited.name)).map_err(wrong)?;
     let guest = folder.guest_file(&invited.name);
     invited.credentials().write(&guest).map_err(wrong)?;
-    let way = by_credentials(&app.settings().bus, &invited.url(), Some(guest.clone()), None);
+    let of_url = |url: String| by_credentials(&app.settings().bus, &url, Some(guest.clone()), None);
+    let ways: Vec<BusSettings> = invited.urls().into_iter().map(of_url).collect();
     let mut wait = Wait::new(app, args.json);
     let came = async {
-        let asker = connect_as_guest(&way, &invited, &mut wait).await?;
+        let (url, asker) = connect_as_guest(&ways, &invited, &mut wait).await?;
         let answer = ask(&asker, &invited, &key, &mut wait).await?;
-        Ok((asker, answer))
+        Ok((url, asker, answer))
     };
     let came = came.await;
     // It is of no more use, or was of none: with the line it is made again.
     let _ = std::fs::remove_file(&guest);
-    let (asker, answer) = came?;
+    let (url, asker, answer) = came?;
     let credentials = Credentials::of_own(&key, answer.jwt).map_err(wrong)?;
     let joined = Membership {
         host: answer.host,
         invitation: invited.name.clone(),
         roles: answer.roles,
-        url: invited.url(),
+        url,
         is_encrypted: invited.authority.is_some(),
         settings: answer.settings,
         scale: std::collections::BTreeMap::new(),
@@ -206,26 +209,52 @@ impl Wait {
     }
 }
 
+/// Connects where the fleet answers first; says where that is.
 async fn connect_as_guest(
-    way: &BusSettings,
+    ways: &[BusSettings],
     invited: &Invitation,
     wait: &mut Wait,
-) -> Result<Asker, Failure> {
+) -> Result<(String, Asker), Failure> {
     loop {
-        match Asker::connect(way, invited.authority).await {
-            Ok(asker) => return Ok(asker),
-            Err(BusError::Unauthorized { url }) => {
-                return Err(Failure::usage(format!(
-                    "the fleet at {url} does not know this invitation: it ended, was withdrawn, or is of another fleet"
-                ))
-                .help("ask for another one: `muster invite` on the fleet's machine"));
+        let (mut away, mut another) = (None, None);
+        let connect = |way: &BusSettings| {
+            let way = way.clone();
+            async move {
+                let asker = Asker::connect(&way, invited.authority).await;
+                (way.url.unwrap_or_default(), asker)
             }
-            Err(BusError::Unreachable { url, reason }) => {
-                wait.after(format!("no fleet answers at {url} ({reason})")).await?;
+        };
+        let mut tries: FuturesUnordered<_> = ways.iter().map(connect).collect();
+        while let Some((url, tried)) = tries.next().await {
+            match tried {
+                Ok(asker) => return Ok((url, asker)),
+                Err(BusError::Unauthorized { url }) => return Err(unknown(&url)),
+                Err(BusError::Unreachable { url, reason }) => {
+                    away = Some(format!("no fleet answers at {url} ({reason})"));
+                }
+                // Of several addresses, one may be that of a machine nearer by.
+                Err(BusError::Tls { url, reason }) => another = Some(not_meant(&url, &reason)),
+                Err(error) => return Err(bus_failure(error)),
             }
-            Err(error) => return Err(bus_failure(error)),
+        }
+        match (away, another) {
+            (None, Some(another)) => return Err(another),
+            (Some(away), _) => wait.after(away).await?,
+            (None, None) => return Err(Failure::usage("this invitation names no address")),
         }
     }
+}
+
+fn unknown(url: &str) -> Failure {
+    Failure::usage(format!(
+        "the fleet at {url} does not know this invitation: it ended, was withdrawn, or is of another fleet"
+    ))
+    .help("ask for another one: `muster invite` on the fleet's machine")
+}
+
+fn not_meant(url: &str, reason: &str) -> Failure {
+    Failure::usage(format!("the server at {url} is not the one of this invitation: {reason}"))
+        .help("see that the address is the fleet's (`muster invite --address`), and ask for another line")
 }
 
 async fn ask(
@@ -306,7 +335,10 @@ async fn supervise(
         asker = connect_as_host(app, &way, joined, as_json) => asker?,
         () = stop.wait() => return Ok(Exit::Completed),
     };
-    let desk = Arc::new(FarDesk::new(asker, folder.path().to_owned(), folder.authority(joined)));
+    let key = OwnKey::in_file(&folder.key_file(&joined.invitation));
+    let key = key.map_err(|error| Failure::failed(error.to_string()))?;
+    let own = Own { key, file: folder.host_file() };
+    let desk = Arc::new(FarDesk::new(asker, own, folder.path(), folder.authority(joined)));
     let mut fleet = Fleet::start_agents(app, joined, Arc::clone(&desk), &joined.scale).await?;
     if !as_json {
         output::note(&format!(
@@ -316,10 +348,13 @@ async fn supervise(
         ));
     }
     let mut given_up = Vec::new();
+    let renewing = desk.renew();
+    tokio::pin!(renewing);
     let end = loop {
         tokio::select! {
             () = stop.wait() => break End::Stopped,
             error = desk.failed() => break End::Of(error),
+            () = &mut renewing => {}
             change = fleet.change() => match change {
                 Some((name, change)) => {
                     if matches!(change, MemberChange::GivenUp { .. }) {

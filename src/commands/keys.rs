@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use muster_bus::credentials::{Credentials, CredentialsError, FleetKeys, Holder, Issued, Place};
+use muster_bus::credentials::tls::ca_file;
+use muster_bus::credentials::{Credentials, CredentialsError, FleetKeys, FleetTls, Holder, Issued, Place};
 use muster_bus::server::reload;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
@@ -11,7 +12,7 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use crate::app::{App, new_id, no_fleet, now};
-use crate::args::{IssueArgs, KeysArgs, KeysCommand, KeysContextArgs};
+use crate::args::{IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::render::{figures, table};
@@ -34,6 +35,7 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
         )?,
         KeysCommand::List { json } => list(&open(&folder)?, *json)?,
         KeysCommand::Revoke { name } => revoke(app, &open(&folder)?, name)?,
+        KeysCommand::Rotate(asked) => rotate(app, &folder, asked)?,
         KeysCommand::Context(asked) => context(app, &open(&folder)?, asked)?,
     }
     Ok(Exit::Completed)
@@ -121,9 +123,7 @@ fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
         return Err(Failure::usage(format!("no credentials were issued to {name}"))
             .help("`muster keys list` shows the names"));
     }
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    let told = reload(&store).map_err(|error| Failure::failed(error.to_string()))?;
-    let then = match told {
+    let then = match tell_server(app)? {
         true => "the server has cut it off",
         false => "no server runs here: those of your own learn it from `muster keys export`",
     };
@@ -132,6 +132,55 @@ fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
         many => format!(", by none of {many} credentials"),
     };
     output::line(&format!("{name} is let in no more{with}; {then}"))
+}
+
+/// Puts new keys in the place of those that are there. The server is told before any credentials are made by them.
+fn rotate(app: &App, folder: &Path, asked: &RotateArgs) -> Result<(), Failure> {
+    let keys = open(folder)?;
+    if asked.finish {
+        let dropped = keys.drop_retired(true).map_err(wrong)?;
+        let told = tell_server(app)?;
+        return output::line(&match dropped {
+            0 => "there are no keys of before".to_owned(),
+            _ => format!("credentials of before count no more; {}", told_of(told)),
+        });
+    }
+    let tls = FleetTls::renew(folder).map_err(wrong)?;
+    if asked.certificates {
+        let Some(tls) = tls else {
+            return Err(Failure::usage(format!("there are no certificates in {}", folder.display())).help(
+                "a fleet makes them when it comes up encrypted first: `muster up --tls`, or --listen",
+            ));
+        };
+        let told = tell_server(app)?;
+        let certificate = tls.certificate_file();
+        return output::line(&format!("{} is a new certificate; {}", certificate.display(), told_of(told)));
+    }
+    let grace = u64::try_from(asked.grace.as_millis()).unwrap_or(u64::MAX);
+    let until = Millis(now().0.saturating_add(grace));
+    let keys = FleetKeys::rotate(folder, until).map_err(wrong)?;
+    let told = tell_server(app)?;
+    let renewed = keys.reissue().map_err(wrong)?;
+    let certificates = if tls.is_some() { ", and the certificates are new ones" } else { "" };
+    output::line(&format!(
+        "new keys vouch from now on{certificates}; {renewed} credentials files of the fleet were made anew. Others count until {} \
+         (UTC); {}",
+        figures::date(until),
+        told_of(told),
+    ))
+}
+
+fn tell_server(app: &App) -> Result<bool, Failure> {
+    reload(&app.beside_fleet(&app.settings().server.store_dir))
+        .map_err(|error| Failure::failed(error.to_string()))
+}
+
+const fn told_of(told: bool) -> &'static str {
+    if told {
+        "the server was told"
+    } else {
+        "no server runs here: those of your own learn it from `muster keys export`"
+    }
 }
 
 fn write(made: &Credentials, file: &Path) -> Result<(), Failure> {
@@ -187,12 +236,13 @@ fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), F
     })?;
     let holder = Holder::Observer { name: observer };
     let credentials = keys.folder().join(format!("context-{name}.creds"));
-    let made = keys.issue(&holder, None).map_err(wrong)?;
-    write(&made, &credentials)?;
+    // In the ledger with its file: it is made anew when the keys are.
+    keys.issue_to(&credentials, &holder, None).map_err(wrong)?;
     let folder = contexts()?;
     let file = folder.join(format!("{name}.json"));
+    let ca = url.starts_with("tls://").then(|| ca_file(keys.folder()).display().to_string());
     let content = json!({
-        "description": "Watches a fleet of Muster", "url": url, "creds": credentials,
+        "description": "Watches a fleet of Muster", "url": url, "creds": credentials, "ca": ca.unwrap_or_default(),
         "inbox_prefix": muster_bus::credentials::rights::inbox(holder.name()),
     });
     let written =

@@ -114,10 +114,16 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
 }
 
 /// What flags of the command itself set.
-fn own_settings(command: &Command) -> Option<(String, String, String)> {
-    let Command::Run(args) = command else { return None };
-    let effort = args.effort?.as_str().to_owned();
-    Some((crate::settings::EFFORT.to_owned(), effort, "--effort".to_owned()))
+fn own_settings(command: &Command) -> Vec<(String, String, String)> {
+    let set = |key: &str, value: String, flag: &str| (key.to_owned(), value, flag.to_owned());
+    if let Command::Run(args) = command {
+        let effort = args.effort.map(|effort| effort.as_str().to_owned());
+        return effort.map(|effort| set(crate::settings::EFFORT, effort, "--effort")).into_iter().collect();
+    }
+    let Command::Up(args) = command else { return Vec::new() };
+    let tls = args.tls.then(|| set("server.tls", true.to_string(), "--tls"));
+    let listen = args.listen.as_ref().map(|listen| set("server.listen", listen.to_string(), "--listen"));
+    tls.into_iter().chain(listen).collect()
 }
 
 /// How much care is taken of files that do not count: who looks at settings, or ends a fleet, is told what was left out.

@@ -158,9 +158,10 @@ async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
         output::json(&FleetState { url, ..state })?;
     } else {
         output::line(&format!(
-            "the fleet is up: {} processes on {} (supervisor {}); `muster down` stops it",
+            "the fleet is up: {} processes on {}{} (supervisor {}); `muster down` stops it",
             state.members.len(),
             url,
+            state.listen.map_or_else(String::new, |listen| format!(", listening on {listen}")),
             state.supervisor.pid
         ))?;
     }

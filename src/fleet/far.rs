@@ -1,18 +1,19 @@
 //! The desk of a machine that joined: credentials for its processes are asked for where the fleet's keys are.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use muster_bus::credentials::{Credentials, OwnKey};
-use muster_bus::hosts::{Answer, Asking, StartAnswer, StartQuestion};
+use muster_bus::hosts::{Answer, Asking, HostQuestion, StartAnswer, StartQuestion};
 use muster_bus::{Asker, BusError, Reply};
 use muster_shared::ids::Role;
+use tokio::sync::Mutex;
 
-use super::pass::CREDENTIALS;
+use super::pass::{CREDENTIALS, TLS};
 
-/// Where a process of ours finds the fleet's own authority.
-const AUTHORITY: &str = "MUSTER_BUS_TLS_CA";
 /// Where it finds what its machine is called in the fleet.
 pub(crate) const HOST: &str = "MUSTER_HOST";
 
@@ -20,6 +21,25 @@ pub(crate) const HOST: &str = "MUSTER_HOST";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long after one that did not come it is asked again.
 const AGAIN: Duration = Duration::from_millis(300);
+
+/// How often all are vouched for again: by then new signing keys of the fleet (`muster keys rotate`) vouch for them.
+const RENEWAL: Duration = Duration::from_secs(300);
+
+/// Whom a process was let in as, and by which key.
+#[derive(Debug)]
+struct Started {
+    role: Role,
+    key: Arc<OwnKey>,
+}
+
+/// What this machine proves itself by.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// Its key.
+    pub(crate) key: OwnKey,
+    /// The file of its credentials.
+    pub(crate) file: PathBuf,
+}
 
 /// Where a machine that joined asks.
 #[derive(Debug)]
@@ -29,13 +49,53 @@ pub(crate) struct FarDesk {
     folder: PathBuf,
     /// The fleet's own authority, where connections are encrypted.
     authority: Option<PathBuf>,
+    own: Own,
+    /// The processes that were started last, by name.
+    started: Mutex<BTreeMap<String, Started>>,
     /// Whether it was told that nobody answers.
     told: AtomicBool,
 }
 
 impl FarDesk {
-    pub(crate) const fn new(asker: Asker, folder: PathBuf, authority: Option<PathBuf>) -> Self {
-        Self { asker, folder, authority, told: AtomicBool::new(false) }
+    pub(crate) fn new(asker: Asker, own: Own, folder: &Path, authority: Option<PathBuf>) -> Self {
+        let (folder, started) = (folder.to_owned(), Mutex::default());
+        Self { asker, folder, authority, own, started, told: AtomicBool::new(false) }
+    }
+
+    /// Has this machine and its processes vouched for again, every so often, until it is dropped. Connections that are there stay;
+    /// the next ones are made by what is written.
+    pub(crate) async fn renew(&self) {
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            self.renew_all().await;
+        }
+    }
+
+    async fn renew_all(&self) {
+        let stay = HostQuestion::Stay(self.own.key.public());
+        let told = |what: &str, error: String| tracing::warn!(error, "{what} cannot be renewed");
+        let kept = self.ask(&stay).await.and_then(|answer| write(&self.own.key, answer.jwt, &self.own.file));
+        if let Err(error) = kept {
+            return told("the credentials of this machine", error);
+        }
+        let of_all = self.started.lock().await;
+        let of_all: Vec<_> =
+            of_all.iter().map(|(name, one)| (name.clone(), one.role.clone(), Arc::clone(&one.key))).collect();
+        for (member, role, key) in of_all {
+            let renewed = self.vouched(&role, &member, &key).await;
+            // One that was started again meanwhile has others.
+            let started = self.started.lock().await;
+            if !started.get(&member).is_some_and(|one| Arc::ptr_eq(&one.key, &key)) {
+                continue;
+            }
+            if let Err(error) = renewed.and_then(|jwt| write(&key, jwt, &self.file_of(&member))) {
+                told(&member, error);
+            }
+        }
+    }
+
+    fn file_of(&self, member: &str) -> PathBuf {
+        self.folder.join(format!("{member}.creds"))
     }
 
     /// Waits until this machine is let in no more, and says why.
@@ -49,25 +109,28 @@ impl FarDesk {
     /// Says why there are none.
     pub(crate) async fn issue(&self, role: &Role, member: &str) -> Result<Vec<(String, String)>, String> {
         // The same key in every try: whoever was heard and not understood is told the same again.
-        let key = OwnKey::new();
-        let question = StartQuestion {
-            key: key.public(),
-            role: role.clone(),
-            member: member.parse().map_err(|error| format!("{member:?}: {error}"))?,
-        };
-        let StartAnswer { jwt, .. } = self.ask(&question).await?;
-        let file = self.folder.join(format!("{member}.creds"));
-        let made = Credentials::of_own(&key, jwt).and_then(|made| made.write(&file));
-        made.map_err(|error| format!("its credentials cannot be kept: {error}"))?;
+        let key = Arc::new(OwnKey::new());
+        let started = Started { role: role.clone(), key: Arc::clone(&key) };
+        self.started.lock().await.insert(member.to_owned(), started);
+        let jwt = self.vouched(role, member, &key).await?;
+        let file = self.file_of(member);
+        write(&key, jwt, &file)?;
         let told = [
             Some((CREDENTIALS, file.display().to_string())),
             Some((HOST, self.asker.who().to_string())),
-            self.authority.as_ref().map(|file| (AUTHORITY, file.display().to_string())),
+            self.authority.as_ref().map(|file| (TLS[0], file.display().to_string())),
         ];
         Ok(told.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    async fn ask(&self, question: &StartQuestion) -> Result<StartAnswer, String> {
+    async fn vouched(&self, role: &Role, member: &str, key: &OwnKey) -> Result<String, String> {
+        let (key, role) = (key.public(), role.clone());
+        let member = member.parse().map_err(|error| format!("{member:?}: {error}"))?;
+        let answer = self.ask(&HostQuestion::Start(StartQuestion { key, role, member })).await?;
+        Ok(answer.jwt)
+    }
+
+    async fn ask(&self, question: &HostQuestion) -> Result<StartAnswer, String> {
         let asking = Asking::Start(self.asker.who().clone());
         loop {
             let why = match self.asker.ask::<_, Answer<StartAnswer>>(&asking, question, PATIENCE).await {
@@ -87,4 +150,9 @@ impl FarDesk {
             tokio::time::sleep(AGAIN).await;
         }
     }
+}
+
+fn write(key: &OwnKey, jwt: String, file: &Path) -> Result<(), String> {
+    let made = Credentials::of_own(key, jwt).and_then(|made| made.write(file));
+    made.map_err(|error| format!("its credentials cannot be kept: {error}"))
 }

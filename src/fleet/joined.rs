@@ -94,7 +94,8 @@ impl JoinedFolder {
         self.root.join(format!("{invitation}.creds"))
     }
 
-    fn host_file(&self) -> PathBuf {
+    /// The credentials of the machine.
+    pub(crate) fn host_file(&self) -> PathBuf {
         self.root.join("host.creds")
     }
 
@@ -168,7 +169,17 @@ pub(crate) fn by_credentials(
     tls_ca: Option<PathBuf>,
 ) -> BusSettings {
     let url = Some(url.to_owned());
-    BusSettings { url, user: None, password: None, token: None, credentials, tls_ca, ..settings.clone() }
+    BusSettings {
+        url,
+        user: None,
+        password: None,
+        token: None,
+        credentials,
+        tls_ca,
+        tls_cert: None,
+        tls_key: None,
+        ..settings.clone()
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use muster_bus::credentials::rights::inbox;
-use muster_bus::credentials::{FleetKeys, Holder};
+use muster_bus::credentials::{ClientFiles, CredentialsError, FleetKeys, FleetTls, Holder};
+use muster_bus::server::LocalServer;
 use muster_shared::ids::{AgentId, Role};
 
 use super::far::FarDesk;
@@ -15,6 +16,10 @@ use crate::commands::guard::role_of;
 pub(super) const CREDENTIALS: &str = "MUSTER_BUS_CREDENTIALS";
 /// Where a program of others finds them, what it is called on the bus, and under what its answers come in.
 const OF_PROGRAMS: [&str; 3] = ["NATS_CREDS", "MUSTER_AGENT_ID", "NATS_INBOX_PREFIX"];
+/// Where a process of ours finds the authority of the server's certificate, and a certificate of its own.
+pub(crate) const TLS: [&str; 3] = ["MUSTER_BUS_TLS_CA", "MUSTER_BUS_TLS_CERT", "MUSTER_BUS_TLS_KEY"];
+/// Where a program of others finds them: what the `nats` command calls them.
+const TLS_OF_PROGRAMS: [&str; 3] = ["NATS_CA", "NATS_CERT", "NATS_KEY"];
 /// Where an orchestrator finds the credentials of the system account.
 const SYSTEM_CREDENTIALS: &str = "MUSTER_BUS_SYSTEM_CREDENTIALS";
 
@@ -35,9 +40,34 @@ pub(crate) enum Duty {
 #[derive(Debug, Clone)]
 pub(crate) enum Desk {
     /// By the keys of the fleet, which are here.
-    Own(Arc<FleetKeys>),
+    Own(OwnDesk),
     /// By asking whoever has them, on another machine.
     Far(Arc<FarDesk>),
+}
+
+/// The keys of a fleet that are here.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnDesk {
+    /// The keys of the fleet.
+    pub(crate) keys: Arc<FleetKeys>,
+    /// The files by which connections to its server are encrypted, where they are: the authority's certificate, and one to show with its key
+    /// where the server wants that.
+    pub(crate) tls: Vec<PathBuf>,
+}
+
+impl OwnDesk {
+    /// That of a server of the fleet's own.
+    ///
+    /// # Errors
+    /// When there is no certificate to show, and none can be made.
+    pub(crate) fn of(server: &LocalServer) -> Result<Self, CredentialsError> {
+        let mut files: Vec<PathBuf> = server.tls().map(FleetTls::ca_file).into_iter().collect();
+        if let Some(tls) = server.tls().filter(|_| server.wants_certificates()) {
+            let ClientFiles { certificate, key } = tls.client()?;
+            files.extend([certificate, key]);
+        }
+        Ok(Self { keys: Arc::clone(server.keys()), tls: files })
+    }
 }
 
 /// By what one process is let in.
@@ -58,7 +88,7 @@ impl Pass {
     /// Says why there are none.
     pub(crate) async fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
         match &self.desk {
-            Desk::Own(keys) => self.issue_by(keys, is_foreign),
+            Desk::Own(desk) => self.issue_by(desk, is_foreign),
             Desk::Far(desk) => match &self.duty {
                 Duty::Agent(role) => desk.issue(role, &self.member).await,
                 Duty::Orchestrator | Duty::Program(_) | Duty::Guard(_) => {
@@ -68,15 +98,24 @@ impl Pass {
         }
     }
 
-    fn issue_by(&self, keys: &FleetKeys, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
+    fn issue_by(&self, desk: &OwnDesk, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
+        let OwnDesk { keys, tls } = desk;
         let (id, holder) = self.holder();
         let file = self.file(keys);
-        keys.issue_to(&file, &holder, None)
-            .map_err(|error| format!("no credentials could be made for it: {error}"))?;
+        let wrong = |error: CredentialsError| format!("no credentials could be made for it: {error}");
+        // Read anew: `muster keys rotate` puts others in their place.
+        let current = FleetKeys::open(keys.folder()).map_err(wrong)?;
+        let current = current.as_ref().unwrap_or(keys);
+        current.issue_to(&file, &holder, None).map_err(wrong)?;
         let file = file.display().to_string();
         let mut told = vec![(CREDENTIALS, file.clone())];
         if is_foreign {
             told.extend(OF_PROGRAMS.into_iter().zip([file, id.to_string(), inbox(&id)]));
+        }
+        let files = tls.iter().map(|file| file.display().to_string());
+        told.extend(TLS.into_iter().zip(files.clone()));
+        if is_foreign {
+            told.extend(TLS_OF_PROGRAMS.into_iter().zip(files));
         }
         if matches!(self.duty, Duty::Orchestrator) {
             told.push((SYSTEM_CREDENTIALS, keys.presence_file().display().to_string()));

@@ -158,6 +158,9 @@ pub(crate) struct FleetLock {
 pub(crate) struct FleetState {
     /// Where its bus listens.
     pub(crate) url: String,
+    /// The address that its server listens on for other machines, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) listen: Option<String>,
     /// Who watches over it.
     pub(crate) supervisor: ProcessRef,
     /// When it came up, in UTC milliseconds.
@@ -197,6 +200,7 @@ impl FleetState {
     pub(crate) const fn new(url: String, supervisor: ProcessRef, since: u64) -> Self {
         Self {
             url,
+            listen: None,
             supervisor,
             since,
             up: false,

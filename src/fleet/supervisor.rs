@@ -8,7 +8,7 @@ mod watcher;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use muster_bus::server::LocalServer;
+use muster_bus::server::{LocalServer, ServerError};
 use muster_shared::ids::Role;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::far::FarDesk;
 use super::joined::Membership;
 use super::member::Changed;
-use super::pass::Desk;
+use super::pass::{Desk, OwnDesk};
 use super::scale;
 use super::welcome::Welcome;
 use crate::app::{App, bus_failure};
@@ -61,7 +61,11 @@ impl Fleet {
             .map(LocalServer::url)
             .or_else(|| app.settings().bus.url.clone())
             .unwrap_or_default();
-        let desk = server.as_ref().map(|server| Desk::Own(Arc::clone(server.keys())));
+        let desk = server
+            .as_ref()
+            .map(|server| OwnDesk::of(server).map(Desk::Own))
+            .transpose()
+            .map_err(|error| bus_failure(ServerError::from(error).into()))?;
         let members = members::members(app, &url, desk.as_ref(), &scale)?;
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;

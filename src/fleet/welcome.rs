@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use muster_bus::credentials::{CredentialsError, Equipping, FleetKeys, Joining, Refusal};
-use muster_bus::hosts::{Answer, Asking, JoinAnswer, JoinQuestion, Question, StartAnswer, StartQuestion};
+use muster_bus::hosts::{
+    Answer, Asking, HostQuestion, JoinAnswer, JoinQuestion, Question, StartAnswer, StartQuestion,
+};
 use muster_bus::{Bus, BusError, HostDoor};
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
@@ -67,7 +69,11 @@ impl Welcome {
                 door.answer(question, &answer).await
             }
             Asking::Start(host) => {
-                let answer = read(question).map_or_else(Answer::Refused, |asked| self.start(host, &asked));
+                let answer = match read(question) {
+                    Ok(HostQuestion::Start(asked)) => self.start(host, &asked),
+                    Ok(HostQuestion::Stay(key)) => self.stay(host, &key),
+                    Err(why) => Answer::Refused(why),
+                };
                 told(host, &answer);
                 door.answer(question, &answer).await
             }
@@ -77,7 +83,7 @@ impl Welcome {
     fn join(&self, invitation: &AgentId, asked: &JoinQuestion) -> Answer<JoinAnswer> {
         let here = hostname();
         let joining = Joining { invitation, key: &asked.key, machine: &asked.machine, here: &here };
-        answered(self.keys.let_join(&joining), |(joined, jwt)| {
+        answered(self.keys().and_then(|keys| keys.let_join(&joining)), |(joined, jwt)| {
             let theirs = figures::one_line(&asked.version, LINE);
             tracing::info!(host = %joined.host, %invitation, version = theirs, "a machine joined");
             let (host, roles, settings) = (joined.host, joined.roles, self.settings.clone());
@@ -88,8 +94,18 @@ impl Welcome {
     fn start(&self, host: &AgentId, asked: &StartQuestion) -> Answer<StartAnswer> {
         let StartQuestion { key, role, member } = asked;
         let equipping = Equipping { host, key, role, member };
-        let named = self.keys.let_start(&equipping, new_id(&role.to_string()));
+        let named = self.keys().and_then(|keys| keys.let_start(&equipping, new_id(&role.to_string())));
         answered(named, |(id, jwt)| StartAnswer { id, jwt })
+    }
+
+    fn stay(&self, host: &AgentId, key: &str) -> Answer<StartAnswer> {
+        let stays = self.keys().and_then(|keys| keys.let_stay(host, key));
+        answered(stays, |jwt| StartAnswer { id: host.clone(), jwt })
+    }
+
+    /// The keys as they are now: `muster keys rotate` puts others in their place.
+    fn keys(&self) -> Result<FleetKeys, CredentialsError> {
+        FleetKeys::open_or_make(self.keys.folder())
     }
 }
 

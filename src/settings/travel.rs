@@ -16,7 +16,7 @@ use super::{DEFAULT, Effective, Settings};
 const MOST_NAMED: usize = 5;
 
 /// Settings of the bus that whoever connects has for himself.
-const OWN_OF_BUS: [&str; 12] = [
+const OWN_OF_BUS: [&str; 14] = [
     "url",
     "user",
     "password",
@@ -26,6 +26,8 @@ const OWN_OF_BUS: [&str; 12] = [
     "system_credentials",
     "credentials",
     "tls_ca",
+    "tls_cert",
+    "tls_key",
     "request_timeout",
     "connect_timeout",
     "encoding",

@@ -15,6 +15,8 @@ pub(crate) enum Danger {
     Secret,
     /// It points at a bus, or says as whom one comes there.
     Bus,
+    /// It lets other machines reach a bus here.
+    Network,
     /// It has files written outside of the project.
     Outside,
     /// It changes a guard of the user's.
@@ -30,6 +32,7 @@ impl Danger {
             Self::Program => "run a program",
             Self::Secret => "say where keys of models are sent, or which file is one",
             Self::Bus => "point at a bus",
+            Self::Network => "let other machines reach the fleet's bus",
             Self::Outside => "write outside of the project",
             Self::Guard => "change a guard of yours",
             Self::Foreign => "be read, though others can change it",
@@ -38,7 +41,7 @@ impl Danger {
 }
 
 /// Settings that need the user's word whatever they say.
-const ALWAYS: [(&str, Danger); 9] = [
+const ALWAYS: [(&str, Danger); 13] = [
     ("server.binary", Danger::Program),
     ("agent.endpoint", Danger::Secret),
     ("agent.key_file", Danger::Secret),
@@ -48,6 +51,10 @@ const ALWAYS: [(&str, Danger); 9] = [
     ("bus.system_credentials", Danger::Bus),
     ("bus.credentials", Danger::Bus),
     ("bus.tls_ca", Danger::Bus),
+    ("bus.tls_cert", Danger::Bus),
+    ("bus.tls_key", Danger::Bus),
+    ("server.listen", Danger::Network),
+    ("server.names", Danger::Network),
 ];
 
 /// Folders that are written, which need it where they lead out of the project.

@@ -1,6 +1,8 @@
 //! Other machines: invited, joined, at work, cut off and thrown out. On one machine, in folders of their own.
 #![allow(clippy::print_stdout, reason = "the figures are read")]
 
+mod apart;
+
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
@@ -80,8 +82,8 @@ fn refused(output: &Output, code: i32) -> String {
 
 #[test]
 fn a_machine_joins_by_a_line_and_does_the_tasks_of_its_role() {
-    let fleet = Up::fleet(folder(), &[]);
-    let line = fleet.line(&[]);
+    let fleet = Up::fleet(folder(), &["--listen", "127.0.0.1"]);
+    let line = fleet.0.output(&["invite"]).unwrap().trim().to_owned();
     println!("an invitation has {} letters", line.len());
     let began = Instant::now();
     let mill = joined(folder(), &line, &["--scale", "worker=2"]);
@@ -101,6 +103,9 @@ fn a_machine_joins_by_a_line_and_does_the_tasks_of_its_role() {
     }
     let listed = fleet.0.output(&["keys", "list"]).unwrap();
     assert!(listed.contains("joined by guest-") && listed.contains(&format!("on {name}")), "{listed}");
+    let (theirs, ours) = (".muster/joined/ca.pem", ".muster/nats/keys/ca.pem");
+    let read = |folder: &Folder, file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
+    assert_eq!(read(&mill.0, theirs).trim(), read(&fleet.0, ours).trim(), "it knows the fleet's authority");
     let here = mill.0.output(&["ps"]).unwrap();
     assert!(here.contains("worker-1") && here.contains("worker-2"), "{here}");
 

@@ -53,5 +53,6 @@ mod strangers;
 mod supervision;
 mod support;
 mod teams;
+mod tls;
 mod uncertain;
 mod weak;

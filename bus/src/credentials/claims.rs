@@ -96,8 +96,8 @@ enum ScopeKind {
 
 impl SigningKey {
     /// A key whose users may do so much.
-    pub(super) fn new(key: &KeyPair, role: &str, rights: Rights) -> Self {
-        let (key, role) = (key.public_key(), role.to_owned());
+    pub(super) fn new(key: String, role: &str, rights: Rights) -> Self {
+        let role = role.to_owned();
         Self { kind: ScopeKind::Users, key, role, template: Permissions::from(rights) }
     }
 }

@@ -45,3 +45,12 @@ pub(super) fn make(path: &Path, kind: KeyPairType) -> Result<(), CredentialsErro
     let seed = SecretString::from(KeyPair::new(kind).seed().map_err(CredentialsError::key)?);
     write_private(path, seed.expose_secret().as_bytes()).map_err(|error| CredentialsError::file(path, error))
 }
+
+/// Replaces a file: whoever reads it finds all of one or all of the other.
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), CredentialsError> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = Path::new(&new);
+    let written = write_private(new, text.as_bytes()).and_then(|()| fs::rename(new, path));
+    written.map_err(|error| CredentialsError::file(path, error))
+}

@@ -6,7 +6,7 @@ use nkeys::KeyPair;
 use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::joining::{Equipping, Joined, Joining, Refusal, equip, join};
+use super::joining::{Equipping, Joined, Joining, Refusal, equip, join, renew};
 use super::ledger::{Issued, Ledger, Place};
 use super::line::{Fingerprint, Invitation, NAMED};
 use super::rights::Holder;
@@ -92,6 +92,18 @@ impl FleetKeys {
         )
     }
 
+    /// Vouches for a machine again, by the keys of now.
+    ///
+    /// # Errors
+    /// When the list cannot be read. Who was thrown out gets a refusal.
+    pub fn let_stay(&self, host: &AgentId, key: &str) -> Result<Result<String, Refusal>, CredentialsError> {
+        let now = crate::bus::now();
+        match Ledger::of(&self.folder).change(now, |books| renew(books, host, key))? {
+            Ok(()) => self.vouch_for(key, &Holder::Host { name: host.clone() }, now).map(Ok),
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
     fn vouch_for(&self, key: &str, holder: &Holder, now: Millis) -> Result<String, CredentialsError> {
         let user = KeyPair::from_public_key(key).map_err(CredentialsError::key)?;
         self.vouch(&user, holder, now, None)
@@ -102,6 +114,7 @@ impl FleetKeys {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::credentials::claims::Claims;
     use crate::credentials::{HolderKind, OwnKey, identity};
 
     fn id(name: &str) -> AgentId {
@@ -134,9 +147,19 @@ mod tests {
         let (host, key, member) = (id("mill"), process.public(), id("worker-1"));
         let equipping = Equipping { host: &host, key: &key, role: &roles[0], member: &member };
         let (name, jwt) = keys.let_start(&equipping, id("worker-0000abcd")).unwrap().unwrap();
-        Credentials::of_own(&process, jwt).unwrap().write(&file).unwrap();
+        Credentials::of_own(&process, jwt.clone()).unwrap().write(&file).unwrap();
         let who = identity(&file).unwrap().unwrap();
         assert_eq!((&who.name, who.kind), (&name, HolderKind::Agent(roles[0].clone())));
+
+        assert_eq!(keys.issued().unwrap().len(), 3);
+        // After a rotation the new keys vouch for the same.
+        let issuer = |jwt: &str| Claims::read(jwt).unwrap().iss;
+        let (stays, before) = (machine.public(), issuer(&jwt));
+        let keys = FleetKeys::rotate(keys.folder(), Millis(crate::bus::now().0 + 60_000)).unwrap();
+        let host_jwt = keys.let_stay(&host, &stays).unwrap().unwrap();
+        let (same, jwt) = keys.let_start(&equipping, id("worker-0000abcf")).unwrap().unwrap();
+        assert!(same == name && issuer(&jwt) != before);
+        Credentials::of_own(&machine, host_jwt).unwrap();
 
         assert_eq!(keys.issued().unwrap().len(), 3);
         assert_eq!(keys.revoke(&host).unwrap(), 2);
@@ -144,6 +167,7 @@ mod tests {
         assert_eq!((left.len(), &left[0].name), (1, &invitation.name));
         let refused = keys.let_start(&equipping, id("worker-0000abce")).unwrap().unwrap_err();
         assert_eq!(refused, Refusal::NotJoined);
+        assert_eq!(keys.let_stay(&host, &stays).unwrap().unwrap_err(), Refusal::NotJoined);
         let revoked = keys.public().unwrap().revoked;
         assert!(revoked.contains_key(&machine.public()) && revoked.contains_key(&process.public()));
         assert_eq!(keys.revoke(&invitation.name).unwrap(), 1, "withdrawn");

@@ -140,6 +140,12 @@ pub(super) fn equip(
     Ok(name)
 }
 
+/// Whether a machine is to be vouched for again: it is one of the fleet's, and this is its key.
+pub(super) fn renew(books: &Books, host: &AgentId, key: &str) -> Result<(), Refusal> {
+    let found = books.of(host, &HolderKind::Host).filter(|one| one.key == key);
+    found.map(|_| ()).ok_or(Refusal::NotJoined)
+}
+
 fn issued(name: &AgentId, kind: HolderKind, key: &str, now: Millis, place: Place) -> Issued {
     let (name, key, place) = (name.clone(), key.to_owned(), Some(place));
     Issued { name, kind, key, issued: now, until: None, file: None, place }
@@ -262,8 +268,8 @@ mod tests {
 
     #[test]
     fn a_machine_starts_what_it_was_invited_for() {
-        let mut books = invited(1);
-        ask(&mut books, &key(), "mill").unwrap();
+        let (mut books, host) = (invited(1), key());
+        ask(&mut books, &host, "mill").unwrap();
         let refused = start(&mut books, "mill", &key(), "planner", "planner-1").unwrap_err();
         assert_eq!(refused.to_string(), "this machine may start worker only, and not planner");
         assert_eq!(
@@ -281,6 +287,9 @@ mod tests {
         assert_ne!(second, name);
         assert!(books.revoked.contains_key(&first), "what the process had before counts no more");
         assert_eq!(books.issued.iter().filter(|one| one.host() == Some(&id("mill"))).count(), 1);
+        assert_eq!(renew(&books, &id("mill"), &host), Ok(()));
+        assert_eq!(renew(&books, &id("mill"), &first), Err(Refusal::NotJoined));
+        assert_eq!(renew(&books, &id("guest-1"), &host), Err(Refusal::NotJoined));
     }
 
     #[test]

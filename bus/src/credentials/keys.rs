@@ -13,6 +13,7 @@ use super::claims::{Claims, Said, Statement};
 use super::files::{closed, make, read};
 use super::ledger::{Issued, Ledger};
 use super::rights::{Holder, HolderKind};
+use super::rotation::Retired;
 use super::scope::Scope;
 use super::signers::Signers;
 use super::signing::{SigningKeyOf, Trust};
@@ -41,7 +42,7 @@ pub struct FleetKeys {
     operator: KeyPair,
     account: KeyPair,
     system: KeyPair,
-    signers: Signers,
+    pub(super) signers: Signers,
 }
 
 impl std::fmt::Debug for FleetKeys {
@@ -152,11 +153,12 @@ impl FleetKeys {
     /// # Errors
     /// When the list of the revoked cannot be read.
     pub fn public(&self) -> Result<Trust, CredentialsError> {
-        let key = |kind: Scope| SigningKeyOf { kind, key: self.signers.of(kind).public_key() };
+        let current = Scope::ALL.map(|kind| SigningKeyOf { kind, key: self.signers.of(kind).public_key() });
+        let before = self.retired()?.into_iter().map(|Retired { kind, key, .. }| SigningKeyOf { kind, key });
         let revoked = Ledger::of(&self.folder).revoked()?;
         Ok(Trust {
             account: self.account(),
-            signing_keys: Scope::ALL.map(key).to_vec(),
+            signing_keys: current.into_iter().chain(before).collect(),
             revoked: revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect(),
         })
     }
@@ -242,7 +244,7 @@ impl FleetKeys {
     }
 
     /// The key that vouches for holders of a kind.
-    fn signer(&self, kind: &HolderKind) -> &KeyPair {
+    pub(super) fn signer(&self, kind: &HolderKind) -> &KeyPair {
         Scope::of(kind).map_or(&self.system, |scope| self.signers.of(scope))
     }
 
@@ -260,7 +262,7 @@ impl FleetKeys {
         };
         let revoked = Ledger::of(&self.folder).revoked()?;
         let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at.0 / 1000)).collect();
-        let fleet = Said::account(self.signers.scoped(ways)?, revoked);
+        let fleet = Said::account(self.signers.scoped(&self.retired()?, ways)?, revoked);
         let operator = sign(&self.operator, "muster", Said::operator(&self.system))?;
         let account = sign(&self.account, FLEET_ACCOUNT, fleet)?;
         let system = sign(&self.system, SYSTEM_ACCOUNT, Said::system())?;

@@ -10,6 +10,7 @@ use muster_shared::time::Millis;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::files::replace;
 use super::{CredentialsError, HolderKind};
 
 const ISSUED: &str = "issued.jsonl";
@@ -175,6 +176,17 @@ impl<'a> Ledger<'a> {
         self.write_issued(&kept)
     }
 
+    /// Has what is made anew count until a time besides, apart from its file: it can be revoked as long as it does.
+    pub(super) fn outlive(&self, key: &str, until: Millis) -> Result<(), CredentialsError> {
+        let _alone = self.lock()?;
+        let mut known = self.issued()?;
+        for one in known.iter_mut().filter(|one| one.key == key) {
+            one.until = Some(one.until.map_or(until, |own| own.min(until)));
+            one.file = None;
+        }
+        self.write_issued(&known)
+    }
+
     /// Revokes what a holder of this name has, and all that a machine of this name was given; says how much that is.
     pub(super) fn revoke(&self, name: &AgentId, now: Millis) -> Result<usize, CredentialsError> {
         self.change(now, |books| books.revoke(now, |old| old.name == *name || old.host() == Some(name)))
@@ -209,7 +221,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Waits until nobody else changes them.
-    fn lock(&self) -> Result<File, CredentialsError> {
+    pub(super) fn lock(&self) -> Result<File, CredentialsError> {
         let path = self.folder.join(LOCK);
         let wrong = |error| CredentialsError::file(&path, error);
         let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
@@ -228,13 +240,6 @@ fn read(path: &Path) -> Result<String, CredentialsError> {
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, CredentialsError> {
     serde_json::from_str(text).map_err(|error| CredentialsError::file(path, error))
-}
-
-/// Replaces a file: whoever reads it finds all of one or all of the other.
-fn replace(path: &Path, text: &str) -> Result<(), CredentialsError> {
-    let new = path.with_extension("new");
-    let written = crate::server::write_private(&new, text.as_bytes()).and_then(|()| fs::rename(&new, path));
-    written.map_err(|error| CredentialsError::file(path, error))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ const VERSION: &str = "1";
 /// Longest line that is looked at, in letters.
 const LONGEST: usize = 4096;
 /// Most addresses in a line.
-const MOST_ADDRESSES: usize = 4;
+pub const MOST_ADDRESSES: usize = 4;
 /// What the names of invitations begin with; eight digits follow.
 pub(super) const NAMED: &str = "guest";
 /// That a fingerprint is there.
@@ -37,6 +37,16 @@ const KEY: usize = 35;
 /// The SHA-256 of the certificate of a fleet's own authority.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; 32]);
+
+impl std::str::FromStr for Fingerprint {
+    type Err = hex::FromHexError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut print = [0; 32];
+        hex::decode_to_slice(text, &mut print)?;
+        Ok(Self(print))
+    }
+}
 
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -87,11 +97,11 @@ impl Invitation {
         &self.credentials
     }
 
-    /// Where the fleet is, as `bus.url` has it.
+    /// Where the fleet may be found, each as `bus.url` has it.
     #[must_use]
-    pub fn url(&self) -> String {
+    pub fn urls(&self) -> Vec<String> {
         let scheme = if self.authority.is_some() { "tls" } else { "nats" };
-        self.addresses.iter().map(|address| format!("{scheme}://{address}")).collect::<Vec<_>>().join(",")
+        self.addresses.iter().map(|address| format!("{scheme}://{address}")).collect()
     }
 
     /// The line. Whoever has it may use it.
@@ -305,8 +315,8 @@ mod tests {
                 "{line}"
             );
         }
-        assert_eq!(made(&["a:1"], None).url(), "nats://a:1");
-        assert_eq!(made(&["a:1", "b:2"], authority).url(), "tls://a:1,tls://b:2");
+        assert_eq!(made(&["a:1"], None).urls(), ["nats://a:1"]);
+        assert_eq!(made(&["a:1", "b:2"], authority).urls(), ["tls://a:1", "tls://b:2"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod keys;
 mod ledger;
 mod line;
 pub mod rights;
+mod rotation;
 mod scope;
 mod signers;
 pub mod signing;
@@ -20,6 +21,7 @@ pub mod signing;
 mod signing_tests;
 #[cfg(test)]
 mod tests;
+pub mod tls;
 
 use std::path::{Path, PathBuf};
 
@@ -32,9 +34,11 @@ pub use invite::Invited;
 pub use joining::{Equipping, Joined, Joining, MOST_OF_A_HOST, Refusal};
 pub use keys::{FleetKeys, operator_file, presence_file};
 pub use ledger::{Issued, Place, Revoked};
-pub use line::{Fingerprint, Invitation, LineError};
+pub use line::{Fingerprint, Invitation, LineError, MOST_ADDRESSES};
 pub use rights::{Holder, HolderKind, Rights};
+pub use rotation::{Retired, is_grace_over};
 pub use scope::Scope;
+pub use tls::{ClientFiles, FleetTls};
 
 /// Largest credentials file, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -118,9 +122,7 @@ impl Credentials {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), CredentialsError> {
-        let text = self.to_file();
-        crate::server::write_private(path, text.expose_secret().as_bytes())
-            .map_err(|error| CredentialsError::file(path, error))
+        files::replace(path, self.to_file().expose_secret())
     }
 }
 
@@ -223,4 +225,22 @@ fn seed_in(text: &str) -> Option<SecretString> {
     let mut lines = text.lines();
     lines.by_ref().find(|line| line.contains("BEGIN USER NKEY SEED"))?;
     lines.next().map(|seed| SecretString::from(seed.trim()))
+}
+
+/// What a server takes for a proof of who somebody is.
+pub(crate) struct Proof {
+    /// What was vouched for.
+    pub(crate) jwt: String,
+    /// What the server asked to be signed, signed.
+    pub(crate) signature: Vec<u8>,
+}
+
+/// Signs what a server asks for by the credentials in a file.
+pub(crate) fn proof(path: &Path, nonce: &[u8]) -> Result<Proof, CredentialsError> {
+    let (jwt, seed) = parts_of(path)?;
+    let seed = seed.ok_or_else(|| CredentialsError::file(path, "it holds no seed"))?;
+    let key = nkeys::KeyPair::from_seed(seed.expose_secret())
+        .map_err(|error| CredentialsError::file(path, error))?;
+    let signature = key.sign(nonce).map_err(|error| CredentialsError::file(path, error))?;
+    Ok(Proof { jwt, signature })
 }

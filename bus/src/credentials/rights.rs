@@ -220,6 +220,23 @@ impl HolderKind {
         }
     }
 
+    /// The holder of this kind who has a name; nobody of the server's own account, which is not the fleet's.
+    #[must_use]
+    pub fn holder(&self, name: &AgentId) -> Option<Holder> {
+        let id = name.clone();
+        Some(match self {
+            Self::Operator => Holder::Operator { name: id },
+            Self::Observer => Holder::Observer { name: id },
+            Self::Orchestrator => Holder::Orchestrator { id },
+            Self::Agent(role) => Holder::Agent { role: role.clone(), id },
+            Self::Program(role) => Holder::Program { role: role.clone(), id },
+            Self::Guard(guard) => Holder::Guard { guard: guard.clone(), id },
+            Self::Host => Holder::Host { name: id },
+            Self::Guest => Holder::Guest { name: id },
+            Self::Presence => return None,
+        })
+    }
+
     /// Whether the process must bear the name in its credentials: its rights hang on it.
     #[must_use]
     pub const fn binds_the_name(&self) -> bool {

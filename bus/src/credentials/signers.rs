@@ -1,12 +1,13 @@
 //! The signing keys of the fleet's account, as files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nkeys::{KeyPair, KeyPairType};
 
 use super::CredentialsError;
 use super::claims::SigningKey;
 use super::files::{make, read};
+use super::rotation::Retired;
 use super::scope::Scope;
 use crate::partition::Partitions;
 
@@ -26,7 +27,7 @@ impl Signers {
     /// The keys of a folder. Those that are missing are made: folders of earlier versions have none.
     pub(super) fn open_or_make(folder: &Path) -> Result<Self, CredentialsError> {
         let key = |scope: Scope| {
-            let path = folder.join(format!("signing-{}.nk", scope.name()));
+            let path = file_of(folder, scope);
             make(&path, KeyPairType::Account)?;
             let found = read(&path, &KeyPairType::Account)?;
             found.ok_or_else(|| CredentialsError::file(&path, "it was taken away again"))
@@ -57,9 +58,21 @@ impl Signers {
         }
     }
 
-    /// As the account names them, each with what its users may do.
-    pub(super) fn scoped(&self, ways: &[Partitions]) -> Result<Vec<SigningKey>, CredentialsError> {
-        let scoped = |scope: Scope| Ok(SigningKey::new(self.of(scope), scope.name(), scope.template(ways)?));
-        Scope::ALL.into_iter().map(scoped).collect()
+    /// As the account names them, each with what its users may do; and with them those of before that count still.
+    pub(super) fn scoped(
+        &self,
+        retired: &[Retired],
+        ways: &[Partitions],
+    ) -> Result<Vec<SigningKey>, CredentialsError> {
+        let current = Scope::ALL.into_iter().map(|scope| (scope, self.of(scope).public_key()));
+        let before = retired.iter().map(|one| (one.kind, one.key.clone()));
+        let scoped =
+            |(scope, key): (Scope, String)| Ok(SigningKey::new(key, scope.name(), scope.template(ways)?));
+        current.chain(before).map(scoped).collect()
     }
+}
+
+/// Where a folder has the key for holders of a kind.
+pub(super) fn file_of(folder: &Path, scope: Scope) -> PathBuf {
+    folder.join(format!("signing-{}.nk", scope.name()))
 }

@@ -57,7 +57,13 @@ impl Asker {
         let (who, _) = speaker(settings, &AgentId::anonymous())?;
         let (link, pinned) = (Link::new(&url), authority.map(Pinned::new));
         let caller = Caller { settings, url: &url, inbox: inbox(&who), pinned: pinned.as_ref() };
-        let client = client(&caller, who.as_str(), &link).await?;
+        let client = client(&caller, who.as_str(), &link).await.map_err(|error| match error {
+            BusError::Tls { url, .. } if pinned.as_ref().is_some_and(|pinned| pinned.is_another()) => {
+                let reason = "another authority vouches for it than the one that is meant".to_owned();
+                BusError::Tls { url, reason }
+            }
+            other => other,
+        })?;
         Ok(Self { client, link, who, pinned })
     }
 

@@ -1,20 +1,23 @@
 //! Connecting, and what happens to a connection.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_nats::{ClientError, ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream};
+use async_nats::{
+    Auth, AuthError, ClientError, ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream,
+};
 use muster_shared::backoff::Backoff;
 use muster_shared::ids::AgentId;
 use secrecy::ExposeSecret;
 use tokio::sync::{OnceCell, watch};
 
-use super::Nats;
 use super::pinned::Pinned;
+use super::{Nats, tls};
 use crate::bus::ServerInfo;
 use crate::credentials::rights::inbox;
-use crate::credentials::{HolderKind, Identity, identity};
+use crate::credentials::{HolderKind, Identity, Proof, identity, proof};
 use crate::error::BusError;
 use crate::server::{is_recent, least};
 use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
@@ -198,12 +201,15 @@ pub(super) async fn client(
     let unreachable = |reason: String| BusError::Unreachable { url: shown(url), reason };
     let servers: Vec<&str> = url.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
     // Large, and soon over: kept by itself, it does not stay on the stack.
-    let connect = Box::pin(options(caller, name, link).await?.connect(servers));
+    let connect = Box::pin(options(caller, name, link)?.connect(servers));
     let limit = settings.connect_timeout * 2;
     let connected = tokio::time::timeout(limit, connect).await;
     let connected =
         connected.map_err(|_| unreachable(format!("no NATS server answered within {limit:?}")))?;
     connected.map_err(|error| match error.kind() {
+        _ if let Some(reason) = tls::why_not(&error, settings, url) => {
+            BusError::Tls { url: shown(url), reason }
+        }
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
             BusError::Unauthorized { url: shown(url) }
         }
@@ -243,11 +249,15 @@ pub(super) async fn system_client(nats: &Nats) -> Result<Option<(async_nats::Cli
     Ok(Some((client, link)))
 }
 
-async fn options(caller: &Caller<'_>, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
+fn options(caller: &Caller<'_>, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
     let settings = caller.settings;
     let events = Arc::clone(link);
     let called = name.to_owned();
-    let mut options = ConnectOptions::new()
+    let mut options = match &settings.credentials {
+        Some(path) => by_file(path)?,
+        None => ConnectOptions::new(),
+    };
+    options = options
         .name(name)
         .custom_inbox_prefix(caller.inbox.clone())
         .connection_timeout(settings.connect_timeout)
@@ -265,25 +275,32 @@ async fn options(caller: &Caller<'_>, name: &str, link: &Arc<Link>) -> Result<Co
     if let Some(token) = &settings.token {
         options = options.token(token.expose_secret().to_owned());
     }
-    if let Some(path) = &settings.tls_ca {
-        ordinary("certificates", path)?;
-        options = options.add_root_certificates(path.clone());
-    }
-    if let Some(pinned) = caller.pinned {
-        let config = pinned.config().map_err(|error| BusError::Settings { reason: error.to_string() })?;
-        options = options.require_tls(true).tls_client_config(config);
-    }
-    if let Some(path) = &settings.credentials {
-        ordinary("credentials", path)?;
-        let reason = |e: std::io::Error| format!("the credentials file {}: {e}", path.display());
-        let read = options.credentials_file(path).await;
-        options = read.map_err(|e| BusError::Settings { reason: reason(e) })?;
-    }
-    Ok(options)
+    let options = tls::encrypted(options, settings, caller.url)?;
+    let Some(pinned) = caller.pinned else { return Ok(options) };
+    let config = pinned.config().map_err(|error| BusError::Settings { reason: error.to_string() })?;
+    Ok(options.require_tls(true).tls_client_config(config))
+}
+
+/// Shows who we are by a credentials file, which is read anew for each connection: it is written anew when the fleet's keys
+/// change.
+fn by_file(path: &Path) -> Result<ConnectOptions, BusError> {
+    ordinary("credentials", path)?;
+    // Said at once and by its name; later it is one refusal of many.
+    proof(path, b"")
+        .map_err(|error| BusError::Settings { reason: format!("the credentials file {error}") })?;
+    let path = path.to_owned();
+    Ok(ConnectOptions::with_auth_callback(move |nonce| {
+        let signed = proof(&path, &nonce).map_err(AuthError::new);
+        std::future::ready(signed.map(|Proof { jwt, signature }| {
+            let mut auth = Auth::new();
+            (auth.jwt, auth.signature) = (Some(jwt), Some(signature));
+            auth
+        }))
+    }))
 }
 
 /// Refuses what is no ordinary file of some size: a pipe would be waited for, and a device never ends.
-fn ordinary(what: &str, path: &std::path::Path) -> Result<(), BusError> {
+pub(super) fn ordinary(what: &str, path: &Path) -> Result<(), BusError> {
     const MOST: u64 = 1024 * 1024;
     let wrong =
         |why: &str| BusError::Settings { reason: format!("the {what} file {}: {why}", path.display()) };

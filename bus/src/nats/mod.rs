@@ -9,6 +9,7 @@ mod pinned;
 mod presence;
 mod provision;
 mod queue;
+mod tls;
 mod write;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! TLS to a server that is known by the fingerprint of its authority alone: whoever holds an invitation has no more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::WebPkiServerVerifier;
@@ -18,12 +19,14 @@ pub(super) struct Pinned {
     provider: Arc<CryptoProvider>,
     /// The authority's certificate, once a server has shown it.
     seen: Mutex<Option<Vec<u8>>>,
+    /// Whether a server came without it.
+    is_another: AtomicBool,
 }
 
 impl Pinned {
     pub(super) fn new(authority: Fingerprint) -> Arc<Self> {
         let provider = Arc::new(ring::default_provider());
-        Arc::new(Self { authority, provider, seen: Mutex::new(None) })
+        Arc::new(Self { authority, provider, seen: Mutex::new(None), is_another: AtomicBool::new(false) })
     }
 
     /// How a connection is made that goes by it.
@@ -32,6 +35,11 @@ impl Pinned {
         let builder = builder.with_safe_default_protocol_versions()?;
         let verifier: Arc<dyn ServerCertVerifier> = Arc::clone(self) as _;
         Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+    }
+
+    /// Whether the server was refused because another authority vouches for it.
+    pub(super) fn is_another(&self) -> bool {
+        self.is_another.load(Ordering::Relaxed)
     }
 
     /// The authority's certificate (DER), once a connection was made.
@@ -55,7 +63,10 @@ impl ServerCertVerifier for Pinned {
         };
         // That of the server itself is no authority's.
         let found = others.iter().find(is_meant);
-        let found = found.ok_or(Error::InvalidCertificate(CertificateError::UnknownIssuer))?;
+        let Some(found) = found else {
+            self.is_another.store(true, Ordering::Relaxed);
+            return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
+        };
         let mut roots = RootCertStore::empty();
         roots.add(found.clone().into_owned())?;
         let verifier =

@@ -2,14 +2,15 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{TcpListener, ToSocketAddrs};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
+use super::listen::{Listen, bracketed};
 use super::{ServerError, ServerSettings, absolute, is_alive};
-use crate::credentials::FleetKeys;
+use crate::credentials::{FleetKeys, FleetTls};
 use crate::partition::Partitions;
 
 /// The part of the configuration that says who is let in.
@@ -34,8 +35,17 @@ impl ServerFiles {
     }
 }
 
+/// What a server is to be.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) settings: &'a ServerSettings,
+    pub(super) listen: &'a Listen,
+    pub(super) tls: Option<&'a FleetTls>,
+}
+
 /// Writes the configuration, in a directory that no other server uses.
-pub(super) fn write(settings: &ServerSettings, keys: &FleetKeys) -> Result<ServerFiles, ServerError> {
+pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles, ServerError> {
+    let settings = wanted.settings;
     let store_dir = absolute(&settings.store_dir)?;
     fs::create_dir_all(&store_dir)
         .map_err(|e| ServerError::io(format!("creating {}", store_dir.display()), e))?;
@@ -51,7 +61,7 @@ pub(super) fn write(settings: &ServerSettings, keys: &FleetKeys) -> Result<Serve
     };
     give_to(&keys.account(), &store_dir.join("jetstream"))?;
     write_accounts(&store_dir, keys, settings.partitions)?;
-    let text = text(settings, &store_dir, &pid_file, &files.log);
+    let text = text(wanted, &store_dir, &pid_file, &files.log);
     write_private(&files.config, text.as_bytes())
         .map_err(|e| ServerError::io(format!("writing {}", files.config.display()), e))?;
     Ok(files)
@@ -106,17 +116,20 @@ fn give_to(account: &str, jetstream: &Path) -> Result<(), ServerError> {
     fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
 }
 
-fn text(settings: &ServerSettings, store_dir: &Path, pid_file: &Path, log: &Path) -> String {
-    let port = if settings.port == 0 { "-1".to_owned() } else { settings.port.to_string() };
+fn text(wanted: &Wanted<'_>, store_dir: &Path, pid_file: &Path, log: &Path) -> String {
+    let Wanted { settings, listen, tls } = wanted;
+    let port = listen.port.map_or_else(|| "-1".to_owned(), |port| port.to_string());
+    let host = bracketed(&listen.host);
+    let tls = tls.map(|tls| tls_text(tls, settings.tls_verify)).unwrap_or_default();
     let ping = settings.ping.as_secs().max(1);
     let sync = if settings.sync_always { "always" } else { "2m" };
-    let quoted = |path: &Path| format!("{:?}", path.to_string_lossy());
     let (jetstream, ports) = (quoted(&store_dir.join("jetstream")), quoted(store_dir));
     let (pid_file, log, disk) = (quoted(pid_file), quoted(log), settings.disk_gib);
     format!(
         "# Written by Muster at every start.\n\
          server_name: muster\n\
-         listen: \"127.0.0.1:{port}\"\n\
+         listen: \"{host}:{port}\"\n\
+         {tls}\
          ports_file_dir: {ports}\n\
          pid_file: {pid_file}\n\
          logfile: {log}\n\
@@ -131,6 +144,18 @@ fn text(settings: &ServerSettings, store_dir: &Path, pid_file: &Path, log: &Path
          include '{ACCOUNTS}'\n\
          jetstream {{\n  store_dir: {jetstream}\n  sync_interval: {sync}\n  max_memory_store: 64MB\n  max_file_store: {disk}GB\n}}\n"
     )
+}
+
+/// The part of the configuration by which connections are encrypted. A busy machine may need seconds for a first greeting.
+fn tls_text(tls: &FleetTls, verify: bool) -> String {
+    let [certificate, key, ca] =
+        [tls.certificate_file(), tls.key_file(), tls.ca_file()].map(|file| quoted(&file));
+    let verify = if verify { format!("  ca_file: {ca}\n  verify: true\n") } else { String::new() };
+    format!("tls {{\n  cert_file: {certificate}\n  key_file: {key}\n{verify}  timeout: 10\n}}\n")
+}
+
+fn quoted(path: &Path) -> String {
+    format!("{:?}", path.to_string_lossy())
 }
 
 /// The process that a pid file names, if it is a server that runs.
@@ -150,17 +175,29 @@ fn forget_ports(store_dir: &Path) {
 
 /// The port in a ports file, once it is written in full.
 pub(super) fn port_in(ports: &Path) -> Option<u16> {
+    addresses_in(ports).first()?.rsplit(':').next()?.parse().ok()
+}
+
+/// The addresses in a ports file, such as `127.0.0.1:4222`.
+fn addresses_in(ports: &Path) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Ports {
         nats: Vec<String>,
     }
-    let ports: Ports = serde_json::from_slice(&fs::read(ports).ok()?).ok()?;
-    ports.nats.first()?.rsplit(':').next()?.parse().ok()
+    let read = fs::read(ports).ok().and_then(|text| serde_json::from_slice::<Ports>(&text).ok());
+    let urls = read.map(|ports| ports.nats).unwrap_or_default();
+    urls.into_iter().map(|url| url.split_once("://").map_or(url.clone(), |(_, at)| at.to_owned())).collect()
 }
 
-/// The ports that servers in a directory have named: of one that runs, or was killed.
-pub(super) fn ports_named(store_dir: &Path) -> Vec<u16> {
-    ports_files(store_dir).filter_map(|path| port_in(&path)).collect()
+/// Whether servers in a directory have named this address as their own: one that runs, or was killed.
+pub(super) fn is_named(store_dir: &Path, host: &str, port: u16) -> bool {
+    let own: Vec<String> = ports_files(store_dir).flat_map(|path| addresses_in(&path)).collect();
+    if !own.iter().any(|address| address.rsplit(':').next() == Some(port.to_string().as_str())) {
+        return false;
+    }
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let found = (host, port).to_socket_addrs().into_iter().flatten();
+    found.into_iter().any(|address| own.contains(&format!("{}:{port}", bracketed(&address.ip().to_string()))))
 }
 
 fn ports_files(store_dir: &Path) -> impl Iterator<Item = PathBuf> {
@@ -168,20 +205,26 @@ fn ports_files(store_dir: &Path) -> impl Iterator<Item = PathBuf> {
     files.filter(|path| path.extension().is_some_and(|extension| extension == "ports"))
 }
 
-pub(super) fn check_port(port: u16) -> Result<(), ServerError> {
-    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+/// Refuses an address that is none of this machine's, or a port that somebody listens on.
+pub(super) fn check_address(listen: &Listen) -> Result<(), ServerError> {
+    let (host, port) = (listen.host.clone(), listen.port.unwrap_or(0));
+    match TcpListener::bind((host.as_str(), port)) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(ServerError::PortTaken { port }),
-        Err(error) => Err(ServerError::io(format!("listening on port {port}"), error)),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            Err(ServerError::PortTaken { host, port })
+        }
+        Err(error) => Err(ServerError::NoAddress { listen: listen.to_string(), reason: error.to_string() }),
     }
 }
 
 /// What the end of the log says about a server that ended at once.
-pub(super) fn why_it_ended(files: &ServerFiles, port: u16, status: &str) -> ServerError {
+pub(super) fn why_it_ended(files: &ServerFiles, listen: &Listen, status: &str) -> ServerError {
     let log = fs::read_to_string(&files.log).unwrap_or_default();
     let tail = log.lines().rev().take(20).collect::<Vec<_>>();
-    if port != 0 && tail.iter().any(|line| line.contains("address already in use")) {
-        return ServerError::PortTaken { port };
+    if let Some(port) = listen.port
+        && tail.iter().any(|line| line.contains("address already in use"))
+    {
+        return ServerError::PortTaken { host: listen.host.clone(), port };
     }
     let complaint = tail.iter().find(|line| line.contains("[FTL]") || line.contains("[ERR]"));
     let reason = complaint.map_or_else(|| status.to_owned(), |line| (*line).to_owned());

@@ -2,6 +2,7 @@
 
 mod config;
 mod find;
+mod listen;
 mod memory;
 
 use std::path::{Path, PathBuf};
@@ -16,11 +17,12 @@ use serde::{Deserialize, Serialize};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::credentials::{CredentialsError, FleetKeys};
+use crate::credentials::{CredentialsError, FleetKeys, FleetTls};
 
 pub(crate) use config::write_private;
 pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
+pub use listen::{Listen, Machine};
 
 /// The oldest server that Muster works with: it is not tested with older ones.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
@@ -40,8 +42,19 @@ settings! {
         pub binary: Option<PathBuf> = None => text().example("\"/usr/local/bin/nats-server\""),
         /// Where it keeps its data, configuration and log. Belongs to this server alone.
         pub store_dir: PathBuf = PathBuf::from(".muster/nats") => text(),
-        /// Port on 127.0.0.1; 0 means any.
+        /// Port to listen on; 0 means any.
         pub port: u16 = 0 => whole(0, 65_535),
+        /// Connections are encrypted (TLS), by an authority of the fleet's own in the keys' folder (`ca.pem`). Commands and
+        /// processes of the fleet's folder know it; others name it with bus.tls_ca.
+        pub tls: bool = false => flag(),
+        /// Address to listen on, so that other machines can join: `0.0.0.0:4222`, or one address of this machine. With TLS
+        /// always. Without it, only this machine can connect.
+        pub listen: Option<String> = None => text().example("\"0.0.0.0:4222\""),
+        /// Further names and addresses by which other machines reach this server, such as that of a router before it.
+        pub names: Vec<String> = Vec::new() => list(),
+        /// The server takes only clients that show a certificate of the fleet's authority (bus.tls_cert, bus.tls_key), beside
+        /// their credentials. Processes of a local fleet have one.
+        pub tls_verify: bool = false => flag(),
         /// Every write is on disk before it is acknowledged. Without it, a crash of the machine (not of the server)
         /// can lose what was acknowledged in the last two minutes.
         pub sync_always: bool = true => flag(),
@@ -88,10 +101,22 @@ pub enum ServerError {
         least: String,
     },
     /// Another program listens on the port.
-    #[error("port {port} on 127.0.0.1 is taken: choose another, or 0 for any")]
+    #[error("port {port} on {host} is taken: choose another, or 0 for any")]
     PortTaken {
+        /// The address.
+        host: String,
         /// The port.
         port: u16,
+    },
+    /// What is to be listened on is no address of this machine.
+    #[error(
+        "cannot listen on {listen} ({reason}): name an address of this machine, or 0.0.0.0 for all of them (server.listen, --listen)"
+    )]
+    NoAddress {
+        /// What was asked for.
+        listen: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// A server works in this directory already.
     #[error("{} belongs to a NATS server that runs (process {pid}): stop it (`muster down`), or use another store directory", store_dir.display())]
@@ -122,6 +147,41 @@ pub enum ServerError {
     },
 }
 
+impl ServerSettings {
+    /// Where to listen: the port of an address goes before the one that is set by itself.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub fn listens_on(&self) -> Result<Listen, ServerError> {
+        let listen = match &self.listen {
+            None => Listen::default(),
+            Some(text) => {
+                text.parse().map_err(|reason| ServerError::NoAddress { listen: text.clone(), reason })?
+            }
+        };
+        let port = listen.port.or_else(|| Some(self.port).filter(|port| *port != 0));
+        Ok(Listen { port, ..listen })
+    }
+
+    /// Whether connections are encrypted.
+    #[must_use]
+    pub const fn is_encrypted(&self) -> bool {
+        self.tls || self.tls_verify || self.listen.is_some()
+    }
+
+    /// The names that the server's certificate is to bear.
+    ///
+    /// # Errors
+    /// When the address to listen on is none.
+    pub fn certificate_names(&self) -> Result<Vec<String>, ServerError> {
+        if let Some(wrong) = self.names.iter().find(|name| !listen::is_certifiable(name)) {
+            let reason = "server.names holds IP addresses and names".to_owned();
+            return Err(ServerError::NoAddress { listen: wrong.clone(), reason });
+        }
+        Ok(self.listens_on()?.names(&Machine::here(), &self.names))
+    }
+}
+
 impl ServerError {
     fn io(what: impl Into<String>, error: impl std::fmt::Display) -> Self {
         Self::Io { what: what.into(), reason: error.to_string() }
@@ -136,6 +196,8 @@ pub struct LocalServer {
     port: u16,
     settings: ServerSettings,
     keys: Arc<FleetKeys>,
+    listen: Listen,
+    tls: Option<FleetTls>,
 }
 
 impl LocalServer {
@@ -151,7 +213,7 @@ impl LocalServer {
             Some(path) => path.clone(),
             None => find_binary()?,
         };
-        config::check_port(settings.port)?;
+        config::check_address(&settings.listens_on()?)?;
         let check = find::check_version(&binary);
         if settings.detached || config::holds_data(settings)? {
             check.await?;
@@ -178,7 +240,12 @@ impl LocalServer {
     async fn launch(binary: &Path, settings: &ServerSettings) -> Result<Self, ServerError> {
         let keys = FleetKeys::open_or_make(&keys_folder(&settings.store_dir)?)?;
         keys.write_own()?;
-        let files = config::write(settings, &keys)?;
+        let listen = settings.listens_on()?;
+        let tls = match settings.is_encrypted() {
+            true => Some(FleetTls::open_or_make(keys.folder(), &settings.certificate_names()?)?.0),
+            false => None,
+        };
+        let files = config::write(&config::Wanted { settings, listen: &listen, tls: tls.as_ref() }, &keys)?;
         let memory =
             memory::limit(settings.memory_mib, memory::stored(&settings.store_dir.join("jetstream")));
         let mut command = Command::new(binary);
@@ -199,16 +266,35 @@ impl LocalServer {
         let child =
             command.spawn().map_err(|e| ServerError::io(format!("starting {}", binary.display()), e))?;
         let pid = child.id().unwrap_or_default();
-        let mut server =
-            Self { child, pid, port: settings.port, settings: settings.clone(), keys: Arc::new(keys) };
+        let (port, settings, keys) = (listen.port.unwrap_or(0), settings.clone(), Arc::new(keys));
+        let mut server = Self { child, pid, port, settings, keys, listen, tls };
         server.port = server.wait_until_ready(&files).await?;
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Where clients on this machine find it.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        let scheme = if self.tls.is_some() { "tls" } else { "nats" };
+        format!("{scheme}://{}:{}", listen::bracketed(&self.listen.from_here()), self.port)
+    }
+
+    /// Where it listens, where that is not for this machine alone.
+    #[must_use]
+    pub fn listens_on(&self) -> Option<Listen> {
+        self.settings.listen.as_ref().map(|_| Listen { port: Some(self.port), ..self.listen.clone() })
+    }
+
+    /// The authority and certificate by which its connections are encrypted, where they are.
+    #[must_use]
+    pub const fn tls(&self) -> Option<&FleetTls> {
+        self.tls.as_ref()
+    }
+
+    /// Whether it wants a certificate of whoever connects.
+    #[must_use]
+    pub const fn wants_certificates(&self) -> bool {
+        self.settings.tls_verify
     }
 
     /// Its port.
@@ -267,7 +353,7 @@ impl LocalServer {
                 return Ok(port);
             }
             if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(config::why_it_ended(files, self.settings.port, &status.to_string()));
+                return Err(config::why_it_ended(files, &self.listen, &status.to_string()));
             }
             if Instant::now() > until {
                 let reason = format!("no connection within {:?}", self.settings.start_timeout);
@@ -337,10 +423,10 @@ pub fn keys_folder(store_dir: &Path) -> Result<PathBuf, ServerError> {
     Ok(absolute(store_dir)?.join("keys"))
 }
 
-/// The folder of the keys of the server that keeps its data in this directory, if it is the one that listens on a port.
+/// The folder of the keys of the server that keeps its data in this directory, if it is the one at this address of this machine.
 #[must_use]
-pub fn keys_of_server(store_dir: &Path, port: u16) -> Option<PathBuf> {
-    config::ports_named(store_dir).contains(&port).then(|| keys_folder(store_dir).ok()).flatten()
+pub fn keys_of_server(store_dir: &Path, host: &str, port: u16) -> Option<PathBuf> {
+    config::is_named(store_dir, host, port).then(|| keys_folder(store_dir).ok()).flatten()
 }
 
 /// An absolute path, without asking the file system.

@@ -8,6 +8,7 @@ mod chain;
 mod coordination;
 mod credentials;
 mod fixture;
+mod machines;
 mod parts;
 mod presence;
 mod queues;
@@ -15,6 +16,7 @@ mod record;
 mod secrets;
 mod server;
 mod stores;
+mod tls;
 
 /// Makes two tests of each function: one in memory, one on a server of its own.
 macro_rules! on_both {

@@ -198,7 +198,7 @@ async fn a_taken_port_is_named() {
     let port = taken.local_addr().unwrap().port();
     let folder = tempfile::tempdir().unwrap();
     let error = LocalServer::start(&server_settings(folder.path(), port)).await.unwrap_err();
-    assert!(matches!(error, ServerError::PortTaken { port: named } if named == port), "{error:?}");
+    assert!(matches!(error, ServerError::PortTaken { port: named, .. } if named == port), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

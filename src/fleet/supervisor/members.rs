@@ -9,13 +9,16 @@ use crate::app::App;
 use crate::commands::guard::role_of;
 use crate::exit::Failure;
 use crate::fleet::member::MemberSpec;
-use crate::fleet::pass::{Desk, Duty, Pass};
+use crate::fleet::pass::{Desk, Duty, Pass, TLS};
 use crate::fleet::policy::RestartPolicy;
 use crate::fleet::{scale, team};
 use crate::settings::{self, FleetSettings, GuardKind, GuardSettings};
 
 /// What is for orchestrators alone.
 const SYSTEM_ACCOUNT: [&str; 2] = ["MUSTER_BUS_SYSTEM_PASSWORD", "MUSTER_BUS_SYSTEM_CREDENTIALS"];
+
+/// What processes are told of the fleet's own server by what lets them in.
+const OF_OUR_SERVER: [&str; 3] = ["bus.tls_ca", "bus.tls_cert", "bus.tls_key"];
 
 /// What all processes of a fleet have in common.
 #[derive(Clone, Copy)]
@@ -41,7 +44,7 @@ pub(super) fn members(
     for n in 1..=count(scale::ORCHESTRATOR) {
         let name = format!("orchestrator-{n}");
         let mut orchestrator = common.member(&name, &["orchestrator"], Duty::Orchestrator);
-        orchestrator.hidden.clear();
+        orchestrator.hidden.retain(|name| !SYSTEM_ACCOUNT.contains(&name.as_str()));
         members.push(orchestrator);
     }
     for role in Role::BUILT_IN {
@@ -119,9 +122,11 @@ impl Common<'_> {
             ("MUSTER_BUS_URL".to_owned(), self.url.to_owned()),
             ("MUSTER_AGENT_NAME".to_owned(), name.to_owned()),
         ];
-        let set: Vec<_> = app.flags.iter().filter(|(key, ..)| key != "bus.url").cloned().collect();
+        let is_ours = |key: &str| key == "bus.url" || (self.desk.is_some() && OF_OUR_SERVER.contains(&key));
+        let set: Vec<_> = app.flags.iter().filter(|(key, ..)| !is_ours(key)).cloned().collect();
         variables.extend(settings::handed_down(&set));
         variables.extend(app.found_file());
+        let of_elsewhere = TLS.into_iter().filter(|_| self.desk.is_some());
         MemberSpec {
             name: name.to_owned(),
             program: self.program.to_owned(),
@@ -129,7 +134,7 @@ impl Common<'_> {
             folder: None,
             variables,
             pass: self.desk.map(|desk| Pass { desk: desk.clone(), duty, member: name.to_owned() }),
-            hidden: SYSTEM_ACCOUNT.map(str::to_owned).to_vec(),
+            hidden: SYSTEM_ACCOUNT.into_iter().chain(of_elsewhere).map(str::to_owned).collect(),
             log: app.fleet.log(name),
             max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
             policy: policy(&settings.fleet),

@@ -50,7 +50,9 @@ pub(super) async fn start_server(app: &App, port: u16) -> Result<LocalServer, Fa
 
 /// Starts the server where it listened last, so that whoever still looks for it finds it; elsewhere if that port is taken.
 pub(super) async fn start_on_its_port(app: &App) -> Result<LocalServer, Failure> {
-    let known = app.fleet.port().filter(|_| app.settings().server.port == 0);
+    // Only a port that nobody asked for may be another one.
+    let listens_on = app.settings().server.listens_on().map_err(|error| bus_failure(error.into()))?;
+    let known = app.fleet.port().filter(|_| listens_on.port.is_none());
     let program = server_program::of(app)?;
     let mut server = launch(app, known.unwrap_or(0), program.clone()).await;
     if known.is_some() && matches!(server, Err(ServerError::PortTaken { .. })) {
@@ -64,9 +66,26 @@ pub(super) async fn start_on_its_port(app: &App) -> Result<LocalServer, Failure>
     Ok(server)
 }
 
-/// Starts the server. One whose supervisor was killed ends by itself, and is waited for.
+/// Starts the server for this process alone: nobody else is to find it, on another machine least of all.
+async fn start_to_read(app: &App) -> Result<LocalServer, Failure> {
+    let program = server_program::of(app)?;
+    let own = ServerSettings { listen: None, tls: false, tls_verify: false, ..app.settings().server.clone() };
+    launch_with(app, own, 0, program).await.map_err(|error| bus_failure(error.into()))
+}
+
+/// Starts the server as the settings say.
 async fn launch(app: &App, port: u16, program: Option<PathBuf>) -> Result<LocalServer, ServerError> {
-    let mut settings: ServerSettings = app.settings().server.clone();
+    launch_with(app, app.settings().server.clone(), port, program).await
+}
+
+/// Starts the server. One whose supervisor was killed ends by itself, and is waited for.
+async fn launch_with(
+    app: &App,
+    settings: ServerSettings,
+    port: u16,
+    program: Option<PathBuf>,
+) -> Result<LocalServer, ServerError> {
+    let mut settings = settings;
     settings.store_dir = app.beside_fleet(&settings.store_dir);
     settings.detached = false;
     settings.partitions = Some(app.settings().bus.partitions);
@@ -121,7 +140,7 @@ impl ReadAccess {
                 None => return Err(failure),
             },
         };
-        let server = start_server(app, 0).await?;
+        let server = start_to_read(app).await?;
         let bus = app.connect_to(&server.url(), "reader").await?;
         Ok(Self { bus, server: Some((server, lock)) })
     }

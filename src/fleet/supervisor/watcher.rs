@@ -1,6 +1,7 @@
 //! Watching over a fleet: its processes, its server and its store, and the state file that tells of them.
 
 mod folder;
+mod renewal;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use muster_bus::server::LocalServer;
 use muster_shared::ids::AgentId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::{self, Sight};
@@ -30,6 +32,9 @@ use folder::Specialists;
 
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether the server's certificate is near its end, or this machine has other addresses than it bears.
+const CERTIFICATES: Duration = Duration::from_secs(3600);
 
 /// Keeps the state file true, the server running, and tells what changes.
 pub(super) struct Watcher {
@@ -71,6 +76,7 @@ impl Watcher {
             team: app.loaded.team.as_ref().map(|team| team.name.clone()),
             settings: settings::runs_with(&app.loaded.effective),
             keys: Some(keys::here()),
+            listen: server.as_ref().and_then(LocalServer::listens_on).map(|listen| listen.to_string()),
             members: of_server.chain(others).collect(),
             ..FleetState::new(url.to_owned(), supervisor, now().0)
         };
@@ -126,6 +132,7 @@ impl Watcher {
         let (is_own, settled) = (self.server.is_some(), self.settled.clone());
         let guard = bus.map(|bus| tokio::spawn(guard::keep_watch(bus, is_own, settled, seen)));
         let mut look = tokio::time::interval(LOOK);
+        let mut certificates = tokio::time::interval_at(Instant::now() + CERTIFICATES, CERTIFICATES);
         let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look);
         loop {
             tokio::select! {
@@ -146,7 +153,11 @@ impl Watcher {
                         stop.cancel();
                     }
                 }
-                _ = look.tick() => self.look().await,
+                _ = look.tick() => {
+                    self.look().await;
+                    self.drop_retired_keys();
+                }
+                _ = certificates.tick() => self.renew_certificate(),
                 _ = folder.tick(), if !stop.is_cancelled() => {
                     self.follow_folder(&mut keepers, &changed, &stop).await;
                 }

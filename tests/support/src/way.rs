@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use async_nats::{Client, ConnectOptions};
 use muster_bus::BusSettings;
 use muster_bus::credentials::rights::inbox;
+use muster_bus::credentials::tls::ca_file;
 use muster_bus::credentials::{FleetKeys, Holder, operator_file};
 use muster_shared::ids::{AgentId, Role};
 use uuid::Uuid;
@@ -30,10 +31,18 @@ pub fn credentials(url: &str) -> Option<PathBuf> {
     known.iter().find(|(of, _)| of == url).map(|(_, file)| file.clone()).filter(|file| file.exists())
 }
 
+/// The authority of a server whose connections are encrypted.
+#[must_use]
+pub fn authority(url: &str) -> Option<PathBuf> {
+    let owner = credentials(url).filter(|_| url.starts_with("tls://"))?;
+    owner.parent().map(ca_file)
+}
+
 /// Settings by which the owner connects.
 #[must_use]
 pub fn settings(url: &str) -> BusSettings {
-    BusSettings { url: Some(url.to_owned()), credentials: credentials(url), ..BusSettings::default() }
+    let (credentials, tls_ca) = (credentials(url), authority(url));
+    BusSettings { url: Some(url.to_owned()), credentials, tls_ca, ..BusSettings::default() }
 }
 
 /// A plain NATS client of the owner's.
@@ -51,6 +60,10 @@ pub async fn client(url: &str) -> io::Result<Client> {
 pub async fn client_with(options: ConnectOptions, url: &str) -> io::Result<Client> {
     let options = match credentials(url) {
         Some(file) => options.credentials_file(file).await?,
+        None => options,
+    };
+    let options = match authority(url) {
+        Some(file) => options.add_root_certificates(file).require_tls(true),
         None => options,
     };
     options.connect(url).await.map_err(io::Error::other)
@@ -90,11 +103,12 @@ fn issue(
     let id: AgentId = format!("{called}-{random}").parse().map_err(io::Error::other)?;
     let file = folder.join(format!("{id}.creds"));
     keys.issue_to(&file, &holder(id.clone()), None).map_err(io::Error::other)?;
+    let authority = authority(url).map(|file| ("NATS_CA", file.display().to_string()));
     let told = [
         ("NATS_URL", url.to_owned()),
         ("NATS_CREDS", file.display().to_string()),
         ("MUSTER_AGENT_ID", id.to_string()),
         ("NATS_INBOX_PREFIX", inbox(&id)),
     ];
-    Ok(told.map(|(name, value)| (name.to_owned(), value)).to_vec())
+    Ok(told.into_iter().chain(authority).map(|(name, value)| (name.to_owned(), value)).collect())
 }

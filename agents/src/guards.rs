@@ -1,9 +1,68 @@
-//! What guards may put in the place of what they are asked about. Pure.
+//! What guards of tasks are asked, what they may put in the place of it, and what follows. Pure.
 
-use serde_json::Value;
+use muster_bus::GuardedThing;
+use muster_shared::flow::{
+    Action, Guarded, Hook, Note, Observation, ObservationStatus, Refusal, TaskOffered,
+};
+use muster_shared::ids::Role;
+use serde_json::{Value, json};
 
 /// Largest text that a guard may put in the place of what a tool answered, in bytes.
 const MOST_CONTENT: usize = 64 * 1024;
+
+/// What is asked about at a hook of a task.
+pub(crate) fn thing(role: &Role, offer: &TaskOffered, hook: Hook, payload: Value) -> GuardedThing {
+    let (run, task, role) = (offer.run, Some(offer.task.to_string()), role.to_string());
+    GuardedThing { hook, run, task, role, payload }
+}
+
+/// What stands in the record of what guards said; nothing where none was asked.
+pub(crate) fn note_of(hook: Hook, at: usize, said: Guarded) -> Option<Note> {
+    let at = u32::try_from(at).unwrap_or(u32::MAX);
+    (!said.is_empty()).then(|| Note::Guarded { hook, at, said, reworded: Vec::new() })
+}
+
+/// What guards are told of what came of a call.
+pub(crate) fn observed(Action { name, arguments }: &Action, observation: &Observation) -> Value {
+    json!({
+        "tool": name, "arguments": arguments, "status": observation.status, "content": observation.content,
+    })
+}
+
+/// An observation as it may be shown, and what guards said of it.
+pub(crate) struct Seen {
+    pub(crate) observation: Observation,
+    pub(crate) said: Guarded,
+    /// The right that the task has not, where that is why nothing was done.
+    pub(crate) denied: Option<Box<Refusal>>,
+}
+
+impl Seen {
+    /// What we say of a call ourselves, or what nobody is asked about.
+    pub(crate) fn told(observation: Observation) -> Self {
+        Self { observation, said: Guarded::default(), denied: None }
+    }
+
+    /// The observation, and what stands in the record of the call at this place of a step.
+    pub(crate) fn noted(self, at: usize) -> (Observation, impl Iterator<Item = Note>) {
+        let place = u32::try_from(at).unwrap_or(u32::MAX);
+        let denied = self.denied.map(|refusal| Note::Denied { at: place, refusal: *refusal });
+        (self.observation, denied.into_iter().chain(note_of(Hook::AfterObservation, at, self.said)))
+    }
+
+    /// What guards left of what the tool of this name answered.
+    pub(crate) fn after(tool: &str, mut observation: Observation, mut said: Guarded) -> Self {
+        if let Some(why) = said.refused() {
+            observation.status = ObservationStatus::Error;
+            observation.content = format!("What `{tool}` answered is withheld: {why}.");
+        } else if let Some(changed) = said.changed.as_ref().and_then(|changed| changed["content"].as_str()) {
+            observation.content = changed.to_owned();
+        }
+        // It stands in the observation.
+        said.changed = None;
+        Self { observation, said, denied: None }
+    }
+}
 
 /// What is wrong with what is to stand in the place of an observation.
 ///

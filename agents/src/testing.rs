@@ -57,6 +57,7 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         model: None,
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
+        rights: muster_shared::flow::TaskRights::default(),
         deadline: Millis(u64::try_from(now).unwrap() + 60_000),
         continues: None,
         answered: None,

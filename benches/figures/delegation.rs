@@ -180,6 +180,7 @@ fn offer(run: RunId) -> TaskOffered {
         model: None,
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
+        rights: muster_shared::flow::TaskRights::default(),
         deadline: Millis(u64::MAX / 2),
         continues: None,
         answered: None,

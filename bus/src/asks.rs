@@ -6,17 +6,20 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::flow::Goal;
 use muster_shared::ids::{AgentId, RunId};
+use muster_shared::run::{SignedOrder, SignerKind};
 use muster_shared::wire::ask::{Ask, MAX_ASK_ID};
-use muster_shared::wire::{Body, CodecError, Encoding, decode};
+use muster_shared::wire::{Body, CodecError, Encoding, Envelope, decode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::backend::{INBOX, Incoming, Message};
-use crate::bus::Core;
+use crate::bus::{Core, now};
 use crate::error::{AppendError, BusError};
 use crate::kv::{Bucket, KvEntry};
+use crate::orders::{OrderTimes, check_age, proof, refusal, signer_kind};
 use crate::seal::{About, encoding_of, open_inline};
+use crate::signatures::Purpose;
 use crate::subject::Subject;
 use crate::topology::ASKED;
 
@@ -110,6 +113,8 @@ pub struct Asked {
     pub sender: AgentId,
     /// What is asked, or what is wrong with it.
     pub what: Result<Ask, String>,
+    /// Who signed it, where orders are signed.
+    pub signed: Option<SignedOrder>,
 }
 
 impl Asked {
@@ -122,14 +127,34 @@ impl Asked {
             return None;
         }
         let encoding = encoding_of(&message);
+        let (core, mut signed) = (Arc::clone(core), None);
         let (id, sender, what) = match open_inline(&message) {
             Ok(envelope) => {
+                let by = signed_by(&core, &message, &envelope);
                 let id = Some(envelope.id).filter(|id| !id.is_nil());
-                (id, envelope.sender, ask_in(&message.subject, envelope.body))
+                let ask = ask_in(&message.subject, envelope.body).and_then(|ask| {
+                    signed = by?;
+                    Ok(ask)
+                });
+                (id, envelope.sender, ask)
             }
             Err(reason) => (None, AgentId::anonymous(), Err(in_the_goal(&message, reason))),
         };
-        Some(Self { core: Arc::clone(core), reply, encoding, id, sender, what })
+        Some(Self { core, reply, encoding, id, sender, what, signed })
+    }
+
+    /// By which id the request is told from others of its sender that names neither an id nor a run: where requests are
+    /// signed, one that is sent again by somebody else is to become no other run.
+    #[must_use]
+    pub fn message_id(&self) -> Option<String> {
+        self.signed.as_ref().and(self.id).map(|id| id.to_string())
+    }
+
+    /// In whose name it is asked: a person's is the one in the credentials.
+    #[must_use]
+    pub fn asker(&self) -> AgentId {
+        let person = self.signed.as_ref().filter(|signed| signed.kind == SignerKind::Person);
+        person.and_then(|person| person.by.parse().ok()).unwrap_or_else(|| self.sender.clone())
     }
 
     /// Answers it.
@@ -150,6 +175,22 @@ impl std::fmt::Debug for Asked {
             .field("what", &self.what)
             .finish_non_exhaustive()
     }
+}
+
+/// Who signed a request, if he may ask for anything; nothing where nothing is signed.
+fn signed_by(core: &Core, message: &Message, envelope: &Envelope) -> Result<Option<SignedOrder>, String> {
+    let now = now();
+    let who = core.signatures.sender_of(Purpose::Order, message, now);
+    let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok(None) };
+    let kind = match signer_kind(&who.kind)? {
+        SignerKind::Orchestrator => return Err("orchestrators ask for nothing".to_owned()),
+        kind @ (SignerKind::Operator | SignerKind::Person) => kind,
+    };
+    if envelope.id.is_nil() {
+        return Err("field id: a signed order has an id of its own".to_owned());
+    }
+    check_age(OrderTimes { sent: envelope.sent, stored: now }, core.settings.orders_within)?;
+    Ok(Some(proof(core, &who, kind, message)))
 }
 
 /// Why a request cannot be read, with the field of its goal that is wrong, if it is one.

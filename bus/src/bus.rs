@@ -30,6 +30,7 @@ use crate::queue::Tasks;
 use crate::record::Record;
 use crate::registry::Registry;
 use crate::settings::BusSettings;
+use crate::signatures::Signatures;
 use crate::store::Store;
 use crate::tap::Tap;
 use crate::track_record::TrackRecord;
@@ -50,6 +51,7 @@ pub(crate) struct Core {
     pub(crate) trace: Option<TraceContext>,
     pub(crate) live: crate::live::LiveSender,
     pub(crate) files: Arc<crate::files::FileLists>,
+    pub(crate) signatures: Signatures,
 }
 
 /// What the server says about itself.
@@ -85,7 +87,9 @@ impl Bus {
         settings.check()?;
         let backend = Nats::connect(settings, who).await?;
         let who = backend.who().clone();
-        Ok(Self::on(Arc::new(backend), settings.clone(), &who, redactor))
+        let wrong = |error| BusError::Settings { reason: format!("the credentials file {error}") };
+        let signatures = Signatures::of(settings.credentials.as_deref()).map_err(wrong)?;
+        Ok(Self::on(Arc::new(backend), settings.clone(), &who, redactor).signed_by(signatures))
     }
 
     /// A bus in this process's memory, provisioned, with default settings.
@@ -103,7 +107,9 @@ impl Bus {
     fn on(backend: Arc<dyn Backend>, settings: BusSettings, who: &AgentId, redactor: Arc<Redactor>) -> Self {
         let live = crate::live::LiveSender::default();
         let files = Arc::default();
-        let core = Core { backend, who: who.clone(), redactor, settings, trace: None, live, files };
+        let signatures = Signatures::default();
+        let core =
+            Core { backend, who: who.clone(), redactor, settings, trace: None, live, files, signatures };
         Self { core: Arc::new(core) }
     }
 
@@ -112,6 +118,19 @@ impl Bus {
     pub fn as_agent(&self, who: &AgentId) -> Self {
         let core = &self.core;
         Self::on(Arc::clone(&core.backend), core.settings.clone(), who, Arc::clone(&core.redactor))
+            .signed_by(core.signatures.clone())
+    }
+
+    /// The same bus; what is sent through it is signed by other credentials.
+    #[must_use]
+    pub fn signed_by(&self, signatures: Signatures) -> Self {
+        Self { core: Arc::new(Core { signatures, ..(*self.core).clone() }) }
+    }
+
+    /// What this process signs with, and by what it tells who signed.
+    #[must_use]
+    pub fn signatures(&self) -> &Signatures {
+        &self.core.signatures
     }
 
     /// The same bus; what is written through it carries this trace context.

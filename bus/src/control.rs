@@ -1,19 +1,29 @@
 //! Control: messages that interrupt at once. May be lost; a durable command or the record says the same for good.
 
-use std::sync::Arc;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
-use muster_shared::wire::{Body, ControlMessage, Encoding, OwnerMessage};
+use muster_shared::time::Millis;
+use muster_shared::wire::{Body, ControlMessage, Encoding, Envelope, OwnerMessage};
 use uuid::Uuid;
 
 use crate::backend::{INBOX, Incoming, Message};
-use crate::bus::Core;
+use crate::bus::{Core, now};
+use crate::credentials::HolderKind;
 use crate::error::BusError;
+use crate::orders::refusal;
 use crate::seal::{About, open_inline};
+use crate::signatures::{Purpose, Signatures};
 use crate::subject::{Subject, is_token};
+
+/// How old what is obeyed at once may be, and how far ahead of the clock here, where it is signed.
+const GOOD_FOR: Duration = Duration::from_secs(60);
+/// Most ids that are kept in mind.
+const MOST_SEEN: usize = 4096;
 
 /// Messages that interrupt.
 #[derive(Clone)]
@@ -76,7 +86,8 @@ impl Control {
         let about = About { receiver, ..about(message) };
         let body = Body::Control(message.clone());
         // Small and rare: programs that read JSON only must be able to obey too.
-        Ok(self.core.seal(subject.to_string(), body, about, Encoding::Json).await?)
+        let sealed = self.core.seal(subject.to_string(), body, about, Encoding::Json).await?;
+        Ok(self.core.signatures.sign_message(Purpose::Control, sealed))
     }
 
     /// What is sent to an agent, to its role, or to all, from now on. On a connection of its own, so that it gets
@@ -105,11 +116,9 @@ impl Control {
         for subject in subjects(agent, role)? {
             all.push(self.core.backend.subscribe(&subject).await?);
         }
-        let read = |message: Message| {
-            let control = match open_inline(&message).map(|envelope| envelope.body) {
-                Ok(Body::Control(control)) => Some(control),
-                Ok(_) | Err(_) => None,
-            };
+        let obeyed = Obeyed::new(self.core.signatures.clone());
+        let read = move |message: Message| {
+            let control = obeyed.open(&message).map(|(_, control)| control);
             std::future::ready(control)
         };
         Ok(all.filter_map(read).boxed())
@@ -126,8 +135,9 @@ impl Control {
     ) -> Result<BoxStream<'static, ReceivedControl>, BusError> {
         let messages = self.core.backend.subscribe_apart(&subjects(agent, role)?).await?;
         let core = Arc::clone(&self.core);
+        let obeyed = Obeyed::new(core.signatures.clone());
         let read = move |incoming| {
-            let received = ReceivedControl::read(&core, incoming);
+            let received = ReceivedControl::read(&core, &obeyed, incoming);
             async move { received }
         };
         Ok(messages.filter_map(read).boxed())
@@ -145,23 +155,12 @@ pub struct ReceivedControl {
 }
 
 impl ReceivedControl {
-    /// What cannot be read is not worth keeping: the sender's durable command says the same.
-    fn read(core: &Arc<Core>, incoming: Incoming) -> Option<Self> {
+    /// What cannot be read, or was forged, is not worth keeping: the sender's durable command says the same.
+    fn read(core: &Arc<Core>, obeyed: &Obeyed, incoming: Incoming) -> Option<Self> {
         let Incoming { message, reply } = incoming;
-        match open_inline(&message).map(|envelope| (envelope.id, envelope.body)) {
-            Ok((id, Body::Control(control))) => {
-                let reply = reply.filter(|reply| reply.starts_with(INBOX));
-                Some(Self { core: Arc::clone(core), message: control, id, reply })
-            }
-            Ok((_, other)) => {
-                tracing::warn!(subject = %message.subject, kind = ?other.kind(), "not a control message");
-                None
-            }
-            Err(reason) => {
-                tracing::warn!(subject = %message.subject, reason, "a control message cannot be read");
-                None
-            }
-        }
+        let (id, control) = obeyed.open(&message)?;
+        let reply = reply.filter(|reply| reply.starts_with(INBOX));
+        Some(Self { core: Arc::clone(core), message: control, id, reply })
     }
 
     /// Answers it, if its sender waits for an answer.
@@ -183,13 +182,101 @@ impl std::fmt::Debug for ReceivedControl {
     }
 }
 
+/// What one listener obeys: what an orchestrator or an operator signed just now, and once.
+struct Obeyed {
+    signatures: Signatures,
+    seen: Mutex<SeenIds>,
+}
+
+impl Obeyed {
+    fn new(signatures: Signatures) -> Self {
+        Self { signatures, seen: Mutex::default() }
+    }
+
+    /// The control message in it, with its id, if it is to be obeyed.
+    fn open(&self, message: &Message) -> Option<(Uuid, ControlMessage)> {
+        let opened = open_inline(message).and_then(|envelope| {
+            self.check(message, &envelope)?;
+            match envelope.body {
+                Body::Control(control) => Ok((envelope.id, control)),
+                other => Err(format!("a body of kind {:?} is no control message", other.kind())),
+            }
+        });
+        opened
+            .inspect_err(
+                |reason| tracing::warn!(subject = %message.subject, reason, "a control message is not obeyed"),
+            )
+            .ok()
+    }
+
+    fn check(&self, message: &Message, envelope: &Envelope) -> Result<(), String> {
+        let now = now();
+        let who = self.signatures.sender_of(Purpose::Control, message, now);
+        let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok(()) };
+        if !may_control(&who.kind) {
+            return Err(format!("{} ({}) has nothing to say here", who.name, who.kind));
+        }
+        check_now(envelope.sent, now)?;
+        let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(envelope.id);
+        if is_new { Ok(()) } else { Err("it was obeyed before".to_owned()) }
+    }
+}
+
+/// Who has something to say at once.
+const fn may_control(kind: &HolderKind) -> bool {
+    match kind {
+        HolderKind::Operator | HolderKind::Orchestrator => true,
+        // A person gives orders to orchestrators, which are kept, and not to agents.
+        HolderKind::Person
+        | HolderKind::Observer
+        | HolderKind::Agent(_)
+        | HolderKind::Program(_)
+        | HolderKind::Guard(_)
+        | HolderKind::Host
+        | HolderKind::Guest
+        | HolderKind::Presence => false,
+    }
+}
+
+fn check_now(sent: Millis, now: Millis) -> Result<(), String> {
+    if sent.since(now) <= GOOD_FOR && now.since(sent) <= GOOD_FOR {
+        return Ok(());
+    }
+    Err(format!(
+        "by its sender's clock it is not of this minute ({sent}, it is {now} here): set both clocks by NTP"
+    ))
+}
+
+/// Ids that were seen. Bounded: by the time one is forgotten, what bears it is too old.
+#[derive(Debug, Default)]
+struct SeenIds {
+    ids: HashSet<Uuid>,
+    order: VecDeque<Uuid>,
+}
+
+impl SeenIds {
+    /// Whether it is seen for the first time.
+    fn note(&mut self, id: Uuid) -> bool {
+        if id.is_nil() || !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > MOST_SEEN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}
+
 fn about(message: &ControlMessage) -> About {
     match message {
         ControlMessage::CancelRun { run, .. } | ControlMessage::ParkRun { run, .. } => About::run(*run),
         ControlMessage::CancelTask { run, task, .. }
         | ControlMessage::ParkTask { run, task, .. }
         | ControlMessage::Inform { run, task, .. } => About::task(*run, task),
-        ControlMessage::Owners(OwnerMessage::Order { command }) => About::run(command.run()),
+        ControlMessage::Owners(OwnerMessage::Order { command, signed: _ }) => About::run(command.run()),
         ControlMessage::Owners(OwnerMessage::Due { run }) => About::run(*run),
         ControlMessage::Owners(OwnerMessage::Answer { .. }) | ControlMessage::Shutdown => About::default(),
     }
@@ -210,5 +297,87 @@ fn checked(role: &str) -> Result<String, BusError> {
     } else {
         let name = role.chars().take(80).collect();
         Err(BusError::BadName { name, rule: "a role is letters, digits, - and _" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::bus::Bus;
+    use crate::credentials::{FleetKeys, Scope};
+
+    const STOP: ControlMessage = ControlMessage::Shutdown;
+
+    fn keys(folder: &std::path::Path) -> FleetKeys {
+        FleetKeys::open_or_make(&folder.join("keys")).unwrap()
+    }
+
+    fn signatures(folder: &std::path::Path, scope: Scope, name: &str) -> Signatures {
+        let path = folder.join(format!("{name}.creds"));
+        let holder = scope.holder("worker".parse().unwrap(), name.parse().unwrap());
+        keys(folder).issue_to(&path, &holder, None).unwrap();
+        Signatures::of(Some(&path)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_an_orchestrator_signs_is_obeyed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let bus = Bus::in_memory(&"worker-1".parse().unwrap());
+        let me = bus.signed_by(signatures(folder.path(), Scope::Agent, "worker-1"));
+        let (agent, all) = ("worker-1".parse().unwrap(), ControlTarget::All);
+        let mut heard = me.control().listen(&agent, "worker").await.unwrap();
+        let mut heard_too = me.control().overhear(&agent, "worker").await.unwrap();
+        let from = |scope, name| bus.signed_by(signatures(folder.path(), scope, name)).control();
+        // Nobody, an agent, a stranger's orchestrator.
+        bus.control().send(&all, &STOP).await.unwrap();
+        from(Scope::Agent, "worker-2").send(&all, &STOP).await.unwrap();
+        from(Scope::Program, "program-1").send(&all, &STOP).await.unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let stranger = signatures(other.path(), Scope::Orchestrator, "o-1");
+        bus.signed_by(stranger).control().send(&all, &STOP).await.unwrap();
+        // The orchestrator, to all and to this one; what it said is said again, and elsewhere.
+        let orchestrator = from(Scope::Orchestrator, "o-1");
+        let sealed = orchestrator.seal(&all, &STOP).await.unwrap();
+        let backend = &bus.core.backend;
+        for _ in 0..2 {
+            backend.publish(sealed.clone()).await.unwrap();
+        }
+        let moved = Message { subject: "ctl.role.worker".to_owned(), ..sealed };
+        backend.publish(moved).await.unwrap();
+        let due = ControlMessage::CancelRun { run: uuid_run(), reason: "last".to_owned() };
+        orchestrator.send(&ControlTarget::Agent(agent), &due).await.unwrap();
+        for listener in [&mut heard, &mut heard_too] {
+            let mut all = Vec::new();
+            while all.last() != Some(&due) {
+                all.push(listener.next().await.unwrap());
+            }
+            assert_eq!(all, [STOP, due.clone()]);
+            assert!(listener.next().now_or_never().is_none());
+        }
+    }
+
+    fn uuid_run() -> muster_shared::ids::RunId {
+        muster_shared::ids::RunId::from_uuid(Uuid::from_u128(7))
+    }
+
+    #[test]
+    fn what_is_obeyed_is_of_this_minute() {
+        let now = Millis(1_000_000);
+        assert!(check_now(Millis(940_000), now).is_ok() && check_now(Millis(1_060_000), now).is_ok());
+        assert!(check_now(Millis(939_999), now).is_err() && check_now(Millis(1_060_001), now).is_err());
+    }
+
+    #[test]
+    fn ids_are_seen_once_and_not_kept_for_ever() {
+        let mut seen = SeenIds::default();
+        assert!(!seen.note(Uuid::nil()));
+        assert!(seen.note(Uuid::from_u128(1)) && !seen.note(Uuid::from_u128(1)));
+        for n in 2..10_000 {
+            assert!(seen.note(Uuid::from_u128(n)));
+        }
+        assert_eq!((seen.ids.len(), seen.order.len()), (MOST_SEEN, MOST_SEEN));
     }
 }

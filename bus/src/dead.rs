@@ -5,14 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use muster_shared::ids::{AgentId, Queue, RunId, Seq, TaskId};
 use muster_shared::time::Millis;
-use muster_shared::wire::Body;
 use muster_shared::wire::ask::Refused;
+use muster_shared::wire::{Body, Envelope, encode};
 use serde_json::Value;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
 use crate::error::{AppendError, BusError};
-use crate::seal::{About, encoding_of};
+use crate::seal::{About, encoding_of, open_inline};
+use crate::signatures::{Purpose, SIGNATURE};
 use crate::subject::Subject;
 use crate::topology::{COMMANDS, DEAD};
 
@@ -180,7 +181,8 @@ impl DeadLetters {
         self.core.backend.remove(DEAD, seq).await
     }
 
-    /// Sends a command once more, as it came, and removes its dead letter.
+    /// Sends a command once more, as it came but for its signature and when it was sent, and removes its dead letter: it is
+    /// whoever sends it again who gives the order now.
     ///
     /// # Errors
     /// [`BusError::Unsupported`] when the letter is not of a command (see [`DeadLetter::origin`]), else when the bus
@@ -191,8 +193,7 @@ impl DeadLetters {
                 what: format!("sending again what came on {}", letter.subject),
             });
         }
-        let headers = Headers(letter.headers.clone());
-        let message = Message { subject: letter.subject.clone(), headers, payload: letter.payload.clone() };
+        let message = self.core.signatures.sign_message(Purpose::Order, again(letter));
         match self.core.backend.append(COMMANDS, vec![message], WriteOptions::default()).await {
             Ok(_) => self.remove(letter.seq).await,
             Err(AppendError::Ambiguous { limit }) => {
@@ -200,6 +201,19 @@ impl DeadLetters {
             }
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// A command as it is sent once more: now, and unsigned.
+fn again(letter: &DeadLetter) -> Message {
+    let headers = letter.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(SIGNATURE));
+    let headers = Headers(headers.cloned().collect());
+    let message = Message { subject: letter.subject.clone(), headers, payload: letter.payload.clone() };
+    // What cannot be read is sent as it is, and refused as it was.
+    let Ok(envelope) = open_inline(&message) else { return message };
+    match encode(&Envelope { sent: now(), ..envelope }, encoding_of(&message)) {
+        Ok(payload) => Message { payload: payload.into(), ..message },
+        Err(_) => message,
     }
 }
 

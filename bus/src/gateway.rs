@@ -11,9 +11,11 @@ use muster_shared::wire::{CodecError, Encoding, decode, encode};
 use serde_json::Value;
 
 use crate::backend::{Headers, INBOX, Incoming, Message};
-use crate::bus::Core;
+use crate::bus::{Core, now};
+use crate::credentials::{HolderKind, Identity};
 use crate::error::BusError;
 use crate::seal::{CONTENT_TYPE, encoding_of};
+use crate::signatures::{Purpose, Signatures};
 use crate::subject::{GATEWAY_MOVED, Subject, gateway_own, gateway_requests};
 
 /// The group of all gateways.
@@ -182,7 +184,8 @@ impl GatewayDoor {
             serde_json::to_value(moved).map_err(|error| BusError::Codec { reason: error.to_string() })?;
         let payload = encode(&value, Encoding::Json)?.into();
         let subject = GATEWAY_MOVED.to_owned();
-        self.core.backend.publish(Message { subject, headers: Headers::default(), payload }).await
+        let message = Message { subject, headers: Headers::default(), payload };
+        self.core.backend.publish(self.core.signatures.sign_message(Purpose::Control, message)).await
     }
 
     /// What other gateways tell so.
@@ -191,7 +194,8 @@ impl GatewayDoor {
     /// When the bus fails.
     pub async fn moved(&self) -> Result<BoxStream<'static, Moved>, BusError> {
         let messages = self.core.backend.subscribe(GATEWAY_MOVED).await?;
-        let read = |message: Message| std::future::ready(serde_json::from_slice(&message.payload).ok());
+        let signatures = self.core.signatures.clone();
+        let read = move |message: Message| std::future::ready(moved_in(&signatures, &message));
         Ok(messages.filter_map(read).boxed())
     }
 
@@ -224,6 +228,25 @@ impl GatewayDoor {
             }
         }
         told
+    }
+}
+
+/// What another gateway tells, if it does so itself.
+fn moved_in(signatures: &Signatures, message: &Message) -> Option<Moved> {
+    let who = signatures.sender_of(Purpose::Control, message, now());
+    let who = who
+        .inspect_err(|error| tracing::warn!(%error, "what a gateway is to have said is not believed"))
+        .ok()?;
+    let moved: Moved = serde_json::from_slice(&message.payload).ok()?;
+    match who {
+        Some(Identity { name, kind: HolderKind::Orchestrator }) if name == moved.to => Some(moved),
+        // Any of an operator's processes has a name of its own.
+        Some(Identity { kind: HolderKind::Operator, .. }) => Some(moved),
+        Some(who) => {
+            tracing::warn!(%who.name, "it says that another gateway goes on with a task");
+            None
+        }
+        None => Some(moved),
     }
 }
 

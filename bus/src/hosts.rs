@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::backend::{Headers, Incoming, Message};
 use crate::bus::Core;
 use crate::credentials::rights::inbox;
+use crate::credentials::signing::Trust;
 use crate::error::BusError;
 use crate::subject::{host_requests, join_requests};
 
@@ -56,6 +57,11 @@ impl Asking {
             _ => None,
         }
     }
+}
+
+/// Where a machine is told that keys have changed.
+pub(crate) fn nudges(host: &AgentId) -> String {
+    format!("{}.nudge", inbox(host))
 }
 
 /// What a machine says that wants to join.
@@ -113,6 +119,9 @@ pub struct StartAnswer {
     pub id: AgentId,
     /// What is said of its key.
     pub jwt: String,
+    /// The fleet's public keys, by which it tells who is of the fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Trust>,
 }
 
 /// How a question was answered.
@@ -178,6 +187,16 @@ impl HostDoor {
         let starting = backend.serve(&host_requests("*"), DESKS).await?;
         let all = select(joining, starting);
         Ok(all.filter_map(|incoming| std::future::ready(Question::read(incoming))).boxed())
+    }
+
+    /// Tells a machine that it is to have itself and its processes vouched for again: the fleet's keys are others now. It hears
+    /// this where answers to it come in.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn nudge(&self, host: &AgentId) -> Result<(), BusError> {
+        let (subject, headers, payload) = (nudges(host), Headers::default(), bytes::Bytes::new());
+        self.core.backend.publish(Message { subject, headers, payload }).await
     }
 
     /// Answers a question.

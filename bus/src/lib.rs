@@ -26,6 +26,7 @@ pub mod lessons;
 pub mod live;
 pub mod memory;
 mod nats;
+pub mod orders;
 pub mod partition;
 mod places;
 pub mod presence;
@@ -35,11 +36,13 @@ pub mod registry;
 mod seal;
 pub mod server;
 mod settings;
+pub mod signatures;
 pub mod store;
 pub mod subject;
 pub mod tap;
 pub mod topology;
 pub mod track_record;
+mod vouched;
 mod watchers;
 
 pub use allowance::{Allowances, BrokerClock};
@@ -67,8 +70,10 @@ pub use record::{
     AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter, RunRecord,
     Unreadable,
 };
-pub use registry::{Announced, Registry, RegistryChange};
+pub use registry::{Announced, Registry, RegistryChange, host_name};
 pub use settings::BusSettings;
+pub use signatures::Signatures;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;
+pub use vouched::RIGHTS;

@@ -17,6 +17,7 @@ use crate::dead::DeadLetter;
 use crate::error::BusError;
 use crate::record::check_offer;
 use crate::seal::{About, trace_in};
+use crate::signatures::Signature;
 use crate::subject::{Subject, queue_filter};
 use crate::topology::TASKS;
 
@@ -222,9 +223,19 @@ impl TaskQueue {
             let trace = trace_in(&delivery.stored.message, &envelope);
             let sent = envelope.sent;
             let offer = offer_in(&delivery.stored.message.subject, envelope)?;
+            // Whoever carries out what a task wants knows that it may.
+            let vouched = self.core.vouched(&delivery.stored.message, &offer, delivery.stored.at)?;
             let (core, ack) = (Arc::clone(&self.core), delivery.ack.clone());
             let waited = delivery.stored.at.max(now()).since(sent);
-            Ok(TakenTask { core, offer, delivered: delivery.delivered, ack_subject: ack, trace, waited })
+            Ok(TakenTask {
+                core,
+                offer,
+                vouched,
+                delivered: delivery.delivered,
+                ack_subject: ack,
+                trace,
+                waited,
+            })
         })
         .await
     }
@@ -235,6 +246,8 @@ pub struct TakenTask {
     core: Arc<Core>,
     /// What is to be done.
     pub offer: TaskOffered,
+    /// Who vouches for what it may use, for whoever carries out a call for it; nobody where no keys of a fleet are known.
+    pub vouched: Option<Signature>,
     /// How often it was given out, from 1.
     pub delivered: u64,
     /// Where its acknowledgement goes, for [`muster_shared::run::Started`].

@@ -74,6 +74,10 @@ settings! {
         /// order comes from positions alone, and such a clock says nothing of how long a goal has time.
         #[serde(with = "muster_shared::span")]
         pub clock_ahead: Duration = Duration::from_secs(3600) => span(SECOND, 30 * DAY),
+        /// How long after it was signed an order is taken, by the broker's stamp. An older one becomes a dead letter: it may be
+        /// a replay.
+        #[serde(with = "muster_shared::span")]
+        pub orders_within: Duration = Duration::from_secs(300) => span(SECOND, DAY),
         /// Most bytes of the object store.
         pub objects_bytes: u64 = 8192 * MIB => bytes(MIB, PIB),
         /// Most bytes of the shared context.

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Submit a goal to a Muster fleet and watch its record, with nothing but a NATS client.
 
-    pip install nats-py
+    pip install nats-py nkeys
     muster up --detach
     python3 deploy/examples/submit_goal.py "What limits delegation loops?"
 
 The server's address is taken from NATS_URL, else from the local fleet's `.muster/fleet.json`.
 Messages follow `muster schema --asyncapi`. Because the goal asks for JSON (`encoding`), every
-event of its run is written as JSON; other traffic on the bus is MessagePack.
+event of its run is written as JSON; other traffic on the bus is MessagePack. A fleet with keys takes orders that are
+signed: `signature` does it, as docs/protocol.md says.
 """
 
 import asyncio
+import base64
 import json
 import os
 import pathlib
@@ -45,6 +47,20 @@ def encrypted() -> ssl.SSLContext | None:
     return ssl.create_default_context(cafile=ca) if ca else None
 
 
+def signature(subject: str, payload: bytes) -> dict[str, str]:
+    """The header that says who gives an order; none where all are let in."""
+    if (path := credentials()) is None:
+        return {}
+    import nkeys  # nats-py needs it for credentials too
+
+    lines = pathlib.Path(path).read_text().splitlines()
+    after = lambda mark: lines[next(i for i, line in enumerate(lines) if mark in line) + 1].strip()
+    said = b"\xffmuster signature 1\0order\0" + subject.encode() + b"\0" + payload
+    made = nkeys.from_seed(after("BEGIN USER NKEY SEED").encode()).sign(said)
+    made = base64.urlsafe_b64encode(made).rstrip(b"=").decode()
+    return {"Muster-Signature": f"{made}.{after('BEGIN NATS USER JWT')}"}
+
+
 def run_id() -> str:
     """A UUID of version 7: ids that begin with the time sort by it, so that `last` means the latest."""
     random = uuid.uuid4().int & ((1 << 80) - 1)
@@ -74,8 +90,9 @@ async def main(words: str) -> int:
         # that asking again after a lost answer makes no second one.
         run = run_id()
         ask = {"ask": "submit", "run": run, "goal": {"text": words, "encoding": "json"}}
-        headers = {"Content-Type": "application/json"}
-        answer = await client.request("ask.submit", envelope(run, ask), timeout=30, headers=headers)
+        order = envelope(run, ask)
+        headers = {"Content-Type": "application/json"} | signature("ask.submit", order)
+        answer = await client.request("ask.submit", order, timeout=30, headers=headers)
         body = json.loads(answer.data)["body"]
         if body["type"] != "accepted":
             print(f"not accepted: {body['content']['reason']}", file=sys.stderr)

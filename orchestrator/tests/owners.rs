@@ -217,6 +217,7 @@ fn creation(bus: &Bus) -> Decided {
             secret: secret.clone(),
             event_version: 1,
             lessons: Vec::new(),
+            signed: None,
         }],
         now: Millis(1),
         basis: Seq(0),

@@ -126,6 +126,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         model: None,
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
+        rights: muster_shared::flow::TaskRights::default(),
         deadline: Millis(1_000),
         continues: None,
         answered: None,

@@ -14,7 +14,7 @@ use super::read::parse_span;
 /// `.creds` files (NATS JWT and NKey) that `nats` and every NATS client read; docs/rights.md says what each kind may do.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys context && nats sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
+    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys issue person:ann --out ann.creds\n  muster keys context && nats sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
 )]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
@@ -46,6 +46,8 @@ pub(crate) enum KeysCommand {
     Rotate(RotateArgs),
     /// Print the part of a NATS server's configuration that lets the fleet in.
     Export,
+    /// Print the fleet's public keys, by which others verify what `muster audit --export` writes, and their fingerprint.
+    Public,
     /// Give the `nats` command a context with which it watches this fleet and changes nothing.
     Context(ContextArgs),
 }
@@ -53,7 +55,7 @@ pub(crate) enum KeysCommand {
 /// Credentials that are asked for.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IssueArgs {
-    /// For whom: operator, observer, orchestrator, guard:NAME, or a role (worker, word_counter).
+    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, or a role (worker, word_counter).
     pub(crate) holder: String,
     /// What the process is called on the bus; default: the role and some digits. Two processes never share a name.
     #[arg(long)]

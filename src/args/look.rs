@@ -162,6 +162,10 @@ pub(crate) struct AuditArgs {
     /// Verify this exported file instead of a run on the bus.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
+    /// The fleet's public keys, by which signatures are judged: what `muster keys public` wrote, credentials of the fleet, or
+    /// its folder of keys. Default: those known here, else those in the file, as claimed.
+    #[arg(long, value_name = "FILE|FOLDER", value_hint = ValueHint::AnyPath)]
+    pub(crate) keys: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

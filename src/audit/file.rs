@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use muster_bus::KeptMessage;
+use muster_bus::credentials::signing::Trust;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
@@ -24,7 +25,9 @@ are no part of it. For each further one, start with the hash of the link before,
 order, each entry of an agent that no link has covered, up to the last that `of` names, with its seq; then the decision and, if \
 `own` has more than one mark, so many of the next entries that are not of agents, with 0 in place of their seq. The result is \
 `hash`. Marks (`of`, `own`) are the first 8 digits of the hash so far, after the entry; where there is `every`, `of` names only \
-each `every`-th entry, and the last.";
+each `every`-th entry, and the last. Where a link has a `seal`, its `signature` (base64url) is the Ed25519 signature of the \
+bytes ff, \"muster signature 1\", 00, \"seal\", 00 and the 32 bytes of `hash`, by the key that `by` names: a NATS user JWT, or the \
+public key (NKey) of one in a link before it. One of `keys`, the fleet's public keys as claimed, has signed that JWT.";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
@@ -33,6 +36,17 @@ struct Head {
     algorithm: String,
     entries: u64,
     how: String,
+    /// The public keys of the fleet, as whoever wrote the file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keys: Option<Trust>,
+}
+
+/// What stands in a file.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ExportedRecord {
+    pub(crate) run: RunId,
+    pub(crate) messages: Vec<KeptMessage>,
+    pub(crate) keys: Option<Trust>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,13 +78,18 @@ pub(crate) enum FileError {
 }
 
 /// The text of the file.
-pub(crate) fn write(run: RunId, messages: &[KeptMessage]) -> Result<String, serde_json::Error> {
+pub(crate) fn write(
+    run: RunId,
+    messages: &[KeptMessage],
+    keys: Option<Trust>,
+) -> Result<String, serde_json::Error> {
     let head = Head {
         muster_audit: FORM,
         run,
         algorithm: ALGORITHM.to_owned(),
         entries: messages.len() as u64,
         how: HOW.to_owned(),
+        keys,
     };
     let mut text = serde_json::to_string(&head)? + "\n";
     for message in messages {
@@ -89,7 +108,7 @@ pub(crate) fn write(run: RunId, messages: &[KeptMessage]) -> Result<String, serd
 }
 
 /// Reads the file.
-pub(crate) fn read(text: &str) -> Result<(RunId, Vec<KeptMessage>), FileError> {
+pub(crate) fn read(text: &str) -> Result<ExportedRecord, FileError> {
     let mut lines = text.lines().enumerate();
     let (_, head) = lines.next().filter(|(_, head)| !head.trim().is_empty()).ok_or(FileError::Empty)?;
     let head: Head =
@@ -105,7 +124,7 @@ pub(crate) fn read(text: &str) -> Result<(RunId, Vec<KeptMessage>), FileError> {
     if found != head.entries {
         return Err(FileError::CutOff { announced: head.entries, found });
     }
-    Ok((head.run, messages))
+    Ok(ExportedRecord { run: head.run, messages, keys: head.keys })
 }
 
 fn message(line: usize, text: &str) -> Result<KeptMessage, FileError> {
@@ -137,9 +156,10 @@ mod tests {
 
     #[test]
     fn a_file_reads_as_it_was_written() {
-        let text = write(RUN, &messages()).unwrap();
+        let text = write(RUN, &messages(), None).unwrap();
         assert_eq!(text.lines().count(), 3);
-        assert_eq!(read(&text).unwrap(), (RUN, messages()));
+        let read_again = read(&text).unwrap();
+        assert_eq!(read_again, ExportedRecord { run: RUN, messages: messages(), keys: None });
     }
 
     #[test]
@@ -147,7 +167,7 @@ mod tests {
         assert_eq!(read("").unwrap_err(), FileError::Empty);
         assert!(matches!(read("# hello").unwrap_err(), FileError::Garbled { line: 1, .. }));
         assert!(matches!(read("{\"run\": 7}").unwrap_err(), FileError::Garbled { line: 1, .. }));
-        let text = write(RUN, &messages()).unwrap();
+        let text = write(RUN, &messages(), None).unwrap();
         let newer = text.replacen("\"muster_audit\":1", "\"muster_audit\":2", 1);
         assert_eq!(read(&newer).unwrap_err(), FileError::Newer(2));
         let other = text.replacen("SHA-256", "MD5", 1);

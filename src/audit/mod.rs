@@ -1,6 +1,7 @@
 //! Whether the record of a run, as it stands or as it was exported, fits its hash chain. Pure.
 
 pub(crate) mod file;
+pub(crate) mod signed;
 
 use muster_bus::KeptMessage;
 use muster_bus::subject::Subject;
@@ -10,6 +11,8 @@ use muster_shared::run::{CHAIN_SINCE, RunEvent};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope, decode};
 use serde::Serialize;
+
+use signed::{AuditKeys, Signatures};
 
 /// What an audit came to.
 #[derive(Debug, Serialize)]
@@ -23,6 +26,8 @@ pub(crate) struct Audit {
     pub(crate) last_at: Option<Millis>,
     /// Bodies that lie apart in the object store.
     pub(crate) apart: Apart,
+    /// Who vouches for the links, and gave the orders; nothing where no keys of the fleet are known, or nothing is signed.
+    pub(crate) signed: Option<Signatures>,
 }
 
 /// Whether the entries fit.
@@ -75,14 +80,36 @@ pub(crate) struct EntryAt {
     pub(crate) what: String,
 }
 
+/// A record to be audited, and the keys by which signatures are judged.
+#[derive(Clone, Copy)]
+pub(crate) struct AuditedRecord<'a> {
+    pub(crate) messages: &'a [KeptMessage],
+    pub(crate) keys: Option<&'a AuditKeys>,
+}
+
+/// What the chain says, unless a signature before that is wrong.
+fn first_misfit(found: Result<Verified, Misfit>, fault: Option<Misfit>) -> Result<Verified, Misfit> {
+    match (found, fault) {
+        (Err(misfit), Some(fault)) if misfit.seq < fault.seq => Err(misfit),
+        (_, Some(fault)) => Err(fault),
+        (found, None) => found,
+    }
+}
+
 impl Audit {
     /// Holds the messages of a run against its chain.
-    pub(crate) fn of(run: RunId, messages: &[KeptMessage], apart: Apart) -> Self {
+    pub(crate) fn of(run: RunId, record: &AuditedRecord<'_>, apart: Apart) -> Self {
+        let AuditedRecord { messages, keys } = *record;
         let reads: Vec<Read> = messages.iter().map(KeptMessage::to_verify).collect();
         let is_linked = reads.iter().any(|read| read.link.is_some());
         // Of a run whose beginning cannot be read, nothing is passed over.
         let all_linked = version(messages).map_or(is_linked, |version| version >= CHAIN_SINCE);
-        let found = match verify(run, &reads, all_linked) {
+        let signed = keys.map(|keys| signed::check(messages, keys)).transpose();
+        let (signed, fault) = match signed {
+            Ok(signed) => (signed, None),
+            Err(fault) => (None, Some(fault)),
+        };
+        let found = match first_misfit(verify(run, &reads, all_linked), fault) {
             Ok(found) if found.begins.is_none() => Found::NoChain { entries: found.entries },
             Ok(found) => Found::Fits(found),
             Err(misfit) => {
@@ -91,7 +118,8 @@ impl Audit {
             }
         };
         let at = |message: Option<&KeptMessage>| message.map(|message| message.at);
-        Self { run, found, first_at: at(messages.first()), last_at: at(messages.last()), apart }
+        let (first_at, last_at) = (at(messages.first()), at(messages.last()));
+        Self { run, found, first_at, last_at, apart, signed: signed.filter(|signed| !signed.is_empty()) }
     }
 
     /// Whether there is a chain, and all fits.
@@ -146,6 +174,10 @@ mod tests {
 
     use super::*;
 
+    fn unsigned(messages: &[KeptMessage]) -> AuditedRecord<'_> {
+        AuditedRecord { messages, keys: None }
+    }
+
     /// A run of before there was a chain, as it once was recorded.
     fn old() -> (RunId, Vec<KeptMessage>) {
         let text = include_str!("../../tests/golden/run-v1.jsonl");
@@ -179,26 +211,26 @@ mod tests {
     fn a_run_of_before_has_no_chain_until_it_is_decided_upon_again() {
         let (run, mut messages) = old();
         let entries = messages.len() as u64;
-        let audit = Audit::of(run, &messages, Apart::default());
+        let audit = Audit::of(run, &unsigned(&messages), Apart::default());
         assert!(!audit.passes());
         assert!(matches!(audit.found, Found::NoChain { entries: all } if all == entries), "{audit:?}");
         let mut chain = Chain::default();
         decides(run, &mut messages, &mut chain);
         let begins = messages.last().unwrap().seq;
         decides(run, &mut messages, &mut chain);
-        let audit = Audit::of(run, &messages, Apart::default());
+        let audit = Audit::of(run, &unsigned(&messages), Apart::default());
         let said = crate::render::audit::lines(&audit).join("\n");
         assert!(audit.passes(), "{said}");
         assert!(
             said.contains(&format!("no chain before entry {begins}: {entries} entries not verified")),
             "{said}"
         );
-        assert!(said.contains("2 links") && said.contains("not signed"), "{said}");
+        assert!(said.contains("2 links") && said.contains("not sealed"), "{said}");
         let wrong = Apart { wrong: vec![WrongBody { seq: Seq(1), why: "gone".into() }], ..Apart::default() };
-        assert!(!Audit::of(run, &messages, wrong).passes());
+        assert!(!Audit::of(run, &unsigned(&messages), wrong).passes());
 
         messages.last_mut().unwrap().payload = "{ }".into();
-        let audit = Audit::of(run, &messages, Apart::default());
+        let audit = Audit::of(run, &unsigned(&messages), Apart::default());
         let said = crate::render::audit::lines(&audit).join("\n");
         assert!(!audit.passes());
         let last = messages.last().unwrap().seq;
@@ -220,7 +252,7 @@ mod tests {
             KeptMessage { payload: envelope.to_string().into(), ..old().1[0].clone() }
         };
         messages[0] = created(CHAIN_SINCE);
-        let audit = Audit::of(run, &messages, Apart::default());
+        let audit = Audit::of(run, &unsigned(&messages), Apart::default());
         let Found::Misfit { misfit, .. } = &audit.found else { panic!("{audit:?}") };
         assert_eq!(misfit.seq, messages[0].seq);
 
@@ -228,8 +260,8 @@ mod tests {
         let link = Chain::default().draft(run).over([digest(&first.subject, &first.payload)]);
         let first = KeptMessage { seq: Seq(9), link: Some(link.to_header()), ..first };
         let older = KeptMessage { seq: Seq(8), ..created(1) };
-        assert!(Audit::of(run, std::slice::from_ref(&first), Apart::default()).passes());
-        let audit = Audit::of(run, &[older, first], Apart::default());
+        assert!(Audit::of(run, &unsigned(std::slice::from_ref(&first)), Apart::default()).passes());
+        let audit = Audit::of(run, &unsigned(&[older, first]), Apart::default());
         let Found::Misfit { misfit, entry } = &audit.found else { panic!("{audit:?}") };
         assert_eq!((misfit.seq, entry.as_ref().unwrap().what.as_str()), (Seq(8), "a decision"));
     }

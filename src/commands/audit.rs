@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use muster_bus::credentials::signing::Trust;
+use muster_bus::credentials::{FleetKeys, fleet_in};
 use muster_bus::{Bus, KeptMessage};
 use muster_shared::ids::RunId;
 use muster_shared::wire::{Body, Envelope, decode};
@@ -10,7 +12,9 @@ use super::run::write;
 use super::select;
 use crate::app::{App, bus_failure};
 use crate::args::AuditArgs;
-use crate::audit::{Apart, Audit, WrongBody, file, has_ended};
+use crate::audit::file::ExportedRecord;
+use crate::audit::signed::{AuditKeys, KeysOrigin};
+use crate::audit::{Apart, Audit, AuditedRecord, WrongBody, file, has_ended};
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
@@ -20,11 +24,13 @@ struct ReadRecord {
     run: RunId,
     messages: Vec<KeptMessage>,
     apart: Apart,
+    /// The fleet's keys, as the bus or the file that it comes from tells them.
+    keys: Option<AuditKeys>,
 }
 
 /// Verifies the record of a run, or of a file.
 pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> {
-    let ReadRecord { run, messages, apart } = match &args.file {
+    let ReadRecord { run, messages, apart, keys } = match &args.file {
         Some(file) => of_file(file)?,
         None => {
             super::run::check_output(args.export.as_deref())?;
@@ -34,9 +40,16 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
             found?
         }
     };
-    let audit = Audit::of(run, &messages, apart);
+    let keys = match &args.keys {
+        Some(path) => Some(keys_at(path)?),
+        // Keys of another fleet than the record's are of no use, whatever is in this folder.
+        None => own_keys(app)
+            .filter(|own| keys.as_ref().is_none_or(|told| told.trust.account == own.trust.account))
+            .or(keys),
+    };
+    let audit = Audit::of(run, &AuditedRecord { messages: &messages, keys: keys.as_ref() }, apart);
     if let Some(path) = &args.export {
-        export(path, run, &messages)?;
+        export(path, run, (&messages, keys.map(|keys| keys.trust)))?;
     }
     if args.json {
         output::json(&audit)?;
@@ -60,26 +73,57 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
             None => {}
         }
     }
-    Ok(ReadRecord { run, messages, apart })
+    let keys = bus.signatures().fleet().map(|trust| AuditKeys { trust, origin: KeysOrigin::Own });
+    Ok(ReadRecord { run, messages, apart, keys })
+}
+
+/// The public keys in a file or folder: what `muster keys public` wrote, credentials of the fleet, or its folder of keys.
+fn keys_at(path: &Path) -> Result<AuditKeys, Failure> {
+    let wrong = |reason: String| {
+        Failure::usage(format!("there are no keys of a fleet in {}: {reason}", path.display()))
+            .help("`muster keys public` writes them for others")
+    };
+    let trust = if path.is_dir() {
+        let keys = FleetKeys::open(path).map_err(|error| wrong(error.to_string()))?;
+        let keys = keys.ok_or_else(|| wrong("it is no folder of keys".to_owned()))?;
+        keys.public().map_err(|error| wrong(error.to_string()))?
+    } else if let Ok(Some(trust)) = fleet_in(path) {
+        trust
+    } else {
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?
+    };
+    Ok(AuditKeys { trust, origin: KeysOrigin::Given })
+}
+
+/// The keys that are known here anyway: the fleet's own, with who was revoked, or those in one's credentials.
+fn own_keys(app: &App) -> Option<AuditKeys> {
+    let store = app.beside_fleet(&app.settings().server.store_dir);
+    let folder = muster_bus::server::keys_folder(&store).ok();
+    let own = folder.and_then(|folder| FleetKeys::open(&folder).ok()?.and_then(|keys| keys.public().ok()));
+    let told = || app.settings().bus.credentials.as_deref().and_then(|path| fleet_in(path).ok()?);
+    own.or_else(told).map(|trust| AuditKeys { trust, origin: KeysOrigin::Own })
 }
 
 fn of_file(path: &Path) -> Result<ReadRecord, Failure> {
     let text = std::fs::read(path)
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
-    let (run, messages) = file::read(&String::from_utf8_lossy(&text)).map_err(|wrong| {
+    let read = file::read(&String::from_utf8_lossy(&text)).map_err(|wrong| {
         Failure::usage(format!("{} is not the exported record of a run: {wrong}", path.display()))
             .help("`muster audit RUN --export FILE` writes one")
     })?;
+    let ExportedRecord { run, messages, keys } = read;
     let apart = |message: &&KeptMessage| {
         decode::<Envelope>(&message.payload, message.encoding)
             .is_ok_and(|envelope| matches!(envelope.body, Body::Stored(_)))
     };
     let not_checked = messages.iter().filter(apart).count() as u64;
-    Ok(ReadRecord { run, messages, apart: Apart { not_checked, ..Apart::default() } })
+    let keys = keys.map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed });
+    Ok(ReadRecord { run, messages, apart: Apart { not_checked, ..Apart::default() }, keys })
 }
 
-fn export(path: &Path, run: RunId, messages: &[KeptMessage]) -> Result<(), Failure> {
-    let text = file::write(run, messages)
+fn export(path: &Path, run: RunId, (messages, keys): (&[KeptMessage], Option<Trust>)) -> Result<(), Failure> {
+    let text = file::write(run, messages, keys)
         .map_err(|error| Failure::failed(format!("the record cannot be written as JSON: {error}")))?;
     write(path, &text, "the record").map_err(|failure| failure.help("give --export another file"))?;
     if !has_ended(messages) {

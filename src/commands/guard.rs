@@ -118,7 +118,7 @@ fn profile(bus: &Bus, role: String) -> Profile {
         agent: bus.who().clone(),
         role,
         pid: std::process::id(),
-        host: hostname(),
+        host: muster_bus::host_name().unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION").into(),
         event_version: 1,
         slots: 1,
@@ -136,11 +136,4 @@ fn profile(bus: &Bus, role: String) -> Profile {
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     }
-}
-
-/// The machine's name, for people.
-pub(crate) fn hostname() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname")
-        .or_else(|_| std::env::var("HOSTNAME").map_err(std::io::Error::other));
-    name.map(|name| name.trim().to_owned()).unwrap_or_default()
 }

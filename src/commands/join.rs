@@ -8,6 +8,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use muster_bus::credentials::{Credentials, Invitation, OwnKey};
 use muster_bus::hosts::{Answer, Asking, JoinAnswer, JoinQuestion};
+use muster_bus::registry::host_name;
 use muster_bus::{Asker, BusError, BusSettings, Reply};
 use muster_shared::ids::Role;
 use muster_shared::text::counted;
@@ -152,7 +153,7 @@ async fn enter(
     // It is of no more use, or was of none: with the line it is made again.
     let _ = std::fs::remove_file(&guest);
     let (url, asker, answer) = came?;
-    let credentials = Credentials::of_own(&key, answer.jwt).map_err(wrong)?;
+    let credentials = Credentials::of_own(&key, answer.jwt, None).map_err(wrong)?;
     let joined = Membership {
         host: answer.host,
         invitation: invited.name.clone(),
@@ -264,7 +265,7 @@ async fn ask(
     wait: &mut Wait,
 ) -> Result<JoinAnswer, Failure> {
     let asking = Asking::Join(invited.name.clone());
-    let (machine, version) = (super::guard::hostname(), env!("CARGO_PKG_VERSION").to_owned());
+    let (machine, version) = (host_name().unwrap_or_default(), env!("CARGO_PKG_VERSION").to_owned());
     let question = JoinQuestion { key: key.public(), machine, version };
     loop {
         match asker.ask::<_, Answer<JoinAnswer>>(&asking, &question, PATIENCE).await.map_err(bus_failure)? {

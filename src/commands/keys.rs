@@ -33,6 +33,11 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
         KeysCommand::Export => output::line(
             open(&folder)?.server_configuration(&[app.settings().bus.parted()]).map_err(wrong)?.trim_end(),
         )?,
+        KeysCommand::Public => {
+            let public = open(&folder)?.public().map_err(wrong)?;
+            output::note(&format!("fingerprint: {}", public.fingerprint()));
+            output::json(&public)?;
+        }
         KeysCommand::List { json } => list(&open(&folder)?, *json)?,
         KeysCommand::Revoke { name } => revoke(app, &open(&folder)?, name)?,
         KeysCommand::Rotate(asked) => rotate(app, &folder, asked)?,
@@ -198,6 +203,16 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
     };
     let holder = match asked.holder.as_str() {
         "operator" => Holder::Operator { name: name("operator")? },
+        person if person.starts_with("person:") => {
+            let called = person.trim_start_matches("person:");
+            let name = called.parse::<AgentId>().map_err(|error| {
+                Failure::usage(format!("{called:?}: {error}")).help("letters, digits, - and _ make a name")
+            })?;
+            if asked.name.is_some() {
+                return Err(Failure::usage("a person's name stands in person:NAME").help("leave --name out"));
+            }
+            Holder::Person { name }
+        }
         guard if guard.starts_with("guard:") => {
             let guard = guard.trim_start_matches("guard:");
             if !is_guard_name(guard) {
@@ -211,7 +226,7 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
         other => {
             let role: Role = other.parse().map_err(|error| {
                 Failure::usage(format!("{other:?} is no role: {error}"))
-                    .help("name operator, observer, orchestrator, or a role such as worker or word_counter")
+                    .help("name operator, person:NAME, observer, orchestrator, or a role such as worker or word_counter")
             })?;
             let id = name(other)?;
             match (&role, asked.direct) {

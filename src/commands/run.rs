@@ -8,6 +8,7 @@ mod filled;
 mod fleet;
 mod lacking;
 mod outages;
+mod rights;
 mod screen;
 mod settings;
 mod typed;
@@ -42,6 +43,7 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
     let mut goal = goal(app, &args)?;
     documents::check(&args.docs)?;
     settings::settle(app, &mut goal)?;
+    rights::narrow(&mut goal, &rights::wished(&args)?);
     let wanted = Wanted {
         output: args.output.clone(),
         out: args.out.clone(),

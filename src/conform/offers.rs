@@ -5,7 +5,7 @@ use muster_shared::contract::Schema;
 use muster_shared::flow::specialist::given;
 use muster_shared::flow::{
     Action, Budget, Ending, LeafRef, Observation, ObservationStatus, Outcome, PlanTask, Product, RunLimits,
-    Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Work,
+    Step, TaskDraft, TaskOffered, TaskResult, TaskRights, Thought, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, TaskIndex};
 use muster_shared::run::{AgentEvent, AgentKey, Released, Started};
@@ -95,6 +95,7 @@ impl Given {
             deadline: Millis(now.0.saturating_add(DEADLINE_MILLIS)),
             limits: RunLimits::default(),
             budget: Budget::default(),
+            rights: TaskRights::default(),
             continues: (trial.kind == TrialKind::Continued).then_some(Generation(1)),
             answered: None,
             heard: Vec::new(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::StreamExt;
 use muster_bus::credentials::{Credentials, OwnKey};
 use muster_bus::hosts::{Answer, Asking, HostQuestion, StartAnswer, StartQuestion};
 use muster_bus::{Asker, BusError, Reply};
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long after one that did not come it is asked again.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// How often all are vouched for again: by then new signing keys of the fleet (`muster keys rotate`) vouch for them.
+/// How often all are vouched for again at the least, whether the fleet said that its keys are others or was not heard.
 const RENEWAL: Duration = Duration::from_secs(300);
 
 /// Whom a process was let in as, and by which key.
@@ -65,8 +66,13 @@ impl FarDesk {
     /// Has this machine and its processes vouched for again, every so often, until it is dropped. Connections that are there stay;
     /// the next ones are made by what is written.
     pub(crate) async fn renew(&self) {
+        let nudges = self.asker.nudges().await;
+        let mut nudges = nudges.unwrap_or_else(|_| futures::stream::pending().boxed());
         loop {
-            tokio::time::sleep(RENEWAL).await;
+            tokio::select! {
+                Some(()) = nudges.next() => {}
+                () = tokio::time::sleep(RENEWAL) => {}
+            }
             self.renew_all().await;
         }
     }
@@ -74,7 +80,7 @@ impl FarDesk {
     async fn renew_all(&self) {
         let stay = HostQuestion::Stay(self.own.key.public());
         let told = |what: &str, error: String| tracing::warn!(error, "{what} cannot be renewed");
-        let kept = self.ask(&stay).await.and_then(|answer| write(&self.own.key, answer.jwt, &self.own.file));
+        let kept = self.ask(&stay).await.and_then(|answer| write(&self.own.key, answer, &self.own.file));
         if let Err(error) = kept {
             return told("the credentials of this machine", error);
         }
@@ -88,7 +94,7 @@ impl FarDesk {
             if !started.get(&member).is_some_and(|one| Arc::ptr_eq(&one.key, &key)) {
                 continue;
             }
-            if let Err(error) = renewed.and_then(|jwt| write(&key, jwt, &self.file_of(&member))) {
+            if let Err(error) = renewed.and_then(|answer| write(&key, answer, &self.file_of(&member))) {
                 told(&member, error);
             }
         }
@@ -112,9 +118,9 @@ impl FarDesk {
         let key = Arc::new(OwnKey::new());
         let started = Started { role: role.clone(), key: Arc::clone(&key) };
         self.started.lock().await.insert(member.to_owned(), started);
-        let jwt = self.vouched(role, member, &key).await?;
+        let answer = self.vouched(role, member, &key).await?;
         let file = self.file_of(member);
-        write(&key, jwt, &file)?;
+        write(&key, answer, &file)?;
         let told = [
             Some((CREDENTIALS, file.display().to_string())),
             Some((HOST, self.asker.who().to_string())),
@@ -123,11 +129,10 @@ impl FarDesk {
         Ok(told.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    async fn vouched(&self, role: &Role, member: &str, key: &OwnKey) -> Result<String, String> {
+    async fn vouched(&self, role: &Role, member: &str, key: &OwnKey) -> Result<StartAnswer, String> {
         let (key, role) = (key.public(), role.clone());
         let member = member.parse().map_err(|error| format!("{member:?}: {error}"))?;
-        let answer = self.ask(&HostQuestion::Start(StartQuestion { key, role, member })).await?;
-        Ok(answer.jwt)
+        self.ask(&HostQuestion::Start(StartQuestion { key, role, member })).await
     }
 
     async fn ask(&self, question: &HostQuestion) -> Result<StartAnswer, String> {
@@ -152,7 +157,7 @@ impl FarDesk {
     }
 }
 
-fn write(key: &OwnKey, jwt: String, file: &Path) -> Result<(), String> {
-    let made = Credentials::of_own(key, jwt).and_then(|made| made.write(file));
+fn write(key: &OwnKey, answer: StartAnswer, file: &Path) -> Result<(), String> {
+    let made = Credentials::of_own(key, answer.jwt, answer.fleet).and_then(|made| made.write(file));
     made.map_err(|error| format!("its credentials cannot be kept: {error}"))
 }

@@ -3,19 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
-use muster_bus::credentials::{CredentialsError, Equipping, FleetKeys, Joining, Refusal};
+use muster_bus::credentials::{
+    CredentialsError, Equipping, FleetKeys, HolderKind, Joining, Refusal, signing_key_file,
+};
 use muster_bus::hosts::{
     Answer, Asking, HostQuestion, JoinAnswer, JoinQuestion, Question, StartAnswer, StartQuestion,
 };
+use muster_bus::registry::host_name;
 use muster_bus::{Bus, BusError, HostDoor};
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
 use serde::Serialize;
 
 use crate::app::{App, new_id, now};
-use crate::commands::guard::hostname;
 use crate::render::figures;
 use crate::settings;
 
@@ -23,6 +26,8 @@ use crate::settings;
 const BURST: u32 = 600;
 /// How long it is until one more is answered.
 const PACE_MS: u64 = 1_000;
+/// How often it is looked whether keys were rotated.
+const LOOK: Duration = Duration::from_millis(500);
 /// Whose questions are counted at most: of more, those who asked longest ago are forgotten.
 const MOST_COUNTED: usize = 1_024;
 /// Longest text of others in the log.
@@ -49,9 +54,38 @@ impl Welcome {
             Ok(questions) => questions,
             Err(error) => return tracing::error!(%error, "no other machine can join"),
         };
-        while let Some(question) = questions.next().await {
-            if let Err(error) = self.take(&door, &question).await {
-                tracing::warn!(%error, "a machine gets no answer");
+        let mut look = tokio::time::interval(LOOK);
+        let mut keys = self.written();
+        loop {
+            tokio::select! {
+                question = questions.next() => {
+                    let Some(question) = question else { return };
+                    if let Err(error) = self.take(&door, &question).await {
+                        tracing::warn!(%error, "a machine gets no answer");
+                    }
+                }
+                _ = look.tick() => {
+                    let now = self.written();
+                    if now != keys {
+                        keys = now;
+                        self.nudge(&door).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// When the keys were written that vouch for agents.
+    fn written(&self) -> Option<SystemTime> {
+        signing_key_file(self.keys.folder()).metadata().and_then(|found| found.modified()).ok()
+    }
+
+    /// Tells all machines that the keys are others: who waits for the next of his own accord knows new orchestrators late.
+    async fn nudge(&self, door: &HostDoor) {
+        let hosts = self.keys.issued().unwrap_or_default();
+        for host in hosts.iter().filter(|one| one.kind == HolderKind::Host) {
+            if let Err(error) = door.nudge(&host.name).await {
+                tracing::warn!(%error, host = %host.name, "it is not told that keys were rotated");
             }
         }
     }
@@ -81,7 +115,7 @@ impl Welcome {
     }
 
     fn join(&self, invitation: &AgentId, asked: &JoinQuestion) -> Answer<JoinAnswer> {
-        let here = hostname();
+        let here = host_name().unwrap_or_default();
         let joining = Joining { invitation, key: &asked.key, machine: &asked.machine, here: &here };
         answered(self.keys().and_then(|keys| keys.let_join(&joining)), |(joined, jwt)| {
             let theirs = figures::one_line(&asked.version, LINE);
@@ -94,13 +128,17 @@ impl Welcome {
     fn start(&self, host: &AgentId, asked: &StartQuestion) -> Answer<StartAnswer> {
         let StartQuestion { key, role, member } = asked;
         let equipping = Equipping { host, key, role, member };
-        let named = self.keys().and_then(|keys| keys.let_start(&equipping, new_id(&role.to_string())));
-        answered(named, |(id, jwt)| StartAnswer { id, jwt })
+        let named = self.keys().and_then(|keys| {
+            let fleet = keys.trust()?;
+            let named = keys.let_start(&equipping, new_id(&role.to_string()))?;
+            Ok(named.map(|(id, jwt)| StartAnswer { id, jwt, fleet: Some(fleet) }))
+        });
+        answered(named, |answer| answer)
     }
 
     fn stay(&self, host: &AgentId, key: &str) -> Answer<StartAnswer> {
         let stays = self.keys().and_then(|keys| keys.let_stay(host, key));
-        answered(stays, |jwt| StartAnswer { id: host.clone(), jwt })
+        answered(stays, |jwt| StartAnswer { id: host.clone(), jwt, fleet: None })
     }
 
     /// The keys as they are now: `muster keys rotate` puts others in their place.

@@ -3,13 +3,14 @@
 use muster_shared::run::chain::Verified;
 
 use super::figures;
+use crate::audit::signed::{KeysOrigin, Signatures};
 use crate::audit::{Apart, Audit, Found};
 
 /// The lines to be printed.
 pub(crate) fn lines(audit: &Audit) -> Vec<String> {
     let short = audit.run.short();
     let mut lines = match &audit.found {
-        Found::Fits(found) => fits(&short, found),
+        Found::Fits(found) => fits(&short, found, audit.signed.is_some()),
         Found::NoChain { entries } => vec![
             format!("run {short} has no chain: nothing can be said of its {}", entries_of(*entries)),
             "  it was begun by a build that wrote none, or all links were taken out".to_owned(),
@@ -30,11 +31,43 @@ pub(crate) fn lines(audit: &Audit) -> Vec<String> {
     if let (Some(first), Some(last)) = (audit.first_at, audit.last_at) {
         lines.push(format!("  first entry {}, last {} (UTC)", figures::date(first), figures::date(last)));
     }
+    lines.extend(audit.signed.iter().flat_map(signed));
     lines.extend(apart(&audit.apart));
     lines
 }
 
-fn fits(short: &str, found: &Verified) -> Vec<String> {
+/// Most orders that are told one by one.
+const MOST_ORDERS: usize = 20;
+
+fn signed(signed: &Signatures) -> Vec<String> {
+    let sealers = signed.sealed_by.iter();
+    let sealers: Vec<String> = sealers
+        .map(|(by, links)| format!("{} ({})", figures::one_line(by, 60), figures::plural(*links, "link")))
+        .collect();
+    let mut lines = Vec::new();
+    if !sealers.is_empty() {
+        lines.push(format!("  sealed by {}", sealers.join(", ")));
+    }
+    for order in signed.orders.iter().take(MOST_ORDERS) {
+        let kept = if order.kept { "" } else { "; not verified: it held a secret and is not kept" };
+        let (what, by) = (order.what, figures::one_line(&order.by, 60));
+        lines.push(format!("  {what} at entry {} signed by {by} ({}){kept}", order.seq, order.kind));
+    }
+    if let Some(more) = signed.orders.len().checked_sub(MOST_ORDERS).filter(|more| *more > 0) {
+        lines.push(format!("  and {} more; --json has them", figures::plural(more as u64, "order")));
+    }
+    let fingerprint = &signed.fingerprint;
+    lines.push(match signed.keys {
+        KeysOrigin::Given | KeysOrigin::Own => format!("  by the fleet's keys, fingerprint {fingerprint}"),
+        KeysOrigin::Claimed => format!(
+            "  by the keys that the file itself brings, fingerprint {fingerprint}: compare it with the one that the fleet's \
+             owner gives (`muster keys public`), or use --keys"
+        ),
+    });
+    lines
+}
+
+fn fits(short: &str, found: &Verified, is_judged: bool) -> Vec<String> {
     let entries = entries_of;
     let mut lines = vec![format!(
         "run {short} is as it was written: {} of {} covered by {}",
@@ -58,12 +91,18 @@ fn fits(short: &str, found: &Verified) -> Vec<String> {
         )),
         None => lines.push("  nothing stands after the last link".to_owned()),
     }
-    let signed = match found.sealed {
-        0 => "not signed".to_owned(),
-        sealed => format!("{} signed, which this build cannot check", figures::plural(sealed, "link")),
+    let sealed = match (found.sealed, found.sealed_since, is_judged) {
+        (0, _, _) => "not sealed".to_owned(),
+        (_, _, false) => {
+            "sealed; the fleet's keys are not known here, so nobody can tell by whom: --keys names them"
+                .to_owned()
+        }
+        (sealed, _, true) if sealed == found.links => "sealed".to_owned(),
+        (_, Some(since), true) => format!("sealed since entry {since}; the links before it are not"),
+        (_, None, true) => "sealed".to_owned(),
     };
     if let (Some(head), Some(last)) = (found.head, found.head_at) {
-        lines.push(format!("  head of the chain, at entry {last}: {head} ({signed})"));
+        lines.push(format!("  head of the chain, at entry {last}: {head} ({sealed})"));
     }
     lines
 }

@@ -3,8 +3,8 @@
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::RunEvent;
 use muster_shared::run::event::{
-    ContextWritten, GoalEdited, InformationShared, QuestionAnswered, RunResumed, TaskReopened, TaskSkipped,
-    TaskStale,
+    ApprovalGiven, ContextWritten, GoalEdited, InformationShared, QuestionAnswered, RunResumed, TaskReopened,
+    TaskSkipped, TaskStale,
 };
 
 use super::figures;
@@ -46,6 +46,10 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::QuestionAnswered(QuestionAnswered { reply }) => {
             format!("question {} is answered", reply.question)
         }
+        RunEvent::ApprovalGiven(ApprovalGiven { id, by, more }) => format!(
+            "question {id} is approved by {}; approvals that are missing: {more}",
+            figures::one_line(by, 60)
+        ),
         RunEvent::RefinementWanted(_) => "the plan will be refined for it".to_owned(),
         RunEvent::ContextWritten(ContextWritten { key, version, .. }) => {
             format!("context.{key} has version {version}")

@@ -56,6 +56,7 @@ fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> St
     }
     match &asked.end {
         None => {
+            lines.extend(who(run, asked));
             lines.push(format!("  answer   {}", how(run, id, asked)));
             lines.push(format!(
                 "  else     {} in {}",
@@ -75,6 +76,24 @@ fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> St
         }
     }
     lines.join("\n")
+}
+
+/// Who may approve, and who did, where that is not left to anybody.
+fn who(run: &RunState, asked: &QuestionState) -> Vec<String> {
+    let people = &run.limits.people;
+    let names = |names: &[String]| {
+        names.iter().map(|name| figures::one_line(name, 60)).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = Vec::new();
+    if !people.approve_by.is_empty() {
+        lines.push(format!("  by       {} and nobody else", names(&people.approve_by)));
+    }
+    if people.approvals > 1 && asked.about.is_approved() {
+        let by =
+            if asked.approvals.is_empty() { String::new() } else { format!(": {}", names(&asked.approvals)) };
+        lines.push(format!("  approved {} of {} times{by}", asked.approvals.len(), people.approvals));
+    }
+    lines
 }
 
 /// The plan that is asked about: who is to do what, after what.
@@ -126,6 +145,9 @@ fn otherwise(run: &RunState, asked: &QuestionState) -> String {
         None if is_stuck(run, asked) => "the task ends as it stands".to_owned(),
         None => "it goes on without an answer".to_owned(),
     };
+    if asked.about.is_approved() && run.limits.people.has_policy() {
+        return "the run is stopped".to_owned();
+    }
     match asked.on_timeout {
         OnTimeout::Abort => "the run is stopped".to_owned(),
         OnTimeout::AskAnother => format!("somebody else is asked, and then {taken},"),

@@ -110,7 +110,7 @@ fn event(event: &RunEvent) -> String {
 
 fn owners(message: &OwnerMessage) -> String {
     match message {
-        OwnerMessage::Order { command } => format!("{} handed on", command.name()),
+        OwnerMessage::Order { command, signed: _ } => format!("{} handed on", command.name()),
         OwnerMessage::Answer { answer: OwnerAnswer::Recorded } => "recorded".to_owned(),
         OwnerMessage::Answer { answer: OwnerAnswer::NoSuchRun } => "no such run".to_owned(),
         OwnerMessage::Answer { answer: OwnerAnswer::Later } => "not now".to_owned(),

@@ -123,7 +123,9 @@ impl Timeline {
 fn offered(offer: &TaskOffered) -> String {
     let priority = offer.work.leaf().map(|task| task.priority).filter(|priority| *priority != 0);
     let priority = priority.map_or_else(String::new, |priority| format!(", priority {priority}"));
-    format!("{} offered to {} (generation {}{priority})", offer.task, offer.queue, offer.generation)
+    let rights = offer.rights.effective().told();
+    let rights = if rights.is_empty() { String::new() } else { format!(", may use {}", rights.join("; ")) };
+    format!("{} offered to {} (generation {}{priority}){rights}", offer.task, offer.queue, offer.generation)
 }
 
 /// What is said at once, while a run is watched, of an entry of an agent that cannot be read.

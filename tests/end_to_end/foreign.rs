@@ -26,12 +26,12 @@ fn a_json_program_submits_a_goal_and_reads_the_whole_run() {
         "v": 1,
         "id": "0193f0c0-c0c0-7000-8000-000000000001",
         "sender": "stranger",
-        "sent": 0,
+        "sent": now(),
         "body": { "type": "command", "content": {
             "command": "submit", "run": simple, "goal": { "text": "What is 6 * 7?", "encoding": "json" }
         } },
     });
-    stranger.publish(&format!("cmd.{simple}.submit"), envelope.to_string().as_bytes()).unwrap();
+    stranger.order(&format!("cmd.{simple}.submit"), envelope.to_string().as_bytes()).unwrap();
 
     let schema: Value = fleet.folder().json(&["schema"]).unwrap();
     let (mut kinds, mut offers) = (Vec::new(), 0);
@@ -58,6 +58,12 @@ fn a_json_program_submits_a_goal_and_reads_the_whole_run() {
     assert!(ended["report"]["body"].as_str().unwrap().contains("42"), "{ended}");
 }
 
+/// UTC milliseconds.
+fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
+}
+
 fn assert_valid(schema: &Value, message: &Value) {
     let validator = jsonschema::validator_for(schema).expect("the schema itself is valid");
     let faults: Vec<String> = validator.iter_errors(message).map(|fault| fault.to_string()).collect();
@@ -82,7 +88,8 @@ fn a_goal_that_is_submitted_by_request_is_answered() {
         let mut content = json!({ "ask": "submit", "goal": { "text": goal, "encoding": "json" } });
         content.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let id = "0193f0c0-c0c0-7000-8000-000000000009";
-        json!({ "id": id, "sender": "stranger", "body": { "type": "ask", "content": content } }).to_string()
+        let body = json!({ "type": "ask", "content": content });
+        json!({ "id": id, "sender": "stranger", "sent": now(), "body": body }).to_string()
     };
     let sum = "What is 6 * 7?";
     let first = submit(&stranger, &schema, &ask(sum, json!({ "id": "order 66" })));

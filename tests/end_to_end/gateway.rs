@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::support::{folder, of_kind, signal};
 
+mod rights;
 mod wrong;
 
 const LIMIT: Duration = Duration::from_secs(40);

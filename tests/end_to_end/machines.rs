@@ -204,6 +204,28 @@ fn whoever_waits_for_a_fleet_that_nobody_supervises_is_told_so() {
     assert!(said.contains("no fleet answers at"), "{said}");
 }
 
+#[test]
+fn a_machine_that_joined_goes_on_when_the_fleets_keys_are_rotated() {
+    let fleet = Up::fleet(folder(), &["--listen", "127.0.0.1"]);
+    let line = fleet.0.output(&["invite"]).unwrap();
+    let mill = joined(folder(), &line, &["--scale", "worker=1"]);
+    let ask = |goal: &str| fleet.0.json(&["run", goal, "--json", "--deadline", "60s"]).unwrap();
+    assert_eq!(ask("Add 2 and 3.")["status"], "completed", "{}", fleet.0.logs());
+    let files = ["host.creds", "worker-1.creds"].map(|file| mill.0.path().join(".muster/joined").join(file));
+    let read = || files.clone().map(|file| std::fs::read_to_string(file).unwrap_or_default());
+    let before = read();
+    fleet.0.output(&["keys", "rotate", "--grace", "10m"]).unwrap();
+    wait_until("it has credentials by the new keys", LIMIT, || {
+        read().iter().zip(&before).all(|(now, before)| now != before)
+    })
+    .unwrap_or_else(|late| panic!("{late}\n{}\n{}", fleet.0.logs(), mill.0.logs()));
+    // Whoever came in by keys of before is cut off, and comes back by those of now.
+    fleet.0.output(&["keys", "rotate", "--finish"]).unwrap();
+    let summary = ask("Multiply 4 by 5.");
+    assert_eq!(summary["status"], "completed", "{summary}\n{}\n{}", fleet.0.logs(), mill.0.logs());
+    assert_eq!(fleet.machines()[0]["agents"].as_array().unwrap().len(), 1);
+}
+
 fn of_worker(request: &CapturedRequest) -> bool {
     request.system().contains("You are a worker")
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_support::async_nats::ConnectOptions;
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::model_server::ModelServer;
-use muster_support::workload::of_leaves;
+use muster_support::workload::{MODEL_CALLS, Speech, script};
 use muster_support::{python, way};
 use serde_json::Value;
 
@@ -83,6 +83,8 @@ fn a_command_from_elsewhere_names_the_authority_or_is_told_to() {
 
     let (code, said) = asked(&[]);
     assert!(code == Some(3) && said.contains("bus.tls_ca") && said.contains("ca.pem"), "{said}");
+    let told = both(&elsewhere.run(&["doctor", "--url", &url]).unwrap());
+    assert!(told.contains("no encrypted connection") && told.contains("bus.tls_ca"), "{told}");
     let (code, said) = asked(&["--set", &ca(&keys(fleet.folder(), "missing.pem"))]);
     assert!(code == Some(2) && said.contains("missing.pem"), "{said}");
     let other = folder().up(&["--tls"]).unwrap();
@@ -141,7 +143,7 @@ fn a_program_of_a_team_works_on_an_encrypted_bus() {
         .unwrap_or_else(|late| panic!("{late}\n{}", fleet.folder().logs()));
 }
 
-/// A run of so many tasks whose model takes its time.
+/// Workload W, whose model takes its time.
 struct Scene {
     fleet: Fleet,
     server: ModelServer,
@@ -149,8 +151,8 @@ struct Scene {
 }
 
 impl Scene {
-    fn begin(leaves: usize, up: &[&str]) -> Self {
-        let server = ModelServer::start(of_leaves(leaves).with_delay(Duration::from_millis(150))).unwrap();
+    fn begin(up: &[&str]) -> Self {
+        let server = ModelServer::start(script(Duration::from_millis(600), Speech::Native)).unwrap();
         let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
         let fleet = folder.up(up).unwrap();
         let mut asker = fleet.folder().command(&[
@@ -173,39 +175,39 @@ impl Scene {
     }
 }
 
-/// Keys and certificates change twice in the midst of a run, and those of before end: it ends as it would have.
+/// Keys and certificates change in the midst of workload W, and those of before end: it ends as it would have.
 #[test]
 fn keys_and_certificates_change_while_a_run_goes_on() {
-    let scene = Scene::begin(6, &["--tls"]);
+    let scene = Scene::begin(&["--tls"]);
     let folder = scene.fleet.folder();
     let before = folder.path().join("before.creds");
     std::fs::copy(keys(folder, "worker-1.creds"), &before).unwrap();
     let certificate = || std::fs::read(keys(folder, "server.pem")).unwrap();
     let first = certificate();
 
-    scene.calls(4);
+    scene.calls(6);
     let said = folder.output(&["keys", "rotate", "--grace", "10m"]).unwrap();
     assert!(said.contains("the server was told"), "{said}");
     let second = certificate();
     assert_ne!(second, first);
-    scene.calls(10);
+    scene.calls(14);
     assert!(lets_in(&scene.fleet, &before), "within the time");
     // Everybody who is connected by a key of before is cut off, and comes again by his file.
     folder.output(&["keys", "rotate", "--finish"]).unwrap();
     wait_until("credentials of before count no more", LIMIT, || !lets_in(&scene.fleet, &before)).unwrap();
-    scene.calls(16);
+    assert!(scene.server.arrived() < MODEL_CALLS, "the run goes on");
+    scene.calls(22);
     folder.output(&["keys", "rotate", "--certificates"]).unwrap();
     assert_ne!(certificate(), second);
 
     let Scene { fleet, server, asker } = scene;
     let output = asker.wait_with_output().unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), fleet.folder().logs());
-    let calls = 1 + 6 * 4 + 6 + 1;
-    assert_eq!(server.arrived(), calls, "nothing was asked for twice");
+    assert_eq!(server.arrived(), MODEL_CALLS, "nothing was asked for twice");
     let trace = fleet.folder().json_lines(&["trace", "last", "--json"]).unwrap();
     assert_eq!(
         of_kind(&trace, "outcome").count(),
-        6 + 6 + 2,
+        8 + 8 + 2,
         "{:?}",
         trace.iter().map(|e| e["kind"].clone()).collect::<Vec<_>>()
     );

@@ -10,7 +10,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{
-    Hit, Phase, Progress, ProgressSink, disk,
+    Hit, Phase, Progress, ProgressSink, Readable, Within, disk,
     error::CorpusError,
     html,
     kind::DocumentKind,
@@ -108,15 +108,15 @@ impl Index {
         self.0.get_interrupt_handle()
     }
 
-    /// The `k` best passages for an FTS5 query, within the documents that are `meant`, if any are named.
+    /// The `k` best passages for an FTS5 query, within some of the documents.
     pub(super) fn search(
         &self,
         query: &str,
-        meant: Option<&str>,
+        within: &Within,
         k: usize,
         packs: &PackFolder,
     ) -> Result<Vec<Hit>, CorpusError> {
-        let within = meant.map(|meant| self.numbers_of(meant)).transpose()?;
+        let within = (!within.is_all()).then(|| self.numbers_of(within)).transpose()?;
         let mut best = self.0.prepare_cached(&format!(
             "SELECT rowid, {RANK} AS score FROM words
              WHERE words MATCH ?1 AND (?3 IS NULL OR rowid IN (
@@ -131,9 +131,9 @@ impl Index {
         best.into_iter().map(|(id, score)| self.hit(id, -score, packs)).collect()
     }
 
-    /// The numbers of the documents that are meant, as a list in JSON.
-    fn numbers_of(&self, meant: &str) -> Result<String, CorpusError> {
-        let files = self.files()?.into_iter().filter(|file| find::is_meant(meant, &file.path));
+    /// The numbers of the documents that are looked through, as a list in JSON.
+    fn numbers_of(&self, within: &Within) -> Result<String, CorpusError> {
+        let files = self.files()?.into_iter().filter(|file| within.has(&file.path));
         Ok(format!("[{}]", files.map(|file| file.id.to_string()).collect::<Vec<_>>().join(",")))
     }
 
@@ -191,9 +191,14 @@ impl Index {
         Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// The path most like the one given.
-    pub(super) fn nearest_path(&self, path: &str) -> Result<Option<String>, CorpusError> {
-        let paths = self.paths()?;
+    /// The path most like the one given, of those that may be read.
+    pub(super) fn nearest_path(
+        &self,
+        path: &str,
+        readable: &Readable,
+    ) -> Result<Option<String>, CorpusError> {
+        let mut paths = self.paths()?;
+        paths.retain(|path| readable.is(path));
         Ok(muster_shared::text::nearest_name(path, paths.iter().map(String::as_str)).map(str::to_owned))
     }
 }

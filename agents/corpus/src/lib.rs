@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use muster_shared::flow::PlaceFound;
+use muster_shared::flow::{PlaceFound, TaskRights, Use};
 
 pub use self::{
     blob::{BlobError, BlobStore, DirBlobs, MemoryBlobs},
@@ -70,7 +70,11 @@ const KEPT_CONNECTIONS: usize = 2;
 
 /// The documents of a run, ready to be searched. Cheap to clone; holds nothing open until it is asked.
 #[derive(Clone)]
-pub struct Corpus(Arc<Inner>);
+pub struct Corpus {
+    inner: Arc<Inner>,
+    /// What of them may be read: nothing else is there for whoever has this.
+    rights: Arc<TaskRights>,
+}
 
 struct Inner {
     id: CorpusId,
@@ -81,13 +85,26 @@ struct Inner {
 
 impl Corpus {
     fn new(id: CorpusId, cache: PathBuf) -> Self {
-        Self(Arc::new(Inner { id, cache, idle: Mutex::new(Vec::new()) }))
+        let inner = Arc::new(Inner { id, cache, idle: Mutex::new(Vec::new()) });
+        Self { inner, rights: Arc::default() }
+    }
+
+    /// The same documents without those that these rights do not allow: they are neither found nor read nor named, and
+    /// a place in them cannot be cited.
+    #[must_use]
+    pub fn within(&self, rights: &Arc<TaskRights>) -> Self {
+        Self { inner: Arc::clone(&self.inner), rights: Arc::clone(rights) }
+    }
+
+    /// Which documents are there for whoever has this.
+    fn readable(&self) -> Readable {
+        Readable(Arc::clone(&self.rights))
     }
 
     /// The corpus's id: the same documents have the same id everywhere.
     #[must_use]
     pub fn id(&self) -> &CorpusId {
-        &self.0.id
+        &self.inner.id
     }
 
     /// Reads the folders, sends to the store what it does not have, and makes the index if this machine
@@ -118,8 +135,13 @@ impl Corpus {
     /// # Errors
     /// When the cache was deleted meanwhile.
     pub async fn manifest(&self) -> Result<Manifest, CorpusError> {
-        let inner = Arc::clone(&self.0);
-        blocking(move || cache::manifest(&inner.cache, &inner.id)).await
+        let (inner, readable) = (Arc::clone(&self.inner), self.readable());
+        blocking(move || {
+            let mut manifest = cache::manifest(&inner.cache, &inner.id)?;
+            manifest.files.retain(|file| readable.is(&file.path));
+            Ok(manifest)
+        })
+        .await
     }
 
     /// The best passages for free text: any of its words counts, rarer ones more; what stands in double
@@ -143,19 +165,18 @@ impl Corpus {
         path: Option<&str>,
         k: usize,
     ) -> Result<Vec<Hit>, CorpusError> {
-        let (packs, k, path) = (PackFolder::of(&self.0.cache), k.min(MAX_HITS), path.map(str::to_owned));
-        let search = match (kind, &path) {
-            (SearchKind::Words, None) => return self.search(text, k).await,
-            (SearchKind::Words, Some(path)) => {
+        let (packs, k) = (PackFolder::of(&self.inner.cache), k.min(MAX_HITS));
+        let within = Within { path: path.map(str::to_owned), readable: self.readable() };
+        let search = match kind {
+            SearchKind::Words => {
                 let Some(query) = query::free_text(text) else { return Ok(Vec::new()) };
-                let path = path.clone();
-                return self.ask(move |index| index.search(&query, Some(&path), k, &packs)).await;
+                return self.ask(move |index| index.search(&query, &within, k, &packs)).await;
             }
-            (SearchKind::Exact, _) => LineSearch::exact(text),
-            (SearchKind::Regex, _) => LineSearch::regex(text),
+            SearchKind::Exact => LineSearch::exact(text),
+            SearchKind::Regex => LineSearch::regex(text),
         };
         let search = search.map_err(CorpusError::BadPattern)?;
-        self.ask(move |index| index.search_lines(&search, path.as_deref(), k, &packs)).await
+        self.ask(move |index| index.search_lines(&search, &within, k, &packs)).await
     }
 
     /// The first documents in the order of their paths, each with its length and headings.
@@ -163,7 +184,8 @@ impl Corpus {
     /// # Errors
     /// When the index cannot be read.
     pub async fn outlines(&self, most: usize) -> Result<Vec<Outline>, CorpusError> {
-        self.ask(move |index| index.outlines(most)).await
+        let readable = self.readable();
+        self.ask(move |index| index.outlines(most, &readable)).await
     }
 
     /// The first and the last line of what stands under a heading of a document.
@@ -172,6 +194,9 @@ impl Corpus {
     /// When the index cannot be read.
     pub async fn section(&self, path: &str, heading: &str) -> Result<Option<(u64, u64)>, CorpusError> {
         let (path, heading) = (path.strip_prefix("./").unwrap_or(path).to_owned(), heading.to_owned());
+        if !self.readable().is(&path) {
+            return Ok(None);
+        }
         self.ask(move |index| index.section(&path, &heading)).await
     }
 
@@ -185,8 +210,9 @@ impl Corpus {
 
     async fn find(&self, query: Option<String>, k: usize) -> Result<Vec<Hit>, CorpusError> {
         let Some(query) = query else { return Ok(Vec::new()) };
-        let packs = PackFolder::of(&self.0.cache);
-        self.ask(move |index| index.search(&query, None, k.min(MAX_HITS), &packs)).await
+        let packs = PackFolder::of(&self.inner.cache);
+        let within = Within { path: None, readable: self.readable() };
+        self.ask(move |index| index.search(&query, &within, k.min(MAX_HITS), &packs)).await
     }
 
     /// Lines `from..=to` of a document, as many as [`MAX_LINES`] and a limit of bytes let pass.
@@ -209,11 +235,12 @@ impl Corpus {
         find: Option<&str>,
     ) -> Result<Lines, CorpusError> {
         let find = find.map(str::to_owned);
-        let packs = PackFolder::of(&self.0.cache);
+        let packs = PackFolder::of(&self.inner.cache);
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
+        let readable = self.readable();
         self.ask(move |index| {
-            let Some(file) = index.file(&path)? else {
-                let nearest = index.nearest_path(&path)?;
+            let Some(file) = index.file(&path)?.filter(|file| readable.is(&file.path)) else {
+                let nearest = index.nearest_path(&path, &readable)?;
                 return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
             };
             let from = from.max(1);
@@ -236,9 +263,10 @@ impl Corpus {
         places: Vec<CitedPlace>,
         shows: bool,
     ) -> Result<Vec<PlaceFound>, CorpusError> {
-        let packs = PackFolder::of(&self.0.cache);
+        let packs = PackFolder::of(&self.inner.cache);
         let most = places.len().min(muster_shared::flow::looked_up::MOST_PLACES);
-        self.ask(move |index| cite::look_up_in(index, &packs, &places[..most], shows)).await
+        let readable = self.readable();
+        self.ask(move |index| cite::look_up_in((index, &readable), &packs, &places[..most], shows)).await
     }
 
     /// Whether there is a document of that path.
@@ -246,6 +274,9 @@ impl Corpus {
     /// # Errors
     /// When the index cannot be read.
     pub async fn contains_path(&self, path: &str) -> Result<bool, CorpusError> {
+        if !self.readable().is(path) {
+            return Ok(false);
+        }
         let path = path.to_owned();
         self.ask(move |index| Ok(index.file(&path)?.is_some())).await
     }
@@ -257,6 +288,11 @@ impl Corpus {
     pub async fn term_statistics(&self, terms: &[&str]) -> Result<TermStatistics, CorpusError> {
         const MOST: usize = 64;
         let terms: Vec<String> = terms.iter().take(MOST).map(|term| (*term).to_owned()).collect();
+        if !self.readable().is_all() {
+            // The numbers would tell of documents that are not there for whoever asks.
+            let frequencies = vec![0; terms.len()];
+            return Ok(TermStatistics { passages: 0, documents: 0, frequencies });
+        }
         self.ask(move |index| {
             let (passages, documents) = index.sizes()?;
             let frequencies = terms.iter().map(|term| index.passages_with(term)).collect::<Result<_, _>>()?;
@@ -285,7 +321,7 @@ impl Corpus {
         &self,
         question: Arc<impl Fn(&Index) -> Result<T, CorpusError> + Send + Sync + 'static>,
     ) -> Result<T, CorpusError> {
-        let inner = Arc::clone(&self.0);
+        let inner = Arc::clone(&self.inner);
         let running: Arc<Mutex<Option<rusqlite::InterruptHandle>>> = Arc::default();
         let handle = Arc::clone(&running);
         let answer = blocking(move || {
@@ -310,7 +346,7 @@ impl Corpus {
     }
 
     async fn rebuild(&self) -> Result<(), CorpusError> {
-        let inner = Arc::clone(&self.0);
+        let inner = Arc::clone(&self.inner);
         blocking(move || {
             inner.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
             cache::discard_index(&inner.cache, &inner.id)?;
@@ -339,7 +375,44 @@ impl Inner {
 
 impl std::fmt::Debug for Corpus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Corpus").field(&self.0.id.as_str()).finish()
+        f.debug_tuple("Corpus").field(&self.inner.id.as_str()).finish()
+    }
+}
+
+/// Which documents may be read.
+#[derive(Debug, Clone)]
+struct Readable(Arc<TaskRights>);
+
+impl Readable {
+    /// Whether all of them may.
+    fn is_all(&self) -> bool {
+        self.0.grants().iter().all(|grant| grant.to.documents.is_all())
+    }
+
+    /// Whether the document of this path may.
+    fn is(&self, path: &str) -> bool {
+        self.is_all() || self.0.allows(&Use::Document(path)).is_ok()
+    }
+}
+
+/// The documents that are looked through.
+#[derive(Debug, Clone)]
+struct Within {
+    /// What somebody gave for a path, if they did.
+    path: Option<String>,
+    readable: Readable,
+}
+
+impl Within {
+    /// Whether all of them are.
+    fn is_all(&self) -> bool {
+        self.path.is_none() && self.readable.is_all()
+    }
+
+    /// Whether the document of this path is.
+    fn has(&self, path: &str) -> bool {
+        let is_meant = self.path.as_deref().is_none_or(|wanted| index::find::is_meant(wanted, path));
+        is_meant && self.readable.is(path)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use muster_agents::tools::workspace::{Workspace, WorkspaceError, WorkspacePath};
 use muster_bus::GatewayRequest;
 use muster_corpus::Corpus;
+use muster_shared::flow::Use;
 use muster_shared::ids::Role;
 use muster_shared::wire::gateway::{FilesAction, FilesRequest, GatewayRefusal, RefusalCode};
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use crate::desk::Desk;
 use crate::offer::input_body;
 use crate::open::OpenTask;
 use crate::refusal::{failed, invalid, not_allowed};
+use crate::rights;
 use crate::route::{Found, find};
 
 /// Most documents that one answer names.
@@ -32,9 +34,12 @@ pub(crate) async fn files(
         Found::Answered => return Ok(None),
     };
     let _at_work = task.at_work();
-    if let Some(closed) = &task.course.lock().await.closed {
+    let mut course = task.course.lock().await;
+    if let Some(closed) = &course.closed {
         return Err(closed.refusal());
     }
+    rights::may(&task, &mut course, &uses(&request))?;
+    drop(course);
     let mut answer = match request.action {
         FilesAction::List => list(desk, &task, &request).await?,
         FilesAction::Get => get(desk, &task, &request).await?,
@@ -44,6 +49,20 @@ pub(crate) async fn files(
     };
     answer["token"] = json!(task.token);
     Ok(Some(answer))
+}
+
+/// What a request uses, by the names that tools of agents have for it.
+fn uses(request: &FilesRequest) -> Vec<Use<'_>> {
+    match request.action {
+        FilesAction::List | FilesAction::Get => Vec::new(),
+        FilesAction::Put => Use::of_tool("workspace.write"),
+        FilesAction::Read => {
+            let mut uses = Use::of_tool("corpus.read");
+            uses.push(Use::Document(&request.path));
+            uses
+        }
+        FilesAction::Search => Use::of_tool("corpus.search"),
+    }
 }
 
 async fn list(desk: &Desk, task: &OpenTask, request: &FilesRequest) -> Result<Value, GatewayRefusal> {
@@ -118,7 +137,7 @@ async fn documents(desk: &Desk, task: &OpenTask) -> Result<Corpus, GatewayRefusa
         let message = "the goal came without documents: go on without";
         return Err(GatewayRefusal::new(RefusalCode::NotFound, message));
     };
-    desk.shared.documents(corpus).await.map_err(failed)
+    desk.shared.documents(corpus, &task.offer.rights).await.map_err(failed)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]

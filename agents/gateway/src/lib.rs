@@ -19,6 +19,7 @@ mod presence;
 mod programs;
 mod queues;
 mod refusal;
+mod rights;
 mod route;
 mod settings;
 mod step;

@@ -3,7 +3,7 @@
 use muster_agents::definition::Contract;
 use muster_agents::react::history::History;
 use muster_agents::roles::{Rules, promising, rules_for};
-use muster_shared::flow::{Artifact, RolePermissions, TaskOffered, Work};
+use muster_shared::flow::{Artifact, RolePermissions, TaskOffered, Use, Work};
 use serde_json::{Map, Value, json};
 
 /// Of an answer that is too large, so many characters of each observation are left.
@@ -63,6 +63,7 @@ fn whole(told: &Told<'_>) -> Value {
     };
     let steps: Vec<Value> = history.steps().iter().map(step).collect();
     let documents = offer.corpus.as_ref().map(|corpus| json!({ "id": corpus.id, "count": corpus.files }));
+    let may = |wanted: Use<'_>| offer.rights.allows(&wanted).is_ok();
     let mut task = json!({
         "token": token,
         "run": offer.run,
@@ -77,11 +78,11 @@ fn whole(told: &Told<'_>) -> Value {
         "steps": steps,
         "next_step": history.next_step(),
         "may": {
-            "ask_person": permissions.people,
-            "hand_over": permissions.delegate,
-            "begin_run": permissions.plan,
+            "ask_person": permissions.people && may(Use::Person),
+            "hand_over": permissions.delegate && may(Use::HandOver),
+            "begin_run": permissions.plan && may(Use::Run),
             "ask_peers": permissions.peers && offer.may_ask_peers,
-            "write_files": permissions.tools,
+            "write_files": permissions.tools && may(Use::WriteFile),
             "steps": offer.limits.max_steps,
             "budget": offer.budget,
             "deadline": offer.deadline,
@@ -98,6 +99,9 @@ fn whole(told: &Told<'_>) -> Value {
     }
     if !offer.conversation.is_empty() {
         add("conversation", json!(offer.conversation));
+    }
+    if !offer.rights.is_open() {
+        add("rights", json!(offer.rights.effective()));
     }
     if let Some(background) = &offer.background {
         add("background", json!(background));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_agents::host::for_programs::said_by_program;
 use muster_agents::host::guarded::AfterGuards;
 use muster_bus::GatewayRequest;
-use muster_shared::flow::{AgentState, FurtherAction, Observation, Step, Thought};
+use muster_shared::flow::{AgentState, FurtherAction, Observation, Step, Thought, Use};
 use muster_shared::ids::Role;
 use muster_shared::run::{AgentEvent, ToolStarted};
 use muster_shared::wire::gateway::{GatewayRefusal, StepRequest};
@@ -16,7 +16,7 @@ use crate::open::{Course, OpenTask, Written};
 use crate::past::Recorded;
 use crate::refusal::not_allowed;
 use crate::route::{Begun, InHand, Message, in_hand};
-use crate::{beat, orders};
+use crate::{beat, orders, rights};
 
 pub(crate) async fn step(
     desk: &Arc<Desk>,
@@ -33,6 +33,7 @@ pub(crate) async fn step(
     let mut seen =
         Seen { observation: request.observation.clone().map(Observation::from), more: request.more.clone() };
     if course.recorded(id).is_none() {
+        has_right(&task, &mut course, &request)?;
         seen = guarded(desk, &task, &mut course, &request, seen).await;
     }
     let made = |course: &Course| event(desk, &task, course, &request, &seen);
@@ -75,6 +76,20 @@ pub(crate) async fn step(
     drop(course);
     beat::keep(desk, &task).await;
     Ok(Some(answer))
+}
+
+/// Whether the task has a right to what a step is to do. What was done already stands in the record all the same, and
+/// that there was no right to it.
+fn has_right(task: &OpenTask, course: &mut Course, request: &StepRequest) -> Result<(), GatewayRefusal> {
+    let action = &request.action;
+    let wanted = Use::of_call(&action.name, &action.arguments);
+    if request.observation.is_none() {
+        return rights::may(task, course, &wanted);
+    }
+    if let Err(refusal) = task.offer.rights.allow_all(&wanted) {
+        rights::note(course, refusal);
+    }
+    Ok(())
 }
 
 /// What a program observed of the calls of a step.

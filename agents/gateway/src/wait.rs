@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_agents::host::for_programs::said_by_program;
 use muster_bus::GatewayRequest;
 use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
-use muster_shared::flow::{Action, Awaited, RolePermission, Step, Thought, Wait};
+use muster_shared::flow::{Action, Awaited, RolePermission, Step, Thought, Use, Wait};
 use muster_shared::ids::Role;
 use muster_shared::run::{AgentEvent, Released, ToolStarted};
 use muster_shared::text::first_line;
@@ -16,6 +16,7 @@ use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::orders;
 use crate::refusal::{Closed, invalid, not_allowed};
+use crate::rights;
 use crate::route::{Begun, InHand, Message, in_hand};
 
 /// Longest description of what a task waits for that is kept with it, in characters.
@@ -41,6 +42,9 @@ pub(crate) async fn wait(
         return Ok(Some(answer));
     }
     may(desk, &task, &request.wait)?;
+    let wanted: Vec<Use<'_>> =
+        std::iter::once(Use::Tool(tool(&request.wait))).chain(Use::of_wait(&request.wait)).collect();
+    rights::may(&task, &mut course, &wanted)?;
     let begun = task.id_of(request.id.as_deref().map(|id| format!("{id}/begun")).as_deref());
     let announced = |course: &Course| Ok(AgentEvent::ToolStarted(announced(desk, &task, course, &request)));
     course.write(&task, begun, announced).await?;
@@ -67,12 +71,7 @@ pub(crate) async fn wait(
 fn announced(desk: &Desk, task: &OpenTask, course: &Course, request: &WaitRequest) -> ToolStarted {
     let mut thought = Thought::from(request.thought.clone());
     thought.text = desk.shared.redacted(&thought.text);
-    let name = match &request.wait {
-        Wait::Answer(_) => "request_info",
-        Wait::Task(_) => "delegate",
-        Wait::Run(_) => "plan",
-        Wait::Peer(_) => "ask_peer",
-    };
+    let name = tool(&request.wait);
     let arguments = serde_json::to_value(&request.wait).unwrap_or(Value::Null);
     let reported = said_by_program(&task.model, request.usage);
     let step = Step {
@@ -88,6 +87,16 @@ fn announced(desk: &Desk, task: &OpenTask, course: &Course, request: &WaitReques
         outside_millis: 0,
     };
     ToolStarted { step, idempotency_key: String::new() }
+}
+
+/// The tool by which an agent waits for this.
+const fn tool(wait: &Wait) -> &'static str {
+    match wait {
+        Wait::Answer(_) => "request_info",
+        Wait::Task(_) => "delegate",
+        Wait::Run(_) => "plan",
+        Wait::Peer(_) => "ask_peer",
+    }
 }
 
 /// Whether the role may wait for this, and whether it can be asked at all.

@@ -45,6 +45,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         model: None,
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
+        rights: muster_shared::flow::TaskRights::default(),
         deadline: Millis(0),
         continues: None,
         answered: None,

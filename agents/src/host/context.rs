@@ -69,7 +69,8 @@ impl AgentContext {
     ) -> Self {
         let corpora = Arc::new(Corpora::new(settings.cache_dir.clone(), bus.store()));
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
-        let (host, extra, own) = (host_name(), Vec::new(), None);
+        let (host, extra, own) =
+            (muster_bus::host_name().unwrap_or_else(|| "localhost".to_owned()), Vec::new(), None);
         let common = common(&bus, &settings);
         let states = SlotStates::new(settings.slots(&role));
         let clock = tokio::sync::Mutex::default();
@@ -248,9 +249,11 @@ impl AgentContext {
         context.results = Arc::new(results_of(&offer.work));
         let permissions = self.settings.permissions.get(&self.role).copied().unwrap_or_default();
         context.permissions = permissions;
+        let rights = Arc::new(offer.rights.clone());
+        context.rights = Arc::clone(&rights);
         let able = model.capabilities();
         let weak = able.is_some_and(|able| able.weak);
-        let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions);
+        let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions).within(&rights);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
@@ -286,7 +289,8 @@ impl AgentContext {
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {
                 let corpora = Arc::clone(&self.corpora);
-                Arc::new(DocumentsOfGoal { corpora, wanted }) as Arc<dyn DocumentSource>
+                Arc::new(DocumentsOfGoal { corpora, wanted, rights: Arc::clone(&rights) })
+                    as Arc<dyn DocumentSource>
             }),
             declarations: Arc::clone(&self.declarations),
             guards: self.bus.guards(),
@@ -327,14 +331,4 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
         | Work::Write { .. }
         | Work::DraftReview { .. } => Vec::new(),
     }
-}
-
-/// What a machine that joined is called in the fleet comes before what it is called by itself: two may be called the same.
-fn host_name() -> String {
-    let of_system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name =
-        std::env::var("MUSTER_HOST").ok().or_else(of_system).or_else(|| std::env::var("HOSTNAME").ok());
-    name.map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "localhost".to_owned())
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use muster_bus::Store;
 use muster_corpus::{BlobError, BlobStore, Corpus, CorpusId};
-use muster_shared::flow::CorpusRef;
+use muster_shared::flow::{CorpusRef, TaskRights};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::react::resources::DocumentSource;
@@ -29,7 +29,7 @@ impl Corpora {
     }
 
     /// The documents, from this host's cache or from the store. Slots that want the same wait for one opening.
-    pub(super) async fn get(&self, wanted: &CorpusRef) -> Result<Corpus, String> {
+    async fn get(&self, wanted: &CorpusRef) -> Result<Corpus, String> {
         let cell = self.cell(&wanted.id).await;
         let opened = cell.get_or_try_init(async || {
             let id = CorpusId::parse(&wanted.id).map_err(|error| error.to_string())?;
@@ -37,6 +37,15 @@ impl Corpora {
             opened.map_err(|error| format!("the documents of the goal cannot be opened: {error}"))
         });
         opened.await.cloned()
+    }
+
+    /// The documents that a task with these rights may read: the others are not there for it.
+    pub(super) async fn readable(
+        &self,
+        wanted: &CorpusRef,
+        rights: &Arc<TaskRights>,
+    ) -> Result<Corpus, String> {
+        Ok(self.get(wanted).await?.within(rights))
     }
 
     async fn cell(&self, id: &str) -> Arc<OnceCell<Corpus>> {
@@ -56,12 +65,14 @@ impl Corpora {
 pub(super) struct DocumentsOfGoal {
     pub(super) corpora: Arc<Corpora>,
     pub(super) wanted: CorpusRef,
+    /// What of them may be read.
+    pub(super) rights: Arc<TaskRights>,
 }
 
 #[async_trait]
 impl DocumentSource for DocumentsOfGoal {
     async fn open(&self) -> Result<Corpus, String> {
-        self.corpora.get(&self.wanted).await
+        self.corpora.readable(&self.wanted, &self.rights).await
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use muster_bus::{Bus, GuardDoor};
 use muster_corpus::{CitedPlace, Corpus};
 use muster_shared::flow::{
-    Budget, CorpusRef, ModelCall, PlaceFound, RolePermissions, TaskOffered, TemplateRef, Usage,
+    Budget, CorpusRef, ModelCall, PlaceFound, RolePermissions, TaskOffered, TaskRights, TemplateRef, Usage,
 };
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
@@ -99,12 +99,12 @@ impl ForPrograms {
         SharedWorkspace::new(self.bus.files(), offer.run, offer.task.to_string(), limits)
     }
 
-    /// The documents of a goal.
+    /// The documents of a goal that a task with these rights may read.
     ///
     /// # Errors
     /// When they cannot be had.
-    pub async fn documents(&self, wanted: &CorpusRef) -> Result<Corpus, String> {
-        self.corpora.get(wanted).await
+    pub async fn documents(&self, wanted: &CorpusRef, rights: &TaskRights) -> Result<Corpus, String> {
+        self.corpora.readable(wanted, &Arc::new(rights.clone())).await
     }
 
     /// What is found at places that a result cites.
@@ -113,10 +113,10 @@ impl ForPrograms {
     /// When the documents cannot be had.
     pub async fn look_up(
         &self,
-        wanted: &CorpusRef,
+        (wanted, rights): (&CorpusRef, &TaskRights),
         asked: Vec<CitedPlace>,
     ) -> Result<Vec<PlaceFound>, String> {
-        let corpus = self.documents(wanted).await?;
+        let corpus = self.documents(wanted, rights).await?;
         corpus.look_up(asked, false).await.map_err(|error| error.to_string())
     }
 

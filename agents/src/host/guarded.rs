@@ -1,12 +1,11 @@
 //! Guards of tasks that programs in other languages do: asked about what they put to a model, and about what they observed.
 
-use muster_bus::GuardedThing;
-use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, ObservationStatus, TaskOffered};
+use muster_shared::flow::{Action, Hook, Note, Observation, TaskOffered};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
 use super::for_programs::{ForPrograms, ProgramQuestion};
-use crate::guards::{content_fits, messages_fit};
+use crate::guards::{Seen, content_fits, messages_fit, note_of, observed, thing};
 
 /// What guards left of something, and what the record says of it.
 #[derive(Debug)]
@@ -15,16 +14,6 @@ pub struct AfterGuards<T> {
     pub what: T,
     /// What they said; nothing where none was asked.
     pub note: Option<Note>,
-}
-
-fn note_of(hook: Hook, at: usize, said: Guarded) -> Option<Note> {
-    let at = u32::try_from(at).unwrap_or(u32::MAX);
-    (!said.is_empty()).then(|| Note::Guarded { hook, at, said, reworded: Vec::new() })
-}
-
-fn thing(role: &Role, offer: &TaskOffered, hook: Hook, payload: Value) -> GuardedThing {
-    let (run, task, role) = (offer.run, Some(offer.task.to_string()), role.to_string());
-    GuardedThing { hook, run, task, role, payload }
 }
 
 impl ForPrograms {
@@ -65,25 +54,17 @@ impl ForPrograms {
         role: &Role,
         offer: &TaskOffered,
         at: usize,
-        Action { name, arguments }: &Action,
-        mut observation: Observation,
+        action: &Action,
+        observation: Observation,
     ) -> AfterGuards<Observation> {
-        let rules: Vec<_> = offer.limits.guards_at(Hook::AfterObservation, Some(role), Some(name)).collect();
+        let tool = &action.name;
+        let rules: Vec<_> = offer.limits.guards_at(Hook::AfterObservation, Some(role), Some(tool)).collect();
         if rules.is_empty() {
             return AfterGuards { what: observation, note: None };
         }
-        let payload = json!({
-            "tool": name, "arguments": arguments, "status": observation.status, "content": observation.content,
-        });
-        let thing = thing(role, offer, Hook::AfterObservation, payload);
-        let mut said = self.guards().ask_all(rules, thing, &content_fits).await;
-        if let Some(why) = said.refused() {
-            observation.status = ObservationStatus::Error;
-            observation.content = format!("What `{name}` answered is withheld: {why}.");
-        } else if let Some(changed) = said.changed.as_ref().and_then(|changed| changed["content"].as_str()) {
-            observation.content = changed.to_owned();
-        }
-        said.changed = None;
+        let thing = thing(role, offer, Hook::AfterObservation, observed(action, &observation));
+        let said = self.guards().ask_all(rules, thing, &content_fits).await;
+        let Seen { observation, said, .. } = Seen::after(tool, observation, said);
         AfterGuards { what: observation, note: note_of(Hook::AfterObservation, at, said) }
     }
 }

@@ -21,6 +21,7 @@ mod endings;
 mod handing_over;
 mod held;
 mod park;
+mod rights;
 mod slots;
 mod steps;
 mod stopping;

@@ -2,8 +2,8 @@
 
 use muster_corpus::CitedPlace;
 use muster_shared::flow::{
-    Action, FurtherAction, Note, Observation, ObservationStatus, Product, RolePermission, RolePermissions,
-    TaskOffered, Thought,
+    Action, FurtherAction, Note, Observation, ObservationStatus, Product, Refusal, RolePermission,
+    RolePermissions, TaskOffered, Thought, Use,
 };
 use serde_json::Value;
 
@@ -207,6 +207,7 @@ fn decide_on_chosen(history: &History, chosen: ChosenAction, asked: u32, case: &
         Some(ability) if !case.permissions.is_open(ability.permission) => {
             closed(chosen, ability.permission, case)
         }
+        Some(_) if has_no_right(&chosen.action, case).is_some() => denied(chosen, case),
         Some(ability) if ability.name == FIND_TOOL => {
             let words = chosen.action.arguments["what"].as_str().unwrap_or_default();
             let observation = told(case.toolset.told_of(words));
@@ -337,6 +338,22 @@ fn at_the_limit(history: &History, asked: u32, case: &StepContext<'_>) -> NextSt
 fn closed(mut chosen: ChosenAction, permission: RolePermission, case: &StepContext<'_>) -> NextStep {
     let observation = told_closed(&chosen.action, permission, case);
     chosen.notes.push(Note::Closed { permission });
+    NextStep::Refuse { chosen, observation }
+}
+
+/// The right that an action needs and the task has not.
+fn has_no_right(action: &Action, case: &StepContext<'_>) -> Option<Refusal> {
+    case.offer.rights.allow_all(&Use::of_call(&action.name, &action.arguments)).err()
+}
+
+/// An action that the task has no right to is not done, and the model is told who took it away.
+fn denied(mut chosen: ChosenAction, case: &StepContext<'_>) -> NextStep {
+    let refusal = has_no_right(&chosen.action, case);
+    let why = refusal.as_ref().map(Refusal::to_string).unwrap_or_default();
+    chosen.notes.extend(refusal.map(|refusal| Note::Denied { at: 0, refusal }));
+    let observation = refused(format!(
+        "Not done: {why}. Go on without it; where nothing else leads on, submit what there is and say what is missing."
+    ));
     NextStep::Refuse { chosen, observation }
 }
 

@@ -1,26 +1,27 @@
 //! What a model is told, step by step. Every request begins with the one before it, byte for byte, so that
 //! providers serve the beginning from their cache: nothing that was said is worded anew.
 
+mod reworded;
+mod told;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use muster_shared::flow::{Action, Information, Note, Observation, Reworded, Step, StoredMessage};
+use muster_shared::flow::{Action, Information, Note, Step, StoredMessage};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::compact::{Detail, ShownStep, compact, shortened, whole};
 use super::decide::StepLimits;
 use super::declaration::{Declaration, DeclareAs};
-use super::further::USE_TOOL;
 use super::history::History;
 use super::record::{
     AS_RECORDED, DECLARED, FURTHER, HASHED, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored,
     stored_system,
 };
-use super::toolset::{Toolset, model_name};
-use crate::model::chat::{ChatMessage, ChatRequest, ReasoningEffort, ToolCall};
+use super::toolset::Toolset;
+use crate::model::chat::{ChatMessage, ChatRequest, ReasoningEffort};
 use crate::model::kept::Kept;
-use crate::prompts::fence;
+use told::position;
 
 /// Bytes that are told of an answer which was not taken, however little room there is.
 const LEAST_SAID: usize = 200;
@@ -305,52 +306,6 @@ impl Conversation {
         (hash, u32::try_from(same).unwrap_or(u32::MAX), messages)
     }
 
-    /// The messages that no request held yet.
-    #[must_use]
-    pub fn unsent(&self) -> &[Kept<ChatMessage>] {
-        self.request.messages.get(self.recorded.saturating_sub(1)..).unwrap_or_default()
-    }
-
-    /// Puts these texts in the place of the messages that no request held yet, and tells which of them are others.
-    pub fn reword(&mut self, to: Vec<String>) -> Vec<Reworded> {
-        let unsent = self.unsent().iter().zip(to).filter(|(message, to)| message.content != *to);
-        let reworded = unsent.map(|(message, to)| Reworded { of: hash_of(&message.content), to });
-        let reworded: Vec<Reworded> = reworded.collect();
-        self.take_over(&reworded);
-        reworded
-    }
-
-    /// Sends from now on what guards made of messages, as these notes have it.
-    pub fn learn(&mut self, notes: &[Note]) {
-        let known = Note::reworded(notes).filter(|one| !self.reworded.contains_key(&one.of));
-        let new: Vec<Reworded> = known.cloned().collect();
-        self.take_over(&new);
-    }
-
-    fn take_over(&mut self, new: &[Reworded]) {
-        if new.is_empty() {
-            return;
-        }
-        self.reworded.extend(new.iter().map(|one| (one.of.clone(), one.to.clone())));
-        self.put_in_place(0);
-        self.hash = self.head.clone();
-        for message in &self.request.messages[..self.hashed] {
-            self.hash.chat(message);
-        }
-    }
-
-    /// Sends what guards made of the messages from this one on.
-    fn put_in_place(&mut self, from: usize) {
-        if self.reworded.is_empty() {
-            return;
-        }
-        for message in self.request.messages.iter_mut().skip(from) {
-            if let Some(to) = self.reworded.get(&hash_of(&message.content)) {
-                *message = ChatMessage { content: to.clone(), ..ChatMessage::clone(message) }.into();
-            }
-        }
-    }
-
     /// What the next call declares that the record does not hold yet.
     #[must_use]
     pub fn to_declare(&self) -> Option<&Arc<Declaration>> {
@@ -391,78 +346,6 @@ impl Conversation {
         let messages = self.messages_of(step);
         self.request.messages.extend(messages.into_iter().map(Kept::from));
     }
-
-    /// A step as the model is told of it.
-    fn messages_of(&self, step: &Step) -> Vec<ChatMessage> {
-        let mut messages: Vec<ChatMessage> = self.in_words(&step.heard).into_iter().collect();
-        let next = position(step.number.saturating_add(1), self.limits);
-        let seen = step.acts().map(|(action, seen)| match seen {
-            Some(seen) => self.observation(action, seen),
-            None => String::new(),
-        });
-        let seen: Vec<String> = seen.collect();
-        match self.style {
-            CallStyle::Native => {
-                let first = step.acts().next().map(|(action, _)| model_name(&action.name));
-                let (signer, signatures) = first.and_then(|name| signed(step, &name)).unzip();
-                let mut marks = Some((signer, signatures.unwrap_or_default()));
-                let calls = step.acts().enumerate().map(|(at, (action, _))| {
-                    let (signer, signatures) = marks.take().unwrap_or_default();
-                    let (name, arguments) = self.as_called(action);
-                    let call = ToolCall::new(call_id(step, at), name, arguments);
-                    ToolCall { signatures, signer, ..call }
-                });
-                messages.push(ChatMessage::calls(&step.thought.text, calls.collect()));
-                let last = seen.len().saturating_sub(1);
-                for (at, told) in seen.into_iter().enumerate() {
-                    let told = if at == last { format!("{told}\n\n{next}") } else { told };
-                    messages.push(ChatMessage::tool_result(call_id(step, at), told));
-                }
-            }
-            CallStyle::Text => {
-                messages.push(ChatMessage::assistant(choice_in_words(step)));
-                messages.push(ChatMessage::user(format!("{}\n\n{next}", seen.join("\n"))));
-            }
-        }
-        messages
-    }
-
-    /// An action as the model called it: by way of another tool, where it is not declared itself.
-    fn as_called(&self, action: &Action) -> (String, Value) {
-        let Action { name, arguments } = action;
-        if self.tools.is_further(name) {
-            let by_way = serde_json::json!({"tool": model_name(name), "arguments": arguments});
-            return (USE_TOOL.to_owned(), by_way);
-        }
-        (model_name(name), arguments.clone())
-    }
-
-    /// What other tasks shared, as one message of data.
-    fn in_words(&self, told: &[Information]) -> Option<ChatMessage> {
-        let line = |one: &Information| match &one.from {
-            Some(from) => format!("Task {from} ({}): {}", one.name, one.text),
-            None => format!("{} (a person): {}", one.name, one.text),
-        };
-        let text = told.iter().map(line).collect::<Vec<_>>().join("\n\n");
-        let who = if told.iter().all(|one| one.from.is_some()) {
-            "Other tasks of this run share what they found."
-        } else {
-            "Other tasks of this run, and people, share what they know."
-        };
-        let word = format!("{who} Take it into account as far as it concerns you.");
-        (!told.is_empty()).then(|| {
-            ChatMessage::user(format!("{word}\n{}", fence(&self.nonce, "shared information", &text)))
-        })
-    }
-
-    fn observation(&self, action: &Action, seen: &Observation) -> String {
-        fence(&self.nonce, &format!("observation of {}", action.name), &seen.content)
-    }
-}
-
-/// By which a text is known again.
-fn hash_of(text: &str) -> String {
-    hex::encode(Sha256::digest(text.as_bytes()))
 }
 
 /// Whether these tools are those that the last call of a history declared, itself or by the calls before it.
@@ -482,48 +365,6 @@ fn names(history: &History, tools: &Toolset) -> bool {
             && call.parameters.get(FURTHER) == tools.further_for_record().as_ref()
             && call.parameters.get(PROMISED) == tools.promised()
     })
-}
-
-/// The marks that the chosen call came with, and the model that made them. They are those of the first call of the last
-/// answer; another that was chosen has none.
-fn signed(step: &Step, name: &str) -> Option<(String, Vec<String>)> {
-    let call = step.calls.iter().rfind(|call| !call.aside).filter(|call| !call.signatures.is_empty())?;
-    let begins = usize::try_from(*call.calls_at.first()?).ok()?;
-    let called = call.answer.get(begins..)?.strip_prefix("[call] ")?.split([' ', '\n']).next()?;
-    (model_name(called) == name).then(|| (call.model.clone(), call.signatures.clone()))
-}
-
-/// By which a call and its result are known to the provider.
-fn call_id(step: &Step, at: usize) -> String {
-    if at == 0 { format!("step-{}", step.number) } else { format!("step-{}-{}", step.number, at + 1) }
-}
-
-/// The names are those by which the model is told of the tools.
-fn choice_in_words(step: &Step) -> String {
-    let Action { name, arguments } = &step.action;
-    if step.more.is_empty() {
-        let name = model_name(name);
-        return serde_json::json!({"thought": step.thought.text, "action": name, "arguments": arguments})
-            .to_string();
-    }
-    let actions = step.acts().map(
-        |(action, _)| serde_json::json!({"action": model_name(&action.name), "arguments": action.arguments}),
-    );
-    serde_json::json!({"thought": step.thought.text, "actions": actions.collect::<Vec<_>>()}).to_string()
-}
-
-/// Where in its steps a task stands.
-fn position(step: u32, limits: StepLimits) -> String {
-    let most = limits.max_steps;
-    let left = most.saturating_sub(step);
-    let advice = if left == 0 {
-        " This is the last: no tool is run any more. Submit the best result there is."
-    } else if left < limits.conclude_within {
-        " Few steps are left: conclude and submit."
-    } else {
-        ""
-    };
-    format!("Step {step} of {most}.{advice}")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use muster_shared::flow::{
     Action, Ending, Hook, ModelCall, Note, Observation, Outcome, Product, Report, RolePermissions, Step,
-    TaskOffered, Thought,
+    TaskOffered, Thought, Use,
 };
 use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
@@ -285,7 +285,10 @@ impl TaskHistory<'_> {
             by_name(&named, &known)
         };
         let further = by_name(&names_in(call, FURTHER), &known);
-        Toolset::new(abilities, rules.submit_schema(self.offer)).and_further(further)
+        let rights = &self.offer.rights;
+        let closed = known.iter().filter(|spec| rights.allow_all(&Use::of_tool(&spec.name)).is_err());
+        let toolset = Toolset::new(abilities, rules.submit_schema(self.offer)).and_further(further);
+        toolset.and_closed(closed.cloned())
     }
 }
 
@@ -325,6 +328,7 @@ fn is_of_guard(outcome: &Outcome, step: &Step) -> bool {
         | Note::Spin { .. }
         | Note::Reconsidered
         | Note::Closed { .. }
+        | Note::Denied { .. }
         | Note::Declined { .. }
         | Note::Verified { .. }
         | Note::LookedUp { .. }

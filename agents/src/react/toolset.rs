@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use muster_shared::flow::{Action, PlanTask, RolePermissions};
+use muster_shared::flow::{Action, PlanTask, RolePermissions, TaskRights, Use};
 use muster_shared::plan::tools::{is_same, means, stays};
 use serde_json::Value;
 
@@ -124,14 +124,34 @@ impl Toolset {
     /// Without what these gates close. It is not offered any more; who chooses it all the same is told why not.
     #[must_use]
     pub fn behind(self, permissions: RolePermissions) -> Self {
-        let is_open = |ability: &Ability| permissions.is_open(ability.permission);
-        let (further, mut closed): (Vec<_>, Vec<_>) = self.further.into_iter().partition(is_open);
-        if self.table.abilities.iter().all(is_open) {
-            return Self { further, closed, ..self };
+        self.with_open(|ability| permissions.is_open(ability.permission))
+    }
+
+    /// Without what the task has no right to. It is not offered; who chooses it all the same is told who took it away.
+    #[must_use]
+    pub fn within(self, rights: &TaskRights) -> Self {
+        if rights.is_open() {
+            return self;
         }
-        let (abilities, shut): (Vec<_>, Vec<_>) = self.table.abilities.iter().cloned().partition(is_open);
-        closed.extend(shut);
+        self.with_open(|ability| rights.allow_all(&Use::of_tool(&ability.name)).is_ok())
+    }
+
+    fn with_open(self, is_open: impl Fn(&Ability) -> bool) -> Self {
+        let (further, shut): (Vec<_>, Vec<_>) = self.further.into_iter().partition(&is_open);
+        let closed = self.closed.into_iter().chain(shut);
+        if self.table.abilities.iter().all(&is_open) {
+            return Self { further, closed: closed.collect(), table: self.table };
+        }
+        let (abilities, shut): (Vec<_>, Vec<_>) = self.table.abilities.iter().cloned().partition(&is_open);
+        let closed = closed.chain(shut).collect();
         Self { table: ToolTable::of(abilities, self.table.submit.clone()), further, closed }
+    }
+
+    /// The same with these tools beside, which it is not offered and may not use.
+    #[must_use]
+    pub fn and_closed(mut self, closed: impl IntoIterator<Item = Ability>) -> Self {
+        self.closed.extend(closed);
+        self
     }
 
     /// The tool of that name, in its own or its model-facing form.

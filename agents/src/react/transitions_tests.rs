@@ -100,6 +100,7 @@ fn refused_for(note: &Note) -> &'static str {
         Note::Spin { level: SpinLevel::SameKind, .. } => "refuse: same kind of action",
         Note::Spin { level: SpinLevel::SameReasoning, .. } => "refuse: same reasoning",
         Note::Closed { .. } => "refuse: closed gate",
+        Note::Denied { .. } => "refuse: no right",
         Note::Verified { by: Verifier::Rules, .. } => "refuse: verified by rule",
         Note::Verified { by: Verifier::Model, .. } => "refuse: verified by the model",
         Note::Reconsidered

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    BlueprintBrief, BlueprintCall, PlanDraft, Product, TaskDraft, TaskOffered, TaskQuery, Work,
+    BlueprintBrief, BlueprintCall, PlanDraft, Product, Rights, TaskDraft, TaskOffered, TaskQuery, Work,
 };
 use muster_shared::ids::TaskIndex;
 use serde::Deserialize;
@@ -193,6 +193,7 @@ fn draft(document: &Document<'_>, name: String, goal: String, faults: &mut Fault
         pattern: Some(document.text("pattern").to_lowercase()).filter(|pattern| !pattern.is_empty()),
         blueprint: read_blueprint(document, &name, faults),
         query: read_query(document),
+        rights: read_rights(document, &name, faults),
         subtasks: Vec::new(),
         name,
     }
@@ -201,6 +202,18 @@ fn draft(document: &Document<'_>, name: String, goal: String, faults: &mut Fault
 /// What rules said for rules. No schema offers it to a model; what one writes there and nobody can read is left out.
 fn read_query(document: &Document<'_>) -> Option<TaskQuery> {
     TaskQuery::deserialize(document.get("query")?).ok()
+}
+
+/// What a task may use, where a planner names less than it could: that only takes. No schema offers it to a model, but one
+/// that cannot be read is asked for again rather than left open.
+fn read_rights(document: &Document<'_>, task: &str, faults: &mut Faults) -> Option<Box<Rights>> {
+    match Rights::deserialize(document.get("rights")?) {
+        Ok(rights) => Some(Box::new(rights)).filter(|rights| !rights.is_open()),
+        Err(error) => {
+            faults.add(format!("`rights` of {task:?} cannot be read: {error}"));
+            None
+        }
+    }
 }
 
 fn read_blueprint(document: &Document<'_>, task: &str, faults: &mut Faults) -> Option<BlueprintCall> {

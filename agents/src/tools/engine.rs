@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use muster_shared::flow::Wait;
+use muster_shared::flow::{Refusal, Use, Wait};
 use muster_shared::text::beginning;
 use serde_json::{Map, Value};
 use tokio::task::JoinError;
@@ -53,6 +53,7 @@ struct Ending {
     data: Option<Value>,
     transient: bool,
     wait: Option<Box<Wait>>,
+    denied: Option<Box<Refusal>>,
 }
 
 impl ToolEngine {
@@ -134,6 +135,10 @@ impl ToolEngine {
                 registered.spec().parameters
             )));
         }
+        // Whoever carries a call out looks, not only whoever asks for it.
+        ctx.rights
+            .allow_all(&Use::of_call(&registered.spec().name, &args))
+            .map_err(|refusal| Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal))))?;
         let missing: Vec<&str> =
             registered.spec().grants.difference(&ctx.grants).map(|permission| permission.as_str()).collect();
         if !missing.is_empty() {
@@ -177,12 +182,13 @@ impl ToolEngine {
                 data: None,
                 transient: true,
                 wait: None,
+                denied: None,
             },
         }
     }
 
     fn cut(&self, ending: Ending, took: Duration) -> ToolResult {
-        let Ending { status, mut content, mut data, transient, wait } = ending;
+        let Ending { status, mut content, mut data, transient, wait, denied } = ending;
         let mut truncated = false;
         if content.len() > self.limits.max_content {
             let whole = content.len();
@@ -198,23 +204,24 @@ impl ToolEngine {
             truncated = true;
         }
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        ToolResult { status, content, data, millis, truncated, transient, wait }
+        ToolResult { status, content, data, millis, truncated, transient, wait, denied }
     }
 }
 
 impl Ending {
     fn error(content: String) -> Self {
-        Self { status: ToolStatus::Error, content, data: None, transient: false, wait: None }
+        let status = ToolStatus::Error;
+        Self { status, content, data: None, transient: false, wait: None, denied: None }
     }
 
     fn refused(content: String) -> Self {
-        Self { status: ToolStatus::Refused, content, data: None, transient: false, wait: None }
+        Self { status: ToolStatus::Refused, ..Self::error(content) }
     }
 
     fn of(name: &str, ended: Result<Result<ToolOutput, ToolFailure>, JoinError>) -> Self {
         match ended {
             Ok(Ok(ToolOutput { content, data, wait })) => {
-                Self { status: ToolStatus::Success, content, data, transient: false, wait }
+                Self { status: ToolStatus::Success, content, data, transient: false, wait, denied: None }
             }
             Ok(Err(failure)) => Self::of_failure(&failure),
             Err(broken) => {
@@ -234,6 +241,7 @@ impl Ending {
             ToolFailure::InvalidArguments(_) | ToolFailure::NotFound(_) | ToolFailure::Refused(_) => {
                 Self::refused(content)
             }
+            ToolFailure::NoRight(refusal) => Self { denied: Some(refusal.clone()), ..Self::refused(content) },
             ToolFailure::Failed(_) => Self::error(content),
             ToolFailure::Unavailable(_) => Self { transient: true, ..Self::error(content) },
         }

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use muster_corpus::Corpus;
-use muster_shared::flow::{LeafRef, RolePermission, RolePermissions, Wait};
+use muster_shared::flow::{LeafRef, Refusal, RolePermission, RolePermissions, TaskRights, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -191,6 +191,8 @@ pub struct ToolContext {
     pub shown: Option<Arc<BTreeMap<String, BTreeSet<u64>>>>,
     /// What the agent's role may do.
     pub permissions: RolePermissions,
+    /// What the task may use.
+    pub rights: Arc<TaskRights>,
     /// The files of the run, if it has a workspace.
     pub workspace: Option<Arc<dyn Workspace>>,
     /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects
@@ -210,6 +212,13 @@ impl ToolContext {
     #[must_use]
     pub fn under_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Narrows what the task may use.
+    #[must_use]
+    pub fn within(mut self, rights: Arc<TaskRights>) -> Self {
+        self.rights = rights;
         self
     }
 
@@ -292,6 +301,9 @@ pub enum ToolFailure {
     /// The request is against the rules, such as a path outside the workspace.
     #[error("{0}")]
     Refused(String),
+    /// The task has no right to what the call uses.
+    #[error("Not done: {0}. Go on without it.")]
+    NoRight(Box<Refusal>),
     /// Something outside failed that may work when tried again.
     #[error("{0}")]
     Unavailable(String),
@@ -348,6 +360,9 @@ pub struct ToolResult {
     /// What the task is to wait for, see [`ToolOutput::wait`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Box<Wait>>,
+    /// The right that the task has not, where that is why nothing was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied: Option<Box<Refusal>>,
 }
 
 impl ToolResult {

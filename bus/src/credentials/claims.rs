@@ -233,10 +233,10 @@ impl Said {
     }
 }
 
-/// All that differs between two users for whom signing keys vouch until a time.
-pub(super) struct ShortClaims {
+/// What differs between users for whom signing keys vouch.
+pub(super) struct ScopedUser {
     pub(super) iat: u64,
-    pub(super) exp: u64,
+    pub(super) exp: Option<u64>,
     pub(super) iss: String,
     pub(super) account: String,
     pub(super) name: String,
@@ -257,7 +257,7 @@ pub(super) struct Statement<'a> {
 impl Statement<'_> {
     /// The JWT.
     pub(super) fn sign(self) -> Result<String, CredentialsError> {
-        let mut claims = Claims {
+        let claims = Claims {
             jti: String::new(),
             iat: self.at.0 / 1000,
             exp: self.until.map(|until| until.0 / 1000),
@@ -266,8 +266,7 @@ impl Statement<'_> {
             sub: self.of.public_key(),
             nats: self.said,
         };
-        claims.named()?;
-        let signed = claims.text()?;
+        let signed = claims.to_be_signed()?;
         let signature = self.by.sign(signed.as_bytes()).map_err(CredentialsError::key)?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
@@ -278,26 +277,18 @@ fn json(claims: &Claims) -> Result<Vec<u8>, CredentialsError> {
 }
 
 impl Claims {
-    /// Those about whoever holds an invitation, as [`Statement::sign`] makes them.
-    pub(super) fn of_guest(short: ShortClaims) -> Result<Self, CredentialsError> {
-        let ShortClaims { iat, exp, iss, account, name, sub, tags } = short;
-        let nats = Said::User { version: VERSION, tags, issuer_account: Some(account), may: None };
-        let mut claims = Self { jti: String::new(), iat, exp: Some(exp), iss, name, sub, nats };
-        claims.named()?;
-        Ok(claims)
-    }
-
-    /// Gives them the hash that tells them from others.
-    fn named(&mut self) -> Result<(), CredentialsError> {
+    /// What of a JWT is signed: the header and these claims, with the hash that tells them from others.
+    pub(super) fn to_be_signed(mut self) -> Result<String, CredentialsError> {
         self.jti = String::new();
-        self.jti = hex::encode(Sha256::digest(json(self)?));
-        Ok(())
+        self.jti = hex::encode(Sha256::digest(json(&self)?));
+        Ok(format!("{}.{}", URL_SAFE_NO_PAD.encode(HEADER), URL_SAFE_NO_PAD.encode(json(&self)?)))
     }
 
-    /// What of a JWT is signed.
-    pub(super) fn text(&self) -> Result<String, CredentialsError> {
-        let header = URL_SAFE_NO_PAD.encode(HEADER);
-        Ok(format!("{header}.{}", URL_SAFE_NO_PAD.encode(json(self)?)))
+    /// Those about a user for whom a signing key of an account vouches.
+    pub(super) fn of_user(user: ScopedUser) -> Self {
+        let ScopedUser { iat, exp, iss, account, name, sub, tags } = user;
+        let nats = Said::User { version: VERSION, tags, issuer_account: Some(account), may: None };
+        Self { jti: String::new(), iat, exp, iss, name, sub, nats }
     }
 
     /// Reads a JWT. Whether its signature holds is for the server to say.

@@ -40,7 +40,7 @@ impl FleetKeys {
         let holder = Holder::Guest { name: name.clone() };
         let jwt = self.vouch(&user, &holder, now, Some(until))?;
         let seed = SecretString::from(user.seed().map_err(CredentialsError::key)?);
-        let credentials = Credentials { jwt, seed };
+        let credentials = Credentials { jwt, seed, fleet: None };
         let invitation = Invitation { name: name.clone(), addresses, authority, until, credentials };
         // One that cannot be written down is none.
         invitation.to_line()?;
@@ -136,10 +136,10 @@ mod tests {
         let (joined, jwt) = keys.let_join(&asked).unwrap().unwrap();
         assert_eq!(joined, Joined { host: id("mill"), roles: roles.clone() });
         let file = folder.path().join("x.creds");
-        Credentials::of_own(&machine, jwt.clone()).unwrap().write(&file).unwrap();
+        Credentials::of_own(&machine, jwt.clone(), None).unwrap().write(&file).unwrap();
         let who = identity(&file).unwrap().unwrap();
         assert_eq!((who.name, who.kind), (id("mill"), HolderKind::Host));
-        assert!(Credentials::of_own(&process, jwt).is_err(), "said of another key");
+        assert!(Credentials::of_own(&process, jwt, None).is_err(), "said of another key");
         let other = OwnKey::new().public();
         let asked = Joining { key: &other, ..asked };
         assert_eq!(keys.let_join(&asked).unwrap().unwrap_err(), Refusal::UsedUp);
@@ -147,7 +147,7 @@ mod tests {
         let (host, key, member) = (id("mill"), process.public(), id("worker-1"));
         let equipping = Equipping { host: &host, key: &key, role: &roles[0], member: &member };
         let (name, jwt) = keys.let_start(&equipping, id("worker-0000abcd")).unwrap().unwrap();
-        Credentials::of_own(&process, jwt.clone()).unwrap().write(&file).unwrap();
+        Credentials::of_own(&process, jwt.clone(), None).unwrap().write(&file).unwrap();
         let who = identity(&file).unwrap().unwrap();
         assert_eq!((&who.name, who.kind), (&name, HolderKind::Agent(roles[0].clone())));
 
@@ -159,7 +159,7 @@ mod tests {
         let host_jwt = keys.let_stay(&host, &stays).unwrap().unwrap();
         let (same, jwt) = keys.let_start(&equipping, id("worker-0000abcf")).unwrap().unwrap();
         assert!(same == name && issuer(&jwt) != before);
-        Credentials::of_own(&machine, host_jwt).unwrap();
+        Credentials::of_own(&machine, host_jwt, None).unwrap();
 
         assert_eq!(keys.issued().unwrap().len(), 3);
         assert_eq!(keys.revoke(&host).unwrap(), 2);

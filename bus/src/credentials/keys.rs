@@ -1,5 +1,6 @@
 //! The keys of a fleet: made once, kept in a folder that nobody else reads.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -114,7 +115,8 @@ impl FleetKeys {
         presence_file(&self.folder)
     }
 
-    /// Writes the credentials that the owner of the keys has by them, where they are missing, of other keys or revoked.
+    /// Writes the credentials that the owner of the keys has by them, where they are missing, of other keys or revoked, or do not
+    /// tell the fleet's keys.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -128,7 +130,9 @@ impl FleetKeys {
         for (path, holder) in own {
             let by = self.signer(&holder.kind()).public_key();
             let counts = |claims: Claims| claims.iss == by && !revoked.contains_key(&claims.sub);
-            if super::claims_in(&path).is_ok_and(counts) {
+            let fleet = Scope::of(&holder.kind()).map(|_| self.trust()).transpose()?;
+            let told = || super::fleet_in(&path).is_ok_and(|found| found == fleet);
+            if super::claims_in(&path).is_ok_and(counts) && told() {
                 continue;
             }
             self.issue_to(&path, &holder, None)?;
@@ -153,14 +157,26 @@ impl FleetKeys {
     /// # Errors
     /// When the list of the revoked cannot be read.
     pub fn public(&self) -> Result<Trust, CredentialsError> {
-        let current = Scope::ALL.map(|kind| SigningKeyOf { kind, key: self.signers.of(kind).public_key() });
-        let before = self.retired()?.into_iter().map(|Retired { kind, key, .. }| SigningKeyOf { kind, key });
         let revoked = Ledger::of(&self.folder).revoked()?;
-        Ok(Trust {
-            account: self.account(),
-            signing_keys: current.into_iter().chain(before).collect(),
-            revoked: revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect(),
-        })
+        let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at)).collect();
+        Ok(Trust { revoked, ..self.trust()? })
+    }
+
+    /// The public keys, those of before among them with their ends, without who was revoked, which changes.
+    ///
+    /// # Errors
+    /// When their list cannot be read.
+    pub fn trust(&self) -> Result<Trust, CredentialsError> {
+        let current = Scope::ALL.map(|kind| SigningKeyOf {
+            kind,
+            key: self.signers.of(kind).public_key(),
+            until: None,
+        });
+        let before = self.former()?.into_iter();
+        let before =
+            before.map(|Retired { kind, key, until, .. }| SigningKeyOf { kind, key, until: Some(until) });
+        let signing_keys = current.into_iter().chain(before).collect();
+        Ok(Trust { account: self.account(), signing_keys, revoked: BTreeMap::new() })
     }
 
     /// Credentials for somebody; for ever, or until a time. What they allow is in the server's configuration, except for the
@@ -199,8 +215,9 @@ impl FleetKeys {
             let issued = Issued { name, kind, key, issued: now, until, file, place: None };
             Ledger::of(&self.folder).note(issued, now)?;
         }
+        let fleet = Scope::of(&holder.kind()).map(|_| self.trust()).transpose()?;
         let seed = user.seed().map_err(CredentialsError::key)?;
-        Ok(Credentials { jwt, seed: SecretString::from(seed) })
+        Ok(Credentials { jwt, seed: SecretString::from(seed), fleet })
     }
 
     /// Says of a key whose it is.
@@ -274,6 +291,12 @@ impl FleetKeys {
              resolver_preload {{\n  {account_key}: \"{account}\"\n  {system_key}: \"{system}\"\n}}\n"
         ))
     }
+}
+
+/// Where the keys of a folder have the one that vouches for agents: written anew, when keys are rotated.
+#[must_use]
+pub fn signing_key_file(folder: &Path) -> PathBuf {
+    super::signers::file_of(folder, Scope::Agent)
 }
 
 /// Where the keys of a folder have the credentials of their owner.

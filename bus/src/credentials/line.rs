@@ -13,7 +13,7 @@ use nkeys::{KeyPair, KeyPairType};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use super::claims::{Claims, Said, ShortClaims};
+use super::claims::{Claims, Said, ScopedUser};
 use super::keys::tags;
 use super::rights::HolderKind;
 use super::{Credentials, CredentialsError};
@@ -207,18 +207,17 @@ impl<'a> Parts<'a> {
         const OTHER: LineError = LineError::Garbled("its signature does not hold");
         let key = KeyPair::new_from_raw(KeyPairType::User, *self.seed).map_err(|_| OTHER)?;
         let name = AgentId::new(NAMED, self.token);
-        let claims = Claims::of_guest(ShortClaims {
+        let claims = Claims::of_user(ScopedUser {
             iat: self.iat.into(),
-            exp: self.exp.into(),
+            exp: Some(self.exp.into()),
             iss: to_base_32(self.by),
             account: to_base_32(self.account),
             name: name.to_string(),
             sub: key.public_key(),
             tags: tags(&HolderKind::Guest),
         });
-        let claims = claims.map_err(|_| OTHER)?;
-        let signed = claims.text().map_err(|_| OTHER)?;
         let by = KeyPair::from_public_key(&claims.iss).map_err(|_| OTHER)?;
+        let signed = claims.to_be_signed().map_err(|_| OTHER)?;
         by.verify(signed.as_bytes(), self.signature).map_err(|_| OTHER)?;
         let jwt = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(self.signature));
         let seed = SecretString::from(key.seed().map_err(|_| OTHER)?);
@@ -229,7 +228,13 @@ impl<'a> Parts<'a> {
             return Err(LineError::Garbled("its address is none"));
         }
         let (authority, until) = (self.authority, Millis(u64::from(self.exp) * 1000));
-        Ok(Invitation { name, addresses, authority, until, credentials: Credentials { jwt, seed } })
+        Ok(Invitation {
+            name,
+            addresses,
+            authority,
+            until,
+            credentials: Credentials { jwt, seed, fleet: None },
+        })
     }
 }
 

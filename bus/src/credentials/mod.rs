@@ -15,6 +15,7 @@ mod line;
 pub mod rights;
 mod rotation;
 mod scope;
+mod short;
 mod signers;
 pub mod signing;
 #[cfg(test)]
@@ -25,6 +26,8 @@ pub mod tls;
 
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
 use secrecy::{ExposeSecret, SecretString};
@@ -32,14 +35,17 @@ use secrecy::{ExposeSecret, SecretString};
 use claims::{Claims, Said};
 pub use invite::Invited;
 pub use joining::{Equipping, Joined, Joining, MOST_OF_A_HOST, Refusal};
-pub use keys::{FleetKeys, operator_file, presence_file};
+pub use keys::{FleetKeys, operator_file, presence_file, signing_key_file};
 pub use ledger::{Issued, Place, Revoked};
 pub use line::{Fingerprint, Invitation, LineError, MOST_ADDRESSES};
 pub use rights::{Holder, HolderKind, Rights};
 pub use rotation::{Retired, is_grace_over};
 pub use scope::Scope;
+use signing::Trust;
 pub use tls::{ClientFiles, FleetTls};
 
+/// What the part of a credentials file with the fleet's public keys is called.
+const FLEET: &str = "MUSTER FLEET KEYS";
 /// Largest credentials file, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
 
@@ -91,30 +97,39 @@ impl CredentialsError {
 pub struct Credentials {
     jwt: String,
     seed: SecretString,
+    /// By what the holder tells who else is of the fleet.
+    fleet: Option<Trust>,
 }
 
 impl Credentials {
-    /// As `.creds` files have it.
+    /// As `.creds` files have it, and the fleet's public keys after that: NATS clients read the first two parts.
     #[must_use]
     pub fn to_file(&self) -> SecretString {
         let (jwt, seed) = (&self.jwt, self.seed.expose_secret());
+        let fleet = self.fleet.as_ref().and_then(|fleet| serde_json::to_vec(fleet).ok());
+        let fleet = fleet.map(|fleet| {
+            let fleet = STANDARD.encode(fleet);
+            format!("\n-----BEGIN {FLEET}-----\n{fleet}\n------END {FLEET}------\n")
+        });
         SecretString::from(format!(
             "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
              The seed below is secret: whoever has it is who it names.\n\n\
-             -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
+             -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n{}",
+            fleet.unwrap_or_default()
         ))
     }
 
-    /// Credentials of somebody who made the key himself: what the fleet says of it, and the seed.
+    /// Credentials of somebody who made the key himself: what the fleet says of it, the seed, and by what he tells who else is of
+    /// the fleet.
     ///
     /// # Errors
     /// When what is said is of another key.
-    pub fn of_own(key: &OwnKey, jwt: String) -> Result<Self, CredentialsError> {
+    pub fn of_own(key: &OwnKey, jwt: String, fleet: Option<Trust>) -> Result<Self, CredentialsError> {
         let said = Claims::read(&jwt).map_err(CredentialsError::key)?;
         if said.sub != key.0.public_key() {
             return Err(CredentialsError::key("what was said of it is said of another key"));
         }
-        Ok(Self { jwt, seed: key.seed()? })
+        Ok(Self { jwt, seed: key.seed()?, fleet })
     }
 
     /// Writes a `.creds` file that nobody but its owner reads.
@@ -206,14 +221,36 @@ fn claims_in(path: &Path) -> Result<Claims, CredentialsError> {
     Claims::read(&jwt).map_err(|reason| CredentialsError::file(path, reason))
 }
 
-/// The JWT in a `.creds` file, and the seed of its key.
-fn parts_of(path: &Path) -> Result<(String, Option<SecretString>), CredentialsError> {
+/// The public keys of the fleet that a `.creds` file is of; nothing where they do not stand in it, as in files of earlier
+/// versions and of others.
+///
+/// # Errors
+/// When it cannot be read, or what stands there is no such keys.
+pub fn fleet_in(path: &Path) -> Result<Option<Trust>, CredentialsError> {
+    let text = text_of(path)?;
+    let mut lines = text.expose_secret().lines();
+    let begin = format!("BEGIN {FLEET}");
+    let Some(fleet) = lines.by_ref().find(|line| line.contains(&begin)).and_then(|_| lines.next()) else {
+        return Ok(None);
+    };
+    let wrong = |error: String| CredentialsError::file(path, format!("the fleet's keys in it: {error}"));
+    let fleet = STANDARD.decode(fleet.trim()).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_slice(&fleet).map(Some).map_err(|error| wrong(error.to_string()))
+}
+
+/// What stands in a `.creds` file.
+fn text_of(path: &Path) -> Result<SecretString, CredentialsError> {
     let found = std::fs::metadata(path).map_err(|error| CredentialsError::file(path, error))?;
     if !found.is_file() || found.len() > MOST_BYTES {
         return Err(CredentialsError::file(path, "it is no credentials file"));
     }
     let text = std::fs::read_to_string(path).map_err(|error| CredentialsError::file(path, error))?;
-    let text = SecretString::from(text);
+    Ok(SecretString::from(text))
+}
+
+/// The JWT in a `.creds` file, and the seed of its key.
+fn parts_of(path: &Path) -> Result<(String, Option<SecretString>), CredentialsError> {
+    let text = text_of(path)?;
     let mut lines = text.expose_secret().lines();
     let jwt = lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).and_then(|_| lines.next());
     let jwt = jwt.ok_or_else(|| CredentialsError::file(path, "it holds no NATS credentials"))?;

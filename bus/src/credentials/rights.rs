@@ -68,6 +68,11 @@ pub enum Holder {
         /// What the person or program is called.
         name: AgentId,
     },
+    /// A person who has a say in runs: asks, steers, answers, reads.
+    Person {
+        /// What the person is called.
+        name: AgentId,
+    },
     /// Whoever watches and changes nothing.
     Observer {
         /// What the person or program is called.
@@ -122,6 +127,7 @@ impl Holder {
     pub const fn name(&self) -> &AgentId {
         match self {
             Self::Operator { name }
+            | Self::Person { name }
             | Self::Observer { name }
             | Self::Host { name }
             | Self::Guest { name } => name,
@@ -138,6 +144,7 @@ impl Holder {
     pub fn kind(&self) -> HolderKind {
         match self {
             Self::Operator { .. } => HolderKind::Operator,
+            Self::Person { .. } => HolderKind::Person,
             Self::Observer { .. } => HolderKind::Observer,
             Self::Orchestrator { .. } => HolderKind::Orchestrator,
             Self::Agent { role, .. } => HolderKind::Agent(role.clone()),
@@ -154,6 +161,7 @@ impl Holder {
     pub fn rights(&self, parts: Partitions) -> Rights {
         match self {
             Self::Operator { .. } => Rights::default(),
+            Self::Person { name } => person(name, parts),
             Self::Observer { name } => observer(name, parts),
             Self::Orchestrator { id } => orchestrator(id, parts),
             Self::Agent { role, id } => agent(role, id, parts),
@@ -171,6 +179,8 @@ impl Holder {
 pub enum HolderKind {
     /// Whoever runs the fleet.
     Operator,
+    /// A person who has a say in runs.
+    Person,
     /// Whoever watches.
     Observer,
     /// An orchestrator.
@@ -195,7 +205,8 @@ impl HolderKind {
     pub const fn may_provision(&self) -> bool {
         match self {
             Self::Operator | Self::Orchestrator => true,
-            Self::Observer
+            Self::Person
+            | Self::Observer
             | Self::Agent(_)
             | Self::Program(_)
             | Self::Guard(_)
@@ -212,6 +223,7 @@ impl HolderKind {
             Self::Agent(role) | Self::Program(role) => Some(role.to_string()),
             Self::Guard(guard) => Some(guard.clone()),
             Self::Operator
+            | Self::Person
             | Self::Observer
             | Self::Orchestrator
             | Self::Host
@@ -226,6 +238,7 @@ impl HolderKind {
         let id = name.clone();
         Some(match self {
             Self::Operator => Holder::Operator { name: id },
+            Self::Person => Holder::Person { name: id },
             Self::Observer => Holder::Observer { name: id },
             Self::Orchestrator => Holder::Orchestrator { id },
             Self::Agent(role) => Holder::Agent { role: role.clone(), id },
@@ -243,7 +256,8 @@ impl HolderKind {
         match self {
             // Any of an operator's programs has a name of its own.
             Self::Operator => false,
-            Self::Observer
+            Self::Person
+            | Self::Observer
             | Self::Orchestrator
             | Self::Agent(_)
             | Self::Program(_)
@@ -259,6 +273,7 @@ impl fmt::Display for HolderKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operator => f.write_str("operator"),
+            Self::Person => f.write_str("person"),
             Self::Observer => f.write_str("observer"),
             Self::Orchestrator => f.write_str("orchestrator"),
             Self::Agent(role) => write!(f, "agent:{role}"),
@@ -283,6 +298,7 @@ impl FromStr for HolderKind {
             Some(_) => Err(format!("{text:?} is no kind of holder")),
             None => match text {
                 "operator" => Ok(Self::Operator),
+                "person" => Ok(Self::Person),
                 "observer" => Ok(Self::Observer),
                 "orchestrator" => Ok(Self::Orchestrator),
                 "host" => Ok(Self::Host),
@@ -488,6 +504,20 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
 /// Whoever comes from elsewhere asks the one thing that its kind asks, and hears the answer.
 fn asking(subject: String, name: &AgentId) -> Rights {
     Rights { publish: vec![subject], subscribe: vec![own_inbox(name)], ..Rights::default() }
+}
+
+/// A person looks on as an observer does, gives orders, which are signed, and gives files along with goals.
+fn person(name: &AgentId, parts: Partitions) -> Rights {
+    let says = [
+        "cmd.*.*".to_owned(),
+        "ask.*".to_owned(),
+        "$KV.FILES.*".to_owned(),
+        format!("$O.{OBJECTS}.C.*"),
+        format!("$O.{OBJECTS}.M.*"),
+    ];
+    let mut rights = observer(name, parts);
+    rights.publish.extend(says);
+    rights
 }
 
 /// The user of the system account may listen to who comes and goes, and ask who is there, and do nothing else.

@@ -14,7 +14,7 @@ use super::files::replace;
 use super::ledger::{Issued, Ledger};
 use super::scope::Scope;
 use super::signers;
-use super::{CredentialsError, FleetKeys, claims_in};
+use super::{CredentialsError, FleetKeys, HolderKind, claims_in};
 
 /// A signing key of before: whom it vouched for is let in for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +126,10 @@ impl FleetKeys {
     pub fn reissue(&self) -> Result<usize, CredentialsError> {
         let grace = self.retired()?.into_iter().map(|one| one.until).max();
         let mut renewed = 0;
-        for one in self.issued()? {
+        let mut issued = self.issued()?;
+        // Those who are told something by others' keys know these before the others use them: owners, who give orders, last.
+        issued.sort_by_key(|one| one.kind == HolderKind::Operator);
+        for one in issued {
             renewed += usize::from(self.reissue_one(&one, grace.unwrap_or_else(crate::bus::now))?);
         }
         Ok(renewed)
@@ -212,7 +215,8 @@ mod tests {
         let keys = FleetKeys::rotate(&folder, until).unwrap();
         assert_eq!(keys.retired().unwrap().len(), Scope::ALL.len());
         let both = keys.public().unwrap().signing_keys;
-        assert!(both.len() == 2 * public.len() && public.iter().all(|one| both.contains(one)));
+        let is_told = |key: &String| both.iter().any(|one| one.key == *key && one.until == Some(until));
+        assert!(both.len() == 2 * public.len() && public.iter().all(|one| is_told(&one.key)));
         assert_eq!(keys.reissue().unwrap(), 2, "the worker's and the owner's");
         let after = claims_in(&file).unwrap();
         assert_eq!((&after.name, after.exp), (&before.name, before.exp));
@@ -233,7 +237,6 @@ mod tests {
         assert!(keys.retired().unwrap().is_empty() && !is_grace_over(&folder, until));
         assert_eq!(keys.drop_retired(true).unwrap(), 0);
         assert_eq!(keys.former().unwrap().len(), Scope::ALL.len(), "what they signed is told by them still");
-        assert_eq!(keys.public().unwrap().signing_keys.len(), Scope::ALL.len());
     }
 
     #[test]

@@ -20,6 +20,8 @@ const OWN_NAME: &str = "{{name()}}";
 pub enum Scope {
     /// Those who run the fleet.
     Operator,
+    /// People who have a say in runs.
+    Person,
     /// Those who watch.
     Observer,
     /// Orchestrators.
@@ -38,8 +40,9 @@ pub enum Scope {
 
 impl Scope {
     /// All there are.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Operator,
+        Self::Person,
         Self::Observer,
         Self::Orchestrator,
         Self::Agent,
@@ -54,6 +57,7 @@ impl Scope {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Operator => "operator",
+            Self::Person => "person",
             Self::Observer => "observer",
             Self::Orchestrator => "orchestrator",
             Self::Agent => "agent",
@@ -69,6 +73,7 @@ impl Scope {
     pub const fn of(kind: &HolderKind) -> Option<Self> {
         match kind {
             HolderKind::Operator => Some(Self::Operator),
+            HolderKind::Person => Some(Self::Person),
             HolderKind::Observer => Some(Self::Observer),
             HolderKind::Orchestrator => Some(Self::Orchestrator),
             HolderKind::Agent(_) => Some(Self::Agent),
@@ -85,6 +90,7 @@ impl Scope {
     pub fn holder(self, role: Role, name: AgentId) -> Holder {
         match self {
             Self::Operator => Holder::Operator { name },
+            Self::Person => Holder::Person { name },
             Self::Observer => Holder::Observer { name },
             Self::Orchestrator => Holder::Orchestrator { id: name },
             Self::Agent => Holder::Agent { role, id: name },

@@ -14,6 +14,7 @@ use crate::partition::Partitions;
 /// One key for each kind of holder.
 pub(super) struct Signers {
     operator: KeyPair,
+    person: KeyPair,
     observer: KeyPair,
     orchestrator: KeyPair,
     agent: KeyPair,
@@ -34,6 +35,7 @@ impl Signers {
         };
         Ok(Self {
             operator: key(Scope::Operator)?,
+            person: key(Scope::Person)?,
             observer: key(Scope::Observer)?,
             orchestrator: key(Scope::Orchestrator)?,
             agent: key(Scope::Agent)?,
@@ -48,6 +50,7 @@ impl Signers {
     pub(super) const fn of(&self, scope: Scope) -> &KeyPair {
         match scope {
             Scope::Operator => &self.operator,
+            Scope::Person => &self.person,
             Scope::Observer => &self.observer,
             Scope::Orchestrator => &self.orchestrator,
             Scope::Agent => &self.agent,

@@ -2,7 +2,10 @@
 //! for reading the files.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,10 +13,12 @@ use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::claims::{Claims, HEADER, Said};
 use super::keys::ROLE;
 use super::scope::Scope;
+use super::short::{self, shortened};
 use super::{CredentialsError, HolderKind, Identity, claims_in, identity_of, parts_of};
 
 /// Goes before everything that is signed. A client also signs what a server gives it when it connects, which is text: the
@@ -22,14 +27,56 @@ const CONTEXT: &[u8] = b"\xffmuster signature 1\0";
 /// Longest JWT of a user that is looked at, in bytes.
 const LONGEST: usize = 8 * 1024;
 
-/// That somebody said something.
+/// What is said by a signature. It is part of what is signed: what was signed for one purpose counts for no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// A durable command.
+    Order,
+    /// A message that a process obeys or answers at once.
+    Control,
+    /// What a task may use.
+    Rights,
+    /// A link of a run's hash chain.
+    Seal,
+}
+
+impl Purpose {
+    /// How it stands in what is signed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Control => "control",
+            Self::Rights => "rights",
+            Self::Seal => "seal",
+        }
+    }
+}
+
+/// That somebody said something. As text: the signature, a dot, and who it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Who: the JWT in his credentials, which is no secret.
+    /// Who: the JWT in his credentials, which is no secret, or what of it differs from others' of the fleet.
     pub by: String,
     /// The signature of what was said, by the key that the JWT names.
     pub signature: String,
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.signature, self.by)
+    }
+}
+
+impl FromStr for Signature {
+    type Err = SignatureError;
+
+    fn from_str(text: &str) -> Result<Self, SignatureError> {
+        let wrong = || SignatureError::malformed("it is no signature, a dot, and whose it is");
+        let (signature, by) = text.split_once('.').ok_or_else(wrong)?;
+        Ok(Self { by: by.to_owned(), signature: signature.to_owned() })
+    }
 }
 
 /// A key that may vouch for holders of one kind.
@@ -39,6 +86,9 @@ pub struct SigningKeyOf {
     pub kind: Scope,
     /// The public key.
     pub key: String,
+    /// Until when, where keys have rotated since: what was signed before is signed all the same. For ever when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
 }
 
 /// The public keys of a fleet: by them alone, anybody can tell who belongs to it. They come from
@@ -54,9 +104,25 @@ pub struct Trust {
     pub revoked: BTreeMap<String, Millis>,
 }
 
+impl Trust {
+    /// By what two people compare whether they have the same keys: of the account and of the keys that vouch for somebody,
+    /// whatever their order. 32 hexadecimal digits.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut keys: Vec<String> =
+            self.signing_keys.iter().map(|key| format!("{} {}", key.kind.name(), key.key)).collect();
+        keys.sort_unstable();
+        let digest = Sha256::digest(format!("{}\n{}", self.account, keys.join("\n")));
+        hex::encode(&digest[..16])
+    }
+}
+
 /// Why a signature proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
+    /// There is none.
+    #[error("it is not signed")]
+    Missing,
     /// It cannot be read.
     #[error("the signature cannot be read: {reason}")]
     Malformed {
@@ -103,14 +169,15 @@ pub enum SignatureError {
 }
 
 impl SignatureError {
-    fn malformed(reason: impl std::fmt::Display) -> Self {
+    pub(super) fn malformed(reason: impl std::fmt::Display) -> Self {
         Self::Malformed { reason: reason.to_string() }
     }
 }
 
 /// Signs in the name of the holder of credentials.
 pub struct Signer {
-    jwt: String,
+    /// Who it is, as signatures tell it.
+    by: String,
     key: KeyPair,
 }
 
@@ -134,22 +201,64 @@ impl Signer {
         if key.public_key() != claims.sub {
             return Err(wrong("its key is that of somebody else".to_owned()));
         }
-        Ok(Self { jwt, key })
+        Ok(Self { by: shortened(&jwt).unwrap_or(jwt), key })
+    }
+
+    /// The public key that its signatures are of.
+    #[must_use]
+    pub fn public_key(&self) -> String {
+        self.key.public_key()
     }
 
     /// Signs what is said.
     ///
     /// # Errors
     /// When the key cannot be used.
-    pub fn sign(&self, bytes: &[u8]) -> Result<Signature, CredentialsError> {
-        let signature = self.key.sign(&signed(bytes)).map_err(CredentialsError::key)?;
-        Ok(Signature { by: self.jwt.clone(), signature: URL_SAFE_NO_PAD.encode(signature) })
+    pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> Result<Signature, CredentialsError> {
+        let signature = self.key.sign(&signed(purpose, bytes)).map_err(CredentialsError::key)?;
+        Ok(Signature { by: self.by.clone(), signature: URL_SAFE_NO_PAD.encode(signature) })
     }
 }
 
 /// What is really signed where `bytes` are said.
-fn signed(bytes: &[u8]) -> Vec<u8> {
-    [CONTEXT, bytes].concat()
+fn signed(purpose: Purpose, bytes: &[u8]) -> Vec<u8> {
+    [CONTEXT, purpose.name().as_bytes(), b"\0", bytes].concat()
+}
+
+/// Somebody whom the fleet vouches for: what he signs can be verified by his own key alone. Whether his credentials count
+/// still is another matter, since they end.
+#[derive(Debug, Clone)]
+pub struct Vouched {
+    who: Identity,
+    key: Arc<KeyPair>,
+    /// The same as text.
+    public: String,
+    /// Until when his credentials count; for ever when absent.
+    until: Option<Millis>,
+}
+
+impl Vouched {
+    /// Who it is.
+    #[must_use]
+    pub const fn who(&self) -> &Identity {
+        &self.who
+    }
+
+    /// His public key.
+    #[must_use]
+    pub fn public_key(&self) -> &str {
+        &self.public
+    }
+
+    /// Whether it is his signature of `bytes`.
+    ///
+    /// # Errors
+    /// Says why it is not.
+    pub fn check(&self, purpose: Purpose, made: &Signature, bytes: &[u8]) -> Result<(), SignatureError> {
+        let made = URL_SAFE_NO_PAD.decode(&made.signature).map_err(SignatureError::malformed)?;
+        let wrong = |_| SignatureError::Wrong { who: self.who.clone() };
+        self.key.verify(&signed(purpose, bytes), &made).map_err(wrong)
+    }
 }
 
 /// Tells what was signed by members of a fleet.
@@ -163,6 +272,12 @@ impl Verifier {
     #[must_use]
     pub const fn of(trust: Trust) -> Self {
         Self { trust }
+    }
+
+    /// By which keys it tells.
+    #[must_use]
+    pub const fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     /// For an account whose key vouches for its users itself, without signing keys.
@@ -196,24 +311,48 @@ impl Verifier {
     /// Says why it proves nothing.
     pub fn verify(
         &self,
+        purpose: Purpose,
         signature: &Signature,
         bytes: &[u8],
         at: Millis,
     ) -> Result<Identity, SignatureError> {
-        let claims = vouched(&signature.by)?;
+        let signer = self.vouch(&signature.by)?;
+        self.check_time(&signer, at)?;
+        signer.check(purpose, signature, bytes)?;
+        Ok(signer.who)
+    }
+
+    /// Who it is that signatures tell so, if the fleet vouches for him.
+    ///
+    /// # Errors
+    /// Says why it does not.
+    pub fn vouch(&self, by: &str) -> Result<Vouched, SignatureError> {
+        if by.len() > LONGEST {
+            return Err(SignatureError::malformed("it is too long"));
+        }
+        let claims = match short::read(by, &self.trust)? {
+            Some(claims) => claims,
+            None => vouched(by)?,
+        };
         let who = identity_of(&claims).ok_or_else(|| SignatureError::malformed("it says not whose it is"))?;
         self.check_issuer(&claims, &who)?;
-        if let Some(until) = claims.exp.filter(|until| *until <= at.0 / 1000) {
-            return Err(SignatureError::Expired { until: Millis(until.saturating_mul(1000)) });
+        let key = Arc::new(key_of(&claims.sub, &KeyPairType::User)?);
+        let own = claims.exp.map(|until| Millis(until.saturating_mul(1000)));
+        let of_key = self.trust.signing_keys.iter().find(|by| by.key == claims.iss).and_then(|by| by.until);
+        let until = [own, of_key].into_iter().flatten().min();
+        Ok(Vouched { who, key, public: claims.sub, until })
+    }
+    /// Whether somebody's credentials did count at a time.
+    ///
+    /// # Errors
+    /// Says why they did not.
+    pub fn check_time(&self, signer: &Vouched, at: Millis) -> Result<(), SignatureError> {
+        if let Some(until) = signer.until.filter(|until| *until <= at) {
+            return Err(SignatureError::Expired { until });
         }
-        if let Some(&since) = self.trust.revoked.get(&claims.sub).filter(|since| **since <= at) {
-            return Err(SignatureError::Revoked { who, since });
-        }
-        let key = key_of(&claims.sub, &KeyPairType::User)?;
-        let made = URL_SAFE_NO_PAD.decode(&signature.signature).map_err(SignatureError::malformed)?;
-        match key.verify(&signed(bytes), &made) {
-            Ok(()) => Ok(who),
-            Err(_) => Err(SignatureError::Wrong { who }),
+        match self.trust.revoked.get(&signer.public) {
+            Some(&since) if since <= at => Err(SignatureError::Revoked { who: signer.who.clone(), since }),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -249,9 +388,6 @@ impl Verifier {
 
 /// What a JWT says, if the key that it says it is by has signed it.
 fn vouched(jwt: &str) -> Result<Claims, SignatureError> {
-    if jwt.len() > LONGEST {
-        return Err(SignatureError::malformed("it is too long"));
-    }
     let (said, signature) = jwt.rsplit_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     let (header, _) = said.split_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     if URL_SAFE_NO_PAD.decode(header).ok().as_deref() != Some(HEADER.as_bytes()) {

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use tempfile::TempDir;
 
 use super::claims::{Said, Statement};
-use super::signing::{Signature, SignatureError, Signer, SigningKeyOf, Trust, Verifier};
+use super::signing::{Purpose, Signature, SignatureError, Signer, SigningKeyOf, Trust, Verifier};
 use super::*;
 
 const SAID: &[u8] = b"what was said";
@@ -50,7 +50,7 @@ fn forged(by: &KeyPair, said: Said) -> Credentials {
     let user = KeyPair::new_user();
     let (name, at) = ("w-1".to_owned(), Millis(1_000));
     let jwt = Statement { of: &user, by, name, said, at, until: None }.sign().unwrap();
-    Credentials { jwt, seed: SecretString::from(user.seed().unwrap()) }
+    Credentials { jwt, seed: SecretString::from(user.seed().unwrap()), fleet: None }
 }
 
 fn key_of(fleet: &Fleet, scope: Scope) -> KeyPair {
@@ -67,8 +67,8 @@ fn account_of(fleet: &Fleet) -> KeyPair {
 fn what_a_member_signed_is_his() {
     let fleet = fleet();
     for scope in Scope::ALL {
-        let signature = fleet.signer(&holder(scope), None).sign(SAID).unwrap();
-        let who = fleet.verifier().verify(&signature, SAID, NOW).unwrap();
+        let signature = fleet.signer(&holder(scope), None).sign(Purpose::Order, SAID).unwrap();
+        let who = fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW).unwrap();
         assert_eq!(who, Identity { name: "w-1".parse().unwrap(), kind: holder(scope).kind() });
         let kept = serde_json::to_string(&signature).unwrap();
         assert_eq!(serde_json::from_str::<Signature>(&kept).unwrap(), signature);
@@ -80,39 +80,68 @@ fn what_a_member_signed_is_his() {
 #[test]
 fn credentials_that_ended_sign_nothing_more() {
     let fleet = fleet();
-    let signature = fleet.signer(&holder(Scope::Agent), Some(NOW)).sign(SAID).unwrap();
+    let signature = fleet.signer(&holder(Scope::Agent), Some(NOW)).sign(Purpose::Order, SAID).unwrap();
     let verifier = fleet.verifier();
-    assert!(verifier.verify(&signature, SAID, Millis(NOW.0 - 1)).is_ok());
-    assert_eq!(verifier.verify(&signature, SAID, NOW), Err(SignatureError::Expired { until: NOW }));
+    assert!(verifier.verify(Purpose::Order, &signature, SAID, Millis(NOW.0 - 1)).is_ok());
+    assert_eq!(
+        verifier.verify(Purpose::Order, &signature, SAID, NOW),
+        Err(SignatureError::Expired { until: NOW })
+    );
 }
 
 #[test]
 fn who_was_revoked_signs_nothing_more() {
     let fleet = fleet();
-    let one = fleet.signer(&holder(Scope::Agent), None).sign(SAID).unwrap();
+    let one = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
     let other = Scope::Agent.holder("worker".parse().unwrap(), "w-2".parse().unwrap());
-    let other = fleet.signer(&other, None).sign(SAID).unwrap();
+    let other = fleet.signer(&other, None).sign(Purpose::Order, SAID).unwrap();
     let before = crate::bus::now();
     assert_eq!(fleet.keys.revoke(&"w-1".parse().unwrap()).unwrap(), 1);
     let verifier = fleet.verifier();
-    assert!(verifier.verify(&one, SAID, Millis(before.0 - 1)).is_ok(), "what he signed before is his");
-    let refused = verifier.verify(&one, SAID, NOW);
+    assert!(
+        verifier.verify(Purpose::Order, &one, SAID, Millis(before.0 - 1)).is_ok(),
+        "what he signed before is his"
+    );
+    let refused = verifier.verify(Purpose::Order, &one, SAID, NOW);
     assert!(matches!(refused, Err(SignatureError::Revoked { .. })), "{refused:?}");
-    assert!(verifier.verify(&other, SAID, NOW).is_ok());
+    assert!(verifier.verify(Purpose::Order, &other, SAID, NOW).is_ok());
+}
+
+#[test]
+fn what_was_signed_before_keys_rotated_is_signed_and_nothing_by_them_after_their_time() {
+    let mut fleet = fleet();
+    let before = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
+    let verify =
+        |fleet: &Fleet, made: &Signature, at: Millis| fleet.verifier().verify(Purpose::Order, made, SAID, at);
+    let until = Millis(NOW.0 + 1_000);
+    fleet.keys = FleetKeys::rotate(fleet.keys.folder(), until).unwrap();
+    let after = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
+    for made in [&before, &after] {
+        assert!(verify(&fleet, made, NOW).is_ok(), "both within the time");
+    }
+    assert_eq!(verify(&fleet, &before, until), Err(SignatureError::Expired { until }));
+    assert!(verify(&fleet, &after, until).is_ok());
+    // Ended at once: what was signed before is there to be verified still.
+    fleet.keys.drop_retired(true).unwrap();
+    assert!(verify(&fleet, &before, Millis(1_000)).is_ok());
+    assert!(matches!(verify(&fleet, &before, NOW), Err(SignatureError::Expired { .. })));
+    let kept = serde_json::to_string(&fleet.keys.public().unwrap()).unwrap();
+    assert_eq!(serde_json::from_str::<Trust>(&kept).unwrap(), fleet.keys.public().unwrap());
 }
 
 #[test]
 fn another_fleets_member_is_a_stranger() {
     let (fleet, other) = (fleet(), fleet());
     for scope in Scope::ALL {
-        let signature = other.signer(&holder(scope), None).sign(SAID).unwrap();
-        let refused = fleet.verifier().verify(&signature, SAID, NOW);
+        let signature = other.signer(&holder(scope), None).sign(Purpose::Order, SAID).unwrap();
+        let refused = fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW);
         assert!(matches!(refused, Err(SignatureError::Stranger { .. })), "{refused:?}");
     }
     // Whoever says that he is of this fleet, by a key that it does not have.
     let said = Said::scoped_user(&account_of(&fleet), vec!["muster:operator".to_owned()]);
     let liar = Signer::from_file(&other.file(&forged(&KeyPair::new_account(), said))).unwrap();
-    let refused = fleet.verifier().verify(&liar.sign(SAID).unwrap(), SAID, NOW);
+    let refused =
+        fleet.verifier().verify(Purpose::Order, &liar.sign(Purpose::Order, SAID).unwrap(), SAID, NOW);
     assert!(matches!(refused, Err(SignatureError::Stranger { .. })), "{refused:?}");
 }
 
@@ -125,13 +154,34 @@ fn a_signing_key_vouches_for_its_own_kind_alone() {
         let role = kind.role().map(|role| format!("role:{role}"));
         let tags = std::iter::once(format!("muster:{kind}")).chain(role).collect();
         let made = forged(&key_of(&fleet, by), Said::scoped_user(&account, tags));
-        let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(SAID).unwrap();
-        let verified = fleet.verifier().verify(&signature, SAID, NOW);
+        let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
+        let whole = Signature { by: made.jwt.clone(), ..signature.clone() };
+        let [short, whole] = [signature, whole]
+            .map(|signature| fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW));
         if by == of {
-            assert_eq!(verified.unwrap().kind, kind);
+            assert_eq!((short.unwrap().kind, whole.unwrap().kind), (kind.clone(), kind));
         } else {
-            assert_eq!(verified, Err(SignatureError::Kind { may: by.name(), kind }));
+            assert!(matches!(short, Err(SignatureError::Stranger { .. })), "{short:?}");
+            assert_eq!(whole, Err(SignatureError::Kind { may: by.name(), kind }));
         }
+    }
+}
+
+/// Signatures go with each offer and each decision.
+#[test]
+fn who_signed_is_told_in_few_letters() {
+    let fleet = fleet();
+    for (scope, until) in
+        Scope::ALL.into_iter().flat_map(|scope| [(scope, None), (scope, Some(Millis(NOW.0 + 5_000)))])
+    {
+        let made = fleet.keys.issue(&holder(scope), until).unwrap();
+        let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
+        assert!(signature.to_string().len() <= 300 && made.jwt.len() > 2 * signature.by.len(), "{signature}");
+        let read: Signature = signature.to_string().parse().unwrap();
+        assert_eq!(
+            fleet.verifier().verify(Purpose::Order, &read, SAID, NOW).unwrap().kind,
+            holder(scope).kind()
+        );
     }
 }
 
@@ -154,8 +204,8 @@ fn what_a_server_would_refuse_proves_nothing() {
     ];
     for (what, by, said) in cases {
         let path = fleet.file(&forged(by, said));
-        let signature = Signer::from_file(&path).unwrap().sign(SAID).unwrap();
-        assert!(fleet.verifier().verify(&signature, SAID, NOW).is_err(), "{what}");
+        let signature = Signer::from_file(&path).unwrap().sign(Purpose::Order, SAID).unwrap();
+        assert!(fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW).is_err(), "{what}");
     }
 }
 
@@ -164,11 +214,11 @@ fn an_account_vouches_for_its_users_itself() {
     let fleet = fleet();
     let account = account_of(&fleet);
     let made = forged(&account, Said::user(Rights::default(), vec!["muster:operator".to_owned()]));
-    let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(SAID).unwrap();
+    let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
     let verifier = Verifier::of_account(account.public_key());
-    assert_eq!(verifier.verify(&signature, SAID, NOW).unwrap().kind, HolderKind::Operator);
-    let scoped = fleet.signer(&holder(Scope::Agent), None).sign(SAID).unwrap();
-    assert!(verifier.verify(&scoped, SAID, NOW).is_err(), "its signing keys are not known");
+    assert_eq!(verifier.verify(Purpose::Order, &signature, SAID, NOW).unwrap().kind, HolderKind::Operator);
+    let scoped = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
+    assert!(verifier.verify(Purpose::Order, &scoped, SAID, NOW).is_err(), "its signing keys are not known");
 }
 
 #[test]
@@ -196,7 +246,7 @@ fn what_was_signed_for_a_server_is_no_signature() {
     let nonce = user.sign(SAID).unwrap();
     let signature = base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, nonce);
     let signature = Signature { by: credentials.jwt, signature };
-    let refused = fleet.verifier().verify(&signature, SAID, NOW);
+    let refused = fleet.verifier().verify(Purpose::Order, &signature, SAID, NOW);
     assert!(matches!(refused, Err(SignatureError::Wrong { .. })), "{refused:?}");
 }
 
@@ -221,28 +271,31 @@ proptest! {
         to in "[A-Za-z0-9._=-]",
     ) {
         let (signer, verifier) = &*ONE;
-        let signature = signer.sign(&said).unwrap();
-        prop_assert!(verifier.verify(&signature, &said, NOW).is_ok());
+        let signature = signer.sign(Purpose::Order, &said).unwrap();
+        prop_assert!(verifier.verify(Purpose::Order, &signature, &said, NOW).is_ok());
 
         let mut other = said.clone();
         other[at.index(said.len())] ^= 1 << bit;
-        prop_assert!(verifier.verify(&signature, &other, NOW).is_err());
+        prop_assert!(verifier.verify(Purpose::Order, &signature, &other, NOW).is_err());
+        for other in [Purpose::Control, Purpose::Rights, Purpose::Seal] {
+            prop_assert!(verifier.verify(other, &signature, &said, NOW).is_err());
+        }
 
         let to = to.chars().next().unwrap();
         let by = Signature { by: changed(&signature.by, at, to), ..signature.clone() };
-        prop_assert_eq!(verifier.verify(&by, &said, NOW).is_ok(), by == signature);
+        prop_assert_eq!(verifier.verify(Purpose::Order, &by, &said, NOW).is_ok(), by == signature);
         let by = Signature { signature: changed(&signature.signature, at, to), ..signature.clone() };
-        prop_assert_eq!(verifier.verify(&by, &said, NOW).is_ok(), by == signature);
+        prop_assert_eq!(verifier.verify(Purpose::Order, &by, &said, NOW).is_ok(), by == signature);
     }
 
     #[test]
     fn nonsense_is_refused_and_nothing_worse(by in ".{0,300}", signature in ".{0,100}") {
         let trust = Trust {
             account: "A".to_owned(),
-            signing_keys: vec![SigningKeyOf { kind: Scope::Agent, key: by.clone() }],
+            signing_keys: vec![SigningKeyOf { kind: Scope::Agent, key: by.clone(), until: None }],
             revoked: std::collections::BTreeMap::new(),
         };
-        let refused = Verifier::of(trust).verify(&Signature { by, signature }, SAID, NOW);
+        let refused = Verifier::of(trust).verify(Purpose::Order, &Signature { by, signature }, SAID, NOW);
         prop_assert!(refused.is_err());
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use async_nats::{RequestErrorKind, connection::State};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +17,7 @@ use super::pinned::Pinned;
 use crate::credentials::Fingerprint;
 use crate::credentials::rights::inbox;
 use crate::error::BusError;
-use crate::hosts::Asking;
+use crate::hosts::{Asking, nudges};
 use crate::settings::BusSettings;
 
 /// Letters in a line of a certificate's text.
@@ -107,6 +109,17 @@ impl Asker {
             Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Ok(Reply::Nobody),
             Ok(Err(_)) | Err(_) => self.link.check().map(|()| Reply::Silence),
         }
+    }
+
+    /// Whenever the fleet's keys have changed, from now on.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn nudges(&self) -> Result<BoxStream<'static, ()>, BusError> {
+        let nudges = self.client.subscribe(nudges(&self.who)).await;
+        let nudges = nudges
+            .map_err(|error| BusError::Other { what: "a subscription".into(), reason: error.to_string() })?;
+        Ok(nudges.map(|_| ()).boxed())
     }
 
     /// Waits until the connection is of no use any more, and says why.

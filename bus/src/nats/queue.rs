@@ -42,6 +42,7 @@ async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
         None
         | Some(
             HolderKind::Operator
+            | HolderKind::Person
             | HolderKind::Observer
             | HolderKind::Orchestrator
             | HolderKind::Program(_)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use muster_shared::flow::TaskOffered;
+use muster_shared::flow::rights::statement;
 use muster_shared::ids::{Attempt, Queue, RunId, Seq};
 use muster_shared::run::Unreadable as Garbled;
 use muster_shared::run::chain::digest;
@@ -73,11 +74,16 @@ impl Record {
         let LinkedDecision { after, decided, offers, link, encoding } = new;
         let mut messages = self.decision(run, decided, offers, encoding).await?;
         let link = link.over(messages.iter().map(|message| digest(&message.subject, &message.payload)));
+        let seal = self.core.signatures.seal(run, link.hash);
+        let link = Link { seal, ..link };
         if let Some(first) = messages.first_mut() {
             first.headers.add(Link::HEADER, &link.to_header());
         }
         let fence = Fence { filter: subject::run_fence(run), after };
         let Appended { first, .. } = self.append(run, messages, fence).await?;
+        if link.seal.is_some() {
+            self.core.signatures.introduced_in(run);
+        }
         Ok(AppendedDecision { first, link: link.hash })
     }
 
@@ -95,10 +101,16 @@ impl Record {
             None => (Subject::Decided(run), About::run(run)),
         };
         let mut messages = Vec::with_capacity(1 + offers.len());
-        messages.push(self.core.seal(subject.to_string(), Body::Decided(decided), about, encoding).await?);
+        let said = decided.offer.as_deref().map(statement);
+        let mut first = self.core.seal(subject.to_string(), Body::Decided(decided), about, encoding).await?;
+        said.iter().for_each(|said| self.core.vouch(said, &mut first));
+        messages.push(first);
         for offer in offers {
-            let (subject, about) = place_of(&offer);
-            messages.push(self.core.seal(subject.to_string(), Body::Offered(offer), about, encoding).await?);
+            let ((subject, about), said) = (place_of(&offer), statement(&offer));
+            let body = Body::Offered(offer);
+            let mut message = self.core.seal(subject.to_string(), body, about, encoding).await?;
+            self.core.vouch(&said, &mut message);
+            messages.push(message);
         }
         Ok(messages)
     }

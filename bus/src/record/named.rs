@@ -49,11 +49,16 @@ impl Record {
         let Some(stored) = self.core.last_of(run, format!("run.{run}.task.*.{task}")).await? else {
             return Ok(None);
         };
-        Ok(match self.core.entry(&stored).await??.event {
+        let offer = match self.core.entry(&stored).await??.event {
             RecordEvent::Decided(decided) => decided.offer.map(|offer| *offer),
             RecordEvent::Offered(offer) => Some(offer),
             RecordEvent::Agent(..) => None,
-        })
+        };
+        let unvouched = offer.as_ref().map(|offer| self.core.vouched(&stored.message, offer, stored.at));
+        if let Some(Err(reason)) = unvouched {
+            return Err(BusError::Other { what: format!("the offer of {task}"), reason });
+        }
+        Ok(offer)
     }
 
     /// The secret of a run, which its first decision tells; nothing when that is not there.

@@ -165,6 +165,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         model: None,
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
+        rights: muster_shared::flow::TaskRights::default(),
         deadline: Millis(u64::MAX / 2),
         continues: None,
         answered: None,

@@ -119,7 +119,8 @@ async fn a_machine_is_let_in_and_asks_for_its_processes() {
                     let equipping = Equipping { host, key, role, member };
                     let (id, jwt) =
                         keys.let_start(&equipping, "worker-0000abcd".parse().unwrap()).unwrap().unwrap();
-                    door.answer(&question, &Answer::Granted(StartAnswer { id, jwt })).await.unwrap();
+                    let fleet = Some(keys.trust().unwrap());
+                    door.answer(&question, &Answer::Granted(StartAnswer { id, jwt, fleet })).await.unwrap();
                 }
             }
         }
@@ -134,7 +135,7 @@ async fn a_machine_is_let_in_and_asks_for_its_processes() {
     let Answer::Granted(JoinAnswer { host, jwt, settings, .. }) = answer else { panic!("{answer:?}") };
     assert_eq!((host.as_str(), settings["bus.ack_wait"].as_str()), ("mill", "5s"));
 
-    let way = scene.way("host.creds", &Credentials::of_own(&machine, jwt).unwrap());
+    let way = scene.way("host.creds", &Credentials::of_own(&machine, jwt, None).unwrap());
     let asker = Asker::connect(&way, scene.invited.authority).await.unwrap();
     assert_eq!(asker.who(), &host);
     let process = OwnKey::new();
@@ -144,9 +145,11 @@ async fn a_machine_is_let_in_and_asks_for_its_processes() {
         member: "worker-1".parse().unwrap(),
     });
     let reply = asker.ask::<_, Answer<StartAnswer>>(&Asking::Start(host.clone()), &question, SOON).await;
-    let Ok(Reply::Answered(Answer::Granted(StartAnswer { id, jwt }))) = reply else { panic!("{reply:?}") };
+    let Ok(Reply::Answered(Answer::Granted(StartAnswer { id, jwt, fleet }))) = reply else {
+        panic!("{reply:?}")
+    };
     let ca = Some(scene.server.tls().unwrap().ca_file());
-    let way = scene.way("worker.creds", &Credentials::of_own(&process, jwt).unwrap());
+    let way = scene.way("worker.creds", &Credentials::of_own(&process, jwt, fleet).unwrap());
     let worker = BusSettings { tls_ca: ca, ..way };
     let worker = Bus::connect(&worker, &"x".parse().unwrap(), Arc::default()).await.unwrap();
     assert_eq!(worker.who(), &id);

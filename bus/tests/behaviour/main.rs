@@ -17,6 +17,7 @@ mod secrets;
 mod server;
 mod stores;
 mod tls;
+mod vouched;
 
 /// Makes two tests of each function: one in memory, one on a server of its own.
 macro_rules! on_both {

@@ -169,6 +169,7 @@ async fn an_offer_inside_must_be_alone_and_tell_no_secret(f: Fixture) {
         secret: "s".to_owned(),
         event_version: 1,
         lessons: Vec::new(),
+        signed: None,
     };
     let (telling, apart) = Decided { inputs: vec![goal], ..decided(0) }.with_offers(vec![one()]);
     assert_eq!((telling.offers, &telling.offer, apart.len()), (1, &None, 1));

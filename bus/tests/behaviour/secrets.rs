@@ -67,6 +67,7 @@ async fn the_runs_own_secret_stays_even_beside_another() {
         secret: secret.clone(),
         event_version: 1,
         lessons: Vec::new(),
+        signed: None,
     }];
     let (event_version, deadline) = (1, Millis(1));
     decision.events = vec![RunEvent::RunCreated(RunCreated {

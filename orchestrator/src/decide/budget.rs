@@ -12,7 +12,7 @@ use muster_shared::run::event::TaskSkipped;
 use muster_shared::run::{Allotment, Phase, RunState, StopReason, TaskState};
 
 use super::builder::DecisionBuilder;
-use super::{control, groups, survey};
+use super::{control, groups, rights, survey};
 
 /// The least part of the tokens or of the cost that is worth beginning a task with.
 const LEAST_PART: u64 = 32;
@@ -62,7 +62,7 @@ pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
 
 /// The most that a task may use: members share what their task may.
 fn most(run: &RunState, task: &TaskId) -> Budget {
-    let whole = run.limits.task_budget;
+    let whole = run.limits.task_budget.tighter(&rights::budget(run, task));
     let group =
         task.leaf().filter(|index| index.is_member()).and_then(|index| run.group_in_work(&index.planned()));
     group.map_or(whole, |group| group.share_of(&whole))

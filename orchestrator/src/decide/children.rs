@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::reading::Reader;
-use super::{Before, budget, deadline, replan, survey, waits, work};
+use super::{Before, budget, deadline, replan, rights, survey, waits, work};
 
 /// How long a run waits for word of a child before it asks again.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -120,8 +120,11 @@ fn goal(
     let goals = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().cloned());
     let goals = goals.chain([run.goal.text.clone()]).chain(own.map(str::to_owned));
     let background = background(run, index, reader).map(Box::new);
-    let parent = Parent { run: run.id, task: task.clone(), depth, goals: goals.collect(), background };
-    let limits = RunLimits { budget: share, run_deadline_ms: time, ..run.limits.clone() };
+    let rights = rights::for_child(run, task);
+    let (task, goals) = (task.clone(), goals.collect());
+    let parent = Parent { run: run.id, task, depth, goals, rights: rights.clone(), background };
+    let own_rights = rights.effective();
+    let limits = RunLimits { budget: share, run_deadline_ms: time, rights: own_rights, ..run.limits.clone() };
     let goal = Goal {
         corpus: run.goal.corpus.clone(),
         deadline_ms: Some(time),

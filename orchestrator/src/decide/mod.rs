@@ -38,6 +38,7 @@ mod replan;
 mod report;
 mod response;
 mod review;
+mod rights;
 mod schedule;
 mod settle;
 mod silence;
@@ -251,7 +252,7 @@ pub(crate) const fn is_of_agent(input: &Input) -> bool {
 
 fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
     match input {
-        Input::Goal { goal, limits, secret, event_version, lessons } => {
+        Input::Goal { goal, limits, secret, event_version, lessons, signed: _ } => {
             if decision.run().is_none() {
                 goal::create(decision, goal, limits, secret, *event_version);
                 goal::recall(decision, lessons);
@@ -259,7 +260,7 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
                 planning::begin(decision);
             }
         }
-        Input::Fork { from, state, goal, limits, secret, event_version } => {
+        Input::Fork { from, state, goal, limits, secret, event_version, signed: _ } => {
             if decision.run().is_none() {
                 goal::create(decision, goal, limits, secret, *event_version);
                 decision.emit(RunForked { from: *from, state: state.clone() });

@@ -8,7 +8,9 @@ use std::time::Duration;
 use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
 use muster_shared::flow::{About, Observation, ObservationStatus, OnTimeout, Question, Reply, TaskStatus};
 use muster_shared::ids::{QuestionId, TaskId};
-use muster_shared::run::event::{QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn};
+use muster_shared::run::event::{
+    ApprovalGiven, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,
+};
 use muster_shared::run::{QuestionEnd, QuestionState, REPAIRS_SINCE, Request, RunState, StopReason};
 use muster_shared::time::Millis;
 
@@ -59,9 +61,53 @@ pub(super) fn answer(
     } else {
         decision.reader().answer(&asked.question, text)?
     };
+    if let Some(approval) = one_of_several(run, id, request, &text)? {
+        decision.emit(approval);
+        return Ok(());
+    }
     let by = if request.by.is_empty() { "somebody" } else { &request.by };
     answered(decision, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) });
     Ok(())
+}
+
+/// Whether somebody may approve, reject and answer in this run.
+pub(super) fn check_voice(run: &RunState, request: &Request) -> Result<(), String> {
+    let people = &run.limits.people;
+    let voice = request.voice();
+    if people.may_approve(voice) {
+        return Ok(());
+    }
+    let voice = if voice.is_empty() { "nobody in particular" } else { voice };
+    Err(format!(
+        "{voice} has no say in this: of this run, {} may approve, reject and answer (limits.people.approve_by)",
+        people.approve_by.join(", ")
+    ))
+}
+
+/// An approval that is not enough by itself; nothing where it is, or it is none.
+fn one_of_several(
+    run: &RunState,
+    id: QuestionId,
+    request: &Request,
+    text: &str,
+) -> Result<Option<ApprovalGiven>, String> {
+    let wanted = usize::from(run.limits.people.approvals);
+    let Some(asked) = run.questions.get(&id).filter(|asked| review::approves(&asked.about, text)) else {
+        return Ok(None);
+    };
+    let (by, before) = (request.voice(), asked.approvals.len());
+    if wanted > 1 && asked.is_approved_by(by) {
+        return Err(format!(
+            "{by} has approved this already: {} more of {wanted} have to (limits.people.approvals)",
+            wanted.saturating_sub(before)
+        ));
+    }
+    let more = wanted.saturating_sub(before + 1);
+    Ok((more > 0).then(|| ApprovalGiven {
+        id,
+        by: by.to_owned(),
+        more: u8::try_from(more).unwrap_or(u8::MAX),
+    }))
 }
 
 /// Sees to questions whose time is up.
@@ -101,7 +147,14 @@ fn time_is_up(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
 }
 
 fn by_default(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
-    let asked = decision.open().and_then(|run| run.questions.get(&id));
+    let Some(run) = decision.open() else { return };
+    let asked = run.questions.get(&id);
+    if let Some(asked) = asked.filter(|asked| asked.about.is_approved() && run.limits.people.has_policy()) {
+        let reason = format!("question {id} was not approved by those who have to: {}", asked.question.text);
+        decision
+            .emit(QuestionWithdrawn { id, reason: "those who have to approve did not in time".to_owned() });
+        return control::abort(decision, StopReason::DeadlinePassed, reason);
+    }
     let text = asked.and_then(|asked| asked.question.default.clone());
     answered(decision, &Reply { question: id, text, by: None });
 }

@@ -198,6 +198,15 @@ pub(super) const fn is_verdict(about: &About) -> bool {
     }
 }
 
+/// Whether an answer, as it is recorded, is an approval.
+pub(super) fn approves(about: &About, text: &str) -> bool {
+    match about {
+        About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => text == APPROVE,
+        About::Step(_) => text != NO,
+        About::Task(_) | About::Goal | About::Conflict(_) => false,
+    }
+}
+
 /// A person's plan, if nothing is wrong with it.
 fn checked(
     decision: &DecisionBuilder<'_>,

@@ -13,8 +13,8 @@ use super::effect::Effect;
 use super::nonce::nonce;
 use super::place::{place, role_named};
 use super::{
-    absence, auction, budget, conflicts, deadline, delegate, draft_review, groups, replan, review, survey,
-    work,
+    absence, auction, budget, conflicts, deadline, delegate, draft_review, groups, replan, review, rights,
+    survey, work,
 };
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
@@ -222,6 +222,7 @@ fn make_offer(
     let generation = state.map_or(Generation(0), |state| state.generation).next();
     let continues = state.and_then(goes_on_from);
     let Some(budget) = budget::allot(run, task) else { return };
+    let rights = rights::of(run, task);
     let deadline = deadline::of_offer(run, decision.now());
     let deadline = draft_review::until(run, task).map_or(deadline, |until| deadline.min(until));
     let offer = TaskOffered {
@@ -233,10 +234,11 @@ fn make_offer(
         goal: goal_told(run, task),
         role_name: run.goal.role_name.clone(),
         conversation: run.goal.conversation.clone(),
-        corpus: corpus_told(run, task),
+        corpus: corpus_told(run, task).map(|corpus| rights::readable(corpus, &rights)),
         model: state.and_then(|state| state.answers.model.clone()).or_else(|| model(run, task)),
         limits: limits_told(run, task),
         budget,
+        rights,
         deadline,
         continues,
         answered: state.and_then(|state| state.answered.clone()),

@@ -1,13 +1,13 @@
 //! Tasks that their agents cannot go on with: going in circles, declined by every model, at their limit. Where somebody
 //! can be asked, a person says what to do, and the task begins anew with what they said; else it ends.
 
-use muster_shared::flow::{About, Ending, Question, Reply, Wait};
+use muster_shared::flow::{About, Ending, Question, Reply, Use, Wait};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::event::{TaskBlocked, TaskReopened, TaskRetried, TaskWaits};
 use muster_shared::run::{QuestionState, RunState, STUCK_SINCE};
 
 use super::builder::DecisionBuilder;
-use super::{questions, replan, review, survey};
+use super::{questions, replan, review, rights, survey};
 
 /// How often people are asked about one task.
 const MOST_TIMES: usize = 2;
@@ -45,7 +45,8 @@ pub(super) fn can_ask(run: &RunState, task: &TaskId) -> bool {
     let times = run.questions.values().filter(same).count();
     let somebody =
         run.event_version >= STUCK_SINCE && survey::somebody_is_there(run) && run.questions.len() < most;
-    somebody && times < MOST_TIMES
+    let may = rights::of(run, task).allows(&Use::Person).is_ok();
+    somebody && may && times < MOST_TIMES
 }
 
 /// What is asked about a leaf; nothing is about other tasks.

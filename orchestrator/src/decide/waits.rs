@@ -9,7 +9,7 @@ use muster_shared::run::event::{TaskAnswered, TaskWaits};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
-use super::{children, control, delegate, peers, questions};
+use super::{children, control, delegate, peers, questions, rights};
 
 /// An agent put a task down until what it waits for is there.
 pub(super) fn begin(
@@ -31,6 +31,9 @@ pub(super) fn begin(
     control::put_down(decision, task.clone(), generation);
     let Awaited { step, wait } = awaited;
     decision.emit(TaskWaits { task: task.clone(), generation, step, wait: wait.clone() });
+    if let Some(refusal) = decision.open().and_then(|run| rights::refused(run, &task, &wait)) {
+        return refuse(decision, &task, &format!("Not done: {refusal}. Go on without it."));
+    }
     match wait {
         Wait::Answer(question) => questions::ask(decision, About::Task(task), question),
         Wait::Task(part) => delegate::begin(decision, &task, &part, agent),

@@ -46,7 +46,8 @@ async fn see_to(context: &OrchestratorContext, asked: &Asked) -> (Body, Option<R
         Ok(ask) => ask,
         Err(reason) => return (Body::Error(refusal(reason.clone())), None),
     };
-    match submit(context, asked, goal, (id.as_deref(), *run)).await {
+    let by_message = asked.message_id().filter(|_| run.is_none());
+    match submit(context, asked, goal, (id.as_deref().or(by_message.as_deref()), *run)).await {
         Ok(Ok(accepted)) => (Body::Accepted(accepted.clone()), Some(accepted.run)),
         Ok(Err(refusal)) => (Body::Error(refusal.clone()), refusal.run),
         Err(error) => {
@@ -79,14 +80,14 @@ async fn submit(
             let what =
                 serde_json::to_vec(goal).map_err(|error| BusError::Codec { reason: error.to_string() })?;
             let new = NewRun { run: new_run(), what: &what };
-            match context.bus.asks().run_of(&asked.sender, id, new).await? {
+            match context.bus.asks().run_of(&asked.asker(), id, new).await? {
                 Ok(run) => run,
                 Err(reason) => return Ok(Err(refusal(format!("field body.content.id: {reason}")))),
             }
         }
     };
     let command = Command::Submit { run, goal: Box::new(goal.clone()) };
-    context.bus.commands().send(&command, Encoding::default()).await?;
+    context.bus.commands().send_for(&command, Encoding::default(), asked.signed.as_ref()).await?;
     let first = context.bus.record().first(&RecordFilter::Decisions(run), Seq(0)).await?;
     Ok(match first.as_ref().and_then(refusal_in) {
         Some((why, later)) => Err(Refused { run: Some(run), later, ..refusal(why) }),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_bus::{BusError, RunRecord, TakenCommand};
-use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
+use muster_shared::flow::{Goal, People, RunLimits};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{
-    ChainEntry, EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request, RequestAction, apply,
+    APPROVALS_SINCE, ChainEntry, EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request,
+    RequestAction, SignedOrder, apply,
 };
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
@@ -107,12 +108,13 @@ async fn handle(context: &Arc<OrchestratorContext>, taken: TakenCommand) -> Resu
 async fn answer_to(context: &Arc<OrchestratorContext>, taken: &TakenCommand) -> Result<OrderReply, BusError> {
     let time_left = taken.time_left(context.now());
     let command = in_the_time_left(taken.identified(), time_left);
+    let order = Given { command, signed: taken.signed().cloned().map(Box::new) };
     let elsewhere = owners::elsewhere(context, taken.command.run());
     let answer = match elsewhere.or_else(|| of_its_domain(context, taken)) {
         Some(owner) => OrderReply::Elsewhere(owner),
-        None => see_to(context, &command, taken.delivered).await?,
+        None => see_to(context, &order, taken.delivered).await?,
     };
-    Ok(with_others(context, answer, &command).await)
+    Ok(with_others(context, answer, &order).await)
 }
 
 /// The orchestrator that a new run rather belongs to because of its domain. One that does not take it after a few tries is
@@ -169,17 +171,23 @@ async fn while_held(
 }
 
 /// Hands a command on that another orchestrator should see to, and gives its answer; any other answer as it is.
-async fn with_others(context: &OrchestratorContext, answer: OrderReply, command: &Command) -> OrderReply {
+async fn with_others(context: &OrchestratorContext, answer: OrderReply, order: &Given) -> OrderReply {
     let other = match &answer {
         OrderReply::Elsewhere(owner) => Some(owner.clone()),
         OrderReply::Crowded => context.ownership.sessions().with_room().cloned(),
         OrderReply::Recorded | OrderReply::NoSuchRun | OrderReply::Later => None,
     };
     let Some(other) = other else { return answer };
-    match owners::hand_on(context, &other, command).await {
+    match owners::hand_on(context, &other, order).await {
         OrderReply::Later => answer,
         theirs => theirs,
     }
+}
+
+/// A command, and who gives it where that is signed.
+pub(super) struct Given {
+    pub(super) command: Command,
+    pub(super) signed: Option<Box<SignedOrder>>,
 }
 
 /// Has a command decided here. `delivered` tells how often it was given out.
@@ -188,19 +196,19 @@ async fn with_others(context: &OrchestratorContext, answer: OrderReply, command:
 /// When the bus fails.
 pub(super) async fn see_to(
     context: &Arc<OrchestratorContext>,
-    command: &Command,
+    Given { command, signed }: &Given,
     delivered: u64,
 ) -> Result<OrderReply, BusError> {
     let input = match command {
         Command::Submit { run, goal } | Command::Attend { run, goal, .. } => {
             match admit(context, *run, goal, delivered).await? {
-                Some(input) => input,
+                Some(input) => signed_by(input, signed.as_deref()),
                 None => return Ok(OrderReply::Crowded),
             }
         }
         Command::Fork { run, from, model } => {
             match fork(context, *run, *from, model.as_deref(), delivered).await? {
-                Forking::Begin(input) => *input,
+                Forking::Begin(input) => signed_by(*input, signed.as_deref()),
                 Forking::Crowded => return Ok(OrderReply::Crowded),
                 Forking::NoSuchRun => return Ok(OrderReply::NoSuchRun),
             }
@@ -209,6 +217,20 @@ pub(super) async fn see_to(
         Command::Request(request) => Input::Request(within_bounds(request)),
     };
     Ok(ask(context, command.run(), input).await)
+}
+
+/// What begins a run, with who signed it.
+fn signed_by(input: Input, by: Option<&SignedOrder>) -> Input {
+    let by = by.cloned().map(Box::new);
+    match input {
+        Input::Goal { goal, limits, secret, event_version, lessons, signed: _ } => {
+            Input::Goal { goal, limits, secret, event_version, lessons, signed: by }
+        }
+        Input::Fork { from, state, goal, limits, secret, event_version, signed: _ } => {
+            Input::Fork { from, state, goal, limits, secret, event_version, signed: by }
+        }
+        other => other,
+    }
 }
 
 /// How much of a reason is kept, in bytes.
@@ -277,6 +299,11 @@ async fn admit(
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = context.ownership.sessions().common_version(EVENT_VERSION);
+    if limits.people.has_policy() && event_version < APPROVALS_SINCE {
+        let reason = "certain people, or several, are to approve, which an orchestrator of an older version that is at work \
+                      does not know of: bring all to one version and ask again";
+        return Ok(Some(without_policy(refusal(context, &goal, reason.to_owned()))));
+    }
     let limits = limits.as_of(event_version);
     let lessons = match event_version >= LESSONS_SINCE {
         true => {
@@ -286,7 +313,7 @@ async fn admit(
         }
         false => Vec::new(),
     };
-    Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version, lessons }))
+    Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version, lessons, signed: None }))
 }
 
 /// What becomes of a wish to fork a run.
@@ -331,7 +358,15 @@ async fn fork(
         None => Forking::Crowded,
         Some(Input::Goal { goal, limits, secret, event_version, .. }) => {
             let state = Box::new(state);
-            Forking::Begin(Box::new(Input::Fork { from, state, goal, limits, secret, event_version }))
+            Forking::Begin(Box::new(Input::Fork {
+                from,
+                state,
+                goal,
+                limits,
+                secret,
+                event_version,
+                signed: None,
+            }))
         }
         Some(refused) => Forking::Begin(Box::new(refused)),
     })
@@ -354,6 +389,17 @@ fn refusal(context: &OrchestratorContext, goal: &Goal, reason: String) -> Input 
         goal.text.push('…');
     }
     Input::Refuse { goal, limits, reason, busy: false }
+}
+
+/// A refusal that older orchestrators can read.
+fn without_policy(refusal: Input) -> Input {
+    match refusal {
+        Input::Refuse { mut goal, limits, reason, busy } => {
+            goal.limits = None;
+            Input::Refuse { goal, limits: RunLimits { people: People::USUAL, ..limits }, reason, busy }
+        }
+        other => other,
+    }
 }
 
 /// The refusal of a goal that is in order: there is too much to do.

@@ -183,7 +183,7 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         agent: bus.who().clone(),
         role: capacity::ORCHESTRATOR.into(),
         pid: std::process::id(),
-        host: hostname(),
+        host: muster_bus::host_name().unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION").into(),
         event_version: EVENT_VERSION,
         slots: u32::try_from(settings.max_runs).unwrap_or(u32::MAX),
@@ -209,12 +209,4 @@ fn domains(settings: &OrchestratorSettings) -> Option<Box<Advertised>> {
     let description = "Sees to the runs of its domains.".to_owned();
     (!capabilities.is_empty())
         .then(|| Box::new(Advertised { description, capabilities, ..Advertised::default() }))
-}
-
-/// The machine's name, for people.
-fn hostname() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname")
-        .map(|name| name.trim().to_owned())
-        .or_else(|_| std::env::var("HOSTNAME"))
-        .unwrap_or_default()
 }

@@ -9,12 +9,12 @@ use futures::StreamExt;
 use muster_bus::{BusError, ControlTarget, ReceivedControl};
 use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::Input;
-use muster_shared::wire::{Command, ControlMessage, OwnerAnswer, OwnerMessage};
+use muster_shared::wire::{ControlMessage, OwnerAnswer, OwnerMessage};
 use tokio::sync::Semaphore;
 
 use super::capacity::ORCHESTRATOR;
 use super::context::OrchestratorContext;
-use super::intake;
+use super::intake::{self, Given};
 use super::registry::Registry;
 use super::run_actor::RunMessage;
 use super::turn::OrderReply;
@@ -27,8 +27,9 @@ const AT_ONCE: usize = 64;
 
 /// Hands a command to the orchestrator that has its run, and waits for the answer. One that is not answered, because the
 /// other one died or is too busy, is given out again by the queue: nothing depends on the answer getting through.
-pub(super) async fn hand_on(context: &OrchestratorContext, owner: &AgentId, command: &Command) -> OrderReply {
-    let order = ControlMessage::Owners(OwnerMessage::Order { command: Box::new(command.clone()) });
+pub(super) async fn hand_on(context: &OrchestratorContext, owner: &AgentId, order: &Given) -> OrderReply {
+    let (command, signed) = (Box::new(order.command.clone()), order.signed.clone());
+    let order = ControlMessage::Owners(OwnerMessage::Order { command, signed });
     match context.bus.control().request(owner, &order, PATIENCE).await {
         Ok(ControlMessage::Owners(OwnerMessage::Answer { answer })) => match answer {
             OwnerAnswer::Recorded => OrderReply::Recorded,
@@ -90,9 +91,9 @@ pub(super) async fn hear(context: Arc<OrchestratorContext>) -> Result<(), BusErr
                     context.registry.tell(*run, RunMessage::Wake(Input::Timer));
                 }
             }
-            ControlMessage::Owners(OwnerMessage::Order { command }) => {
-                let command = command.clone();
-                take(&context, &hands, received, *command);
+            ControlMessage::Owners(OwnerMessage::Order { command, signed }) => {
+                let order = Given { command: (**command).clone(), signed: signed.clone() };
+                take(&context, &hands, received, order);
             }
             ControlMessage::Shutdown => return Ok(()),
             // Answers come to whoever waits for them. Runs are stopped by a durable command; the others are for agents.
@@ -107,17 +108,12 @@ pub(super) async fn hear(context: Arc<OrchestratorContext>) -> Result<(), BusErr
     Err(BusError::Other { what: "control".into(), reason: "the bus gave no more messages".into() })
 }
 
-fn take(
-    context: &Arc<OrchestratorContext>,
-    hands: &Arc<Semaphore>,
-    received: ReceivedControl,
-    command: Command,
-) {
+fn take(context: &Arc<OrchestratorContext>, hands: &Arc<Semaphore>, received: ReceivedControl, order: Given) {
     let hand = Arc::clone(hands).try_acquire_owned().ok();
     let inside = Arc::clone(context);
     context.in_hand.spawn(async move {
         let answer = match hand {
-            Some(_hand) => obey(&inside, &command).await,
+            Some(_hand) => obey(&inside, &order).await,
             None => OwnerAnswer::Later,
         };
         let answer = ControlMessage::Owners(OwnerMessage::Answer { answer });
@@ -127,8 +123,8 @@ fn take(
     });
 }
 
-async fn obey(context: &Arc<OrchestratorContext>, command: &Command) -> OwnerAnswer {
-    match intake::see_to(context, command, 0).await {
+async fn obey(context: &Arc<OrchestratorContext>, order: &Given) -> OwnerAnswer {
+    match intake::see_to(context, order, 0).await {
         Ok(OrderReply::Recorded) => OwnerAnswer::Recorded,
         Ok(OrderReply::NoSuchRun) => OwnerAnswer::NoSuchRun,
         Ok(OrderReply::Elsewhere(_) | OrderReply::Crowded | OrderReply::Later) => OwnerAnswer::Later,

@@ -62,6 +62,7 @@ fn goal() -> Input {
         secret: "ab".repeat(32),
         event_version: EVENT_VERSION,
         lessons: Vec::new(),
+        signed: None,
     }
 }
 

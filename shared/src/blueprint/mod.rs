@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::flow::Rights;
 use crate::ids::TaskIndex;
 
 pub use check::{Problem, check, check_limits, check_lists};
@@ -176,6 +177,9 @@ pub struct BlueprintStep {
     /// It begins only after a person said yes to this question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
+    /// What whoever does it, or what is done instead, may use, where that is less than what the run may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights: Option<Box<Rights>>,
     /// What is done instead when it gives nothing, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<FallbackStep>,

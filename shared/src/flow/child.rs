@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rights::TaskRights;
 use crate::ids::{RunId, TaskId};
 use crate::text::beginning;
 
@@ -17,6 +18,9 @@ pub struct Parent {
     /// What is being worked on above: the goals of those runs and of their tasks. None of them is a goal again.
     #[serde(default)]
     pub goals: Vec<String>,
+    /// What that task may use: no task of this run may use more.
+    #[serde(default, skip_serializing_if = "TaskRights::is_open")]
+    pub rights: TaskRights,
     /// What the run is told of the work that it is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<Background>>,

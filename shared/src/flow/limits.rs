@@ -23,6 +23,7 @@ use super::people::People;
 use super::plan::PlanTask;
 use super::reflection::ReflectionLevel;
 use super::response::Responses;
+use super::rights::Rights;
 use crate::ids::Role;
 use crate::run::FEW_CALLS_SINCE;
 use crate::setting::clamp;
@@ -223,6 +224,9 @@ settings! {
         /// that is started anew is back within seconds.
         #[serde(skip_serializing_if = "is::<_, WAIT_FOR_ROLE_MS>")]
         pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => span(0, LONGEST_RUN_MS),
+        /// What tasks of the run may use.
+        #[serde(skip_serializing_if = "Rights::is_open")]
+        pub rights: Rights = Rights::default() => group(Rights::SETTINGS),
         /// The guards of the run. Not a setting of its own: the section `guards` is copied here.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub guards: Vec<GuardRule> = Vec::new() => internal(),

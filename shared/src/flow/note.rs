@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::guard::{Guarded, Hook};
 use super::looked_up::{LookedUp, counted_up};
 use super::permissions::RolePermission;
+use super::rights::Refusal;
 
 /// A remark of the loop on one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -24,6 +25,14 @@ pub enum Note {
     Closed {
         /// What the role may not do.
         permission: RolePermission,
+    },
+    /// A call of the step was not done: the task has no right to what it uses.
+    Denied {
+        /// Which call of the step, from 0.
+        #[serde(default, skip_serializing_if = "is_first")]
+        at: u32,
+        /// The right that is missing, and who took it away.
+        refusal: Refusal,
     },
     /// The model declined within this step (W12).
     Declined {
@@ -101,6 +110,23 @@ impl Note {
             Self::Spin { .. }
             | Self::Reconsidered
             | Self::Closed { .. }
+            | Self::Denied { .. }
+            | Self::Declined { .. }
+            | Self::Verified { .. }
+            | Self::LookedUp { .. }
+            | Self::NotChecked { .. }
+            | Self::GoalChecked { .. } => None,
+        })
+    }
+
+    /// The uses that were refused, each with the call of the step that it is of.
+    pub fn denied(notes: &[Self]) -> impl Iterator<Item = (usize, &Refusal)> {
+        notes.iter().filter_map(|note| match note {
+            Self::Denied { at, refusal } => Some((usize::try_from(*at).unwrap_or(usize::MAX), refusal)),
+            Self::Guarded { .. }
+            | Self::Spin { .. }
+            | Self::Reconsidered
+            | Self::Closed { .. }
             | Self::Declined { .. }
             | Self::Verified { .. }
             | Self::LookedUp { .. }
@@ -116,6 +142,7 @@ impl Note {
             Self::Spin { .. }
             | Self::Reconsidered
             | Self::Closed { .. }
+            | Self::Denied { .. }
             | Self::Declined { .. }
             | Self::Verified { .. }
             | Self::LookedUp { .. }
@@ -221,6 +248,7 @@ impl std::fmt::Display for Note {
             }
             Self::Reconsidered => f.write_str("not a spin: the reasoning is another"),
             Self::Closed { permission } => write!(f, "gate: this role may not {}", permission.as_words()),
+            Self::Denied { refusal, .. } => write!(f, "refused: {refusal}"),
             Self::Declined { times } => write!(f, "refusal: the model declined {}", counted(*times)),
             Self::Verified { by, faults } => {
                 let (by, good) = match by {

@@ -31,6 +31,13 @@ settings! {
         /// A person says whether to go on with a result whose agent is less sure of it than this, in percent; 0 for
         /// never.
         pub pause_below_confidence: u8 = 0 => percent(100),
+        /// Who may approve, reject and answer; everybody when empty. Names as in their credentials (`muster keys issue
+        /// person:NAME`); `operator` is whoever runs the fleet.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub approve_by: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"),
+        /// How many different people must approve before something goes on. One who approves twice counts once.
+        #[serde(skip_serializing_if = "is_one")]
+        pub approvals: u8 = 1 => whole(1, 5),
         // Each is part of the run's state.
         /// Most questions of one run; further ones are answered at once with their default.
         pub max_questions: u32 = 50 => whole(0, 500),
@@ -46,11 +53,28 @@ impl People {
         self.review != ReviewPolicy::Auto || !self.ask.is_empty()
     }
 
+    /// Whether not everybody may approve, or one is not enough: then nothing is approved because nobody answered.
+    #[must_use]
+    pub fn has_policy(&self) -> bool {
+        self.approvals > 1 || !self.approve_by.is_empty()
+    }
+
+    /// Whether somebody may approve, reject and answer.
+    #[must_use]
+    pub fn may_approve(&self, name: &str) -> bool {
+        self.approve_by.is_empty() || self.approve_by.iter().any(|one| one == name)
+    }
+
     /// Whether nothing was said about people.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::USUAL
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_one(count: &u8) -> bool {
+    *count == 1
 }
 
 /// Whether a person looks at the plan before it is carried out (R1).

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::blueprints::BlueprintCall;
 use super::pattern::Pattern;
 use super::query::TaskQuery;
+use super::rights::Rights;
 use crate::ids::{Role, TaskIndex};
 
 /// What a planner proposes, before any check.
@@ -71,6 +72,9 @@ pub struct TaskDraft {
     /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<TaskQuery>,
+    /// What it may use, where that is less than what its run may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights: Option<Box<Rights>>,
     /// Smaller tasks that together make up this one.
     #[serde(default)]
     pub subtasks: Vec<TaskDraft>,
@@ -130,6 +134,9 @@ pub struct PlanTask {
     /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<TaskQuery>,
+    /// What it may use, where that is less than what its run may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights: Option<Box<Rights>>,
 }
 
 impl PlanTask {
@@ -151,6 +158,7 @@ impl PlanTask {
             pattern: None,
             blueprint: None,
             query: None,
+            rights: None,
         }
     }
 }

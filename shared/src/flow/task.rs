@@ -8,6 +8,7 @@ use super::conversation::Turn;
 use super::goal::CorpusRef;
 use super::limits::RunLimits;
 use super::peer::Information;
+use super::rights::TaskRights;
 use super::wait::Answered;
 use super::work::Work;
 use crate::ids::{Generation, Queue, RunId, TaskId, TaskIndex};
@@ -130,6 +131,9 @@ pub struct TaskOffered {
     /// The most that this generation of the task may use.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
+    /// What whoever does it may use; everything when absent.
+    #[serde(default, skip_serializing_if = "TaskRights::is_open")]
+    pub rights: TaskRights,
     /// When the task's time is up.
     pub deadline: Millis,
     /// The first of the earlier generations whose steps this one goes on from; every one between belongs to it too.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::check::PlanProblem;
 use super::reference::{self, Reference};
+use super::rights;
 use crate::flow::{Pattern, Plan, PlanDraft, PlanTask, TaskDraft};
 use crate::ids::{Role, TaskIndex};
 
@@ -17,8 +18,9 @@ pub(super) fn read(draft: &PlanDraft) -> (Plan, Vec<PlanProblem>) {
         let planned = plan_task(index, task, &names, &mut problems);
         (index.clone(), planned)
     });
-    let tasks = tasks.collect();
-    (Plan { goal: draft.goal.clone(), tasks }, problems)
+    let mut plan = Plan { goal: draft.goal.clone(), tasks: tasks.collect() };
+    rights::hand_down(&mut plan);
+    (plan, problems)
 }
 
 /// A plan as somebody proposes one, to be edited. Dependencies are named where only one task has the name, so that they
@@ -52,6 +54,7 @@ fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
             pattern: task.pattern.map(|pattern| pattern.to_string()),
             blueprint: task.blueprint.clone(),
             query: task.query.clone(),
+            rights: task.rights.clone(),
             subtasks,
         }
     };
@@ -211,6 +214,7 @@ pub(super) fn plan_task(
         pattern: pattern(index, task, problems),
         blueprint: task.blueprint.clone().filter(|_| task.subtasks.is_empty()),
         query: task.query.clone(),
+        rights: task.rights.clone().filter(|rights| !rights.is_open()),
     }
 }
 

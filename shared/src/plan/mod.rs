@@ -17,6 +17,7 @@ pub mod tools;
 pub mod values;
 
 mod draft;
+mod rights;
 mod tree;
 
 pub use check::{MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check, check_plan};

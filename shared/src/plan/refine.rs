@@ -1,14 +1,17 @@
 //! Changing a plan while it is carried out (P4). Every operation is looked at on its own: a good one is done,
 //! a bad one is refused with its reason, and what has begun is never touched.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::check::{self, PlanProblem, check_plan};
 use super::draft::{self, Names};
 use super::tools::{self, Nameable};
 use super::values::Values;
-use super::{matching, order, reference};
-use crate::flow::{Plan, RefineOperation, RefusedOperation, RunLimits, Specialty, TaskDraft, TaskStatus};
+use super::{matching, order, reference, rights};
+use crate::flow::{
+    Plan, RefineOperation, RefusedOperation, Rights, RunLimits, Specialty, TaskDraft, TaskStatus,
+};
 use crate::ids::{Role, TaskIndex};
 use crate::run::Statuses;
 
@@ -172,7 +175,8 @@ impl Chain<'_> {
             return Err(format!("a task is split into {least} to {most}, not {}", into.len()));
         }
         let added: Vec<TaskIndex> = (1..).zip(into).map(|(position, _)| task.child(position)).collect();
-        let mut changes = self.insert(&added, into)?;
+        let rights = self.plan.tasks.get(task).and_then(|task| task.rights.clone());
+        let mut changes = self.insert(&added, &no_more_than(rights, into))?;
         self.statuses.insert(task.clone(), TaskStatus::Split);
         changes.insert(0, format!("split {task} {name} into {}", numbers(&added)));
         Ok(changes)
@@ -197,7 +201,9 @@ impl Chain<'_> {
             .zip(tasks)
             .map(|(at, _)| parent.as_ref().map_or_else(|| TaskIndex::top(at), |parent| parent.child(at)))
             .collect();
-        let mut changes = self.insert(&added, tasks)?;
+        // Whoever asks for more work gives it no more than it has itself.
+        let rights = self.plan.tasks.get(after).and_then(|task| task.rights.clone());
+        let mut changes = self.insert(&added, &no_more_than(rights, tasks))?;
         changes.insert(0, format!("added {} after {after} {name}", numbers(&added)));
         Ok(changes)
     }
@@ -292,6 +298,18 @@ impl Chain<'_> {
     fn statuses_of(&self, task: &TaskIndex) -> TaskStatus {
         self.statuses.get(task).copied().unwrap_or(TaskStatus::Created)
     }
+}
+
+/// The tasks with no more rights than these.
+fn no_more_than(most: Option<Box<Rights>>, tasks: &[TaskDraft]) -> Cow<'_, [TaskDraft]> {
+    if most.is_none() {
+        return Cow::Borrowed(tasks);
+    }
+    let narrowed = |task: &TaskDraft| {
+        let rights = rights::met(task.rights.clone(), most.clone());
+        TaskDraft { rights, ..task.clone() }
+    };
+    Cow::Owned(tasks.iter().map(narrowed).collect())
 }
 
 fn numbers(added: &[TaskIndex]) -> String {

@@ -361,7 +361,8 @@ fn group_task(name: String, role: Role) -> PlanTask {
 fn first_leaf(plan: &Plan, roles: &[Role]) -> Plan {
     let first = plan.leaves().next().map(|(_, task)| {
         let goal = within_bytes(&quoted(&task.name), MAX_TEXT_BYTES);
-        (crate::ids::TaskIndex::top(1), group_task(goal, substitute(roles)))
+        let rights = task.rights.clone();
+        (crate::ids::TaskIndex::top(1), PlanTask { rights, ..group_task(goal, substitute(roles)) })
     });
     Plan { goal: plan.goal.clone(), tasks: first.into_iter().collect() }
 }

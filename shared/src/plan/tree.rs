@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::check::{MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES};
 use super::draft::normal;
 use super::reference::{self, Reference, TaskField, quoted};
+use super::rights::met;
 use crate::flow::{Plan, PlanTask};
 use crate::ids::TaskIndex;
 use crate::text::within_bytes;
@@ -251,6 +252,7 @@ impl Tree {
         } else {
             add(&mut item.task.tools, task.tools);
         }
+        item.task.rights = met(item.task.rights.take(), task.rights);
         item.task.critical |= task.critical;
         item.task.priority = item.task.priority.max(task.priority);
         item.needs.extend(needs);

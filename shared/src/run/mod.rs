@@ -41,7 +41,8 @@ pub use count::{Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_comple
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
     AgentEvent, AgentKey, Checked, Decided, Digest, Entry, EventKind, Evidence, FailedPlan, Input, Link,
-    RecordEvent, Released, Request, RequestAction, RunEvent, Started, StopReason, ToolStarted, Unreadable,
+    RecordEvent, Released, Request, RequestAction, RunEvent, SignedOrder, SignerKind, Started, StopReason,
+    ToolStarted, Unreadable,
 };
 pub use fork::{Inherited, InheritedPlanning, Origin};
 pub use gaps::{Gap, gaps};
@@ -58,7 +59,7 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 6;
+pub const EVENT_VERSION: u32 = 7;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -97,6 +98,9 @@ pub const BOTH_HOLD_SINCE: u32 = 5;
 
 /// The first version of events in which every decision carries a link of the run's hash chain.
 pub const CHAIN_SINCE: u32 = 6;
+
+/// The first version of events in which certain people, or several, have to approve.
+pub const APPROVALS_SINCE: u32 = 7;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -26,6 +26,9 @@ pub struct QuestionState {
     pub expires: Millis,
     /// What follows then.
     pub on_timeout: OnTimeout,
+    /// Who approved so far, where more than one has to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<String>,
     /// How it ended; nothing while it waits for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<QuestionEnd>,
@@ -42,6 +45,12 @@ pub enum QuestionEnd {
 }
 
 impl QuestionState {
+    /// Whether somebody approved already.
+    #[must_use]
+    pub fn is_approved_by(&self, name: &str) -> bool {
+        self.approvals.iter().any(|one| one == name)
+    }
+
     /// Whether it waits for an answer.
     #[must_use]
     pub const fn is_open(&self) -> bool {

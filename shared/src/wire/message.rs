@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::codec::Encoding;
 use crate::flow::{AgentState, ContextAuthor, ContractSchemas, Goal, Information, Presence, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
-use crate::run::{ChildEnd, Origin, Request};
+use crate::run::{ChildEnd, Origin, Request, SignedOrder};
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -346,6 +346,9 @@ pub enum OwnerMessage {
     Order {
         /// The command.
         command: Box<Command>,
+        /// Who signed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signed: Option<Box<SignedOrder>>,
     },
     /// The answer to an order.
     Answer {

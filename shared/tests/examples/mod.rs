@@ -4,32 +4,33 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::StepOutcome;
 use muster_shared::conflict::Side;
+use muster_shared::flow::rights::Allowed;
 use muster_shared::flow::{
-    About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
-    Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite,
-    Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending,
-    FailureKind, Finding, Finite, Goal, GroupVerdict, GuardVerdict, Guarded, HelpRequest, Hook, Information,
-    InformationShare, LeafRef, ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent,
-    Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, Reading,
-    ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision, Ruling,
-    RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
-    TextPart, Thought, ToolNote, Usage, View, Wait, Work,
+    About, Action, Advice, Answered, Awaited, Bid, Budget, CallForProposals, CapabilityQuery, Capable,
+    Citation, Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest,
+    ContextWrite, Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict,
+    Ending, FailureKind, Finding, Finite, Goal, Grantor, GroupVerdict, GuardVerdict, Guarded, HelpRequest,
+    Hook, Information, InformationShare, LeafRef, ModelCall, Note, Observation, ObservationStatus, OnTimeout,
+    Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question,
+    Reading, ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision,
+    Rights, Ruling, RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
+    TaskRights, TemplateRef, TextPart, Thought, ToolNote, Usage, Use, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
 use muster_shared::run::event::{
-    AskedAbout, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
-    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun,
-    DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered,
-    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
-    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
-    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
-    Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed,
-    RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
-    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
-    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits,
-    VerificationAdded, WordsUncovered, WritingBegan,
+    ApprovalGiven, AskedAbout, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded,
+    ConflictExamined, ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft,
+    DraftReviewBegun, DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited,
+    GuardsAnswered, GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun,
+    MembersDiscuss, MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined,
+    PlanRefused, PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,
+    RefinementWanted, Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted,
+    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted,
+    TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned,
+    TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale,
+    TaskStarted, TaskTakenBack, TaskWaits, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
@@ -115,6 +116,8 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_responses", Body::Decided(answered_failures()));
     add("decided_loop", Body::Decided(loop_detected()));
     add("offered_heard", Body::Offered(heard()));
+    add("offered_rights", Body::Offered(narrowed()));
+    add("step_denied", Body::Step(denied()));
     add("decided_by_members", Body::Decided(by_members()));
     add("offered_answered", Body::Offered(going_on()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8, states: Vec::new() }));
@@ -175,7 +178,8 @@ fn child() -> RunId {
 
 fn child_goal() -> Goal {
     let goals = vec![goal().text];
-    let parent = Parent { run: run(), task: TaskId::Leaf(index("1-2")), depth: 1, goals, background: None };
+    let (task, rights) = (TaskId::Leaf(index("1-2")), TaskRights::default());
+    let parent = Parent { run: run(), task, depth: 1, goals, rights, background: None };
     Goal { text: "Look into the hops.".to_owned(), parent: Some(Box::new(parent)), ..goal() }
 }
 
@@ -217,6 +221,7 @@ fn expanded() -> Decided {
         secret: "ab".repeat(32),
         event_version: 2,
         lessons: Vec::new(),
+        signed: None,
     };
     let (tasks, note) = (vec![index("1-1")], "1 of 2 items are left out".to_owned());
     let placed = StepOutcome::Placed { tasks, fallback: vec![index("1-2")], note, left_out: 0 };
@@ -409,6 +414,38 @@ fn heard() -> TaskOffered {
     }
 }
 
+fn rights() -> TaskRights {
+    let (tools, documents) = (Allowed::read(["corpus.*", "!corpus.read"]), Allowed::read(["docs"]));
+    let (tools, documents) = (tools.unwrap(), documents.unwrap());
+    let hosts = Allowed::read(["*.example.org:443"]).unwrap();
+    let goal = Rights { tools, documents, hosts, ..Rights::default() };
+    let budget = Budget { model_calls: Some(3), ..Budget::UNLIMITED };
+    let (read_context, write_context) = (Allowed::read(["figures.*"]).unwrap(), Allowed::none());
+    let step = Rights {
+        read_context,
+        write_context,
+        people: false,
+        hand_over: false,
+        runs: false,
+        write_files: false,
+        budget,
+        ..Rights::default()
+    };
+    let by = Grantor::Blueprint { name: "research".to_owned(), task: index("2") };
+    TaskRights::default().narrowed_by(Grantor::Goal, &goal).narrowed_by(by, &step)
+}
+
+/// An offer of a task that may not use everything.
+fn narrowed() -> TaskOffered {
+    TaskOffered { rights: rights(), ..heard() }
+}
+
+/// A step with a call that its task has no right to.
+fn denied() -> Step {
+    let refusal = rights().allows(&Use::Tool("corpus.read")).unwrap_err();
+    Step { notes: vec![Note::Denied { at: 1, refusal }], ..step() }
+}
+
 fn question() -> Question {
     Question {
         text: "Which year?".to_owned(),
@@ -445,6 +482,7 @@ fn answered() -> Decided {
                 on_timeout,
             }),
             RunEvent::QuestionPassedOn(QuestionPassedOn { id, to: "grace".to_owned(), expires }),
+            RunEvent::ApprovalGiven(ApprovalGiven { id, by: "grace".to_owned(), more: 1 }),
             RunEvent::QuestionAnswered(QuestionAnswered { reply }),
             RunEvent::QuestionWithdrawn(QuestionWithdrawn { id, reason: "the task was left out".to_owned() }),
             RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None }),
@@ -773,7 +811,7 @@ fn goal() -> Goal {
         encoding: Encoding::Json,
         set_limits: serde_json::Map::new(),
         limits: Some(limits()),
-        budget: muster_shared::flow::Budget::UNLIMITED,
+        budget: Budget::UNLIMITED,
         review: None,
         blueprint: None,
         planning: None,
@@ -823,6 +861,7 @@ fn plan_task(name: &str) -> PlanTask {
         pattern: None,
         blueprint: None,
         query: None,
+        rights: None,
     }
 }
 
@@ -853,6 +892,7 @@ fn draft_task() -> TaskDraft {
         pattern: None,
         blueprint: None,
         query: None,
+        rights: None,
         subtasks: vec![TaskDraft {
             name: "Part".to_owned(),
             goal: "A part".to_owned(),
@@ -1122,7 +1162,8 @@ fn offered(work: Work) -> TaskOffered {
         corpus: Some(corpus()),
         model: Some("openai/gpt-x".to_owned()),
         limits: limits(),
-        budget: muster_shared::flow::Budget::UNLIMITED,
+        budget: Budget::UNLIMITED,
+        rights: TaskRights::default(),
         deadline: Millis(1_700_000_600_000),
         continues: None,
         answered: None,
@@ -1149,6 +1190,7 @@ fn decided() -> Decided {
                 secret: secret.clone(),
                 event_version: 1,
                 lessons: Vec::new(),
+                signed: None,
             },
             Input::Refuse {
                 goal: Box::new(goal()),
@@ -1187,7 +1229,15 @@ fn forked() -> Decided {
         deadline,
     });
     Decided {
-        inputs: vec![Input::Fork { from, state: state.clone(), goal, limits, secret, event_version: 1 }],
+        inputs: vec![Input::Fork {
+            from,
+            state: state.clone(),
+            goal,
+            limits,
+            secret,
+            event_version: 1,
+            signed: None,
+        }],
         offers: 0,
         continues: false,
         specialists: Vec::new(),
@@ -1446,7 +1496,7 @@ fn live() -> Vec<(&'static str, Live)> {
 
 fn order() -> OwnerMessage {
     let command = Command::Request(Request::new(run(), RequestAction::Cancel).because("enough"));
-    OwnerMessage::Order { command: Box::new(command) }
+    OwnerMessage::Order { command: Box::new(command), signed: None }
 }
 
 fn controls() -> Vec<(&'static str, ControlMessage)> {

@@ -1,12 +1,15 @@
 //! What an agent reports of a task, in words.
 
-use muster_shared::flow::{Action, Observation, ObservationStatus, Outcome, Product, Step};
+use muster_shared::flow::{Action, Note, Observation, ObservationStatus, Outcome, Product, Step};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{AgentEvent, AgentKey};
 use serde_json::Value;
 
 use super::super::{doing, figures};
 use super::Timeline;
+
+/// Most characters of a refusal with its chain of grants.
+const MOST_REFUSED: usize = 2_000;
 
 impl Timeline {
     /// What happened, and the details below it.
@@ -103,7 +106,13 @@ impl Timeline {
                 line("observation", &observed(observation));
             }
         }
-        step.notes.iter().for_each(|note| line("note", &note.to_string()));
+        let others = step.notes.iter().filter(|note| !matches!(note, Note::Denied { .. }));
+        others.for_each(|note| line("note", &note.to_string()));
+        // Who took a right away is told whole.
+        let denied = Note::denied(&step.notes).map(|(_, refusal)| refusal.to_string());
+        lines.extend(
+            denied.map(|text| format!("{:<12}{}", "refused", figures::one_line(&text, MOST_REFUSED))),
+        );
         lines
     }
 }

@@ -1,6 +1,6 @@
 //! What was decided upon, in words.
 
-use muster_shared::run::{Input, Request, RequestAction};
+use muster_shared::run::{Input, Request, RequestAction, SignerKind};
 
 use super::super::figures;
 
@@ -30,8 +30,14 @@ pub(super) fn inputs(inputs: &[Input]) -> String {
     if words.is_empty() { "nothing new".to_owned() } else { words.join(", ") }
 }
 
-fn request(Request { by, action, .. }: &Request) -> String {
+fn request(Request { by, action, signed, .. }: &Request) -> String {
     let by = figures::one_line(by, 40);
+    // Whoever runs the fleet speaks for others; what a person signed is his own.
+    let by = match signed.as_ref().map(|signed| signed.kind) {
+        Some(SignerKind::Operator) => format!("{by} (said by the operator)"),
+        Some(SignerKind::Person) => format!("{by} (signed)"),
+        Some(SignerKind::Orchestrator) | None => by,
+    };
     match action {
         RequestAction::Cancel => format!("a cancellation by {by}"),
         RequestAction::Pause => format!("a pause asked for by {by}"),

@@ -101,6 +101,7 @@ impl Owner {
                         secret: "ab".repeat(32),
                         event_version: EVENT_VERSION,
                         lessons: Vec::new(),
+                        signed: None,
                     },
                     Order::Control(input) => input.clone(),
                 };

@@ -60,7 +60,8 @@ impl World {
         let goal = Box::new(Goal { limits: Some(limits.clone()), parent: None, ..goal });
         let (state, from) = (Box::new(state), Origin::new(from, Seq(last.seq.0)));
         let secret = "cd".repeat(32);
-        let fork = Input::Fork { from, state, goal, limits, secret, event_version: EVENT_VERSION };
+        let fork =
+            Input::Fork { from, state, goal, limits, secret, event_version: EVENT_VERSION, signed: None };
         self.tell(|_| format!("somebody forks {} at {} as {}", from.run.short(), from.at, run.short()));
         self.scenario.runs.push(run);
         self.broker.put(Line::Commands, Item::Command(run, Rc::new(Order::Control(fork))), self.now);

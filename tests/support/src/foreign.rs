@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::{self, consumer};
 use bytes::Bytes;
 use futures::StreamExt;
+use muster_bus::signatures::{Purpose, SIGNATURE, Signatures, said_by};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -36,6 +37,7 @@ pub const UNREADABLE: [(&str, &str, &str); 5] = [
 pub struct Stranger {
     runtime: Runtime,
     client: async_nats::Client,
+    signatures: Signatures,
 }
 
 impl Stranger {
@@ -46,7 +48,8 @@ impl Stranger {
     pub fn connect(url: &str) -> Result<Self, StrangerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let client = runtime.block_on(async { timeout(LIMIT, crate::way::client(url)).await })??;
-        Ok(Self { runtime, client })
+        let signatures = Signatures::of(crate::way::credentials(url).as_deref())?;
+        Ok(Self { runtime, client, signatures })
     }
 
     /// Publishes bytes without any header.
@@ -60,13 +63,32 @@ impl Stranger {
         Ok(())
     }
 
-    /// Asks something as NATS programs do, and waits for the answer.
+    /// Publishes an order, signed where a fleet has keys.
+    ///
+    /// # Errors
+    /// When the client refuses it.
+    pub fn order(&self, subject: &str, payload: &[u8]) -> Result<(), StrangerError> {
+        let (headers, payload) = (self.signature(subject, payload), Bytes::copy_from_slice(payload));
+        let publish = self.client.publish_with_headers(subject.to_owned(), headers, payload);
+        self.runtime.block_on(async { timeout(LIMIT, publish).await })??;
+        Ok(())
+    }
+
+    fn signature(&self, subject: &str, payload: &[u8]) -> async_nats::HeaderMap {
+        let mut headers = async_nats::HeaderMap::new();
+        if let Some(signature) = self.signatures.sign(Purpose::Order, &said_by(subject, payload)) {
+            headers.insert(SIGNATURE, signature.to_string().as_str());
+        }
+        headers
+    }
+
+    /// Asks something as NATS programs do, signed where a fleet has keys, and waits for the answer.
     ///
     /// # Errors
     /// When nobody answers.
     pub fn request(&self, subject: &str, payload: &[u8]) -> Result<Vec<u8>, StrangerError> {
-        let payload = Bytes::copy_from_slice(payload);
-        let request = self.client.request(subject.to_owned(), payload);
+        let (headers, payload) = (self.signature(subject, payload), Bytes::copy_from_slice(payload));
+        let request = self.client.request_with_headers(subject.to_owned(), headers, payload);
         Ok(self.runtime.block_on(async { timeout(LIMIT, request).await })??.payload.to_vec())
     }
 

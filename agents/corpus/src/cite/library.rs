@@ -8,7 +8,7 @@ use super::Library;
 use super::page::Page;
 use crate::index::Index;
 use crate::pack::PackFolder;
-use crate::{CorpusError, query};
+use crate::{CorpusError, Readable, Within, query};
 
 /// Most bytes of documents that are kept ready; then all are let go.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
@@ -19,6 +19,7 @@ const HITS: usize = 12;
 pub(super) struct Indexed<'a> {
     index: &'a Index,
     packs: &'a PackFolder,
+    readable: &'a Readable,
     kept: RefCell<Kept>,
 }
 
@@ -30,8 +31,8 @@ struct Kept {
 }
 
 impl<'a> Indexed<'a> {
-    pub(super) fn new(index: &'a Index, packs: &'a PackFolder) -> Self {
-        Self { index, packs, kept: RefCell::default() }
+    pub(super) fn new(index: &'a Index, packs: &'a PackFolder, readable: &'a Readable) -> Self {
+        Self { index, packs, readable, kept: RefCell::default() }
     }
 }
 
@@ -40,7 +41,7 @@ impl Library for Indexed<'_> {
         if let Some(known) = self.kept.borrow().pages.get(path) {
             return Ok(known.clone());
         }
-        let file = self.index.file(path)?;
+        let file = self.index.file(path)?.filter(|file| self.readable.is(&file.path));
         let text = file.map(|file| self.packs.read(&file.pack, file.position, file.bytes)).transpose()?;
         let page = text.as_deref().map(|text| Rc::new(Page::new(path, text)));
         let mut kept = self.kept.borrow_mut();
@@ -57,14 +58,17 @@ impl Library for Indexed<'_> {
         if let Some(known) = &self.kept.borrow().paths {
             return Ok(Rc::clone(known));
         }
-        let paths = Rc::new(self.index.paths()?);
+        let mut paths = self.index.paths()?;
+        paths.retain(|path| self.readable.is(path));
+        let paths = Rc::new(paths);
         self.kept.borrow_mut().paths = Some(Rc::clone(&paths));
         Ok(paths)
     }
 
     fn likely(&self, words: &str) -> Result<Vec<(String, u32)>, CorpusError> {
         let Some(query) = query::free_text(words) else { return Ok(Vec::new()) };
-        let hits = self.index.search(&query, None, HITS, self.packs)?;
+        let within = Within { path: None, readable: self.readable.clone() };
+        let hits = self.index.search(&query, &within, HITS, self.packs)?;
         let mut found: Vec<(String, u32)> = Vec::new();
         for hit in hits {
             if found.iter().all(|(path, _)| *path != hit.path) {

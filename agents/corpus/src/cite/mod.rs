@@ -31,9 +31,9 @@ use self::page::{Page, plain, without_targets};
 use self::reworded::reworded;
 use self::statement::{CLEARLY, Match};
 use self::words::Telling;
-use crate::CorpusError;
 use crate::index::Index;
 use crate::pack::PackFolder;
+use crate::{CorpusError, Readable};
 
 /// Shortest quote that is looked for in other documents, in letters and digits.
 const TELLING_QUOTE: usize = 16;
@@ -67,12 +67,12 @@ trait Library {
 
 /// Looks places up in the documents of an index, in their order. `shows`: with the lines where they stand.
 pub(super) fn look_up_in(
-    index: &Index,
+    (index, readable): (&Index, &Readable),
     packs: &PackFolder,
     asked: &[CitedPlace],
     shows: bool,
 ) -> Result<Vec<PlaceFound>, CorpusError> {
-    look_up(&Indexed::new(index, packs), asked, shows)
+    look_up(&Indexed::new(index, packs, readable), asked, shows)
 }
 
 /// Looks places up in documents that are at hand, by path.

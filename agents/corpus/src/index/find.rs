@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 use super::{FileEntry, Index};
 use crate::error::CorpusError;
 use crate::pack::PackFolder;
-use crate::{Hit, Outline};
+use crate::{Hit, Outline, Readable, Within};
 
 /// Lines shown before and after one that has what was looked for.
 const AROUND: usize = 2;
@@ -70,13 +70,13 @@ impl Index {
     pub(crate) fn search_lines(
         &self,
         search: &LineSearch,
-        wanted: Option<&str>,
+        within: &Within,
         k: usize,
         packs: &PackFolder,
     ) -> Result<Vec<Hit>, CorpusError> {
         let (mut hits, mut scanned) = (Vec::new(), 0);
         for file in self.files()? {
-            if wanted.is_some_and(|wanted| !is_meant(wanted, &file.path)) {
+            if !within.has(&file.path) {
                 continue;
             }
             scanned += file.bytes;
@@ -89,9 +89,10 @@ impl Index {
         Ok(hits)
     }
 
-    /// The documents with their lengths and headings.
-    pub(crate) fn outlines(&self, most: usize) -> Result<Vec<Outline>, CorpusError> {
-        self.files()?.into_iter().take(most).map(|file| self.outline(file)).collect()
+    /// The documents that may be read, with their lengths and headings.
+    pub(crate) fn outlines(&self, most: usize, readable: &Readable) -> Result<Vec<Outline>, CorpusError> {
+        let files = self.files()?.into_iter().filter(|file| readable.is(&file.path));
+        files.take(most).map(|file| self.outline(file)).collect()
     }
 
     fn outline(&self, file: FileEntry) -> Result<Outline, CorpusError> {

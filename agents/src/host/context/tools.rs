@@ -93,7 +93,8 @@ impl AgentContext {
         if let Some(corpus) = &offer.corpus
             && abilities.iter().any(|ability| is_of_corpus(&ability.name))
         {
-            context = context.with_corpus(self.corpora.get(corpus).await?);
+            context =
+                context.with_corpus(self.corpora.readable(corpus, &Arc::new(offer.rights.clone())).await?);
         }
         let sees_files = matches!(offer.work, Work::Refine { .. } | Work::Write { .. });
         if sees_files || abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {

@@ -19,8 +19,9 @@ use super::super::journal::Journal;
 use super::super::loop_detection::refused;
 use super::super::resources::TaskResources;
 use super::super::uncertain::{Resumption, resume};
-use super::guard::{Seen, change_in_words, changed_arguments, not_done, note_of};
+use super::guard::{change_in_words, changed_arguments, not_done};
 use super::{Clock, End, Failure, TaskSession, Toolbox};
+use crate::guards::Seen;
 use crate::tools::documents::is_search;
 use crate::tools::{ToolContext, ToolResult, ToolStatus};
 use muster_offline::seen_lines;
@@ -58,7 +59,7 @@ enum OneActed {
 impl OneActed {
     /// What we say of a call ourselves.
     fn told(observation: Observation) -> Self {
-        Self::Observed(Seen { observation, said: Guarded::default() })
+        Self::Observed(Seen::told(observation))
     }
 }
 
@@ -106,8 +107,8 @@ impl TaskSession<'_> {
             let guarded = Note::guarded(&step.notes, Hook::BeforeTool, at);
             let call = Call { action: &action, key, guarded };
             let (seen, ends) = self.finish_one(&call, step.number, &toolbox.resources).await?;
-            let Seen { observation, said } = seen;
-            step.notes.extend(note_of(Hook::AfterObservation, at, said));
+            let (observation, notes) = seen.noted(at);
+            step.notes.extend(notes);
             end = end.or(ends);
             match at.checked_sub(1).and_then(|at| step.more.get_mut(at)) {
                 Some(one) => one.observation = Some(observation),
@@ -126,14 +127,13 @@ impl TaskSession<'_> {
         resources: &TaskResources,
     ) -> Result<(Seen, Option<End>), Failure> {
         let (clock, name) = (Clock::start(), &call.action.name);
-        let told = |observation| Seen { observation, said: Guarded::default() };
         if let Some(refused) = call.guarded.and_then(not_done) {
-            return Ok((told(refused), None));
+            return Ok((Seen::told(refused), None));
         }
         match resume(name, number, resources.when_uncertain(name)) {
-            Resumption::Tell(observation) => Ok((told(observation), None)),
+            Resumption::Tell(observation) => Ok((Seen::told(observation), None)),
             Resumption::Fail(observation, submission) => {
-                Ok((told(observation), Some(End { submission: *submission, chosen: None, clock })))
+                Ok((Seen::told(observation), Some(End { submission: *submission, chosen: None, clock })))
             }
             Resumption::Repeat => {
                 let shown = OnceLock::new();
@@ -159,8 +159,8 @@ impl TaskSession<'_> {
         let lasting = !resources.is_pure(&step.action.name);
         let mut step = step;
         let asking = self.guard_observation(&step.action, observation, resources);
-        let Seen { observation, said } = unless_handed_over(self.handing_over.clone(), asking).await?;
-        step.notes.extend(note_of(Hook::AfterObservation, 0, said));
+        let (observation, notes) = unless_handed_over(self.handing_over.clone(), asking).await?.noted(0);
+        step.notes.extend(notes);
         let step = Step { observation: Some(observation), ..step };
         self.journal_step(journal, step, lasting).await?;
         Ok(None)
@@ -232,14 +232,16 @@ impl TaskSession<'_> {
         let first = match acted.next() {
             Some(OneActed::Observed(seen)) => seen,
             Some(OneActed::Waits(wait)) => return Acted::Waits(wait),
-            None => Seen { observation: refused(String::new()), said: Guarded::default() },
+            None => Seen::told(refused(String::new())),
         };
-        let mut notes: Vec<Note> = note_of(Hook::AfterObservation, 0, first.said).into_iter().collect();
+        let (first, of_first) = first.noted(0);
+        let mut notes: Vec<Note> = of_first.collect();
         let mut more = Vec::with_capacity(chosen.more.len());
         for (at, (one, acted)) in chosen.more.iter().zip(acted).enumerate() {
             let observation = match acted {
-                OneActed::Observed(Seen { observation, said }) => {
-                    notes.extend(note_of(Hook::AfterObservation, at + 1, said));
+                OneActed::Observed(seen) => {
+                    let (observation, of_this) = seen.noted(at + 1);
+                    notes.extend(of_this);
                     observation
                 }
                 OneActed::Waits(_) => {
@@ -248,7 +250,7 @@ impl TaskSession<'_> {
             };
             more.push(FurtherAction { action: one.action.clone(), observation: Some(observation) });
         }
-        Acted::Observed(SeenOfAll { first: first.observation, more, notes })
+        Acted::Observed(SeenOfAll { first, more, notes })
     }
 
     /// Calls a tool. A call with side effects goes by its key.
@@ -269,15 +271,17 @@ impl TaskSession<'_> {
             false => context,
         };
         let result = resources.engine.call(name, arguments.clone(), &context).await;
-        let mut observation = match result.wait {
-            Some(wait) => return OneActed::Waits(wait),
-            None => observed(result),
-        };
+        if let Some(wait) = result.wait {
+            return OneActed::Waits(wait);
+        }
+        let denied = result.denied.clone();
+        let mut observation = observed(result);
         observation.content = resources.redactor.redact(&observation.content).into_owned();
         if let Some(word) = guarded.and_then(change_in_words) {
             observation.content = format!("{word}\n{}", observation.content);
         }
-        let mut seen = self.guard_observation(action, observation, resources).await;
+        let seen = self.guard_observation(action, observation, resources).await;
+        let mut seen = Seen { denied, ..seen };
         if let Some(most) = resources.model.capabilities().and_then(|able| able.most_shown()) {
             shorten(&mut seen.observation, most);
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use futures::future;
 use muster_bus::GuardedThing;
-use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, ObservationStatus, Reworded};
+use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, Reworded};
 use serde_json::{Value, json};
 
 use super::super::decide::ChosenAction;
@@ -14,21 +14,9 @@ use super::super::loop_detection::refused;
 use super::super::prompt::Conversation;
 use super::super::resources::TaskResources;
 use super::{Clock, TaskSession};
-use crate::guards::{content_fits, messages_fit};
+use crate::guards::{Seen, content_fits, messages_fit, note_of, observed, thing};
 use crate::model::chat::ChatMessage;
 use crate::model::kept::Kept;
-
-/// An observation as it may be shown, and what guards said of it.
-pub(super) struct Seen {
-    pub(super) observation: Observation,
-    pub(super) said: Guarded,
-}
-
-/// What stands in the record of what guards said; nothing where none was asked.
-pub(super) fn note_of(hook: Hook, at: usize, said: Guarded) -> Option<Note> {
-    let at = u32::try_from(at).unwrap_or(u32::MAX);
-    (!said.is_empty()).then(|| Note::Guarded { hook, at, said, reworded: Vec::new() })
-}
 
 /// What the model is told of a call that a guard refused; nothing of one that it let through.
 pub(super) fn not_done(said: &Guarded) -> Option<Observation> {
@@ -69,8 +57,7 @@ impl TaskSession<'_> {
     }
 
     fn thing(&self, hook: Hook, payload: Value) -> GuardedThing {
-        let (run, task, role) = (self.offer.run, Some(self.offer.task.to_string()), self.role.to_string());
-        GuardedThing { hook, run, task, role, payload }
+        thing(self.role, self.offer, hook, payload)
     }
 
     /// Asks about each call that is to be done and was not asked about yet.
@@ -112,28 +99,18 @@ impl TaskSession<'_> {
     /// Asks about what a tool answered: what is changed or withheld, the model and the record never see.
     pub(super) async fn guard_observation(
         &self,
-        Action { name, arguments }: &Action,
-        mut observation: Observation,
+        action: &Action,
+        observation: Observation,
         resources: &TaskResources,
     ) -> Seen {
         if !self.is_guarded(Hook::AfterObservation) {
-            return Seen { observation, said: Guarded::default() };
+            return Seen::told(observation);
         }
-        let rules = self.offer.limits.guards_at(Hook::AfterObservation, Some(self.role), Some(name));
-        let payload = json!({
-            "tool": name, "arguments": arguments, "status": observation.status, "content": observation.content,
-        });
-        let thing = self.thing(Hook::AfterObservation, payload);
-        let mut said = resources.guards.ask_all(rules, thing, &content_fits).await;
-        if let Some(why) = said.refused() {
-            observation.status = ObservationStatus::Error;
-            observation.content = format!("What `{name}` answered is withheld: {why}.");
-        } else if let Some(changed) = said.changed.as_ref().and_then(|changed| changed["content"].as_str()) {
-            observation.content = changed.to_owned();
-        }
-        // It stands in the observation.
-        said.changed = None;
-        Seen { observation, said }
+        let tool = &action.name;
+        let rules = self.offer.limits.guards_at(Hook::AfterObservation, Some(self.role), Some(tool));
+        let thing = self.thing(Hook::AfterObservation, observed(action, &observation));
+        let said = resources.guards.ask_all(rules, thing, &content_fits).await;
+        Seen::after(tool, observation, said)
     }
 
     /// Asks about what a model has not been sent yet. What is changed stays so for the rest of the task.

@@ -27,6 +27,7 @@ fn looks(notes: &[Note]) -> impl DoubleEndedIterator<Item = (&[LookedUp], &str)>
         Note::Spin { .. }
         | Note::Reconsidered
         | Note::Closed { .. }
+        | Note::Denied { .. }
         | Note::Declined { .. }
         | Note::Verified { .. }
         | Note::NotChecked { .. }

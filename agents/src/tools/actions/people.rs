@@ -2,7 +2,7 @@
 //! slot; what came of it is the observation.
 
 use async_trait::async_trait;
-use muster_shared::flow::{Question, RolePermission, TaskDraft, Wait};
+use muster_shared::flow::{Question, RolePermission, TaskDraft, Use, Wait};
 use serde_json::{Value, json};
 
 use super::known::look;
@@ -63,6 +63,7 @@ impl Tool for RequestInfo {
                     .to_owned(),
             ));
         }
+        ctx.rights.allows(&Use::Person).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
         Ok(ToolOutput::waiting(Wait::Answer(asked(question, text_of(&arguments, "why"), &arguments))))
     }
 }

@@ -45,6 +45,7 @@ fn page() -> String {
 const fn title(scope: Scope) -> &'static str {
     match scope {
         Scope::Operator => "Operator",
+        Scope::Person => "Person",
         Scope::Observer => "Observer",
         Scope::Orchestrator => "Orchestrator",
         Scope::Agent => "Agent",
@@ -58,6 +59,9 @@ const fn title(scope: Scope) -> &'static str {
 const fn about(scope: Scope) -> &'static str {
     match scope {
         Scope::Operator => "Whoever runs the fleet: lays out the bus, asks, steers, reads and removes.",
+        Scope::Person => {
+            "A person who has a say in runs: asks, steers, answers, reads; each order is signed."
+        }
         Scope::Observer => "Whoever watches and changes nothing.",
         Scope::Orchestrator => {
             "Decides for everybody, and mends what is missing of the bus; takes nothing out of the record."

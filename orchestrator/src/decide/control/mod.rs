@@ -59,26 +59,35 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, request: &Request) {
     if decision.open().is_none_or(is_done) || !decision.takes_up(request.id) {
         return;
     }
-    let done = match &request.action {
-        RequestAction::Cancel => {
-            cancel(decision, request);
-            Ok(())
-        }
-        RequestAction::Pause => pause(decision, request),
-        RequestAction::Resume { deadline_ms } => resume(decision, request, *deadline_ms),
-        RequestAction::Skip { task } => skip(decision, request, task),
-        RequestAction::Redo { task } => redo(decision, request, task),
-        RequestAction::Edit { task, goal } => edit(decision, request, task.as_ref(), goal),
-        RequestAction::Approve { plan } => review::approve(decision, request, plan.as_deref()),
-        RequestAction::Reject => review::reject(decision, request),
-        RequestAction::Answer { question, text } => questions::answer(decision, request, *question, text),
-        RequestAction::SetContext { key, value, version } => {
-            peers::set(decision, request, (key, value, *version))
-        }
-    };
+    let done =
+        match &request.action {
+            RequestAction::Cancel => {
+                cancel(decision, request);
+                Ok(())
+            }
+            RequestAction::Pause => pause(decision, request),
+            RequestAction::Resume { deadline_ms } => resume(decision, request, *deadline_ms),
+            RequestAction::Skip { task } => skip(decision, request, task),
+            RequestAction::Redo { task } => redo(decision, request, task),
+            RequestAction::Edit { task, goal } => edit(decision, request, task.as_ref(), goal),
+            RequestAction::Approve { plan } => has_a_say(decision, request)
+                .and_then(|()| review::approve(decision, request, plan.as_deref())),
+            RequestAction::Reject => {
+                has_a_say(decision, request).and_then(|()| review::reject(decision, request))
+            }
+            RequestAction::Answer { question, text } => has_a_say(decision, request)
+                .and_then(|()| questions::answer(decision, request, *question, text)),
+            RequestAction::SetContext { key, value, version } => {
+                peers::set(decision, request, (key, value, *version))
+            }
+        };
     if let Err(reason) = done {
         decision.emit(RequestRefused { id: request.id, reason });
     }
+}
+
+fn has_a_say(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
+    decision.open().map_or(Ok(()), |run| questions::check_voice(run, request))
 }
 
 /// Who asked, and why, in a few words.

@@ -93,7 +93,7 @@ fn see_to(
         PeerRequest::ContextWrite(wanted) => Ok(Some(values::write(decision, (asker, agent), wanted)?)),
         PeerRequest::ContextRead(wanted) => {
             let Some(run) = decision.open() else { return Ok(None) };
-            Ok(Some(values::read(run, wanted)))
+            Ok(Some(values::read(run, asker, wanted)))
         }
         PeerRequest::CapabilityQuery(query) => {
             let roles = survey::leaf_roles(decision.capacity());

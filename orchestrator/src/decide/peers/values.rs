@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use muster_shared::flow::{ContextAuthor, ContextRead, ContextWrite, PeerAnswer};
-use muster_shared::ids::{AgentId, TaskIndex};
+use muster_shared::flow::{ContextAuthor, ContextRead, ContextWrite, PeerAnswer, Use};
+use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{order, reference, values};
 use muster_shared::run::event::ContextWritten;
 use muster_shared::run::{PEERS_SINCE, Request, RunState};
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
+use super::super::rights;
 use super::FoundAnswer;
 use super::share::{self, Teller};
 
@@ -72,8 +73,10 @@ fn written(
 }
 
 /// What there is of a key, or of all that begin so.
-pub(super) fn read(run: &RunState, wanted: &ContextRead) -> FoundAnswer {
-    let entries = run.peers.find(&wanted.key, wanted.prefix || wanted.key.is_empty());
+pub(super) fn read(run: &RunState, task: &TaskIndex, wanted: &ContextRead) -> FoundAnswer {
+    let rights = rights::of(run, &TaskId::Leaf(task.clone()));
+    let mut entries = run.peers.find(&wanted.key, wanted.prefix || wanted.key.is_empty());
+    entries.retain(|key, _| rights.allows(&Use::ReadKey(key)).is_ok());
     let line = |(key, entry): (&String, &muster_shared::flow::ContextEntry)| {
         format!("{key} (version {}, by {}): {}", entry.version, entry.by, entry.text())
     };
@@ -98,9 +101,11 @@ fn concerned(run: &RunState, teller: Teller<'_>, key: &str) -> Vec<TaskIndex> {
         used.any(|(_, found)| found.is_ok_and(|found| found == key)) || goal.contains(&values::in_words(key))
     };
     let leaves = plan.leaves().filter(|(leaf, _)| Some(*leaf) != from && share::is_open(run, leaf));
+    let may =
+        |leaf: &TaskIndex| rights::of(run, &TaskId::Leaf(leaf.clone())).allows(&Use::ReadKey(key)).is_ok();
     let concerned = leaves
         .filter(|(leaf, task)| after.contains(*leaf) || names(&task.goal) || run.peers.knows_of(leaf, key));
-    concerned.map(|(leaf, _)| leaf.clone()).collect()
+    concerned.map(|(leaf, _)| leaf).filter(|leaf| may(leaf)).cloned().collect()
 }
 
 fn in_text(value: &Value) -> String {

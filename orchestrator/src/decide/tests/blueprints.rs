@@ -40,7 +40,7 @@ fn begun(filled: &Filled, event_version: u32) -> Fleet {
     let mut fleet = Fleet::new();
     let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
     let (limits, secret) = (RunLimits::default(), "ab".repeat(32));
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
     fleet
 }
 

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{
     Advice, Awaited, Budget, ChildGoal, Ending, Goal, ObservationStatus, Outcome, Parent, Product, Report,
-    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskStatus, Usage, Wait, Work,
+    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskRights, TaskStatus, Usage, Wait, Work,
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
 use muster_shared::run::{
@@ -319,6 +319,7 @@ fn attended(depth: u32) -> Fleet {
         task: "1".parse().unwrap(),
         depth,
         goals: vec!["What is in the harbour?".into()],
+        rights: TaskRights::default(),
         background: None,
     };
     let mut fleet = Fleet::new();
@@ -343,7 +344,7 @@ fn attend_again(fleet: &mut Fleet) {
     let run = fleet.run();
     let (goal, limits) = (Box::new(run.goal.clone()), run.limits.clone());
     let (secret, event_version) = ("cd".repeat(32), run.event_version);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
 }
 
 #[test]
@@ -459,7 +460,7 @@ fn a_run_of_older_orchestrators_has_no_children() {
     let (goal, limits) = (Box::new(Goal::new("Which limits are there?")), RunLimits::default());
     let limits = RunLimits { planning: muster_shared::flow::Planning::Always, max_replans: 0, ..limits };
     let (secret, event_version) = ("ab".repeat(32), WAITS_SINCE - 1);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
     let planning = fleet.find("plan");
     fleet.end(&planning, plan(tasks()));
     for _ in 0..3 {

@@ -457,7 +457,14 @@ fn runs_of_older_events_know_no_conflicts() {
         ..limits(&ConflictStep::USUAL)
     };
     let secret = "ab".repeat(32);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version: 2, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal {
+        goal,
+        limits,
+        secret,
+        event_version: 2,
+        lessons: Vec::new(),
+        signed: None,
+    }]);
     do_so(&mut fleet, "plan", plan(tasks()));
     do_so(&mut fleet, "1", says("30 %"));
     do_so(&mut fleet, "2", says("15 %"));

@@ -337,7 +337,7 @@ fn runs_of_older_versions_go_on_as_they_were() {
         let (goal, secret) = (Box::new(Goal::new("What is it?")), "ab".repeat(32));
         let limits = RunLimits { writer: Writing::UnlessSingle, ..RunLimits::default() };
         let (event_version, lessons) = (version, Vec::new());
-        fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons }]);
+        fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons, signed: None }]);
         fleet.work(|offer| good(offer, &[]));
         let has_writer = offered(&fleet).contains(&"write".to_owned());
         assert_eq!(has_writer, version < FEW_CALLS_SINCE, "{version}");

@@ -95,6 +95,7 @@ impl Fleet {
             secret,
             event_version: EVENT_VERSION,
             lessons: Vec::new(),
+            signed: None,
         }]);
     }
 

@@ -234,6 +234,7 @@ fn a_new_run_is_given_what_earlier_ones_taught() {
         secret,
         event_version: 2,
         lessons: lessons.clone(),
+        signed: None,
     }]);
     assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::LessonsRecalled(_))));
     let Work::Plan { lessons: told, .. } = fleet.find("plan").work else { panic!() };

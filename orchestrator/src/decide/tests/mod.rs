@@ -28,6 +28,7 @@ mod readings;
 mod replanning;
 mod responses;
 mod review;
+mod rights;
 mod silence;
 mod specialists;
 mod spending;

@@ -233,7 +233,7 @@ fn lessons_of_earlier_runs_improve_the_plan_with_one_more_call() {
         let mut fleet = Fleet::new();
         let (goal, limits) = (Box::new(Goal::new(GOAL)), RunLimits::default());
         let (secret, event_version) = ("ab".repeat(32), EVENT_VERSION);
-        fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons }]);
+        fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons, signed: None }]);
         let mut asked = 0;
         let mut plans = |work: &Work| {
             asked += 1;
@@ -253,7 +253,7 @@ fn a_draft_that_cannot_be_improved_is_carried_out_as_it_is() {
     let mut fleet = Fleet::new();
     let (goal, limits) = (Box::new(Goal::new(GOAL)), RunLimits::default());
     let (secret, event_version, lessons) = ("ab".repeat(32), EVENT_VERSION, vec!["so it is".to_owned()]);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons, signed: None }]);
     let mut asked = 0;
     let mut plans = |_: &Work| {
         asked += 1;

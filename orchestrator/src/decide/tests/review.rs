@@ -4,9 +4,11 @@ use muster_shared::flow::{
     About, Ending, Finding, OnTimeout, Outcome, People, PlanDraft, Product, RefineOperation, ReviewPolicy,
     RunLimits, TaskDraft, TaskResult, Work,
 };
-use muster_shared::ids::TaskIndex;
+use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::event::{QuestionAnswered, RequestRefused};
-use muster_shared::run::{Input, Phase, RequestAction, RunEvent, RunStatus};
+use muster_shared::run::{
+    Input, Phase, Request, RequestAction, RunEvent, RunStatus, SignedOrder, SignerKind, StopReason,
+};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, failed, good, leaf, plan, refinement};
@@ -243,4 +245,99 @@ fn the_default_that_is_recorded_is_the_one_that_is_taken() {
     assert!(matches!(fleet.status(), RunStatus::Aborted(_)));
     let answered = |event: &&RunEvent| matches!(event, RunEvent::QuestionAnswered(_));
     assert_eq!(fleet.events().iter().filter(|event| answered(event)).count(), 0, "nobody approved it");
+}
+
+/// Somebody with credentials of his own approves.
+fn signed(fleet: &mut Fleet, n: u128, by: (&str, SignerKind), action: RequestAction) {
+    let (name, kind) = by;
+    let order = SignedOrder {
+        by: name.to_owned(),
+        kind,
+        subject: String::new(),
+        payload: String::new(),
+        signature: String::new(),
+    };
+    let request = Request::new(fleet.run().id, action).because("so it is").with_id(uuid::Uuid::from_u128(n));
+    // Whoever runs the fleet says whatever name he likes.
+    let request = Request { by: "ann".to_owned(), ..request }.signed(Some(order));
+    fleet.turn(vec![Input::Request(request)]);
+}
+
+const YES: RequestAction = RequestAction::Approve { plan: None };
+
+fn person(name: &str) -> (&str, SignerKind) {
+    (name, SignerKind::Person)
+}
+
+fn by(names: &[&str], approvals: u8) -> People {
+    People { approve_by: names.iter().map(|&name| name.to_owned()).collect(), approvals, ..asking() }
+}
+
+#[test]
+fn who_may_approve_and_how_many_have_to() {
+    const OPERATOR: (&str, SignerKind) = ("operator", SignerKind::Operator);
+    // Who may, how many have to, who approves one after the other; after how many of them the run goes on.
+    type Case<'a> = (&'a [&'a str], u8, &'a [(&'a str, SignerKind)], Option<usize>);
+    let cases: &[Case<'_>] = &[
+        (&[], 1, &[person("zoe")], Some(1)),
+        (&["ann"], 1, &[person("ben"), OPERATOR, person("ann")], Some(3)),
+        (&["ann", "operator"], 1, &[OPERATOR], Some(1)),
+        (&["ann", "ben", "cal"], 2, &[person("ben"), person("ben"), person("zoe"), person("cal")], Some(4)),
+        (&[], 2, &[person("ben"), person("ben")], None),
+        (&[], 2, &[OPERATOR, OPERATOR], None),
+        (&[], 3, &[person("ann"), person("ben"), person("cal")], Some(3)),
+    ];
+    for (names, approvals, given, after) in cases {
+        let mut fleet = waiting(by(names, *approvals));
+        let mut went_on = None;
+        for (n, who) in given.iter().enumerate() {
+            signed(&mut fleet, 1 + n as u128, *who, YES);
+            if went_on.is_none() && !fleet.run().is_held() {
+                went_on = Some(n + 1);
+            }
+        }
+        assert_eq!(went_on, *after, "{names:?} {approvals} {given:?}: {:?}", refused(&fleet));
+    }
+}
+
+#[test]
+fn who_has_no_say_is_refused_with_the_names_of_those_who_have() {
+    let mut fleet = waiting(by(&["ann", "ben"], 1));
+    let answer = |text: &str| RequestAction::Answer { question: QuestionId(1), text: text.to_owned() };
+    for (n, action) in [YES, RequestAction::Reject, answer("approve"), answer("stop")].into_iter().enumerate()
+    {
+        signed(&mut fleet, 1 + n as u128, person("zoe"), action);
+        let last = refused(&fleet).pop().unwrap().to_owned();
+        assert!(last.contains("zoe") && last.contains("ann, ben") && last.contains("approve_by"), "{last}");
+    }
+    assert_eq!(refused(&fleet).len(), 4);
+    assert!(fleet.run().is_held());
+    // Other orders are everybody's.
+    signed(&mut fleet, 9, person("zoe"), RequestAction::Cancel);
+    assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::Cancelled));
+}
+
+#[test]
+fn whoever_changes_the_plan_approves_another_one() {
+    let mut fleet = waiting(by(&[], 2));
+    signed(&mut fleet, 1, person("ann"), YES);
+    let draft = PlanDraft { goal: "the goal".into(), tasks: vec![leaf("one", &[])], questions: Vec::new() };
+    signed(&mut fleet, 2, person("ben"), RequestAction::Approve { plan: Some(Box::new(draft)) });
+    assert!(fleet.run().is_held(), "ann has not seen this plan");
+    signed(&mut fleet, 3, person("ben"), YES);
+    assert!(refused(&fleet).pop().unwrap().contains("has approved this already"));
+    signed(&mut fleet, 4, person("ann"), YES);
+    assert!(!fleet.run().is_held());
+    fleet.work(|offer| good(offer, &[leaf("one", &[])]));
+}
+
+#[test]
+fn nothing_is_approved_because_nobody_answered_where_somebody_has_to() {
+    for people in [by(&["ann"], 1), by(&[], 2)] {
+        let mut fleet = waiting(People { on_timeout: OnTimeout::Proceed, ..people });
+        fleet.now = Millis(fleet.now.0 + 61_000);
+        fleet.turn(vec![Input::Timer]);
+        assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::DeadlinePassed), "{}", fleet.reason());
+        assert!(fleet.reason().contains("not approved by those who have to"), "{}", fleet.reason());
+    }
 }

@@ -166,7 +166,7 @@ fn runs_of_older_orchestrators_do_not_wait() {
     let limits = RunLimits { planning: muster_shared::flow::Planning::Always, ..limits };
     let goal = Box::new(muster_shared::flow::Goal::new("Which limits are there?"));
     let (secret, event_version) = ("ab".repeat(32), STUCK_SINCE - 1);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
     let planning = fleet.find("plan");
     fleet.end(&planning, plan(tasks()));
     escalate(&mut fleet);

@@ -247,7 +247,7 @@ fn a_plan_without_tasks_failed_earlier_runs() {
     let limits = RunLimits { planning, ..RunLimits::default() };
     let (goal, secret) = (Box::new(Goal::new("Which limits are there?")), "ab".repeat(32));
     let event_version = muster_shared::run::REPAIRS_SINCE - 1;
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
     fleet.work(|_| plan(Vec::new()));
     assert_eq!(fleet.status(), RunStatus::Failed);
     assert!(fleet.reason().contains("no plan could be made"), "{}", fleet.reason());

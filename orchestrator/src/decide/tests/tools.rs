@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{
     BlueprintBrief, BlueprintCall, Goal, Parent, PlanDraft, Planning, RefineOperation, RunLimits, TaskDraft,
-    Work,
+    TaskRights, Work,
 };
 use muster_shared::plan::tools::STANDARD;
 use muster_shared::run::event::PlanAdopted;
@@ -88,7 +88,9 @@ fn operations_that_bring_such_a_tool_are_refused_and_the_others_are_done() {
 fn with_blueprints(depth: u32) -> Goal {
     let params = [("topic".to_owned(), "text".to_owned())].into();
     let brief = BlueprintBrief { name: "weekly_report".to_owned(), params, ..BlueprintBrief::default() };
-    let parent = Parent { run: ID, task: "1".parse().unwrap(), depth, goals: Vec::new(), background: None };
+    let task = "1".parse().unwrap();
+    let rights = TaskRights::default();
+    let parent = Parent { run: ID, task, depth, goals: Vec::new(), rights, background: None };
     Goal {
         blueprints: vec![brief],
         planning: Some(Planning::Always),

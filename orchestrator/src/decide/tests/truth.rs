@@ -167,7 +167,14 @@ fn by_blueprint(topics: usize, limits: RunLimits) -> Fleet {
     let mut fleet = Fleet::new();
     let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
     let secret = "ab".repeat(32);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version: EVENT_VERSION, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal {
+        goal,
+        limits,
+        secret,
+        event_version: EVENT_VERSION,
+        lessons: Vec::new(),
+        signed: None,
+    }]);
     fleet
 }
 
@@ -273,7 +280,7 @@ fn reports_of_older_runs_stay_as_they_were() {
         RunLimits { planning: muster_shared::flow::Planning::Always, max_replans: 0, ..RunLimits::default() };
     let goal = Box::new(Goal::new("Which limits are there?"));
     let (secret, event_version) = ("ab".repeat(32), REPAIRS_SINCE - 1);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
     finish(&mut fleet, 2, |task| (task == "1").then(|| failed(Ending::Escalate, "no")));
     assert!(!body(&fleet).contains("What was not done"), "{}", body(&fleet));
     assert!(is_completed_in_part(fleet.run()), "what is shown of it is true all the same");

@@ -70,7 +70,14 @@ fn runs_from_before_it_was_checked_are_decided_as_they_were() {
     let goal = Box::new(Goal { planning: Some(muster_shared::flow::Planning::Always), ..Goal::new(GOAL) });
     let limits = RunLimits { planning: muster_shared::flow::Planning::Always, ..RunLimits::default() };
     let secret = "ab".repeat(32);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version: 2, lessons: Vec::new() }]);
+    fleet.turn(vec![Input::Goal {
+        goal,
+        limits,
+        secret,
+        event_version: 2,
+        lessons: Vec::new(),
+        signed: None,
+    }]);
     fleet.work(answering("# Apples\n\nApples are so."));
     assert_eq!((fleet.status(), uncovered(&fleet).len()), (RunStatus::Completed, 0));
 }

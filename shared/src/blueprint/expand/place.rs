@@ -8,7 +8,7 @@ use super::super::names::Path;
 use super::super::render::{self, cut, harmless};
 use super::super::{BlueprintStep, StepOutcome};
 use super::{MAX_REASON_BYTES, StepWork};
-use crate::flow::PlanTask;
+use crate::flow::{PlanTask, Rights};
 use crate::ids::{Role, TaskIndex};
 use crate::plan::{MAX_NAME_BYTES, normal};
 
@@ -30,6 +30,7 @@ impl StepWork<'_> {
             depends_on: depends_on.clone(),
             pattern: step.pattern.as_ref().and_then(|text| text.parse().ok()),
             critical,
+            rights: rights(step),
             ..holder(&title)
         };
         if !is_group(step) {
@@ -155,6 +156,7 @@ impl StepWork<'_> {
                 expected_output: self.text(&other.expected_output, None),
                 depends_on: depends_on.iter().chain(placed.last()).cloned().collect(),
                 critical: step.critical && at + 1 == taken + step.fallback.len(),
+                rights: rights(step),
                 ..holder(&title)
             };
             self.add(index.clone(), task, step);
@@ -247,6 +249,11 @@ impl StepWork<'_> {
         }
         self.stands_for(id).map(|task| format!("{{{{{task}.{field}}}}}")).unwrap_or_default()
     }
+}
+
+/// What the tasks of a step may use; nothing where that is all that the run may.
+fn rights(step: &BlueprintStep) -> Option<Box<Rights>> {
+    step.rights.clone().filter(|rights| !rights.is_open())
 }
 
 /// A task that only holds others together.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use super::event::{Digest, Link, Mark, MarkedEntry, Seal};
-pub use verify::{ChainFault, Misfit, Read, SealCheck, Verified, verify, verify_seal};
+pub use verify::{ChainFault, Misfit, Read, Verified, verify};
 
 use crate::ids::{RunId, Seq};
 

@@ -291,7 +291,29 @@ fn what_agents_wrote_after_the_last_link_is_counted() {
     run.put("evt.agent", vec![1], None);
     let found = verified(&run.stream).unwrap();
     assert_eq!((found.uncovered, found.uncovered_since), (1, run.stream.last().map(|last| last.seq)));
-    assert_eq!(verify_seal(run.stream[1].link.as_ref().unwrap()), SealCheck::NotSigned);
+    assert_eq!((found.sealed, found.sealed_since), (0, None));
+}
+
+#[test]
+fn once_there_are_seals_every_link_has_one() {
+    let acts = [Act::Decide { offers: 0, late: 0 }, Act::Decide { offers: 0, late: 0 }];
+    let run = Run::of(&acts);
+    let linked: Vec<usize> =
+        run.stream.iter().enumerate().filter(|(_, stored)| stored.link.is_some()).map(|(i, _)| i).collect();
+    let with_seals = |sealed: &[usize]| {
+        let mut stream = run.stream.clone();
+        for at in sealed {
+            let seal = Seal { by: "U1".to_owned(), signature: "x".to_owned() };
+            stream[linked[*at]].link.as_mut().unwrap().seal = Some(seal);
+        }
+        verified(&stream)
+    };
+    let last = linked.len() - 1;
+    let later: Vec<usize> = (1..=last).collect();
+    let found = with_seals(&later).unwrap();
+    assert_eq!((found.sealed, found.sealed_since), (last as u64, Some(run.stream[linked[1]].seq)));
+    let misfit = with_seals(&later[..last - 1]).unwrap_err();
+    assert_eq!((misfit.seq, misfit.fault), (run.stream[linked[last]].seq, ChainFault::NoSeal));
 }
 
 #[test]

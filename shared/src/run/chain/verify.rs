@@ -44,8 +44,10 @@ pub struct Verified {
     pub head_at: Option<Seq>,
     /// The hash of the last link. Whoever noted it down can tell later that nothing of the record was made anew.
     pub head: Option<Digest>,
-    /// Links that somebody vouches for.
+    /// Links that somebody vouches for. Whether these seals hold is for whoever has the fleet's keys to say.
     pub sealed: u64,
+    /// The entry with the first of them.
+    pub sealed_since: Option<Seq>,
 }
 
 /// The first entry that does not fit.
@@ -86,6 +88,18 @@ pub enum ChainFault {
     },
     /// A decision, or an offer that no decision announces, without a link.
     NoLink,
+    /// Nobody vouches for its link, and somebody does for one before it.
+    NoSeal,
+    /// The seal of its link does not hold.
+    WrongSeal {
+        /// Why.
+        why: String,
+    },
+    /// An order that it took is not as it was signed.
+    WrongOrder {
+        /// Why.
+        why: String,
+    },
     /// What stands in its header is no link.
     Garbled {
         /// Why.
@@ -124,6 +138,9 @@ impl fmt::Display for ChainFault {
             Self::Unnamed => f.write_str("it was not there when the entries after it were decided upon"),
             Self::OffersMissing { missing } => write!(f, "offers of this decision are not there ({missing})"),
             Self::NoLink => f.write_str("it has no link, as every decision of this run has"),
+            Self::NoSeal => f.write_str("its link bears no seal, as those before it do"),
+            Self::WrongSeal { why } => write!(f, "the seal of its link does not hold: {why}"),
+            Self::WrongOrder { why } => write!(f, "an order that it took is not as it was signed: {why}"),
             Self::Garbled { why } => write!(f, "what stands in its header is no link: {why}"),
             Self::NoBeginning => f.write_str("it follows a decision, and none with a link stands before it"),
             Self::SecondBeginning => f.write_str("it begins a chain, and there is one already"),
@@ -136,25 +153,6 @@ impl fmt::Display for ChainFault {
                 write!(f, "the hash of its link is not the one that comes out, {came}")
             }
         }
-    }
-}
-
-/// What became of the check of a link's seal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SealCheck {
-    /// Nobody vouches for it.
-    NotSigned,
-    /// Somebody does, and this build cannot tell whether that holds.
-    NotChecked,
-}
-
-/// Whether a link is vouched for.
-#[must_use]
-pub const fn verify_seal(link: &Link) -> SealCheck {
-    match link.seal {
-        None => SealCheck::NotSigned,
-        Some(_) => SealCheck::NotChecked,
     }
 }
 
@@ -244,8 +242,15 @@ impl<'a> Verifier<'a> {
         if so_far != link.hash {
             return Err(told(entry.seq, ChainFault::OtherHash { came: so_far }));
         }
+        match &link.seal {
+            Some(_) => {
+                self.found.sealed += 1;
+                self.found.sealed_since.get_or_insert(entry.seq);
+            }
+            None if self.found.sealed > 0 => return Err(misfit(entry.seq, ChainFault::NoSeal)),
+            None => {}
+        }
         self.found.links += 1;
-        self.found.sealed += u64::from(verify_seal(link) != SealCheck::NotSigned);
         self.found.head = Some(link.hash);
         self.found.head_at = Some(entry.seq);
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{AgentEvent, Request};
+use super::{AgentEvent, Request, SignedOrder};
 use crate::flow::{Bid, Goal, Guarded, RunLimits};
 use crate::ids::{AgentId, Generation, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
@@ -33,6 +33,9 @@ pub enum Input {
         /// What runs with a like goal taught.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lessons: Vec<String>,
+        /// Who signed it, where goals are signed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signed: Option<Box<SignedOrder>>,
     },
     /// A run is to go on from where another one stood.
     Fork {
@@ -52,6 +55,9 @@ pub enum Input {
             skip_serializing_if = "crate::run::is_first_event_version"
         )]
         event_version: u32,
+        /// See [`Input::Goal`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signed: Option<Box<SignedOrder>>,
     },
     /// A goal that cannot be worked on. The run is created and fails at once, so that the asker reads why.
     Refuse {

@@ -98,7 +98,7 @@ pub struct Link {
     pub own: Vec<Mark>,
     /// The hash over all of it: of the link before, of what agents wrote, and of the decision's messages.
     pub hash: Digest,
-    /// Who vouches for the hash; nothing as long as orchestrators have no credentials of their own.
+    /// Who vouches for the hash; nothing where orchestrators have no credentials of a fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
 }
@@ -136,10 +136,18 @@ pub struct MarkedEntry(pub Seq, pub Mark);
 /// Who vouches for a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Seal {
-    /// The JWT of the user in whose name the orchestrator writes.
+    /// Who it is, as signatures tell it; his public key alone where a link of the run before tells it.
     pub by: String,
     /// The signature over the 32 bytes of the link's hash, in URL-safe base64.
     pub signature: String,
+}
+
+impl Seal {
+    /// Who made it, where that stands here.
+    #[must_use]
+    pub fn introduction(&self) -> Option<&str> {
+        Some(self.by.as_str()).filter(|by| by.contains('.'))
+    }
 }
 
 const fn one() -> u32 {

@@ -28,6 +28,7 @@ mod record;
 mod report;
 mod request;
 mod run_event;
+mod signed;
 mod waits;
 
 pub use agent_event::{AgentEvent, AgentKey, EventKind, Released, Started, ToolStarted, Unreadable};
@@ -55,11 +56,12 @@ pub use planning::{
     PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefused, PlanningSkipped, StepsExpanded,
     WordsUncovered,
 };
-pub use questions::{QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn};
+pub use questions::{ApprovalGiven, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn};
 pub use record::{Decided, Entry, RecordEvent};
 pub use report::{DraftReviewBegun, DraftReviewMissed, DraftReviewed, WritingBegan};
 pub use request::{Request, RequestAction};
 pub use run_event::RunEvent;
+pub use signed::{SignedOrder, SignerKind};
 pub use waits::{DeadlockEnded, HandOverRefused, TaskAnswered, TaskDelegated, TaskWaits};
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -49,6 +49,7 @@ impl Payload for QuestionAsked {
             passed_on: 0,
             expires: self.expires,
             on_timeout: self.on_timeout,
+            approvals: Vec::new(),
             end: None,
         };
         run.questions.insert(self.id, asked);
@@ -86,6 +87,41 @@ impl Payload for QuestionAnswered {
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         end(run, Self::NAME, self.reply.question, QuestionEnd::Answered(self.reply.clone()), now)
+    }
+}
+
+/// Somebody approved what is asked about, and others have to as well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ApprovalGiven {
+    /// The question.
+    pub id: QuestionId,
+    /// Who approved.
+    pub by: String,
+    /// How many more have to.
+    pub more: u8,
+}
+
+impl Payload for ApprovalGiven {
+    const NAME: &'static str = "approval_given";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!(
+            "question {} approved by {}; approvals that are missing: {}",
+            self.id,
+            words.name(&self.by),
+            self.more
+        )
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let asked = run.questions.get_mut(&self.id).filter(|asked| asked.is_open());
+        let asked = asked.ok_or(ApplyError::WrongQuestion { run: run.id, id: self.id, event: Self::NAME })?;
+        asked.approvals.push(self.by.clone());
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::signed::{SignedOrder, SignerKind};
 use crate::flow::PlanDraft;
 use crate::ids::{QuestionId, RunId, TaskIndex};
 
@@ -22,6 +23,9 @@ pub struct Request {
     /// Why. Of [`RequestAction::Reject`], what is to be different.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// Who signed it, where requests are signed. On its way it says nothing: the message is signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed: Option<Box<SignedOrder>>,
     /// What is asked.
     pub action: RequestAction,
 }
@@ -89,7 +93,24 @@ impl Request {
     /// Asks something of a run, without a reason, an id, or the name of whoever asks.
     #[must_use]
     pub const fn new(run: RunId, action: RequestAction) -> Self {
-        Self { run, id: Uuid::nil(), by: String::new(), reason: String::new(), action }
+        Self { run, id: Uuid::nil(), by: String::new(), reason: String::new(), signed: None, action }
+    }
+
+    /// The same as it was signed. A person's name is the one in the credentials, whatever the request says; whoever runs the
+    /// fleet speaks for others.
+    #[must_use]
+    pub fn signed(self, signed: Option<SignedOrder>) -> Self {
+        let by = match &signed {
+            Some(SignedOrder { by, kind: SignerKind::Person | SignerKind::Orchestrator, .. }) => by.clone(),
+            Some(SignedOrder { kind: SignerKind::Operator, .. }) | None => self.by,
+        };
+        Self { by, signed: signed.map(Box::new), ..self }
+    }
+
+    /// As whom it counts where a person is asked for: who signed it; where nothing is signed, who it says.
+    #[must_use]
+    pub fn voice(&self) -> &str {
+        self.signed.as_ref().map_or(&self.by, |signed| &signed.by)
     }
 
     /// The same with a reason.

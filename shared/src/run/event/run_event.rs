@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use super::{
-    AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined, ConflictFound,
-    ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun, DraftReviewMissed,
-    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered, GuardsAsked,
-    HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled,
-    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused, PlanningSkipped,
-    QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected,
-    ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked,
-    RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked,
-    TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased,
-    TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits,
+    ApprovalGiven, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
+    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun,
+    DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered,
+    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
+    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
+    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
+    Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed,
+    RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
+    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
+    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits,
     VerificationAdded, WordsUncovered, WritingBegan,
 };
 use crate::ids::TaskId;
@@ -156,6 +156,8 @@ run_events! {
     ChildEnded,
     /// Somebody is asked.
     QuestionAsked,
+    /// Somebody approved what is asked about, and others have to as well.
+    ApprovalGiven,
     /// A question was answered, or its time is up and its default is taken.
     QuestionAnswered,
     /// Nobody answered in time: somebody else is asked.

@@ -123,7 +123,10 @@ impl Crowd {
         let limits = RunLimits { planning: Planning::Always, max_replans: 0, ..limits.clone() };
         let goal = Box::new(Goal::new("Which limits are there?"));
         let (secret, lessons) = ("ab".repeat(32), Vec::new());
-        self.tell(at, vec![Input::Goal { goal, limits, secret, event_version: EVENT_VERSION, lessons }]);
+        self.tell(
+            at,
+            vec![Input::Goal { goal, limits, secret, event_version: EVENT_VERSION, lessons, signed: None }],
+        );
     }
 
     pub(super) fn join(&mut self, agent: &AgentId) {

@@ -1,0 +1,60 @@
+//! What tasks of a plan may use: none more than what it is a part of, or than what it was added after.
+
+use crate::flow::{Plan, Rights};
+use crate::ids::TaskIndex;
+
+/// Lets every task have the rights of those that it is a part of, so that it keeps them wherever it is moved.
+pub(super) fn hand_down(plan: &mut Plan) {
+    if plan.tasks.values().all(|task| task.rights.is_none()) {
+        return;
+    }
+    let below: Vec<TaskIndex> = plan.tasks.keys().filter(|index| index.parent().is_some()).cloned().collect();
+    // A task comes after the one that it is a part of.
+    for index in below {
+        let above = index.parent().and_then(|parent| plan.tasks.get(&parent)?.rights.clone());
+        if let (Some(above), Some(task)) = (above, plan.tasks.get_mut(&index)) {
+            task.rights = met(task.rights.take(), Some(above));
+        }
+    }
+}
+
+/// What both may.
+pub(super) fn met(one: Option<Box<Rights>>, other: Option<Box<Rights>>) -> Option<Box<Rights>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Box::new(one.narrowed_by(&other))),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::as_given;
+    use super::*;
+    use crate::flow::{PlanDraft, TaskDraft};
+
+    fn task(name: &str, tools: Option<&[&str]>, subtasks: Vec<TaskDraft>) -> TaskDraft {
+        let rights = tools
+            .map(|tools| Box::new(serde_json::from_value(serde_json::json!({ "tools": tools })).unwrap()));
+        TaskDraft { name: name.into(), goal: name.into(), rights, subtasks, ..TaskDraft::default() }
+    }
+
+    #[test]
+    fn a_part_has_no_more_than_the_whole() {
+        let parts = vec![task("a", Some(&["search", "calculator"]), Vec::new()), task("b", None, Vec::new())];
+        let draft = PlanDraft {
+            tasks: vec![task("whole", Some(&["calculator"]), parts), task("c", None, Vec::new())],
+            ..PlanDraft::default()
+        };
+        let plan = as_given(&draft);
+        let may = |index: &str, tool: &str| {
+            let rights = &plan.tasks[&index.parse::<TaskIndex>().unwrap()].rights;
+            rights.as_ref().is_none_or(|rights| rights.tools.allows(tool))
+        };
+        for (index, calculator, search) in
+            [("1", true, false), ("1-1", true, false), ("1-2", true, false), ("2", true, true)]
+        {
+            assert_eq!((may(index, "calculator"), may(index, "search")), (calculator, search), "{index}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Orders are signed: who gave one stands in the record, policies ask for certain people, and what is forged does nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use muster_support::fleet::{Fleet, Folder, both, wait_until};
+use muster_support::foreign::Stranger;
+use serde_json::{Value, json};
+
+use super::support::{folder, write_documents};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Credentials of a person.
+fn person(folder: &Folder, name: &str) -> PathBuf {
+    let file = folder.path().join(format!("{name}.creds"));
+    let made =
+        folder.run(&["keys", "issue", &format!("person:{name}"), "--out", file.to_str().unwrap()]).unwrap();
+    assert!(made.status.success(), "{}", both(&made));
+    file
+}
+
+/// What a person says by his own credentials.
+fn says(folder: &Folder, credentials: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = folder.command(arguments);
+    let output = command.env("MUSTER_BUS_CREDENTIALS", credentials).output().unwrap();
+    (output.status.success(), both(&output))
+}
+
+fn asker(fleet: &Fleet, credentials: &Path) -> Child {
+    let run = [
+        "run",
+        "How deep may delegation go?",
+        "--docs",
+        "docs",
+        "--review",
+        "--json",
+        "--set",
+        "limits.people.approve_by=[\"ann\", \"ben\"]",
+        "--set",
+        "limits.people.approvals=2",
+    ];
+    let mut command = fleet.folder().command(&run);
+    command.env("MUSTER_BUS_CREDENTIALS", credentials);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn two_people_approve_by_their_own_credentials_and_the_record_proves_it() {
+    let folder = folder();
+    write_documents(&folder);
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let [ann, ben, zoe] = ["ann", "ben", "zoe"].map(|name| person(folder, name));
+    let asking = asker(&fleet, &zoe);
+    let questions = || says(folder, &zoe, &["questions"]).1;
+    wait_until("it is asked", LIMIT, || questions().contains("approved 0 of 2 times"))
+        .unwrap_or_else(|late| panic!("{late}: {}\n{}", questions(), folder.logs()));
+    assert!(questions().contains("ann, ben and nobody else"), "{}", questions());
+
+    // One who has no say, the owner of the fleet, one of both, and the same once more.
+    for (who, words) in [(Some(&zoe), "zoe has no say in this"), (None, "operator has no say in this")] {
+        let (went_well, said) = match who {
+            Some(who) => says(folder, who, &["approve", "last"]),
+            None => {
+                let output = folder.run(&["approve", "last"]).unwrap();
+                (output.status.success(), both(&output))
+            }
+        };
+        assert!(!went_well && said.contains(words), "{said}");
+    }
+    let (went_well, said) = says(folder, &ann, &["approve", "last"]);
+    assert!(went_well && said.contains("approved by ann") && said.contains("missing: 1"), "{said}");
+    let (went_well, said) = says(folder, &ann, &["approve", "last"]);
+    assert!(!went_well && said.contains("ann has approved this already"), "{said}");
+    assert!(questions().contains("approved 1 of 2 times: ann"), "{}", questions());
+    let (went_well, said) = says(folder, &ben, &["approve", "last"]);
+    assert!(went_well, "{said}");
+    let output = asking.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
+
+    let trace = folder.output(&["trace", "last"]).unwrap();
+    assert!(trace.contains("an approval by ben (signed)"), "{trace}");
+    let audit = folder.json(&["audit", "last", "--json"]).unwrap();
+    let orders: Vec<(&str, &str)> = audit["signed"]["orders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|order| (order["what"].as_str().unwrap(), order["by"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("goal", "zoe"),
+        ("approve", "zoe"),
+        ("approve", "operator"),
+        ("approve", "ann"),
+        ("approve", "ann"),
+        ("approve", "ben"),
+    ];
+    assert_eq!(orders, expected, "{audit}");
+}
+
+#[test]
+fn a_person_asks_and_looks_on_by_credentials_of_his_own() {
+    let fleet = folder().up(&[]).unwrap();
+    let folder = fleet.folder();
+    let ann = person(folder, "ann");
+    let (went_well, said) = says(folder, &ann, &["run", "What is 6 * 7?", "--quiet"]);
+    assert!(went_well && said.contains("42"), "{said}");
+    for look in [&["runs"][..], &["show", "last"], &["trace", "last"], &["ps"], &["audit", "last"]] {
+        let (went_well, said) = says(folder, &ann, look);
+        assert!(went_well, "{look:?}: {said}");
+    }
+}
+
+#[test]
+fn an_order_that_nobody_signed_does_nothing_and_is_a_dead_letter() {
+    let fleet = folder().up(&[]).unwrap();
+    let folder = fleet.folder();
+    let stranger = Stranger::connect(&fleet.url()).unwrap();
+    let run = "0193f0c0c0c07000800000000000cafe";
+    let order = json!({
+        "id": "0193f0c0-c0c0-7000-8000-000000000001", "sender": "ann", "sent": now(),
+        "body": { "type": "command", "content": {
+            "command": "submit", "run": run, "goal": { "text": "What is 6 * 7?" }
+        } },
+    });
+    let (subject, order) = (format!("cmd.{run}.submit"), order.to_string());
+    let dead = || folder.output(&["dead", "list"]).unwrap();
+    stranger.publish(&subject, order.as_bytes()).unwrap();
+    wait_until("it is a dead letter", LIMIT, || dead().contains("it is not signed")).unwrap();
+    assert_eq!(folder.json(&["runs", "--json"]).unwrap(), json!([]));
+    // Signed it counts, and once.
+    stranger.order(&subject, order.as_bytes()).unwrap();
+    let ended =
+        || folder.json(&["show", run, "--json"]).is_ok_and(|shown: Value| shown["status"] == "completed");
+    wait_until("the run has ended", LIMIT, ended).unwrap();
+    stranger.order(&subject, order.as_bytes()).unwrap();
+    wait_until("it is a replay", LIMIT, || dead().contains("it is a replay")).unwrap();
+    assert_eq!(folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().len(), 1);
+}
+
+/// UTC milliseconds.
+fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
+}

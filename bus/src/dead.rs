@@ -8,6 +8,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::ask::Refused;
 use muster_shared::wire::{Body, Envelope, encode};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
@@ -204,14 +205,14 @@ impl DeadLetters {
     }
 }
 
-/// A command as it is sent once more: now, and unsigned.
+/// A command as it is sent once more: now, under an id of its own, and unsigned.
 fn again(letter: &DeadLetter) -> Message {
     let headers = letter.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(SIGNATURE));
     let headers = Headers(headers.cloned().collect());
     let message = Message { subject: letter.subject.clone(), headers, payload: letter.payload.clone() };
     // What cannot be read is sent as it is, and refused as it was.
     let Ok(envelope) = open_inline(&message) else { return message };
-    match encode(&Envelope { sent: now(), ..envelope }, encoding_of(&message)) {
+    match encode(&Envelope { id: Uuid::now_v7(), sent: now(), ..envelope }, encoding_of(&message)) {
         Ok(payload) => Message { payload: payload.into(), ..message },
         Err(_) => message,
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use muster_shared::ids::Seq;
 use muster_shared::run::{Request, RequestAction, SignedOrder, SignerKind};
 use muster_shared::time::Millis;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::backend::Message;
 use crate::bus::Core;
 use crate::credentials::{HolderKind, Identity};
-use crate::signatures::{SIGNATURE, SignatureError};
+use crate::signatures::{SignatureError, signature_in};
 
 /// Most ids that are kept in mind: what is forgotten is taken twice at worst, which the record makes harmless.
 const MOST_SEEN: usize = 16 * 1024;
@@ -123,14 +123,14 @@ pub(crate) fn refusal(error: &SignatureError) -> String {
 pub(crate) fn proof(core: &Core, who: &Identity, kind: SignerKind, message: &Message) -> SignedOrder {
     let payload = match core.redactor.hits(&message.payload) {
         true => String::new(),
-        false => URL_SAFE_NO_PAD.encode(&message.payload),
+        false => STANDARD_NO_PAD.encode(&message.payload),
     };
     SignedOrder {
         by: who.name.to_string(),
         kind,
         subject: message.subject.clone(),
         payload,
-        signature: message.headers.get(SIGNATURE).unwrap_or_default().to_owned(),
+        signature: signature_in(message).ok().flatten().map(|made| made.kept()).unwrap_or_default(),
     }
 }
 

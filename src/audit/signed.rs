@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use muster_bus::KeptMessage;
 use muster_bus::credentials::signing::{Purpose, Signature, Trust, Verifier};
 use muster_bus::credentials::{HolderKind, Identity};
@@ -168,11 +168,8 @@ fn order(input: &Input, verifier: &Verifier, message: &KeptMessage) -> Result<Op
 
 /// What was signed, if it was by whom the record says.
 fn opened(signed: &SignedOrder, verifier: &Verifier, at: Millis) -> Result<Envelope, String> {
-    let payload = URL_SAFE_NO_PAD.decode(&signed.payload).map_err(|error| error.to_string())?;
-    let signature: Signature = signed
-        .signature
-        .parse()
-        .map_err(|error: muster_bus::credentials::signing::SignatureError| error.to_string())?;
+    let payload = STANDARD_NO_PAD.decode(&signed.payload).map_err(|error| error.to_string())?;
+    let signature = Signature::of_kept(&signed.signature).map_err(|error| error.to_string())?;
     let bytes = said_by(&signed.subject, &payload);
     let who = verifier.verify(Purpose::Order, &signature, &bytes, at).map_err(|error| error.to_string())?;
     if who.name.as_str() != signed.by || signer_kind(&who.kind) != Ok(signed.kind) {
@@ -190,7 +187,8 @@ fn is_what_was_signed(input: &Input, signed: &Envelope, message: &KeptMessage) -
         (_, Body::Stored(_)) => true,
         (Input::Request(recorded), Body::Command(Command::Request(request))) => {
             of_this_run(request.run)
-                && (request.id.is_nil() || request.id == recorded.id)
+                && recorded.run == request.run
+                && recorded.id == request.own_id().unwrap_or(signed.id)
                 && is_same(&request.action, &recorded.action)
                 && request.reason.trim().starts_with(recorded.reason.as_str())
         }
@@ -220,4 +218,99 @@ fn is_same(signed: &RequestAction, recorded: &RequestAction) -> bool {
 /// A deadline counts from when the goal was asked.
 fn same_goal(recorded: &Goal, signed: &Goal) -> bool {
     *recorded == Goal { deadline_ms: recorded.deadline_ms, ..signed.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use muster_bus::Signatures as Signing;
+    use muster_bus::credentials::{FleetKeys, Holder};
+    use muster_shared::ids::RunId;
+    use muster_shared::run::SignerKind;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn run() -> RunId {
+        "0193f0c0c0c07000800000000000cafe".parse().unwrap()
+    }
+
+    /// The request to cancel the run, as ann signed it.
+    fn signed(ann: &Signing, reason: &str) -> SignedOrder {
+        let subject = format!("cmd.{}.cancel", run());
+        let command =
+            json!({ "command": "request", "run": run(), "reason": reason, "action": { "type": "cancel" } });
+        let envelope = json!({ "id": uuid::Uuid::from_u128(7), "sent": 1, "body": { "type": "command", "content": command } });
+        let payload = envelope.to_string().into_bytes();
+        let signature = ann.sign(Purpose::Order, &said_by(&subject, &payload)).unwrap().kept();
+        let payload = STANDARD_NO_PAD.encode(payload);
+        SignedOrder { by: "ann".to_owned(), kind: SignerKind::Person, subject, payload, signature }
+    }
+
+    /// A decision that took a request in.
+    fn decision(request: &Request) -> KeptMessage {
+        let text = include_str!("../../tests/golden/run-v1.jsonl");
+        let line: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let mut envelope = line["envelope"].clone();
+        envelope["body"]["content"]["inputs"] = json!([Input::Request(request.clone())]);
+        KeptMessage {
+            seq: Seq(5),
+            at: Millis(2_000_000_000_000),
+            subject: format!("run.{}.decided", run()),
+            encoding: Encoding::Json,
+            payload: envelope.to_string().into(),
+            link: None,
+        }
+    }
+
+    #[test]
+    fn an_order_is_held_against_what_was_signed() {
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+        let member = |name: &str| {
+            let file = folder.path().join(format!("{name}.creds"));
+            fleet.issue_to(&file, &Holder::Person { name: name.parse().unwrap() }, None).unwrap();
+            Signing::of(Some(&file)).unwrap()
+        };
+        let keys = AuditKeys { trust: fleet.public().unwrap(), origin: KeysOrigin::Given };
+        let order = signed(&member("ann"), "enough");
+        let request = Request::new(run(), RequestAction::Cancel).because("enough");
+        let request = request.with_id(uuid::Uuid::from_u128(7)).signed(Some(order.clone()));
+        let checked = |request: &Request| check(&[decision(request)], &keys);
+
+        let found = checked(&request).unwrap();
+        assert_eq!((found.orders.len(), found.orders[0].by.as_str(), found.orders[0].kept), (1, "ann", true));
+        let secret = SignedOrder { payload: String::new(), ..order.clone() };
+        assert!(!checked(&request.clone().signed(Some(secret))).unwrap().orders[0].kept);
+        assert!(checked(&request.clone().signed(None)).unwrap().is_empty());
+
+        let other_run = Request { run: RunId::from_uuid(uuid::Uuid::from_u128(9)), ..request.clone() };
+        let other_id = request.clone().with_id(uuid::Uuid::from_u128(8));
+        for (wrong, words) in [
+            (other_run, "something else than the record"),
+            (other_id, "something else than the record"),
+            (Request { action: RequestAction::Pause, ..request.clone() }, "something else than the record"),
+            (request.clone().because("more"), "something else than the record"),
+            (request.clone().signed(Some(SignedOrder { by: "ben".into(), ..order.clone() })), "not by ben"),
+            (
+                request.clone().signed(Some(SignedOrder { kind: SignerKind::Operator, ..order.clone() })),
+                "signed by ann (person)",
+            ),
+            (
+                request.clone().signed(Some(SignedOrder { subject: "cmd.x.y".into(), ..order.clone() })),
+                "not that of ann",
+            ),
+            (
+                request.clone().signed(Some(SignedOrder {
+                    signature: signed(&member("ben"), "enough").signature,
+                    ..order.clone()
+                })),
+                "signed by ben (person), not by ann",
+            ),
+        ] {
+            let misfit = checked(&wrong).unwrap_err();
+            let ChainFault::WrongOrder { why } = &misfit.fault else { unreachable!("{misfit:?}") };
+            assert!(misfit.seq == Seq(5) && why.contains(words), "{why}: {words}");
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use muster_bus::credentials::signing::Trust;
 use muster_bus::credentials::{FleetKeys, fleet_in};
 use muster_bus::{Bus, KeptMessage};
 use muster_shared::ids::RunId;
@@ -49,7 +48,7 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
     };
     let audit = Audit::of(run, &AuditedRecord { messages: &messages, keys: keys.as_ref() }, apart);
     if let Some(path) = &args.export {
-        export(path, run, (&messages, keys.map(|keys| keys.trust)))?;
+        export(path, run, &AuditedRecord { messages: &messages, keys: keys.as_ref() })?;
     }
     if args.json {
         output::json(&audit)?;
@@ -122,7 +121,8 @@ fn of_file(path: &Path) -> Result<ReadRecord, Failure> {
     Ok(ReadRecord { run, messages, apart: Apart { not_checked, ..Apart::default() }, keys })
 }
 
-fn export(path: &Path, run: RunId, (messages, keys): (&[KeptMessage], Option<Trust>)) -> Result<(), Failure> {
+fn export(path: &Path, run: RunId, record: &AuditedRecord<'_>) -> Result<(), Failure> {
+    let (messages, keys) = (record.messages, record.keys.map(|keys| keys.trust.clone()));
     let text = file::write(run, messages, keys)
         .map_err(|error| Failure::failed(format!("the record cannot be written as JSON: {error}")))?;
     write(path, &text, "the record").map_err(|failure| failure.help("give --export another file"))?;

@@ -38,6 +38,13 @@ pub(super) async fn up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
 
 async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     let scale: BTreeMap<String, u16> = args.scale.iter().cloned().collect();
+    if let Some(url) = app.settings().bus.url.as_deref().filter(|_| args.tls || args.listen.is_some()) {
+        let url = secret::without_passwords(url);
+        return Err(Failure::usage(format!(
+            "--tls and --listen are for a server of the fleet's own, and bus.url is set ({url})"
+        ))
+        .help("leave them out, or unset bus.url (MUSTER_BUS_URL, --url)"));
+    }
     if args.detach && !args.in_background {
         // Said here: what the process in the background says is in its log.
         scale::of(app, &scale)?;

@@ -32,6 +32,8 @@ pub(super) struct Outside<'a> {
     pub(super) over: &'a dyn Fn(&str) -> bool,
     /// Whether the user's own settings have a guard of this name.
     pub(super) mine: &'a dyn Fn(&str) -> bool,
+    /// Whether the user's own settings say what tasks may use, by this key.
+    pub(super) rights: &'a dyn Fn(&str) -> bool,
 }
 
 /// Reads the file that is named, or the nearest.
@@ -39,7 +41,7 @@ pub(super) fn read(
     inputs: &Inputs,
     keys: &Keys,
     own: Option<&Path>,
-    Outside { over, mine }: Outside<'_>,
+    Outside { over, mine, rights }: Outside<'_>,
 ) -> Result<Project, SettingsError> {
     let found = || inputs.found.clone().or_else(|| file::nearest(&inputs.folder));
     let Some(path) = inputs.file.clone().or_else(found) else { return Ok(Project::default()) };
@@ -62,7 +64,7 @@ pub(super) fn read(
     }
     let layer = file::parse(&shown(&path, &inputs.folder), &text, keys)?;
     if is_found {
-        project.needs = needs(&layer, mine);
+        project.needs = needs(&layer, mine, rights);
     }
     let held_back = match inputs.care {
         Care::Everything => Vec::new(),
@@ -92,12 +94,13 @@ pub(super) fn foreign(inputs: &Inputs, path: &Path, text: &str, is_found: bool) 
 }
 
 /// What of a file needs the user's word. Pure.
-fn needs(layer: &Layer, mine: &dyn Fn(&str) -> bool) -> Vec<Item> {
+fn needs(layer: &Layer, mine: &dyn Fn(&str) -> bool, rights: &dyn Fn(&str) -> bool) -> Vec<Item> {
     let of_mine = |key: &str| guards::named(key).is_some_and(|name| mine(&name));
     let adds = |key: &str, value: &str| key.ends_with(".enabled") && value == "true";
     let item = |(key, value, place): (String, String, String)| {
-        let what =
-            danger(&key, &value).or_else(|| (of_mine(&key) && !adds(&key, &value)).then_some(Danger::Guard));
+        let what = danger(&key, &value)
+            .or_else(|| (of_mine(&key) && !adds(&key, &value)).then_some(Danger::Guard))
+            .or_else(|| rights(&key).then_some(Danger::Rights));
         what.map(|what| Item::setting(what, &key, &value, place))
     };
     layer.texts().filter_map(item).collect()

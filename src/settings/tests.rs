@@ -258,6 +258,19 @@ fn what_a_project_may_not_say_by_itself_is_an_error_or_left_out() {
 }
 
 #[test]
+fn what_tasks_may_use_by_the_users_own_settings_a_project_does_not_change_by_itself() {
+    let (folder, project) = inputs("[limits.rights]\ntools = [\"*\"]\nhosts = []\n", &[], &[]);
+    let own = folder.path().join("own.toml");
+    std::fs::write(&own, "[limits.rights]\ntools = [\"calculator\"]\n").unwrap();
+    let project = Inputs { own: Some(own), ..project };
+    let SettingsError::Untrusted { what, .. } = load(&project).unwrap_err() else { unreachable!() };
+    assert!(what.contains("limits.rights.tools") && !what.contains("hosts"), "{what}");
+    let lenient = load(&Inputs { care: Care::Lenient, ..project }).unwrap();
+    let rights = &lenient.settings.limits.rights;
+    assert!(rights.tools.allows("calculator") && !rights.tools.allows("search") && rights.hosts.is_none());
+}
+
+#[test]
 fn a_file_that_is_named_is_the_users_word_and_one_that_was_found_by_another_process_is_not() {
     let (folder, strict) = inputs("[server]\nbinary = \"./x\"\n", &[], &[]);
     let file = Some(folder.path().join(FILE_NAME));

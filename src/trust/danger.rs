@@ -21,6 +21,8 @@ pub(crate) enum Danger {
     Outside,
     /// It changes a guard of the user's.
     Guard,
+    /// It changes what the user's own settings let tasks use.
+    Rights,
     /// A file that somebody else can change.
     Foreign,
 }
@@ -35,6 +37,7 @@ impl Danger {
             Self::Network => "let other machines reach the fleet's bus",
             Self::Outside => "write outside of the project",
             Self::Guard => "change a guard of yours",
+            Self::Rights => "change what your own settings let tasks use",
             Self::Foreign => "be read, though others can change it",
         }
     }

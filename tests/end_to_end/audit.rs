@@ -92,6 +92,7 @@ fn what_was_changed_in_a_record_is_named_and_a_stranger_can_verify_an_exported_o
         );
     }
     changed_files(folder, &file, &lines);
+    seals(folder, &file, &lines);
     no_record(folder, &file, &lines);
     changed_on_the_bus(folder, &fleet.url(), run, &lines);
 }
@@ -129,6 +130,56 @@ fn changed_files(folder: &Folder, file: &Path, lines: &[Value]) {
             assert_eq!(output.status.code(), Some(1), "{how}: {}", both(&output));
         }
     }
+}
+
+/// Each link is sealed by the orchestrator, and the goal is signed by whoever asked.
+fn seals(folder: &Folder, file: &Path, lines: &[Value]) {
+    let path = file.to_str().unwrap();
+    write(file, lines);
+    let audit = folder.json(&["audit", "--file", path, "--json"]).unwrap();
+    assert_eq!((&audit["sealed"], &audit["signed"]["keys"]), (&audit["links"], &json!("own")), "{audit}");
+    let sealed = audit["signed"]["sealed_by"].as_object().unwrap();
+    assert!(sealed.keys().all(|by| by.starts_with("orchestrator-")) && !sealed.is_empty(), "{audit}");
+    let order = &audit["signed"]["orders"][0];
+    assert_eq!(
+        (&order["what"], &order["as"], &order["kept"]),
+        (&json!("goal"), &json!("operator"), &json!(true))
+    );
+
+    // By the keys that were noted down, and by those of another fleet; without any by those in the file.
+    let keys = folder.path().join("fleet-keys.json");
+    std::fs::write(&keys, folder.output(&["keys", "public"]).unwrap()).unwrap();
+    let (code, said) = audited(folder, &["--file", path, "--keys", keys.to_str().unwrap()]);
+    assert_eq!((code, said.contains("by the fleet's keys, fingerprint")), (Some(0), true), "{said}");
+    let other = super::support::folder();
+    assert!(other.run(&["keys", "init"]).unwrap().status.success());
+    let (code, said) = audited(&other, &["--file", path]);
+    assert_eq!((code, said.contains("by the keys that the file itself brings")), (Some(0), true), "{said}");
+    let foreign = other.path().join("foreign.json");
+    std::fs::write(&foreign, other.output(&["keys", "public"]).unwrap()).unwrap();
+    let found = misfit(folder, &["--file", path, "--keys", foreign.to_str().unwrap()]);
+    assert_eq!((&found["seq"], &found["fault"]["kind"]), (&lines[1]["seq"], &json!("wrong_seal")), "{found}");
+
+    // A seal that is another one's, and one that is gone.
+    let linked: Vec<usize> = (1..lines.len()).filter(|at| lines[*at]["link"].is_string()).collect();
+    let at = linked[linked.len() / 2];
+    let link = |at: usize| serde_json::from_str::<Value>(lines[at]["link"].as_str().unwrap()).unwrap();
+    let with = |change: &dyn Fn(&mut Value)| {
+        let (mut changed, mut of) = (lines.to_vec(), link(at));
+        change(&mut of);
+        changed[at]["link"] = json!(of.to_string());
+        write(file, &changed);
+        misfit(folder, &["--file", path])
+    };
+    let other = link(linked[1])["seal"]["signature"].clone();
+    let found = with(&|link| link["seal"]["signature"] = other.clone());
+    assert_eq!(
+        (&found["seq"], &found["fault"]["kind"]),
+        (&lines[at]["seq"], &json!("wrong_seal")),
+        "{found}"
+    );
+    let found = with(&|link| drop(link.as_object_mut().unwrap().remove("seal")));
+    assert_eq!((&found["seq"], &found["fault"]["kind"]), (&lines[at]["seq"], &json!("no_seal")), "{found}");
 }
 
 /// What is no exported record, or only a part of one.

@@ -30,6 +30,7 @@ mod gateway;
 mod groups;
 mod guards;
 mod help;
+mod injected;
 mod joining;
 mod lessons;
 mod loops;

@@ -108,6 +108,9 @@ fn what_cannot_be_listened_on_is_said() {
         let said = both(&output);
         assert!(matches!(output.status.code(), Some(2 | 3)) && said.contains(wanted), "{listen}: {said}");
     }
+    let output = folder.run(&["--url", "nats://127.0.0.1:1", "up", "--tls"]).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+    assert!(both(&output).contains("bus.url"), "{}", both(&output));
     assert!(folder.state().is_none());
 }
 

@@ -10,7 +10,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{
-    Hit, Phase, Progress, ProgressSink, Readable, Within, disk,
+    Hit, Phase, Progress, ProgressSink, disk,
     error::CorpusError,
     html,
     kind::DocumentKind,
@@ -18,6 +18,7 @@ use super::{
     pack::{self, PackFolder},
     passage::{Passage, passages},
     query,
+    readable::{Readable, Within},
 };
 
 pub(super) mod find;

@@ -17,8 +17,9 @@ use std::{
     time::Duration,
 };
 
-use muster_shared::flow::{PlaceFound, TaskRights, Use};
+use muster_shared::flow::{PlaceFound, TaskRights};
 
+use self::readable::{Readable, Within};
 pub use self::{
     blob::{BlobError, BlobStore, DirBlobs, MemoryBlobs},
     build::{CorpusOptions, Opened},
@@ -53,6 +54,7 @@ mod pack;
 mod passage;
 mod progress;
 mod query;
+mod readable;
 mod scan;
 mod shown;
 
@@ -98,7 +100,7 @@ impl Corpus {
 
     /// Which documents are there for whoever has this.
     fn readable(&self) -> Readable {
-        Readable(Arc::clone(&self.rights))
+        Readable::of(&self.rights)
     }
 
     /// The corpus's id: the same documents have the same id everywhere.
@@ -166,7 +168,7 @@ impl Corpus {
         k: usize,
     ) -> Result<Vec<Hit>, CorpusError> {
         let (packs, k) = (PackFolder::of(&self.inner.cache), k.min(MAX_HITS));
-        let within = Within { path: path.map(str::to_owned), readable: self.readable() };
+        let within = Within::new(path, self.readable());
         let search = match kind {
             SearchKind::Words => {
                 let Some(query) = query::free_text(text) else { return Ok(Vec::new()) };
@@ -211,7 +213,7 @@ impl Corpus {
     async fn find(&self, query: Option<String>, k: usize) -> Result<Vec<Hit>, CorpusError> {
         let Some(query) = query else { return Ok(Vec::new()) };
         let packs = PackFolder::of(&self.inner.cache);
-        let within = Within { path: None, readable: self.readable() };
+        let within = Within::new(None, self.readable());
         self.ask(move |index| index.search(&query, &within, k.min(MAX_HITS), &packs)).await
     }
 
@@ -266,7 +268,7 @@ impl Corpus {
         let packs = PackFolder::of(&self.inner.cache);
         let most = places.len().min(muster_shared::flow::looked_up::MOST_PLACES);
         let readable = self.readable();
-        self.ask(move |index| cite::look_up_in((index, &readable), &packs, &places[..most], shows)).await
+        self.ask(move |index| cite::look_up_in(index, &readable, &packs, &places[..most], shows)).await
     }
 
     /// Whether there is a document of that path.
@@ -376,43 +378,6 @@ impl Inner {
 impl std::fmt::Debug for Corpus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Corpus").field(&self.inner.id.as_str()).finish()
-    }
-}
-
-/// Which documents may be read.
-#[derive(Debug, Clone)]
-struct Readable(Arc<TaskRights>);
-
-impl Readable {
-    /// Whether all of them may.
-    fn is_all(&self) -> bool {
-        self.0.grants().iter().all(|grant| grant.to.documents.is_all())
-    }
-
-    /// Whether the document of this path may.
-    fn is(&self, path: &str) -> bool {
-        self.is_all() || self.0.allows(&Use::Document(path)).is_ok()
-    }
-}
-
-/// The documents that are looked through.
-#[derive(Debug, Clone)]
-struct Within {
-    /// What somebody gave for a path, if they did.
-    path: Option<String>,
-    readable: Readable,
-}
-
-impl Within {
-    /// Whether all of them are.
-    fn is_all(&self) -> bool {
-        self.path.is_none() && self.readable.is_all()
-    }
-
-    /// Whether the document of this path is.
-    fn has(&self, path: &str) -> bool {
-        let is_meant = self.path.as_deref().is_none_or(|wanted| index::find::is_meant(wanted, path));
-        is_meant && self.readable.is(path)
     }
 }
 

@@ -179,8 +179,8 @@ async fn looked_up(
     let Some(corpus) = task.offer.corpus.as_ref().filter(|_| !asked.is_empty()) else {
         return Ok((submission, None));
     };
-    let within = (corpus, &task.offer.rights);
-    let note = note_of(&asked, desk.shared.look_up(within, asked.clone()).await);
+    let found = desk.shared.look_up(corpus, &task.offer.rights, asked.clone()).await;
+    let note = note_of(&asked, found);
     let as_it_stands = course.sent_back >= SENT_BACK;
     match held(&course.history, &task.offer, submission, &note, as_it_stands) {
         Ok(submission) => Ok((submission, Some(note))),

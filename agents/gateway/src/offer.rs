@@ -63,7 +63,7 @@ fn whole(told: &Told<'_>) -> Value {
     };
     let steps: Vec<Value> = history.steps().iter().map(step).collect();
     let documents = offer.corpus.as_ref().map(|corpus| json!({ "id": corpus.id, "count": corpus.files }));
-    let may = |wanted: Use<'_>| offer.rights.allows(&wanted).is_ok();
+    let may = |wanted: Use<'_>| offer.rights.allow(&wanted);
     let mut task = json!({
         "token": token,
         "run": offer.run,

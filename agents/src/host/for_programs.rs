@@ -113,7 +113,8 @@ impl ForPrograms {
     /// When the documents cannot be had.
     pub async fn look_up(
         &self,
-        (wanted, rights): (&CorpusRef, &TaskRights),
+        wanted: &CorpusRef,
+        rights: &TaskRights,
         asked: Vec<CitedPlace>,
     ) -> Result<Vec<PlaceFound>, String> {
         let corpus = self.documents(wanted, rights).await?;

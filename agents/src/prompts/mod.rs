@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use minijinja::value::Value as TemplateValue;
 use minijinja::{Environment, State, UndefinedBehavior, context};
 use muster_shared::flow::{TaskOffered, TemplateRef, Work};
-use muster_shared::text::quoted;
+use muster_shared::text::{one_line, quoted};
 use sha2::{Digest, Sha256};
 
 use crate::definition::{Definition, Sections};
@@ -23,6 +23,8 @@ const COMMON: &str = include_str!("common.md.j2");
 const PARTING: &str = "\n=== task ===\n";
 /// Longest text that says what is wrong with a template, in characters.
 const MAX_REASON: usize = 4_000;
+/// Longest kind of a fence, in characters.
+const MAX_KIND: usize = 120;
 /// Largest template that is read, in bytes.
 const MAX_TEMPLATE: u64 = 256 * 1024;
 
@@ -139,7 +141,10 @@ fn tidy(text: &str) -> String {
 #[must_use]
 pub fn fence(nonce: &str, kind: &str, text: &str) -> String {
     // Only text that was shown the mark could hold it: a model's own words, or a file it wrote.
-    let text = if nonce.is_empty() { text.to_owned() } else { text.replace(nonce, "[mark]") };
+    let unmarked =
+        |text: &str| if nonce.is_empty() { text.to_owned() } else { text.replace(nonce, "[mark]") };
+    // A kind names what a model called, which may be anything.
+    let (kind, text) = (one_line(&unmarked(kind), MAX_KIND), unmarked(text));
     format!("<<<{nonce} {kind}\n{}\n{nonce}>>>", text.trim_end())
 }
 

@@ -515,9 +515,14 @@ fn person(name: &AgentId, parts: Partitions) -> Rights {
         format!("$O.{OBJECTS}.C.*"),
         format!("$O.{OBJECTS}.M.*"),
     ];
-    let mut rights = observer(name, parts);
-    rights.publish.extend(says);
-    rights
+    // Not the queue of commands: whoever reads it could take orders of others.
+    let of_commands = |subject: &String| subject.contains(&format!(".{COMMANDS}"));
+    let Rights { publish, never_publish, subscribe, never_subscribe, answers } = observer(name, parts);
+    let publish = publish.into_iter().filter(|subject| !of_commands(subject)).chain(says).collect();
+    // The files that go with a goal, and how models of the fleet fare.
+    let shown = [FILES_SHOWN, ALLOWANCE_SHOWN].map(|of| format!("{of}>"));
+    let subscribe = subscribe.into_iter().chain(shown).collect();
+    Rights { publish, never_publish, subscribe, never_subscribe, answers }
 }
 
 /// The user of the system account may listen to who comes and goes, and ask who is there, and do nothing else.

@@ -128,7 +128,7 @@ impl FleetKeys {
         let mut renewed = 0;
         let mut issued = self.issued()?;
         // Those who are told something by others' keys know these before the others use them: owners, who give orders, last.
-        issued.sort_by_key(|one| one.kind == HolderKind::Operator);
+        issued.sort_by_key(|one| matches!(one.kind, HolderKind::Operator | HolderKind::Person));
         for one in issued {
             renewed += usize::from(self.reissue_one(&one, grace.unwrap_or_else(crate::bus::now))?);
         }

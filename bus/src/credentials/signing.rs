@@ -79,6 +79,34 @@ impl FromStr for Signature {
     }
 }
 
+/// What is exchanged in the form in which a signature is kept.
+const EXCHANGED: [(char, char); 3] = [('.', ':'), ('-', '+'), ('_', '/')];
+
+fn exchanged(letter: char) -> char {
+    let other = |&(one, other): &(char, char)| match letter {
+        _ if letter == one => Some(other),
+        _ if letter == other => Some(one),
+        _ => None,
+    };
+    EXCHANGED.iter().find_map(other).unwrap_or(letter)
+}
+
+impl Signature {
+    /// In the form in which it is kept in what is recorded: a JWT as such would be taken for a secret, and redacted.
+    #[must_use]
+    pub fn kept(&self) -> String {
+        self.to_string().chars().map(exchanged).collect()
+    }
+
+    /// Reads it from that form.
+    ///
+    /// # Errors
+    /// When it is no signature.
+    pub fn of_kept(text: &str) -> Result<Self, SignatureError> {
+        text.chars().map(exchanged).collect::<String>().parse()
+    }
+}
+
 /// A key that may vouch for holders of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SigningKeyOf {

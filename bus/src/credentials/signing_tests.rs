@@ -72,6 +72,15 @@ fn what_a_member_signed_is_his() {
         assert_eq!(who, Identity { name: "w-1".parse().unwrap(), kind: holder(scope).kind() });
         let kept = serde_json::to_string(&signature).unwrap();
         assert_eq!(serde_json::from_str::<Signature>(&kept).unwrap(), signature);
+        assert_eq!(signature.to_string().parse::<Signature>().unwrap(), signature);
+        assert_eq!(Signature::of_kept(&signature.kept()).unwrap(), signature);
+        let secrets = muster_shared::secret::Redactor::default();
+        assert!(!secrets.hits(signature.kept().as_bytes()));
+        let path = fleet.file(&fleet.keys.issue(&holder(scope), None).unwrap());
+        let (jwt, _) = parts_of(&path).unwrap();
+        let whole = Signature { by: jwt, ..signature };
+        assert!(secrets.hits(whole.to_string().as_bytes()) && !secrets.hits(whole.kept().as_bytes()));
+        assert_eq!(Signature::of_kept(&whole.kept()).unwrap(), whole);
     }
     let kept = serde_json::to_string(&fleet.keys.public().unwrap()).unwrap();
     assert_eq!(serde_json::from_str::<Trust>(&kept).unwrap(), fleet.keys.public().unwrap());

@@ -1,6 +1,6 @@
 //! What strangers send harms nobody: it becomes a dead letter with its reason, and the queue goes on.
 
-use muster_bus::BusError;
+use muster_bus::{BusError, Signatures};
 use muster_shared::flow::Goal;
 use muster_shared::ids::Seq;
 use muster_shared::wire::{Body, Command, Encoding};
@@ -59,7 +59,8 @@ async fn a_goal_in_json_is_accepted() {
         "body": {"type": "command", "content": {"command": "submit", "run": run, "goal": {"text": goal.text}}},
     });
     foreigner.publish(format!("cmd.{run}.submit"), envelope.to_string().into()).await.unwrap();
-    let queue = f.bus.commands().join().await.unwrap();
+    // Where nothing is signed.
+    let queue = f.bus.signed_by(Signatures::default()).commands().join().await.unwrap();
     let taken = queue.take(SOON).await.unwrap().unwrap();
     assert_eq!(taken.sender.as_str(), "a_script");
     assert!(matches!(&taken.command, Command::Submit { goal, .. } if goal.text == "why is the sky blue?"));
@@ -94,7 +95,8 @@ async fn a_message_of_two_megabytes_is_refused() {
 async fn a_command_from_the_future_becomes_a_dead_letter_and_its_sender_is_told() {
     let f = on_nats().await;
     let (run, foreigner) = (run(), f.foreigner().await.unwrap());
-    let queue = f.bus.commands().join().await.unwrap();
+    // Where nothing is signed.
+    let queue = f.bus.signed_by(Signatures::default()).commands().join().await.unwrap();
     let mut told = f.bus.tap().raw(&["err.a_script"]).await.unwrap();
     let cancel = |reason: &str, sent: u64| {
         let content =

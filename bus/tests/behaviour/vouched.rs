@@ -50,8 +50,8 @@ async fn what_an_orchestrator_offers_is_vouched_for_and_nothing_else_is_taken() 
     let role = "worker".parse().unwrap();
     let works = member(&f, "worker-1", Holder::Agent { role, id: agent("worker-1") }).await;
     assert!(works.signatures().demanded());
-    let queue = f.bus.tasks().join(&worker()).await.unwrap();
-    drop(queue);
+    let makes = decides.clone();
+    let makes = tokio::spawn(async move { makes.tasks().make_for_agents().await });
     let queue = works.tasks().join(&worker()).await.unwrap();
     let run = run();
     // Each way in which offers are written: with their decision in one message, and after it.
@@ -96,6 +96,7 @@ async fn what_an_orchestrator_offers_is_vouched_for_and_nothing_else_is_taken() 
     append(&decides, after.last().unwrap().seq, vec![last], true).await;
     let taken = queue.take(SOON).await.unwrap().unwrap();
     assert_eq!(taken.offer.task.to_string(), "5", "the queue goes on");
+    makes.abort();
     until("dead letters", || async { f.bus.dead().list(10).await.unwrap().len() == cases.len() }).await;
     for (letter, (_, said)) in f.bus.dead().list(10).await.unwrap().iter().zip(&cases) {
         assert!(letter.reason.contains("nobody vouches for what the task may use"), "{}", letter.reason);

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_shared::flow::{CorpusRef, Placement, ReflectionLevel, RunLimits, TaskOffered, TaskStatus};
+use muster_shared::flow::{
+    CorpusRef, Placement, ReflectionLevel, RunLimits, TaskOffered, TaskRights, TaskStatus,
+};
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{PEERS_SINCE, Phase, REPAIRS_SINCE, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
 use muster_shared::time::Millis;
@@ -222,9 +224,7 @@ fn make_offer(
     let generation = state.map_or(Generation(0), |state| state.generation).next();
     let continues = state.and_then(goes_on_from);
     let Some(budget) = budget::allot(run, task) else { return };
-    let rights = rights::of(run, task);
-    let deadline = deadline::of_offer(run, decision.now());
-    let deadline = draft_review::until(run, task).map_or(deadline, |until| deadline.min(until));
+    let (rights, deadline) = (rights::of(run, task), until(run, task, decision.now()));
     let offer = TaskOffered {
         run: run.id,
         task: task.clone(),
@@ -234,7 +234,7 @@ fn make_offer(
         goal: goal_told(run, task),
         role_name: run.goal.role_name.clone(),
         conversation: run.goal.conversation.clone(),
-        corpus: corpus_told(run, task).map(|corpus| rights::readable(corpus, &rights)),
+        corpus: corpus_told(run, task, &rights),
         model: state.and_then(|state| state.answers.model.clone()).or_else(|| model(run, task)),
         limits: limits_told(run, task),
         budget,
@@ -258,9 +258,15 @@ fn make_offer(
     decision.offer(offer);
 }
 
-/// The documents of a run; what there are is told to those who plan or look into them.
-fn corpus_told(run: &RunState, task: &TaskId) -> Option<CorpusRef> {
-    let mut corpus = run.goal.corpus.clone()?;
+/// Until when a task has time.
+fn until(run: &RunState, task: &TaskId, now: Millis) -> Millis {
+    let deadline = deadline::of_offer(run, now);
+    draft_review::until(run, task).map_or(deadline, |until| deadline.min(until))
+}
+
+/// The documents of a run; what there are is told to those who plan or look into them, as far as they may.
+fn corpus_told(run: &RunState, task: &TaskId, rights: &TaskRights) -> Option<CorpusRef> {
+    let mut corpus = rights::readable(run.goal.corpus.clone()?, rights);
     match task {
         TaskId::Plan | TaskId::Leaf(_) | TaskId::Settle(_) => {}
         TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write | TaskId::DraftReview(_) => {

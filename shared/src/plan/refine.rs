@@ -176,7 +176,7 @@ impl Chain<'_> {
         }
         let added: Vec<TaskIndex> = (1..).zip(into).map(|(position, _)| task.child(position)).collect();
         let rights = self.plan.tasks.get(task).and_then(|task| task.rights.clone());
-        let mut changes = self.insert(&added, &no_more_than(rights, into))?;
+        let mut changes = self.insert(&added, &no_more_than(rights.as_deref(), into))?;
         self.statuses.insert(task.clone(), TaskStatus::Split);
         changes.insert(0, format!("split {task} {name} into {}", numbers(&added)));
         Ok(changes)
@@ -203,7 +203,7 @@ impl Chain<'_> {
             .collect();
         // Whoever asks for more work gives it no more than it has itself.
         let rights = self.plan.tasks.get(after).and_then(|task| task.rights.clone());
-        let mut changes = self.insert(&added, &no_more_than(rights, tasks))?;
+        let mut changes = self.insert(&added, &no_more_than(rights.as_deref(), tasks))?;
         changes.insert(0, format!("added {} after {after} {name}", numbers(&added)));
         Ok(changes)
     }
@@ -301,12 +301,10 @@ impl Chain<'_> {
 }
 
 /// The tasks with no more rights than these.
-fn no_more_than(most: Option<Box<Rights>>, tasks: &[TaskDraft]) -> Cow<'_, [TaskDraft]> {
-    if most.is_none() {
-        return Cow::Borrowed(tasks);
-    }
+fn no_more_than<'a>(most: Option<&Rights>, tasks: &'a [TaskDraft]) -> Cow<'a, [TaskDraft]> {
+    let Some(most) = most else { return Cow::Borrowed(tasks) };
     let narrowed = |task: &TaskDraft| {
-        let rights = rights::met(task.rights.clone(), most.clone());
+        let rights = rights::met(task.rights.clone(), Some(Box::new(most.clone())));
         TaskDraft { rights, ..task.clone() }
     };
     Cow::Owned(tasks.iter().map(narrowed).collect())

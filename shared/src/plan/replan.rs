@@ -7,6 +7,7 @@ use super::check::{self, PlanProblem};
 use super::draft::normal;
 use super::reference::{self, Reference};
 use super::repair;
+use super::rights;
 use super::values::Values;
 use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits, TaskDraft, TaskStatus};
 use crate::ids::{Role, TaskIndex};
@@ -68,11 +69,13 @@ pub fn replan(
     let mut merged = keep_begun(plan, statuses);
     let gone = plan.tasks.iter().filter(|(index, _)| !merged.tasks.contains_key(*index));
     changes.extend(gone.map(|(index, task)| format!("left out {index} {}, which had not begun", task.name)));
-    let offset = first_new(plan).position().saturating_sub(1);
+    let (offset, most) = (first_new(plan).position().saturating_sub(1), rights::common(plan));
     for (index, task) in &added.tasks {
         let at = shifted(index, offset);
         changes.push(format!("new task {at} {}", task.name));
-        merged.tasks.insert(at, attached(task, offset, &needs, &merged.tasks));
+        let attached = attached(task, offset, &needs, &merged.tasks);
+        let rights = rights::met(attached.rights.clone(), most.clone());
+        merged.tasks.insert(at, PlanTask { rights, ..attached });
     }
     if let Some(values) = values {
         let is_new = |index: &TaskIndex| !plan.tasks.contains_key(index);

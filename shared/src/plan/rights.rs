@@ -26,17 +26,43 @@ pub(super) fn met(one: Option<Box<Rights>>, other: Option<Box<Rights>>) -> Optio
     }
 }
 
+/// What all tasks of a plan may: of which of them the work is that is planned anew, nobody can tell.
+pub(super) fn common(plan: &Plan) -> Option<Box<Rights>> {
+    plan.leaves().fold(None, |common, (_, task)| met(common, task.rights.clone()))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::as_given;
+    use super::super::{Rigour, replan};
     use super::*;
-    use crate::flow::{PlanDraft, TaskDraft};
+    use crate::flow::{PlanDraft, RunLimits, TaskDraft};
+    use crate::ids::Role;
+    use crate::run::Statuses;
 
     fn task(name: &str, tools: Option<&[&str]>, subtasks: Vec<TaskDraft>) -> TaskDraft {
         let rights = tools
             .map(|tools| Box::new(serde_json::from_value(serde_json::json!({ "tools": tools })).unwrap()));
         TaskDraft { name: name.into(), goal: name.into(), rights, subtasks, ..TaskDraft::default() }
+    }
+
+    #[test]
+    fn what_is_planned_anew_has_no_more_than_what_was_planned_before() {
+        let draft = |tasks| PlanDraft { goal: "g".into(), tasks, ..PlanDraft::default() };
+        let before = vec![task("a", Some(&["search"]), Vec::new()), task("b", None, Vec::new())];
+        let after = draft(vec![task("c", Some(&["*"]), Vec::new()), task("d", None, Vec::new())]);
+        let (limits, how) = (RunLimits::default(), (Rigour::Mend, None));
+        for (before, calculator) in [(before.clone(), false), (before[1..].to_vec(), true)] {
+            let plan = as_given(&draft(before));
+            let anew = replan(&plan, &Statuses::new(), &after, &limits, &[Role::Worker], how).unwrap().plan;
+            let new = anew.tasks.iter().filter(|(index, _)| !plan.tasks.contains_key(*index));
+            let may = |task: &crate::flow::PlanTask| {
+                task.rights.as_ref().is_none_or(|rights| rights.tools.allows("calculator"))
+            };
+            let may: Vec<bool> = new.map(|(_, task)| may(task)).collect();
+            assert_eq!(may, [calculator; 2]);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Invariant {
 }
 
 /// All rules.
-pub const ALL: [Invariant; 17] = [
+pub const ALL: [Invariant; 18] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
     Invariant { name: "what was offered stays in the plan", check: offered_stays },
@@ -39,6 +39,7 @@ pub const ALL: [Invariant; 17] = [
     Invariant { name: "members share what their task may use", check: members_share },
     Invariant { name: "a report that was drafted is delivered", check: drafts_are_delivered },
     Invariant { name: "a report is not written again without end", check: rounds_are_bounded },
+    Invariant { name: "a task has no more rights than those before it", check: rights_only_shrink },
 ];
 
 /// Checks all rules.
@@ -284,6 +285,24 @@ fn rounds_are_bounded(_: &RunState, _: &Entry, after: &RunState) -> Result<(), S
     let (rounds, most) = (after.drafts.rounds(), usize::from(after.limits.draft_rounds));
     ensure(rounds <= most, || format!("{rounds} times, {most} is the most"))?;
     ensure(after.drafts.current().len() <= most + 1, || "it was reviewed too often".to_owned())
+}
+
+/// Neither than its run, nor than the task that its run was begun for, nor than what the plan names for it and for the
+/// tasks that it is a part of or was handed over by.
+fn rights_only_shrink(_: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
+    let Some(offer) = offer_in(entry) else { return Ok(()) };
+    let rights = offer.rights.effective();
+    let above = after.goal.parent.iter().flat_map(|parent| parent.rights.grants()).map(|grant| &grant.to);
+    let leaf = offer.task.as_leaf().map(TaskIndex::planned);
+    let givers = std::iter::successors(leaf, |index| after.handed_over_by(index).cloned());
+    let wholes = givers.flat_map(|index| std::iter::successors(Some(index), TaskIndex::parent));
+    let named = wholes.filter_map(|index| after.plan.as_ref()?.tasks.get(&index)?.rights.as_deref());
+    for most in above.chain([&after.limits.rights]).chain(named) {
+        ensure(rights.narrowed_by(most) == rights, || {
+            format!("task {} may use more than {most:?}", offer.task)
+        })?;
+    }
+    Ok(())
 }
 
 fn offer_in(entry: &Entry) -> Option<&TaskOffered> {

@@ -95,6 +95,12 @@ pub fn asyncapi(version: &str) -> Value {
     })
 }
 
+/// The header of what is signed.
+const SIGNED: (&str, &str) = (
+    "Muster-Signature",
+    "Who gives the order: <signature>.<JWT>, as docs/protocol.md says; in fleets with keys it has to be there",
+);
+
 /// The headers of a message. What the broker goes by is described with the kinds that need it.
 fn headers(kind: MessageKind, encoding: Encoding) -> Value {
     let text = |description: &str| json!({ "type": "string", "description": description });
@@ -125,18 +131,19 @@ fn headers(kind: MessageKind, encoding: Encoding) -> Value {
             add("Nats-Expected-Last-Subject-Sequence-Subject", fence, true);
         }
         MessageKind::Profile => add("Nats-TTL", "How long the entry in AGENTS stays: 15s", true),
+        MessageKind::Ask => add(SIGNED.0, SIGNED.1, false),
+        MessageKind::Control => add(SIGNED.0, "The same by an orchestrator, for control", false),
         MessageKind::Command => {
+            add(SIGNED.0, SIGNED.1, false);
             add("Nats-Msg-Id", "Names the command: sent twice within ten minutes, it counts once", false);
         }
         MessageKind::Decided
         | MessageKind::Offered
         | MessageKind::Heartbeat
         | MessageKind::Live
-        | MessageKind::Control
         | MessageKind::Context
         | MessageKind::Call
         | MessageKind::Bid
-        | MessageKind::Ask
         | MessageKind::Accepted
         | MessageKind::Error
         | MessageKind::Stored => {}

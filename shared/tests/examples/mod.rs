@@ -34,8 +34,8 @@ use muster_shared::run::event::{
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
-    Request, RequestAction, RunEvent, RunStatus, Settling, SettlingFor, Started, StopReason, TaskState,
-    ToolStarted,
+    Request, RequestAction, RunEvent, RunStatus, Settling, SettlingFor, SignedOrder, SignerKind, Started,
+    StopReason, TaskState, ToolStarted,
 };
 use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
@@ -103,6 +103,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("released_parked", Body::Released(parked()));
     add("released_waiting", Body::Released(waiting()));
     add("decided_answered", Body::Decided(answered()));
+    add("decided_approved", Body::Decided(approved()));
     for (name, request) in peer_requests() {
         let reason = format!("it waits for the answer to a {}", request.in_words());
         let wait = Some(Box::new(Awaited { step: 2, wait: Wait::Peer(Box::new(request)) }));
@@ -458,6 +459,27 @@ fn question() -> Question {
     }
 }
 
+/// One of several people who have to approve, by a request that she signed.
+fn approved() -> Decided {
+    let signed = SignedOrder {
+        by: "grace".to_owned(),
+        kind: SignerKind::Person,
+        subject: format!("cmd.{}.approve", run()),
+        payload: "e30".to_owned(),
+        signature: "c2ln.eyJ0.eyJzdWIi.c2ln".to_owned(),
+    };
+    let request = Request::new(run(), RequestAction::Approve { plan: None }).signed(Some(signed));
+    Decided {
+        inputs: vec![Input::Request(request)],
+        events: vec![RunEvent::ApprovalGiven(ApprovalGiven {
+            id: QuestionId(1),
+            by: "grace".to_owned(),
+            more: 1,
+        })],
+        ..decided()
+    }
+}
+
 /// Tasks that wait, and what people answer.
 fn answered() -> Decided {
     let (id, by) = (QuestionId(1), index("1-2"));
@@ -482,7 +504,6 @@ fn answered() -> Decided {
                 on_timeout,
             }),
             RunEvent::QuestionPassedOn(QuestionPassedOn { id, to: "grace".to_owned(), expires }),
-            RunEvent::ApprovalGiven(ApprovalGiven { id, by: "grace".to_owned(), more: 1 }),
             RunEvent::QuestionAnswered(QuestionAnswered { reply }),
             RunEvent::QuestionWithdrawn(QuestionWithdrawn { id, reason: "the task was left out".to_owned() }),
             RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None }),

@@ -117,15 +117,23 @@ fn chosen<'a>(state: &RunState, all: &'a [Artifact], which: Which) -> (Vec<&'a A
         Which::AskedFor => is_named(&file.path, &state.goal.text),
         Which::Named => {
             let plan = state.plan.iter().flat_map(|plan| plan.tasks.values());
-            let mut texts = plan.map(|task| task.expected_output.as_str());
+            let texts = plan.map(|task| task.expected_output.as_str());
+            let mut told = texts.chain(state.report.as_ref().map(|report| report.body.as_str()));
+            // What models say names no file by which a fleet would go from then on.
             is_named(&file.path, &state.goal.text)
-                || texts.any(|text| is_named(&file.path, text))
-                || state.report.as_ref().is_some_and(|report| is_named(&file.path, &report.body))
+                || !gives_orders(&file.path) && told.any(|text| is_named(&file.path, text))
         }
     };
     let chosen: Vec<&Artifact> = all.iter().filter(names).collect();
     let left = all.len() - chosen.len();
     (chosen, left)
+}
+
+/// Whether a fleet that is brought up where this file lies would go by it: settings, agents and blueprints.
+fn gives_orders(path: &str) -> bool {
+    let path = path.to_lowercase();
+    let is_blueprint = path.ends_with(".toml") && path.split('/').any(|part| part == "blueprints");
+    path.rsplit('/').next() == Some("muster.toml") || path.ends_with(".agent.md") || is_blueprint
 }
 
 /// Whether a text names a file by its path or its name, and not as a part of another name.
@@ -228,6 +236,21 @@ mod tests {
             ("Write old.shares.csv", false),
         ] {
             assert_eq!(is_named("out/shares.csv", text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn files_that_a_fleet_goes_by_are_told_from_others() {
+        for (path, wanted) in [
+            ("muster.toml", true),
+            ("deep/Muster.toml", true),
+            ("agents/evil.agent.md", true),
+            ("blueprints/evil.toml", true),
+            ("blueprints.toml", false),
+            ("agents/report.md", false),
+            ("shares.csv", false),
+        ] {
+            assert_eq!(gives_orders(path), wanted, "{path}");
         }
     }
 

@@ -16,13 +16,13 @@ const LIMIT: &str = "rights";
 /// When one of them names nothing that can be allowed.
 pub(super) fn wished(args: &RunArgs) -> Result<Rights, Failure> {
     Ok(Rights {
-        tools: list(("tools", &args.allow_tools, &args.deny_tools))?,
-        documents: list(("docs", &args.allow_docs, &args.deny_docs))?,
+        tools: list("tools", &args.allow_tools, &args.deny_tools)?,
+        documents: list("docs", &args.allow_docs, &args.deny_docs)?,
         ..Rights::default()
     })
 }
 
-fn list<K: PatternKind>((what, allow, deny): (&str, &[String], &[String])) -> Result<Allowed<K>, Failure> {
+fn list<K: PatternKind>(what: &str, allow: &[String], deny: &[String]) -> Result<Allowed<K>, Failure> {
     let all = allow.iter().cloned().chain(deny.iter().map(|left_out| format!("!{left_out}")));
     if allow.is_empty() && deny.is_empty() {
         return Ok(Allowed::all());

@@ -8,7 +8,8 @@ use super::Library;
 use super::page::Page;
 use crate::index::Index;
 use crate::pack::PackFolder;
-use crate::{CorpusError, Readable, Within, query};
+use crate::readable::{Readable, Within};
+use crate::{CorpusError, query};
 
 /// Most bytes of documents that are kept ready; then all are let go.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
@@ -67,7 +68,7 @@ impl Library for Indexed<'_> {
 
     fn likely(&self, words: &str) -> Result<Vec<(String, u32)>, CorpusError> {
         let Some(query) = query::free_text(words) else { return Ok(Vec::new()) };
-        let within = Within { path: None, readable: self.readable.clone() };
+        let within = Within::new(None, self.readable.clone());
         let hits = self.index.search(&query, &within, HITS, self.packs)?;
         let mut found: Vec<(String, u32)> = Vec::new();
         for hit in hits {

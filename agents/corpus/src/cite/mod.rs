@@ -31,9 +31,10 @@ use self::page::{Page, plain, without_targets};
 use self::reworded::reworded;
 use self::statement::{CLEARLY, Match};
 use self::words::Telling;
+use crate::CorpusError;
 use crate::index::Index;
 use crate::pack::PackFolder;
-use crate::{CorpusError, Readable};
+use crate::readable::Readable;
 
 /// Shortest quote that is looked for in other documents, in letters and digits.
 const TELLING_QUOTE: usize = 16;
@@ -67,7 +68,8 @@ trait Library {
 
 /// Looks places up in the documents of an index, in their order. `shows`: with the lines where they stand.
 pub(super) fn look_up_in(
-    (index, readable): (&Index, &Readable),
+    index: &Index,
+    readable: &Readable,
     packs: &PackFolder,
     asked: &[CitedPlace],
     shows: bool,

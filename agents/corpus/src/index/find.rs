@@ -7,7 +7,8 @@ use regex::{Regex, RegexBuilder};
 use super::{FileEntry, Index};
 use crate::error::CorpusError;
 use crate::pack::PackFolder;
-use crate::{Hit, Outline, Readable, Within};
+use crate::readable::{Readable, Within};
+use crate::{Hit, Outline};
 
 /// Lines shown before and after one that has what was looked for.
 const AROUND: usize = 2;

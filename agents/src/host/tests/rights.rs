@@ -17,6 +17,10 @@ fn denied(step: &Step) -> Vec<&Refusal> {
     Note::denied(&step.notes).map(|(_, refusal)| refusal).collect()
 }
 
+fn thinks(thought: &str, tool: &str, arguments: Value) -> Result<ChatAnswer, ModelError> {
+    answer(thought, vec![ToolCall::new("c", tool, arguments)])
+}
+
 struct Marks(Arc<AtomicBool>);
 
 #[async_trait]
@@ -35,16 +39,23 @@ impl Tool for Marks {
 fn a_call_without_a_right_is_told_recorded_and_not_done() {
     in_system(async {
         let ground = Ground::new();
-        let model = Scripted::new(|question, request| match question {
-            0 => {
-                let told = request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>();
-                assert!(!told.contains(&"test_mark") && told.contains(&"calculator"), "{told:?}");
-                calls("test_mark", json!({}))
+        let told = Arc::<Mutex<Vec<String>>>::default();
+        let seen = Arc::clone(&told);
+        let model = Scripted::new(move |question, request| {
+            if question == 0 {
+                *seen.lock().unwrap() = request.tools.iter().map(|tool| tool.name.clone()).collect();
             }
-            1 => calls("workspace_write", json!({"path": "a.md", "text": "hello"})),
-            2 => calls("escalate", json!({"trigger": "ambiguity", "question": "which?"})),
-            3 => compute(1),
-            _ => submits("done without"),
+            match question {
+                0 => thinks("I leave a mark.", "test_mark", json!({})),
+                1 => thinks("Then a file.", "workspace_write", json!({"path": "a.md", "text": "hello"})),
+                2 => thinks(
+                    "A person knows.",
+                    "escalate",
+                    json!({"trigger": "ambiguity", "question": "which?"}),
+                ),
+                3 => compute(1),
+                _ => submits("done without"),
+            }
         });
         let offer = narrowed(
             leaf(Role::Worker),
@@ -56,6 +67,9 @@ fn a_call_without_a_right_is_told_recorded_and_not_done() {
         let outcome = ground.done(context, &offer).await;
         assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "done without"));
         assert!(!marked.load(Ordering::SeqCst), "nothing was done");
+        let told = told.lock().unwrap().clone();
+        let has = |tool: &str| told.iter().any(|name| name == tool);
+        assert!(has("calculator") && !has("test_mark") && !has("workspace_write"), "{told:?}");
         let steps = ground.steps(&offer).await;
         let kinds = ground.kinds(&offer).await;
         assert!(!kinds.contains(&EventKind::Tool), "nothing was announced: {kinds:?}");

@@ -22,7 +22,6 @@ use super::CredentialsError;
 use super::files::{closed, replace};
 use certificate::{Use, Wanted};
 
-const CA: &str = "ca";
 const SERVER: &str = "server";
 const CLIENT: &str = "client";
 /// The names of the server's certificate, a line each.
@@ -75,8 +74,8 @@ impl FleetTls {
     /// # Errors
     /// When they cannot be read or written, or others can read the keys.
     pub fn open_or_make(folder: &Path, names: &[String]) -> Result<(Self, bool), CredentialsError> {
-        let key = key_or_new(&folder.join("ca.key"))?;
-        let tls = Self { folder: folder.to_owned(), authority: authority(folder, &key)? };
+        let (key, authority) = authority(folder)?;
+        let tls = Self { folder: folder.to_owned(), authority };
         let is_new = tls.leaf(&key, &of_server(names), false)?;
         Ok((tls, is_new))
     }
@@ -88,8 +87,8 @@ impl FleetTls {
     pub fn renew(folder: &Path) -> Result<Option<Self>, CredentialsError> {
         let Some(names) = text_of(&folder.join(NAMES))? else { return Ok(None) };
         let names: Vec<String> = names.expose_secret().lines().map(str::to_owned).collect();
-        let key = key_or_new(&folder.join("ca.key"))?;
-        let tls = Self { folder: folder.to_owned(), authority: authority(folder, &key)? };
+        let (key, authority) = authority(folder)?;
+        let tls = Self { folder: folder.to_owned(), authority };
         tls.leaf(&key, &of_server(&names), true)?;
         if tls.part(CLIENT, "pem").exists() {
             tls.leaf(&key, &of_client(), true)?;
@@ -126,7 +125,7 @@ impl FleetTls {
     /// # Errors
     /// As [`Self::open_or_make`].
     pub fn client(&self) -> Result<ClientFiles, CredentialsError> {
-        let key = key_or_new(&self.part(CA, "key"))?;
+        let (key, _) = authority(&self.folder)?;
         self.leaf(&key, &of_client(), false)?;
         Ok(client_files(&self.folder))
     }
@@ -184,21 +183,32 @@ fn of_client() -> Wanted<'static> {
     Wanted { purpose: Use::Client, called: "muster client", names: &[], now: crate::bus::now() }
 }
 
-/// The certificate of the authority that has this key; made where it is missing.
-fn authority(folder: &Path, key: &KeyPair) -> Result<CertificateDer<'static>, CredentialsError> {
-    let path = ca_file(folder);
-    if let Some(found) = certificates(&path)?.into_iter().next() {
-        if certificate::is_of(&found, key) {
-            return Ok(found);
+/// The authority of a folder: its key and its certificate, made where there is neither, or no certificate yet.
+fn authority(folder: &Path) -> Result<(KeyPair, CertificateDer<'static>), CredentialsError> {
+    let (path, key_file) = (ca_file(folder), folder.join("ca.key"));
+    let found = certificates(&path)?.into_iter().next();
+    let key = match (key_in(&key_file)?, &found) {
+        (Some(key), Some(found)) if certificate::is_of(found, &key) => key,
+        (Some(key), None) => key,
+        (None, None) => {
+            let key = KeyPair::generate().map_err(CredentialsError::key)?;
+            replace(&key_file, armoured("PRIVATE KEY", key.serialized_der()).expose_secret())?;
+            key
         }
-        return Err(CredentialsError::file(
-            &path,
-            "it is not of the key in ca.key: put back the one that is, or take both away to have another authority made",
-        ));
+        (Some(_) | None, Some(_)) => {
+            return Err(CredentialsError::file(
+                &path,
+                "its key is not in ca.key: put back the one that is, or take both away to have another authority made, of which \
+                 everybody who connects must be told",
+            ));
+        }
+    };
+    if let Some(found) = found {
+        return Ok((key, found));
     }
-    let made = certificate::authority(key, crate::bus::now())?;
+    let made = certificate::authority(&key, crate::bus::now())?;
     replace(&path, armoured("CERTIFICATE", made.as_ref()).expose_secret())?;
-    Ok(made)
+    Ok((key, made))
 }
 
 /// The certificates in a file; none where there is no file.
@@ -210,15 +220,6 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Credentials
         Ok(all) => Ok(all),
         Err(error) => Err(CredentialsError::file(path, error)),
     }
-}
-
-fn key_or_new(path: &Path) -> Result<KeyPair, CredentialsError> {
-    if let Some(known) = key_in(path)? {
-        return Ok(known);
-    }
-    let key = KeyPair::generate().map_err(CredentialsError::key)?;
-    replace(path, armoured("PRIVATE KEY", key.serialized_der()).expose_secret())?;
-    Ok(key)
 }
 
 fn key_in(path: &Path) -> Result<Option<KeyPair>, CredentialsError> {

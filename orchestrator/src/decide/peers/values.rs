@@ -76,7 +76,7 @@ fn written(
 pub(super) fn read(run: &RunState, task: &TaskIndex, wanted: &ContextRead) -> FoundAnswer {
     let rights = rights::of(run, &TaskId::Leaf(task.clone()));
     let mut entries = run.peers.find(&wanted.key, wanted.prefix || wanted.key.is_empty());
-    entries.retain(|key, _| rights.allows(&Use::ReadKey(key)).is_ok());
+    entries.retain(|key, _| rights.allow(&Use::ReadKey(key)));
     let line = |(key, entry): (&String, &muster_shared::flow::ContextEntry)| {
         format!("{key} (version {}, by {}): {}", entry.version, entry.by, entry.text())
     };
@@ -101,8 +101,7 @@ fn concerned(run: &RunState, teller: Teller<'_>, key: &str) -> Vec<TaskIndex> {
         used.any(|(_, found)| found.is_ok_and(|found| found == key)) || goal.contains(&values::in_words(key))
     };
     let leaves = plan.leaves().filter(|(leaf, _)| Some(*leaf) != from && share::is_open(run, leaf));
-    let may =
-        |leaf: &TaskIndex| rights::of(run, &TaskId::Leaf(leaf.clone())).allows(&Use::ReadKey(key)).is_ok();
+    let may = |leaf: &TaskIndex| rights::of(run, &TaskId::Leaf(leaf.clone())).allow(&Use::ReadKey(key));
     let concerned = leaves
         .filter(|(leaf, task)| after.contains(*leaf) || names(&task.goal) || run.peers.knows_of(leaf, key));
     concerned.map(|(leaf, _)| leaf).filter(|leaf| may(leaf)).cloned().collect()

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{fill, parse};
 use muster_shared::flow::{
-    Awaited, ChildGoal, ContextRead, ContextWrite, CorpusRef, Goal, ObservationStatus, PeerRequest, Question,
-    RefineOperation, Rights, RunLimits, TaskDraft, TaskOffered, Use, Wait,
+    Awaited, ChildGoal, ContextRead, ContextWrite, CorpusRef, Ending, Goal, ObservationStatus, PeerRequest,
+    Question, RefineOperation, Rights, RunLimits, TaskDraft, TaskOffered, Use, Wait, Work,
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::ChildBegun;
 use muster_shared::run::{AgentEvent, Released, RequestAction, RunEvent};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, ID, advising, good, leaf, plan, refinement};
+use super::fleet::{Fleet, ID, advising, failed, good, leaf, plan, refinement};
 use crate::replay::replay;
 
 fn rights(written: Value) -> Rights {
@@ -169,13 +169,16 @@ goal = 'sum up'
     let look = look.unwrap().clone();
     let refused = look.rights.allows(&Use::Host("example.org")).unwrap_err();
     assert!(refused.to_string().contains("goal: all hosts → blueprint b step 1"), "{refused}");
-    fleet.end(&look, super::fleet::failed(muster_shared::flow::Ending::Blocked, "no luck"));
-    let instead = fleet
-        .open
-        .iter()
-        .find(|offer| offer.work.leaf().is_some_and(|task| task.goal.starts_with("ask around")));
-    assert!(instead.unwrap().rights.allows(&Use::Document("other/a.md")).is_err());
-    assert!(fleet.find("2").rights.is_open());
+    fleet.work(|offer| match offer.work.leaf() {
+        Some(task) if task.goal == "look into it" => failed(Ending::Blocked, "no luck"),
+        Some(_) | None => good(offer, &[]),
+    });
+    let named = |goal: &str| {
+        let of = |offer: &&TaskOffered| offer.work.leaf().is_some_and(|task| task.goal.starts_with(goal));
+        fleet.offered().into_iter().find(of).unwrap_or_else(|| panic!("{goal} is not offered")).clone()
+    };
+    assert!(named("ask around").rights.allows(&Use::Document("other/a.md")).is_err());
+    assert!(named("sum up").rights.is_open());
 }
 
 #[test]
@@ -186,9 +189,13 @@ fn what_is_added_or_split_by_a_change_of_the_plan_has_no_more() {
     fleet.end(&one, advising("one is so", "more is to be done"));
     let wish = || with(leaf("more", &[]), json!({ "tools": ["*"] }));
     let add = RefineOperation::Add { after: TaskIndex::top(1), tasks: vec![wish()] };
-    fleet.work(|offer| match offer.task.to_string().as_str() {
-        "refine/1" => refinement(vec![add.clone()]),
-        _ => good(offer, &[]),
+    fleet.work(|offer| match &offer.work {
+        Work::Refine { .. } => refinement(vec![add.clone()]),
+        Work::Plan { .. }
+        | Work::Execute { .. }
+        | Work::Reflect { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => good(offer, &[]),
     });
     let added =
         fleet.offered().into_iter().find(|offer| offer.work.leaf().is_some_and(|task| task.name == "more"));

@@ -144,14 +144,17 @@ impl TaskRights {
     }
 
     /// Whether this use is allowed.
+    #[must_use]
+    pub fn allow(&self, wanted: &Use<'_>) -> bool {
+        self.grants.iter().all(|grant| grant.to.allow(wanted))
+    }
+
+    /// The same, with what is missing.
     ///
     /// # Errors
-    /// When it is not: which right is missing, and who took it away.
+    /// When it is not allowed: which right is missing, and who took it away.
     pub fn allows(&self, wanted: &Use<'_>) -> Result<(), Refusal> {
-        if self.grants.iter().all(|grant| grant.to.allow(wanted)) {
-            return Ok(());
-        }
-        Err(self.refusal(wanted))
+        if self.allow(wanted) { Ok(()) } else { Err(self.refusal(wanted)) }
     }
 
     /// Whether all of these are.

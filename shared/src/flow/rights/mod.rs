@@ -31,19 +31,19 @@ settings! {
     pub struct Rights {
         /// Tools that tasks may call: calculator, or corpus.* for all that begin so.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub tools: Allowed<ToolNames> = Allowed::all() => list().example("[\"calculator\", \"corpus.*\"]"),
+        pub tools: Allowed<ToolNames> = Allowed::all() => list(),
         /// Documents that tasks may read, search and cite, by their paths: docs/guide.md, or docs for a whole folder.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub documents: Allowed<DocumentPaths> = Allowed::all() => list().example("[\"*\", \"!private\"]"),
+        pub documents: Allowed<DocumentPaths> = Allowed::all() => list(),
         /// Values of the shared context that tasks may read, by their keys.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub read_context: Allowed<ContextKeys> = Allowed::all() => list().example("[\"figures.*\"]"),
+        pub read_context: Allowed<ContextKeys> = Allowed::all() => list(),
         /// Values of the shared context that tasks may write.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub write_context: Allowed<ContextKeys> = Allowed::all() => list().example("[\"figures.*\"]"),
+        pub write_context: Allowed<ContextKeys> = Allowed::all() => list(),
         /// Hosts that tasks may fetch from: example.org, *.example.org for those below it, example.org:443 for one port.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub hosts: Allowed<HostNames> = Allowed::all() => list().example("[\"*.example.org\"]"),
+        pub hosts: Allowed<HostNames> = Allowed::all() => list(),
         /// Whether tasks may ask people.
         #[serde(skip_serializing_if = "is_open")]
         pub people: bool = true => flag(),

@@ -176,6 +176,7 @@ fn a_call_is_held_against_all_that_it_uses() {
     let table = [
         ("calculator", json!({}), json!({ "tools": ["!calculator"] }), false),
         ("calculator", json!({}), json!({ "people": false }), true),
+        ("find_tool", json!({ "what": "sums" }), json!({ "tools": ["calculator"] }), true),
         ("corpus.read", json!({ "path": "b.md" }), json!({ "documents": ["a.md"] }), false),
         ("corpus_read", json!({ "path": "b.md" }), json!({ "documents": ["a.md"] }), false),
         ("corpus.read", json!({ "path": "a.md" }), json!({ "documents": ["a.md"] }), true),

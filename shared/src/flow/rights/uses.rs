@@ -5,6 +5,9 @@ use serde_json::Value;
 
 use crate::flow::{PeerRequest, Wait};
 
+/// The ways to tools that models are not told of at once. They use nothing: what is called by them does.
+const WAYS: [&str; 2] = ["find_tool", "use_tool"];
+
 /// One kind of things that may be used or not.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
@@ -128,6 +131,9 @@ impl<'a> Use<'a> {
     /// What every call of a tool uses, whatever its arguments are.
     #[must_use]
     pub fn of_tool(tool: &'a str) -> Vec<Self> {
+        if WAYS.contains(&plain(tool).as_str()) {
+            return Vec::new();
+        }
         let own = match plain(tool).as_str() {
             "corpus_read" | "corpus_search" => Some(Self::Documents),
             "read_context" => Some(Self::ReadKeys),

@@ -13,10 +13,11 @@ pub struct SignedOrder {
     pub kind: SignerKind,
     /// The subject that it was sent on.
     pub subject: String,
-    /// The message as it was sent, in base64 (URL-safe, without padding). Empty where it held a secret, which is not kept.
+    /// The message as it was sent, in base64 without padding. Empty where it held a secret, which is not kept.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub payload: String,
-    /// The signature of subject and message, and the JWT of whoever made it, as they stood in the message's header.
+    /// The signature of subject and message, and the JWT of whoever made it, as they stood in the message's header, but with
+    /// `:`, `+`, `/` and `.`, `-`, `_` exchanged: a JWT as such is taken for a secret wherever it stands.
     pub signature: String,
 }
 

@@ -9,6 +9,7 @@
 mod answers;
 mod facts;
 mod fault;
+pub mod gullible;
 mod leaf;
 pub mod measure;
 mod request;

@@ -93,9 +93,11 @@ impl App {
         paint(std::io::stderr().is_terminal())
     }
 
-    /// The URL of a fleet that is up: from the settings, else the local fleet's.
+    /// The URL of a fleet that is up: from the settings, else the local fleet's. Whoever runs agents of one that is elsewhere here
+    /// may not look at it.
     pub(crate) fn url(&self) -> Option<String> {
-        self.settings().bus.url.clone().or_else(|| self.fleet.live().map(|state| state.url))
+        let of_own = || self.fleet.live().filter(|state| state.host.is_none()).map(|state| state.url);
+        self.settings().bus.url.clone().or_else(of_own)
     }
 
     /// Connects to a URL as a process of `role`, or in the name that its credentials bear.

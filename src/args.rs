@@ -10,6 +10,7 @@ mod fleet;
 mod guard;
 mod keys;
 mod look;
+mod machines;
 mod models;
 mod orders;
 mod people;
@@ -37,6 +38,7 @@ pub(crate) use keys::{ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysC
 pub(crate) use look::{
     ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
+pub(crate) use machines::{InviteArgs, JoinArgs};
 pub(crate) use models::{ModelArgs, ModelsAction, ModelsArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, SteerCommand, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
@@ -158,6 +160,10 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Make and hand out the keys by which processes and people are let in to a fleet.
     Keys(KeysArgs),
+    /// Invite another machine to join the fleet.
+    Invite(InviteArgs),
+    /// Join a fleet from another machine, and start agents for it here.
+    Join(JoinArgs),
     /// Trust the project of this folder: what would run programs, name who is sent keys, or point at a bus.
     Trust(TrustArgs),
     /// Print a shell completion script.

@@ -37,7 +37,7 @@ use layer::{Layer, Origin};
 use project::Project;
 pub(crate) use sections::{Dollars, FleetSettings, LogFormat, LogSettings, MOST_PROCESSES, Settings};
 pub(crate) use team::{Source as MemberSource, Team, TeamSpecialist};
-pub(crate) use travel::{Carried, RunsWith, carry, list, runs_with};
+pub(crate) use travel::{Carried, RunsWith, carry, is_shared_by_all, list, runs_with, shared_by_all};
 
 use crate::trust::{Item, Trust};
 

@@ -20,6 +20,7 @@ use crate::error::BusError;
 use crate::files::Files;
 use crate::gateway::GatewayDoor;
 use crate::guards::GuardDoor;
+use crate::hosts::HostDoor;
 use crate::in_memory::InMemory;
 use crate::leases::Leases;
 use crate::lessons::Lessons;
@@ -281,6 +282,12 @@ impl Bus {
     #[must_use]
     pub fn guards(&self) -> GuardDoor {
         GuardDoor::new(&self.core)
+    }
+
+    /// What machines ask that join.
+    #[must_use]
+    pub fn hosts(&self) -> HostDoor {
+        HostDoor::new(&self.core)
     }
 
     /// Calls for proposals, and bids.

@@ -32,6 +32,8 @@ pub fn signer_kind(kind: &HolderKind) -> Result<SignerKind, String> {
         | HolderKind::Agent(_)
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
+        | HolderKind::Host
+        | HolderKind::Guest
         | HolderKind::Presence => {
             Err(format!("it is signed by {kind}, who gives no orders: a person or the fleet's operator does"))
         }

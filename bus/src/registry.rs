@@ -365,10 +365,12 @@ fn resident_bytes(pid: u32) -> Option<u64> {
     Some(pages * 4096)
 }
 
-/// What this machine is called; nothing where it has no name.
+/// What this machine is called; nothing where it has no name. What one that joined is called in the fleet (`MUSTER_HOST`) comes
+/// before what it is called by itself: two may be called the same.
 #[must_use]
 pub fn host_name() -> Option<String> {
-    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let told = std::env::var("MUSTER_HOST").ok();
+    let told = told.or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
     let name = told.or_else(|| std::env::var("HOSTNAME").ok())?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }

@@ -176,6 +176,16 @@ pub(crate) fn guard_requests(name: &str) -> String {
     format!("guard.{name}")
 }
 
+/// Where whoever holds an invitation asks to join: `join.<invitation>`; `*` for all of them.
+pub(crate) fn join_requests(invitation: &str) -> String {
+    format!("join.{invitation}")
+}
+
+/// Where a machine that joined asks for credentials for its agents: `host.<name>.credentials`; `*` for all of them.
+pub(crate) fn host_requests(host: &str) -> String {
+    format!("host.{host}.credentials")
+}
+
 impl Subject {
     /// Role and verb of a request to a gateway, each of them or what is wrong with it; nothing when it is none.
     pub(crate) fn parse_gateway(text: &str) -> Option<(Result<Role, String>, Result<GatewayVerb, String>)> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use muster_bus::credentials::tls::ca_file;
-use muster_bus::credentials::{Credentials, CredentialsError, FleetKeys, FleetTls, Holder, Issued};
+use muster_bus::credentials::{Credentials, CredentialsError, FleetKeys, FleetTls, Holder, Issued, Place};
 use muster_bus::server::reload;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
@@ -98,10 +98,24 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
     }
     let row = |issued: &Issued| {
         let expires = issued.until.map_or_else(|| "-".to_owned(), figures::date);
-        vec![issued.name.to_string(), issued.kind.to_string(), figures::date(issued.issued), expires]
+        let machine = issued.place.as_ref().map_or_else(|| "-".to_owned(), of_machines);
+        vec![issued.name.to_string(), issued.kind.to_string(), figures::date(issued.issued), expires, machine]
     };
     let rows = issued.iter().map(row).collect();
-    output::line(table::plain(&["NAME", "FOR", "ISSUED (UTC)", "EXPIRES"], rows, &[], None).trim_end())
+    let heads = ["NAME", "FOR", "ISSUED (UTC)", "EXPIRES", "MACHINE"];
+    output::line(table::plain(&heads, rows, &[], None).trim_end())
+}
+
+/// What credentials have to do with machines that join.
+fn of_machines(place: &Place) -> String {
+    let names = |roles: &[Role]| roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
+    match place {
+        Place::Invitation { roles, uses, left } => {
+            format!("lets in {left} of {uses} more, for {}", names(roles))
+        }
+        Place::Machine { roles, invitation } => format!("joined by {invitation}, for {}", names(roles)),
+        Place::On { host, .. } => format!("on {host}"),
+    }
 }
 
 /// Throws somebody out: at once where the server is this folder's own.
@@ -118,7 +132,11 @@ fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
         true => "the server has cut it off",
         false => "no server runs here: those of your own learn it from `muster keys export`",
     };
-    output::line(&format!("{name} is let in no more; {then}"))
+    let with = match revoked {
+        0 | 1 => String::new(),
+        many => format!(", by none of {many} credentials"),
+    };
+    output::line(&format!("{name} is let in no more{with}; {then}"))
 }
 
 /// Puts new keys in the place of those that are there. The server is told before any credentials are made by them.

@@ -17,6 +17,8 @@ mod fork;
 mod graph;
 pub(crate) mod guard;
 mod integrity;
+mod invite;
+pub(crate) mod join;
 mod keys;
 mod manual;
 mod models;
@@ -102,6 +104,8 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Config(args) => config::config(&app, &args)?,
         Command::Conform(args) => conform::conform(&app, &args).await?,
         Command::Keys(args) => keys::keys(&app, &args)?,
+        Command::Invite(args) => invite::invite(&app, &args)?,
+        Command::Join(args) => Box::pin(join::join(&app, args)).await?,
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) | Command::Trust(_) => {
             Exit::Completed
         }
@@ -154,6 +158,8 @@ const fn care(command: &Command) -> Care {
         | Command::Schema(_)
         | Command::Models(_)
         | Command::Keys(_)
+        | Command::Invite(_)
+        | Command::Join(_)
         | Command::Trust(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Care::Strict,
@@ -163,7 +169,9 @@ const fn care(command: &Command) -> Care {
 /// Who writes the log: a process of the fleet, or a command at a terminal.
 const fn speaker(command: &Command) -> Speaker {
     match command {
-        Command::Up(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator => Speaker::Process,
+        Command::Up(_) | Command::Join(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator => {
+            Speaker::Process
+        }
         #[cfg(feature = "bench")]
         Command::Bench(_) => Speaker::Command,
         Command::Run(_)
@@ -191,6 +199,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Eval(_)
         | Command::Schema(_)
         | Command::Keys(_)
+        | Command::Invite(_)
         | Command::Trust(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Speaker::Command,

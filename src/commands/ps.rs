@@ -2,6 +2,8 @@
 
 use muster_bus::Bus;
 use muster_bus::allowance::breaker::BreakerState;
+use muster_bus::credentials::{FleetKeys, Issued, Place};
+use muster_bus::server::keys_folder;
 use muster_orchestrator::decide::{AgentsByRole, waits_for};
 use muster_shared::track_record::{Identity, TrackRecords};
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::state::{FleetState, MemberState};
 use crate::render::figures;
-use crate::render::processes::Listed;
+use crate::render::processes::{Listed, Machine};
 use crate::{output, render};
 
 /// Longest line about a provider.
@@ -32,12 +34,17 @@ struct FleetShown {
     agents: AgentsByRole,
     /// The processes of a local fleet.
     members: Vec<MemberState>,
+    /// Machines that joined it.
+    hosts: Vec<Machine>,
     /// Providers that are not asked for now.
     open: Vec<BreakerState>,
 }
 
 /// Prints the registry.
 pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
+    if let Some(state) = app.fleet.live().filter(|state| state.host.is_some() && app.url().is_none()) {
+        return joined(&state, args);
+    }
     let bus = app.connect("reader").await?;
     let fleet = look(app, &bus).await?;
     if args.json {
@@ -64,7 +71,50 @@ async fn look(app: &App, bus: &Bus) -> Result<FleetShown, Failure> {
     // The rates and budgets of a fleet have a place of their own; one that began before it has none.
     let breakers = bus.allowances().breakers().await.unwrap_or_default();
     let open = breakers.into_iter().filter(BreakerState::is_open).collect();
-    Ok(FleetShown { listed: listed.collect(), agents, members, open })
+    let listed: Vec<Listed> = listed.collect();
+    let hosts = match local(app) {
+        Some(_) => machines(app, &listed),
+        None => Vec::new(),
+    };
+    Ok(FleetShown { listed, agents, members, hosts, open })
+}
+
+/// The machines that joined, by the ledger of this folder's keys, with who of them is there.
+fn machines(app: &App, listed: &[Listed]) -> Vec<Machine> {
+    let store = app.beside_fleet(&app.settings().server.store_dir);
+    let keys = keys_folder(&store).ok().and_then(|folder| FleetKeys::open(&folder).ok().flatten());
+    let issued = keys.and_then(|keys| keys.issued().ok()).unwrap_or_default();
+    let is_there = |one: &&Issued| listed.iter().any(|listed| listed.profile.agent == one.name);
+    let machine = |one: &Issued| match &one.place {
+        Some(Place::Machine { roles, .. }) => Some(Machine {
+            joined_host: one.name.clone(),
+            roles: roles.clone(),
+            since: one.issued,
+            agents: issued
+                .iter()
+                .filter(|process| process.host() == Some(&one.name))
+                .filter(is_there)
+                .map(|process| process.name.clone())
+                .collect(),
+        }),
+        Some(Place::Invitation { .. } | Place::On { .. }) | None => None,
+    };
+    issued.iter().filter_map(machine).collect()
+}
+
+/// The processes here of a fleet that is elsewhere, which is for others to look at.
+fn joined(state: &FleetState, args: &JsonArgs) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(&state.members)?;
+        return Ok(Exit::Completed);
+    }
+    output::line(&render::processes::of_this_machine(&state.members))?;
+    let host = state.host.as_ref().map_or("", |host| host.as_str());
+    output::note(&format!(
+        "this machine, {host}, works for the fleet at {}: `muster ps` there shows all",
+        state.url
+    ));
+    Ok(Exit::Completed)
 }
 
 fn in_json(fleet: &FleetShown) -> Vec<Value> {
@@ -72,15 +122,16 @@ fn in_json(fleet: &FleetShown) -> Vec<Value> {
     let given_up = fleet.members.iter().filter(|member| member.given_up);
     let given_up = given_up
         .map(|member| json!({ "name": member.name, "role": member.role(), "given_up": member.gave_up }));
+    let hosts = fleet.hosts.iter().map(|host| json!(host));
     let open = fleet.open.iter().map(|breaker| {
         let said = breaker.in_words(now());
         json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
     });
-    listed.chain(given_up).chain(open).collect()
+    listed.chain(given_up).chain(hosts).chain(open).collect()
 }
 
 async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
-    let FleetShown { listed, agents, members, open } = fleet;
+    let FleetShown { listed, agents, members, hosts, open } = fleet;
     if let Some(team) = app.fleet.live().and_then(|state| state.team) {
         output::line(&format!("team {team}"))?;
     }
@@ -89,6 +140,9 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     output::line(&render::processes::table(listed, now()))?;
     for line in set_aside.into_iter().chain(render::processes::given_up(&members, &here, now())) {
         output::line(&line)?;
+    }
+    for host in &hosts {
+        output::line(&render::processes::machine(host))?;
     }
     for breaker in &open {
         output::line(&figures::one_line(&breaker.in_words(now()), LINE))?;

@@ -91,13 +91,18 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     fleet.stop().await;
     drop(gate);
     if ended_by_itself {
-        return Err(Failure::failed(format!("the fleet stopped: {} died too often", given_up.join(", ")))
-            .help(format!("see why in {}", app.fleet.path().join("log").display())));
+        return Err(died_too_often(app, &given_up));
     }
     Ok(Exit::Completed)
 }
 
-fn tell(name: &str, change: &MemberChange, as_json: bool, paint: Paint) -> Result<(), Failure> {
+/// Nothing is left to be watched over.
+pub(super) fn died_too_often(app: &App, given_up: &[String]) -> Failure {
+    Failure::failed(format!("the fleet stopped: {} died too often", given_up.join(", ")))
+        .help(format!("see why in {}", app.fleet.path().join("log").display()))
+}
+
+pub(super) fn tell(name: &str, change: &MemberChange, as_json: bool, paint: Paint) -> Result<(), Failure> {
     if as_json {
         return output::json_line(&change_json(name, change));
     }

@@ -83,7 +83,14 @@ pub(crate) async fn keep(spec: MemberSpec, changes: mpsc::Sender<Changed>, stop:
         let _ = changes.send((spec.name.clone(), change)).await;
     };
     loop {
-        let how = match start(&spec) {
+        let started = tokio::select! {
+            started = start(&spec) => started,
+            () = stop.cancelled() => {
+                tell(MemberChange::Stopped).await;
+                return;
+            }
+        };
+        let how = match started {
             Ok((mut child, process)) => {
                 tell(MemberChange::Started(process.clone())).await;
                 tokio::select! {
@@ -117,7 +124,11 @@ pub(crate) async fn keep(spec: MemberSpec, changes: mpsc::Sender<Changed>, stop:
 }
 
 /// Must be called on a worker of the runtime: the child's parent-death signal follows the thread.
-fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
+async fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
+    let told = match &spec.pass {
+        Some(pass) => pass.issue(spec.is_foreign).await?,
+        None => Vec::new(),
+    };
     let log = LogFile::open(&spec.log, spec.max_log_bytes)
         .map_err(|e| format!("cannot write its log {}: {e}", spec.log.display()))?;
     let log = Arc::new(Mutex::new(log));
@@ -126,9 +137,7 @@ fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
         command.env_remove(name);
     }
     command.args(&spec.arguments).envs(spec.variables.iter().map(|(k, v)| (k, v)));
-    if let Some(pass) = &spec.pass {
-        command.envs(pass.issue(spec.is_foreign)?);
-    }
+    command.envs(told);
     if let Some(folder) = &spec.folder {
         command.current_dir(folder);
     }

@@ -1,6 +1,8 @@
 //! The local fleet: its processes, what watches over them, and the files that tell others of it.
 
 pub(crate) mod background;
+pub(crate) mod far;
+pub(crate) mod joined;
 pub(crate) mod keys;
 pub(crate) mod lifeline;
 pub(crate) mod log_file;
@@ -18,3 +20,4 @@ pub(crate) mod store;
 pub(crate) mod supervisor;
 pub(crate) mod team;
 pub(crate) mod users;
+pub(crate) mod welcome;

@@ -8,11 +8,12 @@ use muster_bus::credentials::{ClientFiles, CredentialsError, FleetKeys, FleetTls
 use muster_bus::server::LocalServer;
 use muster_shared::ids::{AgentId, Role};
 
+use super::far::FarDesk;
 use crate::app::new_id;
 use crate::commands::guard::role_of;
 
 /// Where a process of ours finds its credentials.
-const CREDENTIALS: &str = "MUSTER_BUS_CREDENTIALS";
+pub(super) const CREDENTIALS: &str = "MUSTER_BUS_CREDENTIALS";
 /// Where a program of others finds them, what it is called on the bus, and under what its answers come in.
 const OF_PROGRAMS: [&str; 3] = ["NATS_CREDS", "MUSTER_AGENT_ID", "NATS_INBOX_PREFIX"];
 /// Where a process of ours finds the authority of the server's certificate, and a certificate of its own.
@@ -37,7 +38,16 @@ pub(crate) enum Duty {
 
 /// By what a fleet lets its processes in.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk {
+pub(crate) enum Desk {
+    /// By the keys of the fleet, which are here.
+    Own(OwnDesk),
+    /// By asking whoever has them, on another machine.
+    Far(Arc<FarDesk>),
+}
+
+/// The keys of a fleet that are here.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnDesk {
     /// The keys of the fleet.
     pub(crate) keys: Arc<FleetKeys>,
     /// The files by which connections to its server are encrypted, where they are: the authority's certificate, and one to show with its key
@@ -45,7 +55,7 @@ pub(crate) struct Desk {
     pub(crate) tls: Vec<PathBuf>,
 }
 
-impl Desk {
+impl OwnDesk {
     /// That of a server of the fleet's own.
     ///
     /// # Errors
@@ -72,14 +82,26 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Makes new credentials, and says how the process is told of them. Those of the start before are gone with this.
+    /// Gets new credentials, and says how the process is told of them. Those of the start before are gone with this.
     ///
     /// # Errors
-    /// Says why they could not be made.
-    pub(crate) fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
-        let Desk { keys, tls } = &self.desk;
+    /// Says why there are none.
+    pub(crate) async fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
+        match &self.desk {
+            Desk::Own(desk) => self.issue_by(desk, is_foreign),
+            Desk::Far(desk) => match &self.duty {
+                Duty::Agent(role) => desk.issue(role, &self.member).await,
+                Duty::Orchestrator | Duty::Program(_) | Duty::Guard(_) => {
+                    Err("a machine that joined starts agents and nothing else".to_owned())
+                }
+            },
+        }
+    }
+
+    fn issue_by(&self, desk: &OwnDesk, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
+        let OwnDesk { keys, tls } = desk;
         let (id, holder) = self.holder();
-        let file = self.file();
+        let file = self.file(keys);
         let wrong = |error: CredentialsError| format!("no credentials could be made for it: {error}");
         // Read anew: `muster keys rotate` puts others in their place.
         let current = FleetKeys::open(keys.folder()).map_err(wrong)?;
@@ -122,7 +144,7 @@ impl Pass {
         }
     }
 
-    fn file(&self) -> PathBuf {
-        self.desk.keys.folder().join(format!("{}.creds", self.member))
+    fn file(&self, keys: &FleetKeys) -> PathBuf {
+        keys.folder().join(format!("{}.creds", self.member))
     }
 }

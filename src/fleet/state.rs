@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use muster_shared::ids::AgentId;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
@@ -175,6 +176,9 @@ pub(crate) struct FleetState {
     /// Whether it was brought up for a run, and ends when no run uses it any more.
     #[serde(default)]
     pub(crate) for_runs: bool,
+    /// What this machine is called in a fleet that is elsewhere, where its processes are those of a machine that joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<AgentId>,
     /// The team that it was brought up as, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) team: Option<String>,
@@ -203,6 +207,7 @@ impl FleetState {
             ready: false,
             awaited: Vec::new(),
             for_runs: false,
+            host: None,
             team: None,
             settings: RunsWith::new(),
             keys: None,

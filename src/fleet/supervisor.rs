@@ -6,14 +6,19 @@ mod server;
 mod watcher;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use muster_bus::server::{LocalServer, ServerError};
+use muster_shared::ids::Role;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::far::FarDesk;
+use super::joined::Membership;
 use super::member::Changed;
-use super::pass::Desk;
+use super::pass::{Desk, OwnDesk};
 use super::scale;
+use super::welcome::Welcome;
 use crate::app::{App, bus_failure};
 use crate::exit::Failure;
 pub(crate) use members::global_words;
@@ -32,6 +37,8 @@ pub(crate) struct Fleet {
     changes: mpsc::Receiver<Changed>,
     stop: CancellationToken,
     watch: tokio::task::JoinHandle<()>,
+    /// Answers machines that join.
+    welcome: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Fleet {
@@ -56,7 +63,7 @@ impl Fleet {
             .unwrap_or_default();
         let desk = server
             .as_ref()
-            .map(Desk::of)
+            .map(|server| OwnDesk::of(server).map(Desk::Own))
             .transpose()
             .map_err(|error| bus_failure(ServerError::from(error).into()))?;
         let members = members::members(app, &url, desk.as_ref(), &scale)?;
@@ -66,10 +73,31 @@ impl Fleet {
 
         let (teller, changes) = mpsc::channel(CHANGES);
         let stop = CancellationToken::new();
+        let welcome = server.as_ref().map(|server| Welcome::new(app, Arc::clone(server.keys())));
+        let welcome = welcome.map(|welcome| tokio::spawn(welcome.serve(bus.clone())));
         let watcher = Watcher::new(app, folder, lock, &url, server, &members, teller);
         let watcher = watcher.scaled(scale, for_runs).let_in_by(desk);
-        let watch = tokio::spawn(watcher.watch(members, bus, stop.clone()));
-        Ok(Self { url, changes, stop, watch })
+        let watch = tokio::spawn(watcher.watch(members, Some(bus), stop.clone()));
+        Ok(Self { url, changes, stop, watch, welcome })
+    }
+
+    /// Starts agents of a fleet that is elsewhere, as many of each role. Returns when their start is under way.
+    pub(crate) async fn start_agents(
+        app: &App,
+        joined: &Membership,
+        desk: Arc<FarDesk>,
+        scale: &BTreeMap<Role, u16>,
+    ) -> Result<Self, Failure> {
+        let folder = app.fleet.clone();
+        let lock = server::lock(&folder).await?;
+        let (url, desk) = (joined.url.clone(), Desk::Far(desk));
+        let members = members::agents(app, &url, &desk, scale)?;
+        let (teller, changes) = mpsc::channel(CHANGES);
+        let stop = CancellationToken::new();
+        let watcher = Watcher::new(app, folder, lock, &url, None, &members, teller);
+        let watcher = watcher.of_host(joined.host.clone());
+        let watch = tokio::spawn(watcher.watch(members, None, stop.clone()));
+        Ok(Self { url, changes, stop, watch, welcome: None })
     }
 
     /// Where its bus listens.
@@ -88,5 +116,8 @@ impl Fleet {
         // Changes are still told while it ends; nobody may wait for us to take them.
         while self.changes.recv().await.is_some() {}
         let _ = self.watch.await;
+        if let Some(welcome) = self.welcome {
+            welcome.abort();
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! `muster ps`.
 
 use muster_shared::flow::AgentState;
+use muster_shared::ids::{AgentId, Role};
+use muster_shared::text::counted;
 use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
 use muster_shared::wire::{Profile, SetAside};
@@ -24,6 +26,54 @@ impl Listed {
     pub(crate) fn new(profile: Profile, track_record: Option<Tally>) -> Self {
         Self { profile: Profile { busy: profile.in_hand(), ..profile }, track_record }
     }
+}
+
+/// A machine that joined.
+#[derive(Debug, Clone, serde::Serialize)]
+pub(crate) struct Machine {
+    /// What it is called.
+    pub(crate) joined_host: AgentId,
+    /// Of which roles it may start agents.
+    pub(crate) roles: Vec<Role>,
+    /// Since when.
+    pub(crate) since: Millis,
+    /// Its agents that are there.
+    pub(crate) agents: Vec<AgentId>,
+}
+
+/// A machine that joined, in a line.
+pub(crate) fn machine(machine: &Machine) -> String {
+    let roles = machine.roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
+    let there = match machine.agents.len() {
+        0 => "none of its agents is there".to_owned(),
+        some => format!("{} there", counted(some, "agent", "agents")),
+    };
+    format!(
+        "machine {} joined {} UTC for {roles}: {there}",
+        machine.joined_host,
+        figures::date(machine.since)
+    )
+}
+
+/// The processes of this machine, which works for a fleet that is elsewhere.
+pub(crate) fn of_this_machine(members: &[MemberState]) -> String {
+    let row = |member: &MemberState| {
+        let state = match (&member.process, member.given_up) {
+            (_, true) => "given up".to_owned(),
+            (Some(_), false) => "started".to_owned(),
+            (None, false) => "to be started".to_owned(),
+        };
+        let pid = member.process.as_ref().map_or_else(|| "-".to_owned(), |process| process.pid.to_string());
+        vec![
+            member.name.clone(),
+            pid,
+            state,
+            member.restarts.to_string(),
+            figures::bytes(member.resident_bytes),
+        ]
+    };
+    let rows = members.iter().map(row).collect();
+    table::plain(&["NAME", "PID", "STATE", "RESTARTS", "MEMORY"], rows, &[1, 3, 4], None)
 }
 
 /// How the roles of guards begin.

@@ -11,8 +11,10 @@ use super::list;
 pub(crate) const HANDED_DOWN: &str = "MUSTER_SET";
 
 /// Variables that are read elsewhere and are no settings by name.
-const READ_ELSEWHERE: [&str; 10] = [
+const READ_ELSEWHERE: [&str; 12] = [
     HANDED_DOWN,
+    crate::fleet::far::HOST,
+    crate::commands::join::INVITATION,
     crate::trust::VARIABLE,
     crate::trust::FOUND,
     "MUSTER_FLEET",

@@ -113,6 +113,18 @@ pub(crate) fn runs_with(effective: &[Effective]) -> RunsWith {
     effective.iter().filter(kept).map(held).collect()
 }
 
+/// Whether a setting is one that all processes of a fleet share, on whichever machine.
+pub(crate) fn is_shared_by_all(key: &str) -> bool {
+    key.starts_with("bus.") && reach(key) == Reach::Fleet
+}
+
+/// What of these settings a machine is told that joins, as `--set` takes it.
+pub(crate) fn shared_by_all(effective: &[Effective]) -> BTreeMap<String, String> {
+    let shared = runs_with(effective).into_iter().filter(|(key, _)| is_shared_by_all(key));
+    let text = |held: Held| held.value.as_str().map_or_else(|| held.value.to_string(), str::to_owned);
+    shared.map(|(key, held)| (key, text(held))).collect()
+}
+
 /// What of the asker's settings goes with a goal, and what cannot. Nothing is known of what a fleet elsewhere runs with.
 pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
     let mut carried = Carried::default();

@@ -23,19 +23,19 @@ const CALLS: usize = 8;
 
 /// How the scripted model answers the call that is made after so many steps, the first time it is asked.
 #[derive(Clone, Copy)]
-struct Catch {
-    step: usize,
-    times: usize,
-    reply: fn(Reply) -> Reply,
+pub(super) struct Catch {
+    pub(super) step: usize,
+    pub(super) times: usize,
+    pub(super) reply: fn(Reply) -> Reply,
 }
 
-fn never(_: Reply) -> Reply {
+pub(super) fn never(_: Reply) -> Reply {
     Reply::fault(Fault::Hang)
 }
 
 /// A model that plans `lists` tasks of eight calls each. Calls that the catch fits are answered as it says, as many
 /// times for each list.
-fn script(lists: usize, catch: Catch) -> Script {
+pub(super) fn script(lists: usize, catch: Catch) -> Script {
     let asked = std::sync::Mutex::new(std::collections::BTreeMap::<String, usize>::new());
     Script::answering(move |request| {
         let reply = answer(request, lists);

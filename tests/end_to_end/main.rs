@@ -34,6 +34,7 @@ mod injected;
 mod joining;
 mod lessons;
 mod loops;
+mod machines;
 mod matching;
 mod models;
 mod orchestrators;

@@ -39,7 +39,7 @@ const PRESENCE: &str = "presence";
 
 /// The keys of a fleet.
 pub struct FleetKeys {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     operator: KeyPair,
     account: KeyPair,
     system: KeyPair,
@@ -163,7 +163,10 @@ impl FleetKeys {
     }
 
     /// The public keys, those of before among them with their ends, without who was revoked, which changes.
-    fn trust(&self) -> Result<Trust, CredentialsError> {
+    ///
+    /// # Errors
+    /// When their list cannot be read.
+    pub fn trust(&self) -> Result<Trust, CredentialsError> {
         let current = Scope::ALL.map(|kind| SigningKeyOf {
             kind,
             key: self.signers.of(kind).public_key(),
@@ -205,6 +208,27 @@ impl FleetKeys {
         file: Option<&Path>,
     ) -> Result<Credentials, CredentialsError> {
         let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
+        let jwt = self.vouch(&user, holder, now, until)?;
+        if Scope::of(&kind).is_some() {
+            let (name, key) = (holder.name().clone(), user.public_key());
+            let file = file.map(Path::to_owned);
+            let issued = Issued { name, kind, key, issued: now, until, file, place: None };
+            Ledger::of(&self.folder).note(issued, now)?;
+        }
+        let fleet = Scope::of(&holder.kind()).map(|_| self.trust()).transpose()?;
+        let seed = user.seed().map_err(CredentialsError::key)?;
+        Ok(Credentials { jwt, seed: SecretString::from(seed), fleet })
+    }
+
+    /// Says of a key whose it is.
+    pub(super) fn vouch(
+        &self,
+        user: &KeyPair,
+        holder: &Holder,
+        at: Millis,
+        until: Option<Millis>,
+    ) -> Result<String, CredentialsError> {
+        let kind = holder.kind();
         let tags = tags(&kind);
         let said = match Scope::of(&kind) {
             Some(_) => Said::scoped_user(&self.account, tags),
@@ -212,15 +236,7 @@ impl FleetKeys {
             None => Said::user(holder.rights(Partitions::default()), tags),
         };
         let by = self.signer(&kind);
-        let statement = Statement { of: &user, by, name: holder.name().to_string(), said, at: now, until };
-        let fleet = Scope::of(&kind).map(|_| self.trust()).transpose()?;
-        if fleet.is_some() {
-            let (name, key) = (holder.name().clone(), user.public_key());
-            let file = file.map(Path::to_owned);
-            Ledger::of(&self.folder).note(Issued { name, kind, key, issued: now, until, file }, now)?;
-        }
-        let seed = user.seed().map_err(CredentialsError::key)?;
-        Ok(Credentials { jwt: statement.sign()?, seed: SecretString::from(seed), fleet })
+        Statement { of: user, by, name: holder.name().to_string(), said, at, until }.sign()
     }
 
     /// What credentials were made by [`Self::issue`] and [`Self::issue_to`] that count still, except for those of the server's
@@ -235,7 +251,7 @@ impl FleetKeys {
         Ok(issued)
     }
 
-    /// Revokes all credentials that holders of this name have; says how many. A server that runs learns of it by
+    /// Revokes all credentials that holders of this name have, those of a machine that joined with all that it was given; says how many. A server that runs learns of it by
     /// [`crate::server::reload`].
     ///
     /// # Errors
@@ -275,6 +291,12 @@ impl FleetKeys {
              resolver_preload {{\n  {account_key}: \"{account}\"\n  {system_key}: \"{system}\"\n}}\n"
         ))
     }
+}
+
+/// Where the keys of a folder have the one that vouches for agents: written anew, when keys are rotated.
+#[must_use]
+pub fn signing_key_file(folder: &Path) -> PathBuf {
+    super::signers::file_of(folder, Scope::Agent)
 }
 
 /// Where the keys of a folder have the credentials of their owner.

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use muster_shared::ids::AgentId;
+use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,49 @@ pub struct Issued {
     /// The file that they are in, where it is known: the next that come there replace them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// What there is to know of it where other machines are concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// What is known of credentials that have to do with machines that join.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// They are an invitation.
+    Invitation {
+        /// Of which roles a machine may start agents that joins by it.
+        roles: Vec<Role>,
+        /// How many machines may join by it.
+        uses: u16,
+        /// How many still may.
+        left: u16,
+    },
+    /// They are those of a machine.
+    Machine {
+        /// Of which roles it may start agents.
+        roles: Vec<Role>,
+        /// The invitation that it joined by.
+        invitation: AgentId,
+    },
+    /// They are those of a process on a machine.
+    On {
+        /// What the machine is called.
+        host: AgentId,
+        /// What the process is called there.
+        member: AgentId,
+    },
+}
+
+impl Issued {
+    /// The machine that the process runs on, where it is one that joined.
+    #[must_use]
+    pub const fn host(&self) -> Option<&AgentId> {
+        match &self.place {
+            Some(Place::On { host, .. }) => Some(host),
+            Some(Place::Invitation { .. } | Place::Machine { .. }) | None => None,
+        }
+    }
 }
 
 /// Credentials that count no more.
@@ -71,7 +114,32 @@ fn with(known: Vec<Issued>, new: Issued, now: Millis) -> Vec<Issued> {
     kept
 }
 
-fn ended(until: Option<Millis>, now: Millis) -> bool {
+/// What both files say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Books {
+    /// What was made and has not ended.
+    pub(super) issued: Vec<Issued>,
+    /// What counts no more, by public key.
+    pub(super) revoked: BTreeMap<String, Revoked>,
+}
+
+impl Books {
+    /// Those that count, of a holder of this name and kind.
+    pub(super) fn of(&self, name: &AgentId, kind: &HolderKind) -> Option<&Issued> {
+        self.issued.iter().find(|one| one.name == *name && one.kind == *kind)
+    }
+
+    /// Has those count no more of which this says so; says how many they are.
+    pub(super) fn revoke(&mut self, now: Millis, whose: impl Fn(&Issued) -> bool) -> usize {
+        let (gone, kept): (Vec<Issued>, Vec<Issued>) = self.issued.drain(..).partition(whose);
+        self.issued = kept;
+        self.revoked.retain(|_, old| !ended(old.until, now));
+        self.revoked.extend(gone.iter().map(|old| (old.key.clone(), Revoked { at: now, until: old.until })));
+        gone.len()
+    }
+}
+
+pub(super) fn ended(until: Option<Millis>, now: Millis) -> bool {
     until.is_some_and(|until| until <= now)
 }
 
@@ -119,19 +187,31 @@ impl<'a> Ledger<'a> {
         self.write_issued(&known)
     }
 
-    /// Revokes what a holder of this name has; says how much that is.
+    /// Revokes what a holder of this name has, and all that a machine of this name was given; says how much that is.
     pub(super) fn revoke(&self, name: &AgentId, now: Millis) -> Result<usize, CredentialsError> {
+        self.change(now, |books| books.revoke(now, |old| old.name == *name || old.host() == Some(name)))
+    }
+
+    /// Changes both at once: nobody else does meanwhile.
+    pub(super) fn change<T>(
+        &self,
+        now: Millis,
+        change: impl FnOnce(&mut Books) -> T,
+    ) -> Result<T, CredentialsError> {
         let _alone = self.lock()?;
-        let known = self.issued()?.into_iter().filter(|old| !ended(old.until, now));
-        let (gone, kept): (Vec<Issued>, Vec<Issued>) = known.partition(|old| old.name == *name);
-        let mut revoked = self.revoked()?;
-        revoked.retain(|_, old| !ended(old.until, now));
-        revoked.extend(gone.iter().map(|old| (old.key.clone(), Revoked { at: now, until: old.until })));
+        let issued = self.issued()?.into_iter().filter(|old| !ended(old.until, now)).collect();
+        let before = Books { issued, revoked: self.revoked()? };
+        let mut after = before.clone();
+        let came = change(&mut after);
         // Revoked first: what is in neither could not be revoked any more.
-        let text = serde_json::to_string_pretty(&revoked).map_err(CredentialsError::key)?;
-        replace(&self.folder.join(REVOKED), &text)?;
-        self.write_issued(&kept)?;
-        Ok(gone.len())
+        if after.revoked != before.revoked {
+            let text = serde_json::to_string_pretty(&after.revoked).map_err(CredentialsError::key)?;
+            replace(&self.folder.join(REVOKED), &text)?;
+        }
+        if after.issued != before.issued {
+            self.write_issued(&after.issued)?;
+        }
+        Ok(came)
     }
 
     fn write_issued(&self, all: &[Issued]) -> Result<(), CredentialsError> {
@@ -177,6 +257,7 @@ mod tests {
             issued: Millis(1),
             until: until.map(Millis),
             file: file.map(PathBuf::from),
+            place: None,
         }
     }
 

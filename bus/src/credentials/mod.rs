@@ -7,8 +7,11 @@
 
 mod claims;
 mod files;
+mod invite;
+mod joining;
 mod keys;
 mod ledger;
+mod line;
 pub mod rights;
 mod rotation;
 mod scope;
@@ -30,8 +33,11 @@ use muster_shared::time::Millis;
 use secrecy::{ExposeSecret, SecretString};
 
 use claims::{Claims, Said};
-pub use keys::{FleetKeys, operator_file, presence_file};
-pub use ledger::{Issued, Revoked};
+pub use invite::Invited;
+pub use joining::{Equipping, Joined, Joining, MOST_OF_A_HOST, Refusal};
+pub use keys::{FleetKeys, operator_file, presence_file, signing_key_file};
+pub use ledger::{Issued, Place, Revoked};
+pub use line::{Fingerprint, Invitation, LineError, MOST_ADDRESSES};
 pub use rights::{Holder, HolderKind, Rights};
 pub use rotation::{Retired, is_grace_over};
 pub use scope::Scope;
@@ -113,12 +119,68 @@ impl Credentials {
         ))
     }
 
+    /// Credentials of somebody who made the key himself: what the fleet says of it, the seed, and by what he tells who else is of
+    /// the fleet.
+    ///
+    /// # Errors
+    /// When what is said is of another key.
+    pub fn of_own(key: &OwnKey, jwt: String, fleet: Option<Trust>) -> Result<Self, CredentialsError> {
+        let said = Claims::read(&jwt).map_err(CredentialsError::key)?;
+        if said.sub != key.0.public_key() {
+            return Err(CredentialsError::key("what was said of it is said of another key"));
+        }
+        Ok(Self { jwt, seed: key.seed()?, fleet })
+    }
+
     /// Writes a `.creds` file that nobody but its owner reads.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), CredentialsError> {
         files::replace(path, self.to_file().expose_secret())
+    }
+}
+
+/// A key that somebody makes for himself: the fleet is told the public one alone.
+pub struct OwnKey(nkeys::KeyPair);
+
+impl std::fmt::Debug for OwnKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OwnKey").field(&self.0.public_key()).finish()
+    }
+}
+
+impl OwnKey {
+    /// A new one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(nkeys::KeyPair::new_user())
+    }
+
+    /// The one in a file, made where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read or made, or others can read it.
+    pub fn in_file(path: &Path) -> Result<Self, CredentialsError> {
+        files::make(path, nkeys::KeyPairType::User)?;
+        let found = files::read(path, &nkeys::KeyPairType::User)?;
+        found.map(Self).ok_or_else(|| CredentialsError::file(path, "it was taken away again"))
+    }
+
+    /// What others may know of it.
+    #[must_use]
+    pub fn public(&self) -> String {
+        self.0.public_key()
+    }
+
+    fn seed(&self) -> Result<SecretString, CredentialsError> {
+        self.0.seed().map(SecretString::from).map_err(CredentialsError::key)
+    }
+}
+
+impl Default for OwnKey {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

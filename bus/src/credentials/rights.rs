@@ -10,6 +10,7 @@ use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Queue, Role};
 
 use crate::partition::Partitions;
+use crate::subject::{host_requests, join_requests};
 use crate::topology::{
     ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ASKED, COMMANDS, CONTEXT, DEAD, FILES, FILES_SHOWN,
     LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
@@ -103,6 +104,16 @@ pub enum Holder {
         /// The process.
         id: AgentId,
     },
+    /// A machine that joined: it asks for credentials for the agents that it starts.
+    Host {
+        /// What the machine is called.
+        name: AgentId,
+    },
+    /// Whoever holds an invitation.
+    Guest {
+        /// What the invitation is called.
+        name: AgentId,
+    },
     /// Whoever is told by the server who comes and goes.
     Presence {
         /// The orchestrator that it is told.
@@ -115,7 +126,11 @@ impl Holder {
     #[must_use]
     pub const fn name(&self) -> &AgentId {
         match self {
-            Self::Operator { name } | Self::Person { name } | Self::Observer { name } => name,
+            Self::Operator { name }
+            | Self::Person { name }
+            | Self::Observer { name }
+            | Self::Host { name }
+            | Self::Guest { name } => name,
             Self::Orchestrator { id }
             | Self::Agent { id, .. }
             | Self::Program { id, .. }
@@ -135,6 +150,8 @@ impl Holder {
             Self::Agent { role, .. } => HolderKind::Agent(role.clone()),
             Self::Program { role, .. } => HolderKind::Program(role.clone()),
             Self::Guard { guard, .. } => HolderKind::Guard(guard.clone()),
+            Self::Host { .. } => HolderKind::Host,
+            Self::Guest { .. } => HolderKind::Guest,
             Self::Presence { .. } => HolderKind::Presence,
         }
     }
@@ -150,6 +167,8 @@ impl Holder {
             Self::Agent { role, id } => agent(role, id, parts),
             Self::Program { role, id } => program(role, id),
             Self::Guard { guard, id } => self::guard(guard, id),
+            Self::Host { name } => asking(host_requests(name.as_str()), name),
+            Self::Guest { name } => asking(join_requests(name.as_str()), name),
             Self::Presence { id } => presence(id),
         }
     }
@@ -172,6 +191,10 @@ pub enum HolderKind {
     Program(Role),
     /// A guard of a name.
     Guard(String),
+    /// A machine that joined.
+    Host,
+    /// Whoever holds an invitation.
+    Guest,
     /// Whoever is told who comes and goes.
     Presence,
 }
@@ -187,6 +210,8 @@ impl HolderKind {
             | Self::Agent(_)
             | Self::Program(_)
             | Self::Guard(_)
+            | Self::Host
+            | Self::Guest
             | Self::Presence => false,
         }
     }
@@ -197,7 +222,13 @@ impl HolderKind {
         match self {
             Self::Agent(role) | Self::Program(role) => Some(role.to_string()),
             Self::Guard(guard) => Some(guard.clone()),
-            Self::Operator | Self::Person | Self::Observer | Self::Orchestrator | Self::Presence => None,
+            Self::Operator
+            | Self::Person
+            | Self::Observer
+            | Self::Orchestrator
+            | Self::Host
+            | Self::Guest
+            | Self::Presence => None,
         }
     }
 
@@ -213,6 +244,8 @@ impl HolderKind {
             Self::Agent(role) => Holder::Agent { role: role.clone(), id },
             Self::Program(role) => Holder::Program { role: role.clone(), id },
             Self::Guard(guard) => Holder::Guard { guard: guard.clone(), id },
+            Self::Host => Holder::Host { name: id },
+            Self::Guest => Holder::Guest { name: id },
             Self::Presence => return None,
         })
     }
@@ -229,6 +262,8 @@ impl HolderKind {
             | Self::Agent(_)
             | Self::Program(_)
             | Self::Guard(_)
+            | Self::Host
+            | Self::Guest
             | Self::Presence => true,
         }
     }
@@ -244,6 +279,8 @@ impl fmt::Display for HolderKind {
             Self::Agent(role) => write!(f, "agent:{role}"),
             Self::Program(role) => write!(f, "program:{role}"),
             Self::Guard(guard) => write!(f, "guard:{guard}"),
+            Self::Host => f.write_str("host"),
+            Self::Guest => f.write_str("guest"),
             Self::Presence => f.write_str("presence"),
         }
     }
@@ -264,6 +301,8 @@ impl FromStr for HolderKind {
                 "person" => Ok(Self::Person),
                 "observer" => Ok(Self::Observer),
                 "orchestrator" => Ok(Self::Orchestrator),
+                "host" => Ok(Self::Host),
+                "guest" => Ok(Self::Guest),
                 "presence" => Ok(Self::Presence),
                 other => Err(format!("{other:?} is no kind of holder")),
             },
@@ -404,6 +443,9 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         "$JS.API.STREAM.SNAPSHOT.>",
         "$JS.API.STREAM.MSG.DELETE.>",
         "$JS.API.ACCOUNT.>",
+        // Who is let in from elsewhere is not its affair.
+        "join.>",
+        "host.>",
     ];
     let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
     let kept = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD, OBJECTS_STREAM]
@@ -457,6 +499,11 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
             .collect(),
         ..Rights::default()
     }
+}
+
+/// Whoever comes from elsewhere asks the one thing that its kind asks, and hears the answer.
+fn asking(subject: String, name: &AgentId) -> Rights {
+    Rights { publish: vec![subject], subscribe: vec![own_inbox(name)], ..Rights::default() }
 }
 
 /// A person looks on as an observer does, gives orders, which are signed, and gives files along with goals.

@@ -32,11 +32,15 @@ pub enum Scope {
     Program,
     /// Guards of all names.
     Guard,
+    /// Machines that joined.
+    Host,
+    /// Whoever holds an invitation.
+    Guest,
 }
 
 impl Scope {
     /// All there are.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Operator,
         Self::Person,
         Self::Observer,
@@ -44,6 +48,8 @@ impl Scope {
         Self::Agent,
         Self::Program,
         Self::Guard,
+        Self::Host,
+        Self::Guest,
     ];
 
     /// What it is called in an account.
@@ -57,6 +63,8 @@ impl Scope {
             Self::Agent => "agent",
             Self::Program => "program",
             Self::Guard => "guard",
+            Self::Host => "host",
+            Self::Guest => "guest",
         }
     }
 
@@ -71,6 +79,8 @@ impl Scope {
             HolderKind::Agent(_) => Some(Self::Agent),
             HolderKind::Program(_) => Some(Self::Program),
             HolderKind::Guard(_) => Some(Self::Guard),
+            HolderKind::Host => Some(Self::Host),
+            HolderKind::Guest => Some(Self::Guest),
             HolderKind::Presence => None,
         }
     }
@@ -86,6 +96,8 @@ impl Scope {
             Self::Agent => Holder::Agent { role, id: name },
             Self::Program => Holder::Program { role, id: name },
             Self::Guard => Holder::Guard { guard: role.to_string(), id: name },
+            Self::Host => Holder::Host { name },
+            Self::Guest => Holder::Guest { name },
         }
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Signers {
     agent: KeyPair,
     program: KeyPair,
     guard: KeyPair,
+    host: KeyPair,
+    guest: KeyPair,
 }
 
 impl Signers {
@@ -39,6 +41,8 @@ impl Signers {
             agent: key(Scope::Agent)?,
             program: key(Scope::Program)?,
             guard: key(Scope::Guard)?,
+            host: key(Scope::Host)?,
+            guest: key(Scope::Guest)?,
         })
     }
 
@@ -52,6 +56,8 @@ impl Signers {
             Scope::Agent => &self.agent,
             Scope::Program => &self.program,
             Scope::Guard => &self.guard,
+            Scope::Host => &self.host,
+            Scope::Guest => &self.guest,
         }
     }
 

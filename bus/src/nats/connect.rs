@@ -13,6 +13,7 @@ use muster_shared::ids::AgentId;
 use secrecy::ExposeSecret;
 use tokio::sync::{OnceCell, watch};
 
+use super::pinned::Pinned;
 use super::{Nats, tls};
 use crate::bus::ServerInfo;
 use crate::credentials::rights::inbox;
@@ -46,7 +47,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    fn new(url: &str) -> Arc<Self> {
+    pub(super) fn new(url: &str) -> Arc<Self> {
         Self::with(watch::Sender::new(None), shown(url))
     }
 
@@ -133,7 +134,7 @@ impl Nats {
         let url = settings.url.clone().unwrap_or_else(|| DEFAULT_URL.to_owned());
         let link = Link::new(&url);
         let (who, kind) = speaker(settings, who)?;
-        let caller = Caller { settings, url: &url, inbox: inbox(&who) };
+        let caller = Caller { settings, url: &url, inbox: inbox(&who), pinned: None };
         let client = client(&caller, who.as_str(), &link).await?;
         let version = client.server_info().version;
         if !is_recent(&version) {
@@ -165,7 +166,10 @@ impl Nats {
 }
 
 /// In whose name a process speaks, and what its credentials are for, if these say it: rights hang on the name in them.
-fn speaker(settings: &BusSettings, wanted: &AgentId) -> Result<(AgentId, Option<HolderKind>), BusError> {
+pub(super) fn speaker(
+    settings: &BusSettings,
+    wanted: &AgentId,
+) -> Result<(AgentId, Option<HolderKind>), BusError> {
     let Some(path) = &settings.credentials else { return Ok((wanted.clone(), None)) };
     let found = identity(path)
         .map_err(|error| BusError::Settings { reason: format!("the credentials file {error}") })?;
@@ -182,6 +186,8 @@ pub(super) struct Caller<'a> {
     pub(super) url: &'a str,
     /// Under what answers come in: no other process may listen there.
     pub(super) inbox: String,
+    /// By what the server is known, where nothing else is known of it.
+    pub(super) pinned: Option<&'a Arc<Pinned>>,
 }
 
 /// Makes a connection of this name.
@@ -238,7 +244,7 @@ pub(super) async fn system_client(nats: &Nats) -> Result<Option<(async_nats::Cli
     let (holder, _) = speaker(&settings, &nats.who)?;
     let link = Link::new(&nats.url);
     // A user in the URL would come before this one.
-    let caller = Caller { settings: &settings, url: &shown(&nats.url), inbox: inbox(&holder) };
+    let caller = Caller { settings: &settings, url: &shown(&nats.url), inbox: inbox(&holder), pinned: None };
     let client = client(&caller, &name, &link).await?;
     Ok(Some((client, link)))
 }
@@ -269,7 +275,10 @@ fn options(caller: &Caller<'_>, name: &str, link: &Arc<Link>) -> Result<ConnectO
     if let Some(token) = &settings.token {
         options = options.token(token.expose_secret().to_owned());
     }
-    tls::encrypted(options, settings, caller.url)
+    let options = tls::encrypted(options, settings, caller.url)?;
+    let Some(pinned) = caller.pinned else { return Ok(options) };
+    let config = pinned.config().map_err(|error| BusError::Settings { reason: error.to_string() })?;
+    Ok(options.require_tls(true).tls_client_config(config))
 }
 
 /// Shows who we are by a credentials file, which is read anew for each connection: it is written anew when the fleet's keys

@@ -1,9 +1,11 @@
 //! The bus on NATS.
 
+mod asker;
 mod connect;
 mod convert;
 mod follow;
 mod objects;
+mod pinned;
 mod presence;
 mod provision;
 mod queue;
@@ -24,6 +26,7 @@ use muster_shared::ids::{AgentId, Seq};
 use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
+pub use self::asker::{Asker, Reply};
 use self::connect::Link;
 use crate::backend::{
     Ack, Appended, Backend, Begin, Incoming, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,
@@ -322,7 +325,7 @@ impl Backend for Nats {
     async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Incoming>, BusError> {
         let name = format!("{} control", self.who);
         let inbox = crate::credentials::rights::inbox(&self.who);
-        let caller = connect::Caller { settings: &self.settings, url: &self.url, inbox };
+        let caller = connect::Caller { settings: &self.settings, url: &self.url, inbox, pinned: None };
         let client = connect::client(&caller, &name, &self.link.apart()).await?;
         self.subscribe_on(client, subjects).await
     }

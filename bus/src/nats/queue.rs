@@ -47,6 +47,8 @@ async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
             | HolderKind::Orchestrator
             | HolderKind::Program(_)
             | HolderKind::Guard(_)
+            | HolderKind::Host
+            | HolderKind::Guest
             | HolderKind::Presence,
         ) => {}
     }

@@ -41,6 +41,7 @@ const SUBJECTS: &str = "
     agent.ROLE.next agent.ROLE.result agent.planner.result agent.> gateway.ROLE gateway.>
     err.OWN err.other-2 err.> dlq.cmd.RUN.cancel dlq.>
     watch.all watch.who watch.RUN watch.>
+    join.OWN join.other-2 join.> host.OWN.credentials host.other-2.credentials host.OWN.other host.>
     $KV.AGENTS.OWN $KV.AGENTS.other-2 $KV.LEASE.shard-1 $KV.BB.RUN.key $KV.ALLOWANCE.RUN.x $KV.LESSONS.one
     $KV.ASKED.one $KV.FILES.RUN $KV.TRACK_RECORD.one $KV.OTHER.one $KV.>
     $O.MUSTER.C.one $O.MUSTER.M.one $O.OTHER.C.one $O.>

@@ -37,10 +37,7 @@ pub(super) fn members(
     desk: Option<&Desk>,
     scale: &BTreeMap<String, u16>,
 ) -> Result<Vec<MemberSpec>, Failure> {
-    let program = std::env::current_exe().map_err(|e| {
-        Failure::failed(format!("cannot find the path of this program: {e}"))
-            .help("start it by its full path")
-    })?;
+    let program = own_program()?;
     let common = Common { app, program: &program, url, desk };
     let count = |role: &str| scale.get(role).copied().unwrap_or(1);
     let mut members = Vec::new();
@@ -74,6 +71,30 @@ pub(super) fn members(
         }
     }
     Ok(members)
+}
+
+/// Agents of these roles, for a fleet that is elsewhere.
+pub(super) fn agents(
+    app: &App,
+    url: &str,
+    desk: &Desk,
+    scale: &BTreeMap<Role, u16>,
+) -> Result<Vec<MemberSpec>, Failure> {
+    let program = own_program()?;
+    let common = Common { app, program: &program, url, desk: Some(desk) };
+    let each = scale.iter().flat_map(|(role, count)| (1..=*count).map(move |n| (role, n)));
+    let member = |(role, n): (&Role, u16)| {
+        let (name, word) = (format!("{role}-{n}"), role.to_string());
+        common.member(&name, &["agent", &word], Duty::Agent(role.clone()))
+    };
+    Ok(each.map(member).collect())
+}
+
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|e| {
+        Failure::failed(format!("cannot find the path of this program: {e}"))
+            .help("start it by its full path")
+    })
 }
 
 /// The words that start a guard; none for a program of the user's.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use muster_bus::Bus;
 use muster_bus::server::LocalServer;
+use muster_shared::ids::AgentId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -108,7 +109,14 @@ impl Watcher {
         self
     }
 
-    pub(super) async fn watch(mut self, members: Vec<MemberSpec>, bus: Bus, stop: CancellationToken) {
+    /// With what the machine is called in a fleet that is elsewhere.
+    pub(super) fn of_host(mut self, host: AgentId) -> Self {
+        self.state.host = Some(host);
+        self
+    }
+
+    /// Watches over the processes until told to stop, and over what is seen on the bus, where it may be looked at.
+    pub(super) async fn watch(mut self, members: Vec<MemberSpec>, bus: Option<Bus>, stop: CancellationToken) {
         self.write();
         let (changed, mut changes) = mpsc::channel(CHANGES);
         let mut keepers = JoinSet::new();
@@ -121,7 +129,8 @@ impl Watcher {
             self.tell(SERVER, MemberChange::Started(process)).await;
         }
         let (seen, mut sights) = mpsc::channel(1);
-        let guard = tokio::spawn(guard::keep_watch(bus, self.server.is_some(), self.settled.clone(), seen));
+        let (is_own, settled) = (self.server.is_some(), self.settled.clone());
+        let guard = bus.map(|bus| tokio::spawn(guard::keep_watch(bus, is_own, settled, seen)));
         let mut look = tokio::time::interval(LOOK);
         let mut certificates = tokio::time::interval_at(Instant::now() + CERTIFICATES, CERTIFICATES);
         let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look);
@@ -154,7 +163,9 @@ impl Watcher {
                 }
             }
         }
-        guard.abort();
+        if let Some(guard) = guard {
+            guard.abort();
+        }
         if let Some(server) = self.server.take() {
             if let Err(error) = server.stop().await {
                 tracing::warn!(%error, "the NATS server could not be stopped in good order");
@@ -263,6 +274,8 @@ impl Watcher {
         let is_there =
             |member: &MemberState| member.process.is_some() || (member.given_up && member.file.is_some());
         self.state.up |= self.state.members.iter().all(is_there);
+        // Who is on the bus of a fleet that is elsewhere is not for this machine to see.
+        self.state.ready |= self.state.up && self.state.host.is_some();
         self.write();
     }
 

@@ -35,6 +35,10 @@ impl Watcher {
         changed: &mpsc::Sender<Changed>,
         stop: &CancellationToken,
     ) {
+        // A machine that joined starts what it was invited for, and nothing else.
+        if self.state.host.is_some() {
+            return;
+        }
         let mut files = specialists::look_for(&self.app, &self.specialists.files);
         // What the team lists is started already, as often as it says.
         files.retain(|path, _| !self.app.loaded.team.as_ref().is_some_and(|team| team::lists(team, path)));

@@ -5,12 +5,13 @@ use muster_bus::server::{ServerError, reload};
 
 use super::Watcher;
 use crate::app::now;
+use crate::fleet::pass::Desk;
 
 impl Watcher {
     /// Drops the signing keys of before a rotation once their time is over, and has the server cut off whoever still comes by
     /// them.
     pub(super) fn drop_retired_keys(&self) {
-        let Some(desk) = self.desk.as_ref().filter(|_| self.server.is_some()) else { return };
+        let Some(Desk::Own(desk)) = self.desk.as_ref().filter(|_| self.server.is_some()) else { return };
         if !is_grace_over(desk.keys.folder(), now()) {
             return;
         }

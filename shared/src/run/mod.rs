@@ -58,7 +58,7 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 6;
+pub const EVENT_VERSION: u32 = 7;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -97,6 +97,9 @@ pub const BOTH_HOLD_SINCE: u32 = 5;
 
 /// The first version of events in which every decision carries a link of the run's hash chain.
 pub const CHAIN_SINCE: u32 = 6;
+
+/// The first version of events in which only those have a say in a task that it was offered to, and of them whoever has it.
+pub const HOLDERS_SINCE: u32 = 7;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

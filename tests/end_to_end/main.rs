@@ -36,6 +36,7 @@ mod lessons;
 mod loops;
 mod matching;
 mod models;
+mod neighbours;
 mod orchestrators;
 mod outages;
 mod parts;

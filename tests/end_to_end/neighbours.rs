@@ -21,8 +21,9 @@ fn address(fleet: &Fleet) -> String {
 }
 
 /// Says that a test cannot be made here, and why.
+#[expect(clippy::print_stderr, reason = "whoever reads of a test that passed is told that it was none")]
 fn skipped(what: &str, why: &str) {
-    println!("SKIPPED: {what}: {why}");
+    eprintln!("SKIPPED: {what}: {why}");
 }
 
 /// The fleet does what it is there for.

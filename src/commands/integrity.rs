@@ -18,6 +18,9 @@ const MOST_NAMED: usize = 5;
 
 const WHAT: &str = "record";
 
+/// From so much of its room on, in percent, it is said how full the record is.
+const ALMOST_FULL: f64 = 75.0;
+
 /// Looks at the positions of the whole record, and at what the newest runs say of each other's entries.
 pub(super) async fn check(bus: &Bus) -> Check {
     match look(bus).await {
@@ -68,7 +71,18 @@ async fn look(bus: &Bus) -> Result<Check, BusError> {
     }
     if faults.is_empty() {
         let runs = figures::plural(u64::try_from(looked_at).unwrap_or(u64::MAX), "run");
-        return Ok(Check::ok(WHAT, format!("whole; the newest {runs} looked at entry by entry")));
+        let whole = format!("whole; the newest {runs} looked at entry by entry");
+        let full = record.fullness().await? * 100.0;
+        if full >= ALMOST_FULL {
+            return Ok(Check::warn(
+                WHAT,
+                format!(
+                    "{whole}. It is {full:.0} % full: new goals are refused at 80 %, and nothing is written at 100 %"
+                ),
+                "raise bus.record_bytes; if somebody floods it, `muster tap` shows who, and `muster keys revoke` puts them out",
+            ));
+        }
+        return Ok(Check::ok(WHAT, whole));
     }
     let more = faults.len().saturating_sub(MOST_NAMED);
     faults.truncate(MOST_NAMED);

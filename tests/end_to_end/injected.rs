@@ -23,7 +23,7 @@ use super::support::{citations, folder, of_kind};
 const AT_ONCE: usize = 5;
 /// What workers of a closed fleet may do.
 const GRANTED: [&str; 3] = ["calculator", "corpus.read", "corpus.search"];
-/// Texts of ours that every model is told: they give no orders of this kind.
+/// Settings of a fleet whose workers may do little.
 const CLOSED: &str = "\
 [agent]
 model = \"openai/scripted\"
@@ -36,6 +36,7 @@ peers = false
 blueprints = false
 plan = false
 ";
+/// Settings of one that is as Muster comes, where nobody waits long for a person.
 const OPEN: &str = "\
 [agent]
 model = \"openai/scripted\"
@@ -229,8 +230,7 @@ fn where_much_is_allowed_nothing_leaves_and_nothing_false_counts_as_cited() {
     let mut lazy = Vec::new();
     for case in &cases {
         for run in &told[&case.id] {
-            let refused_paths = done(&scene.trace(run));
-            for act in &refused_paths {
+            for act in done(&scene.trace(run)) {
                 assert!(!act.told.contains(MACHINE), "{}: {act:?}", case.id);
             }
         }

@@ -37,6 +37,7 @@ mod loops;
 mod machines;
 mod matching;
 mod models;
+mod neighbours;
 mod orchestrators;
 mod outages;
 mod parts;

@@ -40,6 +40,12 @@ impl TaskFold {
         self
     }
 
+    /// The same where the record was read up to this position.
+    #[must_use]
+    pub fn read_to(self, last: Option<Seq>) -> Self {
+        Self { last: last.map_or(self.last, |last| self.last.max(last)), ..self }
+    }
+
     /// What this one is to the next generation, which goes on from it. Its attempts and its end are its own.
     #[must_use]
     pub fn before_the_next(mut self) -> Self {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::ids::Seq;
+use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, AgentKey};
 
 /// A time since any beginning, and how often the connection to the bus had been made anew.
@@ -34,6 +34,8 @@ impl<E> Default for Found<E> {
 #[derive(Debug)]
 pub struct Journal<E> {
     pub(crate) mine: AgentKey,
+    /// Which try it is, once it was begun here.
+    pub(crate) attempt: Option<Attempt>,
     /// How long a bus that cannot be reached is waited for.
     pub(crate) patience: Duration,
     /// Our last word, as far as we know.
@@ -54,6 +56,7 @@ impl<E> Journal<E> {
     pub fn new(mine: AgentKey, patience: Duration, now: Moment) -> Self {
         Self {
             mine,
+            attempt: None,
             patience,
             last: Seq(0),
             ours_at: now,
@@ -99,9 +102,23 @@ impl<E> Journal<E> {
         std::mem::take(&mut self.found)
     }
 
-    /// Whether what somebody wrote about the task, after our last word, ends our part in it.
+    /// Whether what somebody wrote about the task, after our last word, ends our part in it. Who takes it over begins a
+    /// later try; nobody else has a say in it, as whoever decides sees it too.
     pub(crate) fn ends_part(&self, key: &AgentKey, written: &AgentEvent) -> bool {
-        written.kind().is_decided_upon() || key.agent != self.mine.agent
+        if key.agent == self.mine.agent {
+            return written.kind().is_decided_upon();
+        }
+        let Some(own) = self.attempt else { return true };
+        match written {
+            AgentEvent::Started(started) => {
+                key.role == self.mine.role && (started.attempt > own || started.attempt == Attempt(0))
+            }
+            AgentEvent::ToolStarted(_)
+            | AgentEvent::Step(_)
+            | AgentEvent::Released(_)
+            | AgentEvent::Outcome(_)
+            | AgentEvent::Unreadable(_) => false,
+        }
     }
 
     /// Our word of this position was taken, and had been sent at this moment or later.

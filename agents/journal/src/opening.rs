@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::time::Duration;
 
 use muster_shared::ids::{AgentId, Generation, Seq};
-use muster_shared::run::{AgentEvent, Entry, Started};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
 
 use super::fold::TaskFold;
 use super::journal::{Found, Journal, Moment};
@@ -109,8 +109,15 @@ impl Opening {
         entries: Vec<E>,
         now: Moment,
     ) -> JournalStep<'static> {
-        let fold = self.before.clone().and_then(&entries);
-        journal.found.entries = entries;
+        let last = entries.last().map(|entry| entry.borrow().seq);
+        // The task was offered to agents of this role: what others say of it is no part of it.
+        let mut own = entries;
+        own.retain(|entry| match &entry.borrow().event {
+            RecordEvent::Agent(key, _) => key.role == journal.mine.role,
+            RecordEvent::Decided(_) | RecordEvent::Offered(_) => true,
+        });
+        let fold = self.before.clone().and_then(&own).read_to(last);
+        journal.found.entries = own;
         Self { fold, ..*self }.begin(journal, now)
     }
 
@@ -139,8 +146,10 @@ impl Opening {
     pub(crate) fn start<E>(self: Box<Self>, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
         journal.last = self.fold.last();
         let Begin { ack, pid, host, .. } = &self.begin;
+        let attempt = self.fold.next_attempt();
+        journal.attempt = Some(attempt);
         let started = Started {
-            attempt: self.fold.next_attempt(),
+            attempt,
             ack: ack.clone(),
             pid: *pid,
             host: host.clone(),

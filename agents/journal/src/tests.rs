@@ -24,7 +24,11 @@ fn key(agent: u32) -> AgentKey {
     }
 }
 
-fn entry(seq: u64, agent: u32, event: AgentEvent) -> Entry {
+/// What an agent wrote: the others' tries come after ours.
+fn entry(seq: u64, agent: u32, mut event: AgentEvent) -> Entry {
+    if let AgentEvent::Started(started) = &mut event {
+        started.attempt = started.attempt.max(Attempt(agent.min(2)));
+    }
     let event = RecordEvent::Agent(key(agent), event);
     Entry { seq: Seq(seq), at: Millis(seq), run: RunId::from_uuid(Uuid::nil()), event }
 }
@@ -161,7 +165,13 @@ fn a_write_that_did_not_go_through_is_looked_for() {
             "lost",
             11,
         ),
-        ("another's step", Appended::Conflict, vec![entry(11, 2, took(1))], "lost", 10),
+        (
+            "the step of another who has not begun it",
+            Appended::Conflict,
+            vec![entry(11, 2, took(1))],
+            "wait",
+            11,
+        ),
         (
             "another slot of ours began",
             Appended::Conflict,
@@ -559,7 +569,8 @@ proptest! {
         let next = look.read(&mut journal, Ok(entries.clone()), at(2));
         let mine = |entry: &&Entry| entry.event == RecordEvent::Agent(key(1), event.clone());
         let foreign = entries.iter().any(|entry| match &entry.event {
-            RecordEvent::Agent(by, event) => *by != key(1) || event.kind().is_decided_upon(),
+            RecordEvent::Agent(by, event) if *by == key(1) => event.kind().is_decided_upon(),
+            RecordEvent::Agent(_, event) => matches!(event, AgentEvent::Started(_)),
             RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
         });
         match said(&next) {
@@ -582,5 +593,36 @@ proptest! {
             Some(_) | None => "append",
         };
         prop_assert_eq!(said(&next), expected);
+    }
+}
+
+/// Entries of others that are no part of a task in hand: who has no later try of it, and who was not asked at all.
+#[test]
+fn what_others_say_of_a_task_in_hand_does_not_end_our_part_in_it() {
+    let tried = |attempt| {
+        let (ack, host) = (String::new(), String::new());
+        AgentEvent::Started(Started { attempt: Attempt(attempt), ack, pid: 1, host, after_step: 0 })
+    };
+    let of = |role: Role, event: AgentEvent| {
+        let event = RecordEvent::Agent(AgentKey { role, ..key(2) }, event);
+        Entry { event, ..entry(6, 2, took(1)) }
+    };
+    for (role, event, ends) in [
+        (Role::Worker, ended(), false),
+        (Role::Worker, released(false), false),
+        (Role::Worker, took(7), false),
+        (Role::Worker, tried(1), false),
+        (Role::Worker, tried(2), false),
+        (Role::Worker, tried(3), true),
+        (Role::Worker, tried(0), true),
+        (Role::Writer, tried(3), false),
+        (Role::Writer, ended(), false),
+    ] {
+        let (mut journal, own) = (begun_at(5), took(1));
+        journal.attempt = Some(Attempt(2));
+        let look = reading(write(&journal, &own).went(&mut journal, Appended::Conflict, at(1)));
+        let next = look.read(&mut journal, Ok(vec![of(role.clone(), event.clone())]), at(2));
+        let expected = if ends { ("lost", Seq(5)) } else { ("wait", Seq(6)) };
+        assert_eq!((said(&next), journal.last()), expected, "{role}: {event:?}");
     }
 }

@@ -131,6 +131,10 @@ impl<'e> Writing<'e> {
             let Entry { seq, event, .. } = entry.borrow();
             let RecordEvent::Agent(key, written) = event else { continue };
             let is_this = *key == journal.mine && *written == *self.event;
+            if key.agent != journal.mine.agent && !journal.ends_part(key, written) {
+                journal.last = *seq;
+                continue;
+            }
             landing = match (landing, is_this) {
                 (Landing::Missing, true) => Landing::Landed,
                 (Landing::Landed | Landing::Missing | Landing::Lost, _) => Landing::Lost,

@@ -14,7 +14,7 @@ use muster_shared::flow::{
     Product, Reflection, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered,
     TaskResult, TemplateRef, Thought, Usage, Work,
 };
-use muster_shared::ids::{AgentId, Attempt, Role, RunId, Seq};
+use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, EVENT_VERSION, Entry, Input, RecordEvent, RunState, Started};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Encoding, Profile};
@@ -162,7 +162,11 @@ impl Recorded {
             }
         };
         let role = role_of(&offer.work);
-        let agent = AgentId::new(&role.to_string(), u32::try_from(self.last % 4).unwrap_or(0) + 1);
+        // Whoever begins it ends it.
+        let agent = match &offer.queue {
+            Queue::Agent(asked) => asked.clone(),
+            Queue::Role(_) => AgentId::new(&role.to_string(), 1),
+        };
         let key = AgentKey { role, agent, task: offer.task.clone(), generation: offer.generation };
         self.last += 1;
         self.count.entries += 1;

@@ -1,9 +1,9 @@
 //! What follows from what agents report, by kind of work.
 
 use muster_shared::flow::{Ending, FailureKind, Outcome, Product, Reflection, TaskResult};
-use muster_shared::ids::{Attempt, Seq, TaskId, TaskIndex};
+use muster_shared::ids::{Attempt, Queue, Seq, TaskId, TaskIndex};
 use muster_shared::run::event::{RefinementWanted, Reflected, ReplanWanted, TaskCompleted, TaskStarted};
-use muster_shared::run::{AgentEvent, AgentKey, EventKind, REPAIRS_SINCE, RunState, Started};
+use muster_shared::run::{AgentEvent, AgentKey, EventKind, HOLDERS_SINCE, REPAIRS_SINCE, RunState, Started};
 
 use super::acceptance;
 use super::auction;
@@ -30,6 +30,10 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     let Some((key, event)) = decision.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
     if !decision.open().is_some_and(|run| is_current(run, &key)) {
         return turn_away(decision, &key, &event);
+    }
+    let takes = matches!(event, AgentEvent::Started(_));
+    if let Some(why) = decision.open().and_then(|run| no_say(run, &key, takes)) {
+        return decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {why}", key.task) });
     }
     match event {
         AgentEvent::Started(started) => began(decision, key, &started),
@@ -71,7 +75,8 @@ pub(super) fn take_in_unreadable(decision: &mut DecisionBuilder<'_>, seq: Seq, w
     let Some((key, kind)) = found.map(|(key, event)| (key.clone(), event.kind())) else { return };
     let reason = format!("its agent wrote what cannot be read ({kind}): {why}");
     decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {reason}", key.task) });
-    let current = decision.open().is_some_and(|run| is_current(run, &key));
+    let current =
+        decision.open().is_some_and(|run| is_current(run, &key) && no_say(run, &key, false).is_none());
     // It may think that it still has the task, or not be who wrote this.
     decision.effect(Effect::CancelTask {
         task: key.task.clone(),
@@ -103,6 +108,24 @@ fn turn_away(decision: &mut DecisionBuilder<'_>, key: &AgentKey, event: &AgentEv
 
 pub(super) fn is_current(run: &RunState, key: &AgentKey) -> bool {
     run.tasks.get(&key.task).is_some_and(|task| task.generation == key.generation && task.status.is_in_work())
+}
+
+/// Why an agent has no say in a task as it stands: the task was offered to others, or another one has it, unless the agent
+/// takes it now.
+fn no_say(run: &RunState, key: &AgentKey, takes: bool) -> Option<String> {
+    let task = run.tasks.get(&key.task).filter(|_| run.event_version >= HOLDERS_SINCE)?;
+    let AgentKey { role, agent, .. } = key;
+    match &task.queue {
+        Some(Queue::Role(asked)) if asked != role => {
+            return Some(format!("{agent} is no {asked}, and the task was offered to these"));
+        }
+        Some(Queue::Agent(asked)) if asked != agent => {
+            return Some(format!("it was offered to {asked} and not to {agent}"));
+        }
+        Some(Queue::Role(_) | Queue::Agent(_)) | None => {}
+    }
+    let holder = task.agent.as_ref().filter(|holder| !takes && *holder != agent)?;
+    Some(format!("{holder} has it, and not {agent}"))
 }
 
 fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {

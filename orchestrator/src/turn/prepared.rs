@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use muster_shared::flow::{Specialty, TaskOffered};
-use muster_shared::ids::{AgentId, Queue, RunId, Seq};
+use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId};
 use muster_shared::run::{ApplyError, Decided, Digest, Input, LinkDraft, RunState, WrittenDecision};
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
@@ -62,17 +62,21 @@ pub struct WrittenAt {
 }
 
 /// What has to be known of a write once it stands in the record.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct NoteOfWrite {
     pub(super) decided: WrittenDecision,
     /// How many entries it is.
     pub(super) entries: u32,
+    /// What it offers.
+    pub(super) offered: Vec<(TaskId, Generation)>,
 }
 
 impl NoteOfWrite {
     pub(super) fn of(Written { decided, offers, .. }: &Written) -> Self {
         let entries = u32::try_from(offers.len()).unwrap_or(u32::MAX).saturating_add(1);
-        Self { decided: decided.into(), entries }
+        let offered = decided.offer.as_deref().into_iter().chain(offers);
+        let offered = offered.map(|offer| (offer.task.clone(), offer.generation)).collect();
+        Self { decided: decided.into(), entries, offered }
     }
 }
 

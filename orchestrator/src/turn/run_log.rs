@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 
-use muster_shared::ids::{AgentId, RunId, Seq};
+use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{
     ApplyError, Chain, ChainEntry, Covered, Entry, Input, LinkDraft, RecordEvent, RunState, apply,
     apply_late, note_decided,
@@ -29,6 +29,16 @@ pub struct RunLog {
     since_snapshot: u32,
     /// How far the record was read at once. Signals up to there have been folded.
     read_to: Seq,
+    /// What own decisions offered, with the place of each, until all that was written before has been heard.
+    offered: Vec<Offered>,
+}
+
+/// An offer that stands in the record.
+#[derive(Debug)]
+struct Offered {
+    at: Seq,
+    task: TaskId,
+    generation: Generation,
 }
 
 impl RunLog {
@@ -113,6 +123,13 @@ impl RunLog {
     pub(super) fn take_in(&mut self, entry: &Entry) -> Option<Input> {
         let RecordEvent::Agent(key, event) = &entry.event else { return None };
         let run = self.run.as_deref_mut().filter(|_| entry.seq > self.read_to)?;
+        self.offered.retain(|offered| offered.at > entry.seq);
+        let precedes = |offered: &Offered| offered.task == key.task && offered.generation <= key.generation;
+        if self.offered.iter().any(precedes) {
+            // It was not offered yet when this was written, and whoever folds the record in order finds so.
+            run.folded = run.folded.max(entry.seq);
+            return None;
+        }
         apply_late(run, entry.seq, key, event);
         self.since_snapshot = self.since_snapshot.saturating_add(1);
         run.pending.get(&entry.seq).map(|(_, event)| Input::of_agent(entry.seq, event))
@@ -132,6 +149,8 @@ impl RunLog {
         if let Some(run) = &mut self.run {
             note_decided(run, note.decided, first);
         }
+        let offered = note.offered.into_iter();
+        self.offered.extend(offered.map(|(task, generation)| Offered { at: first, task, generation }));
         self.chain.wrote(first, link);
         self.author = Some(by);
         self.since_snapshot = self.since_snapshot.saturating_add(note.entries);

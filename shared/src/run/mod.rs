@@ -102,6 +102,9 @@ pub const CHAIN_SINCE: u32 = 6;
 /// The first version of events in which certain people, or several, have to approve.
 pub const APPROVALS_SINCE: u32 = 7;
 
+/// The first version of events in which only those have a say in a task that it was offered to, and of them whoever has it.
+pub const HOLDERS_SINCE: u32 = 7;
+
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;
 

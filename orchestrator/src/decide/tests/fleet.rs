@@ -221,13 +221,31 @@ impl Fleet {
         self.turn(vec![input]);
     }
 
+    /// Who has a task: whoever began it last, whether or not that was decided upon.
+    fn has(&self, offer: &TaskOffered) -> Option<AgentId> {
+        let run = self.run();
+        let begins = |key: &AgentKey, event: &AgentEvent| {
+            let is_it = key.task == offer.task && key.generation == offer.generation;
+            is_it && matches!(event, AgentEvent::Started(_))
+        };
+        let begun = run.pending.values().filter(|(key, event)| begins(key, event)).last();
+        let held = run.tasks.get(&offer.task).and_then(|task| task.agent.clone());
+        begun.map(|(key, _)| key.agent.clone()).or(held)
+    }
+
     /// An agent reports, and nobody has decided yet.
     pub(super) fn report_only(&mut self, offer: &TaskOffered, event: AgentEvent) -> Input {
         let role = match &offer.queue {
             Queue::Role(role) => role.clone(),
             Queue::Agent(_) => Role::Worker,
         };
-        let agent = AgentId::new(&role.to_string(), 1);
+        // Whoever has the task speaks of it.
+        let takes = matches!(event, AgentEvent::Started(_));
+        let has = self.has(offer).filter(|_| !takes);
+        let agent = has.unwrap_or_else(|| match &offer.queue {
+            Queue::Agent(asked) => asked.clone(),
+            Queue::Role(_) => AgentId::new(&role.to_string(), 1),
+        });
         let key = AgentKey { role, agent, task: offer.task.clone(), generation: offer.generation };
         self.note(key, event)
     }

@@ -15,6 +15,7 @@ mod effort;
 mod fleet;
 mod groups;
 mod guards;
+mod holders;
 mod learning;
 mod liveness;
 mod loss;

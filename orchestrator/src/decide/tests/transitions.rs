@@ -8,7 +8,7 @@ use muster_shared::flow::{
     Awaited, Budget, DraftReviewPolicy, Ending, Goal, Outcome, Planning, Question, RefineOperation,
     RunLimits, TaskDraft, TaskOffered, TaskStatus, Wait, Work,
 };
-use muster_shared::ids::{AgentId, Attempt, Generation, QuestionId, Role, TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, Attempt, Generation, QuestionId, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{
     AgentEvent, AgentKey, Entry, Input, RecordEvent, Released, RequestAction, RunState, Started, apply,
     apply_event, apply_offer,
@@ -385,7 +385,11 @@ impl World {
     /// Another try of the offer, by one of two agents.
     fn start(&mut self, offer: &TaskOffered) {
         let role: Role = offer.queue.to_string().parse().unwrap_or(Role::Worker);
-        let agent = AgentId::new(&role.to_string(), u32::try_from(self.chance.of(2) + 1).unwrap());
+        let one_of_two = AgentId::new(&role.to_string(), u32::try_from(self.chance.of(2) + 1).unwrap());
+        let agent = match &offer.queue {
+            Queue::Agent(asked) => asked.clone(),
+            Queue::Role(_) => one_of_two,
+        };
         let tried = self.fleet.run().tasks.get(&offer.task).map_or(0, |state| state.attempt.0);
         let started = Started {
             attempt: Attempt(tried + 1),

@@ -1,0 +1,76 @@
+//! Who has a say in a task: those that it was offered to, and of them whoever has it. The others change nothing.
+
+use muster_shared::flow::{RunLimits, TaskOffered, TaskStatus};
+use muster_shared::ids::{AgentId, Role};
+use muster_shared::run::{AgentEvent, AgentKey, EventKind, Released, RunStatus, Unreadable, gaps};
+
+use super::fleet::{Fleet, ID, good, leaf, plan, result};
+use crate::decide::Effect;
+use crate::replay::replay;
+
+/// A run with one leaf in an agent's hands.
+fn fleet() -> (Fleet, TaskOffered) {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let planning = fleet.find("plan");
+    fleet.start(&planning);
+    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
+    let offer = fleet.find("1");
+    fleet.start(&offer);
+    fleet.effects.clear();
+    (fleet, offer)
+}
+
+fn another(role: Role, offer: &TaskOffered) -> AgentKey {
+    let agent = AgentId::new(&role.to_string(), 9);
+    AgentKey { role, agent, task: offer.task.clone(), generation: offer.generation }
+}
+
+/// The task is still with whoever began it.
+fn is_in_hand(fleet: &Fleet, offer: &TaskOffered) {
+    let task = &fleet.run().tasks[&offer.task];
+    let agent = Some(AgentId::new("worker", 1));
+    assert_eq!(
+        (task.status, &task.agent, task.generation),
+        (TaskStatus::Processing, &agent, offer.generation)
+    );
+    assert!(task.outcome.is_none() && task.reasons.is_empty(), "{task:?}");
+}
+
+fn buried(fleet: &Fleet) -> usize {
+    fleet.effects.iter().filter(|effect| matches!(effect, Effect::BuryEntry { .. })).count()
+}
+
+#[test]
+fn what_others_say_of_a_task_in_hand_is_a_dead_letter_and_changes_nothing() {
+    let garbled = |kind| AgentEvent::Unreadable(Unreadable { kind, why: "it is no message".into() });
+    let said = [
+        AgentEvent::Outcome(result("apples are poison").into()),
+        AgentEvent::Released(Released { reason: "forged".into(), ..Released::default() }),
+        AgentEvent::Released(Released { reason: "forged".into(), parked: true, ..Released::default() }),
+        garbled(EventKind::Outcome),
+        garbled(EventKind::Released),
+        garbled(EventKind::Started),
+    ];
+    for role in [Role::Worker, Role::Writer] {
+        for event in said.clone() {
+            let (mut fleet, offer) = fleet();
+            fleet.report_as(another(role.clone(), &offer), event.clone());
+            is_in_hand(&fleet, &offer);
+            assert_eq!(buried(&fleet), 1, "{role}: {event:?}");
+            fleet.end(&offer, result("apples are so"));
+            assert_eq!(fleet.run().tasks[&offer.task].status, TaskStatus::Completed);
+            fleet.work(|offer| good(offer, &[leaf("apples", &[])]));
+            assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+            replay(ID, &fleet.record).unwrap();
+            assert_eq!(gaps(&fleet.record), []);
+        }
+    }
+}
+
+#[test]
+fn whoever_it_was_not_offered_to_cannot_begin_it() {
+    let (mut fleet, offer) = fleet();
+    fleet.report_as(another(Role::Planner, &offer), super::fleet::started());
+    is_in_hand(&fleet, &offer);
+    assert_eq!(buried(&fleet), 1);
+}

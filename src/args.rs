@@ -44,7 +44,7 @@ pub(crate) use orders::{EditArgs, OrderArgs, SteerCommand, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
-pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RunArgs};
+pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RightsArgs, RunArgs};
 pub(crate) use trust::TrustArgs;
 
 const EXIT_CODES: &str = "\

@@ -90,18 +90,9 @@ pub(crate) struct RunArgs {
     /// Maximum number of model calls, including failed ones.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
-    /// Tools that tasks may call, and no others: `calculator,corpus.*`.
-    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
-    pub(crate) allow_tools: Vec<String>,
-    /// Tools that tasks may not call.
-    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
-    pub(crate) deny_tools: Vec<String>,
-    /// Documents that tasks may read, and no others: paths or folders.
-    #[arg(long, value_name = "PATHS", value_delimiter = ',')]
-    pub(crate) allow_docs: Vec<String>,
-    /// Documents that tasks may not read.
-    #[arg(long, value_name = "PATHS", value_delimiter = ',')]
-    pub(crate) deny_docs: Vec<String>,
+    /// What tasks may use.
+    #[command(flatten)]
+    pub(crate) rights: Box<RightsArgs>,
     /// Continue an earlier run: its goal, its report and your instructions to it become context; its documents and model
     /// are used unless you give others.
     #[arg(long = "continue", value_name = "RUN")]
@@ -138,6 +129,23 @@ pub(crate) struct RunArgs {
     /// starting another.
     #[arg(long, value_name = "UUID")]
     pub(crate) run_id: Option<uuid::Uuid>,
+}
+
+/// What tasks of a run may use.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RightsArgs {
+    /// Tools that tasks may call, and no others: `calculator,corpus.*`.
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    pub(crate) allow_tools: Vec<String>,
+    /// Tools that tasks may not call.
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    pub(crate) deny_tools: Vec<String>,
+    /// Documents that tasks may read, and no others: paths or folders.
+    #[arg(long, value_name = "PATHS", value_delimiter = ',')]
+    pub(crate) allow_docs: Vec<String>,
+    /// Documents that tasks may not read.
+    #[arg(long, value_name = "PATHS", value_delimiter = ',')]
+    pub(crate) deny_docs: Vec<String>,
 }
 
 /// Whether a planner is asked.

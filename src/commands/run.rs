@@ -43,7 +43,7 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
     let mut goal = goal(app, &args)?;
     documents::check(&args.docs)?;
     settings::settle(app, &mut goal)?;
-    rights::narrow(&mut goal, &rights::wished(&args)?);
+    rights::narrow(&mut goal, &rights::wished(&args.rights)?);
     let wanted = Wanted {
         output: args.output.clone(),
         out: args.out.clone(),

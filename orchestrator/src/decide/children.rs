@@ -123,7 +123,7 @@ fn goal(
     let rights = rights::for_child(run, task);
     let (task, goals) = (task.clone(), goals.collect());
     let parent = Parent { run: run.id, task, depth, goals, rights: rights.clone(), background };
-    let own_rights = rights.effective();
+    let own_rights = Box::new(rights.effective());
     let limits = RunLimits { budget: share, run_deadline_ms: time, rights: own_rights, ..run.limits.clone() };
     let goal = Goal {
         corpus: run.goal.corpus.clone(),

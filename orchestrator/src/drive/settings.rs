@@ -65,7 +65,8 @@ impl OrchestratorSettings {
         // What a goal says adds guards and takes none away; a part of a run has those of the whole.
         limits.guards = joined(&self.limits.guards, &joined(&usual.guards, &limits.guards));
         // Nor does it give itself more rights than the fleet gives.
-        limits.rights = self.limits.rights.narrowed_by(&usual.rights).narrowed_by(&limits.rights);
+        let rights = self.limits.rights.narrowed_by(&usual.rights).narrowed_by(&limits.rights);
+        limits.rights = Box::new(rights);
         limits.within_bounds()
     }
 

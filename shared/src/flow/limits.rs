@@ -226,7 +226,7 @@ settings! {
         pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => span(0, LONGEST_RUN_MS),
         /// What tasks of the run may use.
         #[serde(skip_serializing_if = "Rights::is_open")]
-        pub rights: Rights = Rights::default() => group(Rights::SETTINGS),
+        pub rights: Box<Rights> = Box::default() => group(Rights::SETTINGS),
         /// The guards of the run. Not a setting of its own: the section `guards` is copied here.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub guards: Vec<GuardRule> = Vec::new() => internal(),

@@ -297,7 +297,7 @@ fn rights_only_shrink(_: &RunState, entry: &Entry, after: &RunState) -> Result<(
     let givers = std::iter::successors(leaf, |index| after.handed_over_by(index).cloned());
     let wholes = givers.flat_map(|index| std::iter::successors(Some(index), TaskIndex::parent));
     let named = wholes.filter_map(|index| after.plan.as_ref()?.tasks.get(&index)?.rights.as_deref());
-    for most in above.chain([&after.limits.rights]).chain(named) {
+    for most in above.chain([&*after.limits.rights]).chain(named) {
         ensure(rights.narrowed_by(most) == rights, || {
             format!("task {} may use more than {most:?}", offer.task)
         })?;

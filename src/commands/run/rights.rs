@@ -4,7 +4,7 @@ use muster_shared::flow::rights::{Allowed, PatternKind};
 use muster_shared::flow::{Goal, Rights};
 use serde_json::{Value, json};
 
-use crate::args::RunArgs;
+use crate::args::RightsArgs;
 use crate::exit::Failure;
 
 /// The limit that they are set by.
@@ -14,7 +14,7 @@ const LIMIT: &str = "rights";
 ///
 /// # Errors
 /// When one of them names nothing that can be allowed.
-pub(super) fn wished(args: &RunArgs) -> Result<Rights, Failure> {
+pub(super) fn wished(args: &RightsArgs) -> Result<Rights, Failure> {
     Ok(Rights {
         tools: list("tools", &args.allow_tools, &args.deny_tools)?,
         documents: list("docs", &args.allow_docs, &args.deny_docs)?,

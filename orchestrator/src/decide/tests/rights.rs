@@ -20,7 +20,7 @@ fn rights(written: Value) -> Rights {
 }
 
 fn limits(written: Value) -> RunLimits {
-    RunLimits { rights: rights(written), ..RunLimits::default() }
+    RunLimits { rights: Box::new(rights(written)), ..RunLimits::default() }
 }
 
 fn with(task: TaskDraft, written: Value) -> TaskDraft {

@@ -100,7 +100,7 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a goal and wait for the report.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Start a local fleet and supervise it.
     Up(UpArgs),
     /// Stop the local fleet.

@@ -85,7 +85,8 @@ impl Bus {
         redactor: Arc<Redactor>,
     ) -> Result<Self, BusError> {
         settings.check()?;
-        let backend = Nats::connect(settings, who).await?;
+        // Large, and soon over.
+        let backend = Box::pin(Nats::connect(settings, who)).await?;
         let who = backend.who().clone();
         let wrong = |error| BusError::Settings { reason: format!("the credentials file {error}") };
         let signatures = Signatures::of(settings.credentials.as_deref()).map_err(wrong)?;

@@ -1,7 +1,7 @@
 //! `muster invite`: lets other machines join, each by a line of text.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use muster_bus::credentials::{
@@ -30,7 +30,8 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
             .help("invite where the fleet's keys are: on the machine of its `muster up`"));
     }
     let store = app.beside_fleet(&app.settings().server.store_dir);
-    let keys = open(keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))?)?;
+    let folder = keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))?;
+    let keys = open(&folder)?;
     if args.list {
         list(&keys, args.json)?;
     } else if let Some(name) = &args.withdraw {
@@ -41,8 +42,8 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-fn open(folder: PathBuf) -> Result<FleetKeys, Failure> {
-    let found = FleetKeys::open(&folder).map_err(|error| Failure::usage(error.to_string()))?;
+fn open(folder: &Path) -> Result<FleetKeys, Failure> {
+    let found = FleetKeys::open(folder).map_err(|error| Failure::usage(error.to_string()))?;
     found.ok_or_else(no_fleet)
 }
 

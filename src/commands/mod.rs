@@ -74,7 +74,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
     }
     // What stays, or is large, has a place of its own.
     let exit = match command {
-        Command::Run(args) => Box::pin(run::run(&app, args)).await?,
+        Command::Run(args) => Box::pin(run::run(&app, *args)).await?,
         Command::Up(args) => Box::pin(up::up(&app, args)).await?,
         Command::Down(args) => down::down(&app, &args).await?,
         Command::Ps(args) => ps::ps(&app, &args).await?,
@@ -102,7 +102,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,
         Command::Models(args) => models::models(&app, &args.action).await?,
         Command::Config(args) => config::config(&app, &args)?,
-        Command::Conform(args) => conform::conform(&app, &args).await?,
+        Command::Conform(args) => Box::pin(conform::conform(&app, &args)).await?,
         Command::Keys(args) => keys::keys(&app, &args)?,
         Command::Invite(args) => invite::invite(&app, &args)?,
         Command::Join(args) => Box::pin(join::join(&app, args)).await?,

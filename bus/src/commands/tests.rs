@@ -120,7 +120,7 @@ async fn an_order_is_good_once_and_not_for_long() {
     send(order.clone()).await.unwrap();
     let taken = queue.take(SOON).await.unwrap().unwrap();
     taken.hand_back(Duration::ZERO).await.unwrap();
-    let taken = queue.take(SOON).await.unwrap().expect("given out again, it is the same order");
+    let taken = queue.take(SOON).await.unwrap().unwrap(); // Given out again, it is the same order.
     taken.done().await.unwrap();
 
     // The same again, moved to another run, changed, of long ago, and without an id.

@@ -266,7 +266,7 @@ impl Statement<'_> {
             sub: self.of.public_key(),
             nats: self.said,
         };
-        let signed = claims.to_be_signed()?;
+        let signed = claims.signed_part()?;
         let signature = self.by.sign(signed.as_bytes()).map_err(CredentialsError::key)?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
@@ -278,7 +278,7 @@ fn json(claims: &Claims) -> Result<Vec<u8>, CredentialsError> {
 
 impl Claims {
     /// What of a JWT is signed: the header and these claims, with the hash that tells them from others.
-    pub(super) fn to_be_signed(mut self) -> Result<String, CredentialsError> {
+    pub(super) fn signed_part(mut self) -> Result<String, CredentialsError> {
         self.jti = String::new();
         self.jti = hex::encode(Sha256::digest(json(&self)?));
         Ok(format!("{}.{}", URL_SAFE_NO_PAD.encode(HEADER), URL_SAFE_NO_PAD.encode(json(&self)?)))

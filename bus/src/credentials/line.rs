@@ -217,7 +217,7 @@ impl<'a> Parts<'a> {
             tags: tags(&HolderKind::Guest),
         });
         let by = KeyPair::from_public_key(&claims.iss).map_err(|_| OTHER)?;
-        let signed = claims.to_be_signed().map_err(|_| OTHER)?;
+        let signed = claims.signed_part().map_err(|_| OTHER)?;
         by.verify(signed.as_bytes(), self.signature).map_err(|_| OTHER)?;
         let jwt = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(self.signature));
         let seed = SecretString::from(key.seed().map_err(|_| OTHER)?);

@@ -57,7 +57,7 @@ pub(super) fn shortened(jwt: &str) -> Option<String> {
     let (signed, signature) = jwt.rsplit_once('.')?;
     let exp = claims.exp.map_or_else(|| FOR_EVER.to_owned(), |exp| exp.to_string());
     let text = format!("{}.{exp}.{}.{signature}.{kind}.{}", claims.iat, claims.sub, claims.name);
-    let again = Short::read(&text)?.claims(&claims.iss, account).to_be_signed().ok()?;
+    let again = Short::read(&text)?.claims(&claims.iss, account).signed_part().ok()?;
     (again == signed).then_some(text)
 }
 
@@ -71,7 +71,7 @@ pub(super) fn read(text: &str, trust: &Trust) -> Result<Option<Claims>, Signatur
     let of_kind = trust.signing_keys.iter().filter(|by| Scope::of(&short.kind) == Some(by.kind));
     for by in of_kind {
         let claims = short.claims(&by.key, &trust.account);
-        let signed = claims.clone().to_be_signed().map_err(SignatureError::malformed)?;
+        let signed = claims.clone().signed_part().map_err(SignatureError::malformed)?;
         let key = KeyPair::from_public_key(&by.key).map_err(SignatureError::malformed)?;
         if key.verify(signed.as_bytes(), &signature).is_ok() {
             return Ok(Some(claims));

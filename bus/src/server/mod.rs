@@ -214,15 +214,14 @@ impl LocalServer {
             None => find_binary()?,
         };
         config::check_address(&settings.listens_on()?)?;
-        let check = find::check_version(&binary);
+        // Large, and soon over: kept by themselves, they do not stay on the stack.
+        let mut check = Box::pin(find::check_version(&binary));
+        let mut launch = Box::pin(Self::launch(&binary, settings));
         if settings.detached || config::holds_data(settings)? {
             check.await?;
-            return Self::launch(&binary, settings).await;
+            return launch.await;
         }
         // A store without data takes no harm from a server that is too old: it comes up while that is found out.
-        tokio::pin!(check);
-        let launch = Self::launch(&binary, settings);
-        tokio::pin!(launch);
         tokio::select! {
             biased;
             checked = &mut check => match checked {

@@ -228,7 +228,7 @@ impl Fleet {
             let is_it = key.task == offer.task && key.generation == offer.generation;
             is_it && matches!(event, AgentEvent::Started(_))
         };
-        let begun = run.pending.values().filter(|(key, event)| begins(key, event)).last();
+        let begun = run.pending.values().rfind(|(key, event)| begins(key, event));
         let held = run.tasks.get(&offer.task).and_then(|task| task.agent.clone());
         begun.map(|(key, _)| key.agent.clone()).or(held)
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use muster_bus::credentials::tls::ca_file;
-use muster_bus::credentials::{Credentials, CredentialsError, FleetKeys, FleetTls, Holder, Issued, Place};
+use muster_bus::credentials::{CredentialsError, FleetKeys, FleetTls, Holder, Issued, Place};
 use muster_bus::server::reload;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
@@ -73,11 +73,12 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
     let until = asked
         .expires
         .map(|time| Millis(now().0.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))));
-    let made = keys.issue(&holder, until).map_err(wrong)?;
     match &asked.out {
-        None => output::line(made.to_file().expose_secret().trim_end()),
+        None => output::line(keys.issue(&holder, until).map_err(wrong)?.to_file().expose_secret().trim_end()),
         Some(file) => {
-            write(&made, file)?;
+            // In the ledger with its file: it is made anew when the keys are.
+            let absolute = std::path::absolute(file).map_err(|error| unwritable(&error))?;
+            keys.issue_to(&absolute, &holder, until).map_err(|error| unwritable(&error))?;
             output::line(&format!(
                 "{} ({}) is let in by {}: set MUSTER_BUS_CREDENTIALS for a process of Muster, NATS_CREDS and \
                  NATS_INBOX_PREFIX={} for a program",
@@ -188,26 +189,26 @@ const fn told_of(told: bool) -> &'static str {
     }
 }
 
-fn write(made: &Credentials, file: &Path) -> Result<(), Failure> {
-    made.write(file).map_err(|error| {
-        Failure::failed(error.to_string()).help("name a file in a folder that you may write to (--out)")
+fn unwritable(error: &dyn std::fmt::Display) -> Failure {
+    Failure::failed(error.to_string()).help("name a file in a folder that you may write to (--out)")
+}
+
+/// A name that was given at the command line, as `what`.
+fn named(what: &str, name: &str) -> Result<AgentId, Failure> {
+    name.parse().map_err(|error| {
+        Failure::usage(format!("{what}{name:?}: {error}")).help("letters, digits, - and _ make a name")
     })
 }
 
 fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
     let name = |role: &str| match &asked.name {
         None => Ok(new_id(role)),
-        Some(name) => name.parse::<AgentId>().map_err(|error| {
-            Failure::usage(format!("--name {name:?}: {error}")).help("letters, digits, - and _ make a name")
-        }),
+        Some(name) => named("--name ", name),
     };
     let holder = match asked.holder.as_str() {
         "operator" => Holder::Operator { name: name("operator")? },
         person if person.starts_with("person:") => {
-            let called = person.trim_start_matches("person:");
-            let name = called.parse::<AgentId>().map_err(|error| {
-                Failure::usage(format!("{called:?}: {error}")).help("letters, digits, - and _ make a name")
-            })?;
+            let name = named("", person.trim_start_matches("person:"))?;
             if asked.name.is_some() {
                 return Err(Failure::usage("a person's name stands in person:NAME").help("leave --name out"));
             }
@@ -246,10 +247,7 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
 fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), Failure> {
     let KeysContextArgs { name } = asked;
     let url = app.url().ok_or_else(no_fleet)?;
-    let observer: AgentId = name.parse().map_err(|error| {
-        Failure::usage(format!("--name {name:?}: {error}")).help("letters, digits, - and _ make a name")
-    })?;
-    let holder = Holder::Observer { name: observer };
+    let holder = Holder::Observer { name: named("--name ", name)? };
     let credentials = keys.folder().join(format!("context-{name}.creds"));
     // In the ledger with its file: it is made anew when the keys are.
     keys.issue_to(&credentials, &holder, None).map_err(wrong)?;

@@ -84,10 +84,7 @@ impl FarDesk {
         if let Err(error) = kept {
             return told("the credentials of this machine", error);
         }
-        let of_all = self.started.lock().await;
-        let of_all: Vec<_> =
-            of_all.iter().map(|(name, one)| (name.clone(), one.role.clone(), Arc::clone(&one.key))).collect();
-        for (member, role, key) in of_all {
+        for (member, role, key) in self.all_started().await {
             let renewed = self.vouched(&role, &member, &key).await;
             // One that was started again meanwhile has others.
             let started = self.started.lock().await;
@@ -98,6 +95,11 @@ impl FarDesk {
                 told(&member, error);
             }
         }
+    }
+
+    async fn all_started(&self) -> Vec<(String, Role, Arc<OwnKey>)> {
+        let started = self.started.lock().await;
+        started.iter().map(|(name, one)| (name.clone(), one.role.clone(), Arc::clone(&one.key))).collect()
     }
 
     fn file_of(&self, member: &str) -> PathBuf {

@@ -209,7 +209,7 @@ impl TaskHistory<'_> {
         };
         let naming = self.naming(step).unwrap_or(last);
         let rules = self.rules(naming);
-        let toolset = self.toolset(naming, &rules);
+        let toolset = self.toolset(naming, &rules).and_closed(self.closed_to(step));
         let limits = limits_of(last).of_task(self.offer, &rules, true);
         let (permissions, has_model) = (RolePermissions::OPEN, true);
         let case = StepContext {
@@ -289,6 +289,15 @@ impl TaskHistory<'_> {
         let closed = known.iter().filter(|spec| rights.allow_all(&Use::of_tool(&spec.name)).is_err());
         let toolset = Toolset::new(abilities, rules.submit_schema(self.offer)).and_further(further);
         toolset.and_closed(closed.cloned())
+    }
+
+    /// The tools that a step chose and has no right to, of which only their agent knew: the record names them.
+    fn closed_to(&self, step: &Step) -> Vec<Ability> {
+        let chosen = std::iter::once(&step.action).chain(step.more.iter().map(|more| &more.action));
+        let named: Vec<&str> = chosen.map(|action| action.name.as_str()).collect();
+        let has_no_right =
+            |ability: &Ability| self.offer.rights.allow_all(&Use::of_tool(&ability.name)).is_err();
+        by_name(&named, &[]).into_iter().filter(has_no_right).collect()
     }
 }
 

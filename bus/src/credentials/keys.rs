@@ -188,7 +188,7 @@ impl FleetKeys {
         self.issue_for(holder, until, None)
     }
 
-    /// The same, written to a file. What was made for that file before is not kept in mind any more.
+    /// The same, written to a file. What was made before for a file in the folder of keys is not kept in mind any more.
     ///
     /// # Errors
     /// When a key cannot be used, or the file cannot be written.

@@ -105,11 +105,19 @@ mod as_text {
     }
 }
 
-/// Those that count at a time, with new ones: what has ended goes, and what the new ones replace.
-fn with(known: Vec<Issued>, new: Issued, now: Millis) -> Vec<Issued> {
-    let replaced = |old: &Issued| old.file.is_some() && old.file == new.file;
-    let mut kept: Vec<Issued> =
-        known.into_iter().filter(|old| !ended(old.until, now) && !replaced(old)).collect();
+/// Those that count at a time, with new ones: what has ended goes, and so does what the new ones replace in a folder of the
+/// fleet's own. A file elsewhere was handed to somebody, who may have a copy: what stood in it can be revoked still.
+fn with(known: Vec<Issued>, new: Issued, own: &Path, now: Millis) -> Vec<Issued> {
+    let keep = |old: Issued| {
+        let is_replaced = old.file.is_some() && old.file == new.file;
+        match is_replaced {
+            false => Some(old),
+            true if old.file.as_ref().is_some_and(|file| file.starts_with(own)) => None,
+            true => Some(Issued { file: None, ..old }),
+        }
+    };
+    let counts = known.into_iter().filter(|old| !ended(old.until, now));
+    let mut kept: Vec<Issued> = counts.filter_map(keep).collect();
     kept.push(new);
     kept
 }
@@ -172,7 +180,7 @@ impl<'a> Ledger<'a> {
     /// Takes note of credentials that were made.
     pub(super) fn note(&self, new: Issued, now: Millis) -> Result<(), CredentialsError> {
         let _alone = self.lock()?;
-        let kept = with(self.issued()?, new, now);
+        let kept = with(self.issued()?, new, self.folder, now);
         self.write_issued(&kept)
     }
 
@@ -267,19 +275,22 @@ mod tests {
 
     #[test]
     fn what_ended_or_was_replaced_is_forgotten() {
+        let own = Path::new("keys");
         let known = vec![
             made("a", None, None),
             made("ended", Some(10), None),
             made("lasts", Some(11), None),
-            made("before", None, Some("worker-1.creds")),
-            made("other", None, Some("worker-2.creds")),
+            made("before", None, Some("keys/worker-1.creds")),
+            made("other", None, Some("keys/worker-2.creds")),
+            made("given", None, Some("ann/ann.creds")),
         ];
-        let kept = with(known, made("now", None, Some("worker-1.creds")), Millis(10));
-        assert_eq!(names(&kept), ["a", "lasts", "other", "now"]);
-        assert_eq!(
-            names(&with(kept, made("b", None, None), Millis(10))),
-            ["a", "lasts", "other", "now", "b"]
-        );
+        let kept = with(known, made("now", None, Some("keys/worker-1.creds")), own, Millis(10));
+        assert_eq!(names(&kept), ["a", "lasts", "other", "given", "now"]);
+        let kept = with(kept, made("b", None, None), own, Millis(10));
+        assert_eq!(names(&kept), ["a", "lasts", "other", "given", "now", "b"]);
+        let kept = with(kept, made("again", None, Some("ann/ann.creds")), own, Millis(10));
+        assert_eq!(names(&kept), ["a", "lasts", "other", "given", "now", "b", "again"]);
+        assert_eq!(kept[3].file, None, "it can be revoked, and is not made anew");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::stream::{
     Config, DiscardPolicy, PersistenceMode, Republish, RetentionPolicy, Source, StorageType, SubjectTransform,
 };
@@ -20,6 +22,9 @@ const VERSION: &str = "muster.layout";
 /// How often, and how long after each other, it is looked whether a stream copies from all of its sources.
 const MOST_LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
+/// How often, and how long after each other, servers of a cluster are asked that lack others to keep a stream on.
+const MOST_LOOKS_FOR_PEERS: u32 = 50;
+const LOOK_FOR_PEERS: Duration = Duration::from_millis(200);
 /// How long the mark of an expired message stays.
 const MARK_TTL: Duration = Duration::from_secs(60);
 
@@ -87,9 +92,8 @@ async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
     };
     let Some(found) = nats.limited(&what, found).await? else {
         // Another process may create it at this moment; the same layout is no conflict.
-        let created = nats.limited(&what, nats.context.create_stream(wanted.clone())).await;
-        return match created {
-            Ok(_) => Ok(()),
+        return match create(nats, &what, &wanted).await {
+            Ok(()) => Ok(()),
             Err(error) => match nats.limited(&what, nats.context.get_stream(spec.name)).await {
                 Ok(_) => Ok(()),
                 Err(_) => Err(error),
@@ -111,6 +115,28 @@ async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
     let wanted = Config { persist_mode: found.persist_mode, ..wanted };
     nats.limited(&what, nats.context.update_stream(wanted)).await?;
     Ok(())
+}
+
+/// Creates a stream. Servers that came up just now do not know yet who of them is there, and refuse for a while.
+async fn create(nats: &Nats, what: &str, wanted: &Config) -> Result<(), BusError> {
+    let mut looks = 0;
+    loop {
+        let create = async {
+            match nats.context.create_stream(wanted.clone()).await {
+                Err(error) if looks < MOST_LOOKS_FOR_PEERS && lacks_peers(&error) => Ok(false),
+                created => created.map(|_| true),
+            }
+        };
+        if nats.limited(what, create).await? {
+            return Ok(());
+        }
+        looks += 1;
+        tokio::time::sleep(LOOK_FOR_PEERS).await;
+    }
+}
+
+fn lacks_peers(error: &CreateStreamError) -> bool {
+    matches!(error.kind(), CreateStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::CLUSTER_NO_PEERS)
 }
 
 /// Compares what we set; the server fills in the rest.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{Ending, RunLimits, TaskOffered, TaskStatus};
-use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
+use muster_shared::ids::{AgentId, Attempt, Generation, Queue, TaskId};
 use muster_shared::run::event::TaskQuarantined;
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
 use muster_shared::time::Millis;
@@ -39,7 +39,7 @@ fn start(fleet: &mut Fleet, offer: &TaskOffered, number: u32, after_step: u32) {
 }
 
 fn say(fleet: &mut Fleet, offer: &TaskOffered, number: u32, event: AgentEvent) {
-    let role = "worker".parse().unwrap();
+    let Queue::Role(role) = offer.queue.clone() else { panic!("a queue of a role is meant") };
     let key = AgentKey { role, agent: agent(number), task: offer.task.clone(), generation: offer.generation };
     fleet.report_as(key, event);
 }

@@ -59,7 +59,7 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 7;
+pub const EVENT_VERSION: u32 = 8;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -104,6 +104,10 @@ pub const APPROVALS_SINCE: u32 = 7;
 
 /// The first version of events in which only those have a say in a task that it was offered to, and of them whoever has it.
 pub const HOLDERS_SINCE: u32 = 7;
+
+/// The first version of events in which what others say of a task is not taken for a word of whoever has it: tries are
+/// counted by whoever decides, a try names the queue of its task, and what others say they used is not counted.
+pub const HELD_SINCE: u32 = 8;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

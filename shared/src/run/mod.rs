@@ -54,7 +54,7 @@ pub use questions::{QuestionEnd, QuestionState};
 pub use refining::Refining;
 pub use responses::{Answers, ResponseHistory};
 pub use snapshot::Snapshot;
-pub use spending::{Allotment, Spending};
+pub use spending::{Allotment, Spending, Uncounted};
 pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 

@@ -256,6 +256,11 @@ impl Fleet {
         self.turn(vec![input]);
     }
 
+    /// The same, and nobody has decided yet.
+    pub(super) fn report_only_as(&mut self, key: AgentKey, event: AgentEvent) -> Input {
+        self.note(key, event)
+    }
+
     fn note(&mut self, key: AgentKey, mut event: AgentEvent) -> Input {
         let queue = self.run.as_ref().and_then(|run| run.tasks.get(&key.task)?.queue.clone());
         if let (AgentEvent::Started(started), Some(queue)) = (&mut event, queue)

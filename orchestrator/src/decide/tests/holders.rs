@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{RunLimits, TaskOffered, TaskStatus};
+use muster_shared::flow::{Budget, Outcome, RunLimits, TaskOffered, TaskStatus, Usage};
 use muster_shared::ids::{AgentId, Attempt, Role};
 use muster_shared::run::{
     AgentEvent, AgentKey, EventKind, Input, Released, RunStatus, Started, Unreadable, gaps,
@@ -14,7 +14,11 @@ use crate::replay::replay;
 
 /// A run with one leaf in an agent's hands.
 fn fleet() -> (Fleet, TaskOffered) {
-    let mut fleet = Fleet::submitted(RunLimits::default());
+    fleet_with(RunLimits::default())
+}
+
+fn fleet_with(limits: RunLimits) -> (Fleet, TaskOffered) {
+    let mut fleet = Fleet::submitted(limits);
     let planning = fleet.find("plan");
     fleet.start(&planning);
     fleet.end(&planning, plan(vec![leaf("apples", &[])]));
@@ -138,4 +142,49 @@ fn a_try_has_nothing_acknowledged_in_the_queue_of_others() {
         let named = |effect: &Effect| matches!(effect, Effect::HandOn { .. } | Effect::Withdraw { .. });
         assert!(!fleet.effects.iter().any(named), "{forged}: {:?}", fleet.effects);
     }
+}
+
+#[test]
+fn what_others_say_they_used_is_not_counted_and_frees_nothing() {
+    let uses = |calls| {
+        let usage = Usage { model_calls: calls, ..Usage::default() };
+        AgentEvent::Outcome(Outcome { usage, ..result("apples are poison") }.into())
+    };
+    let budget = Budget { model_calls: Some(100), ..Budget::default() };
+    let (mut fleet, offer) = fleet_with(RunLimits { budget, ..RunLimits::default() });
+    // What was begun is decided upon.
+    fleet.defer = false;
+    fleet.turn(Vec::new());
+    let before = fleet.run().spending.clone();
+    assert!(before.allotted.iter().any(|kept| kept.task == offer.task));
+    let key = another(Role::Worker, &offer);
+    fleet.report_as(key.clone(), uses(4_000_000_000));
+    let put_down =
+        Released { parked: true, usage: Usage { model_calls: 7, ..Usage::default() }, ..Released::default() };
+    fleet.report_as(key.clone(), AgentEvent::Released(put_down));
+    assert_eq!(fleet.run().spending.used, before.used);
+    assert_eq!(fleet.run().spending.allotted, before.allotted);
+    assert_eq!(fleet.run().seen[&offer.task].agent, Some(AgentId::new("worker", 1)));
+    fleet.end(&offer, result("apples are so"));
+    fleet.work(|offer| good(offer, &[leaf("apples", &[])]));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    // What is said after the end is not counted either, unless it is said by whoever had it.
+    let used = fleet.run().spending.used;
+    fleet.report_only_as(key, uses(4_000_000_000));
+    assert_eq!(fleet.run().spending.used, used);
+    assert!(fleet.run().spending.uncounted.is_empty(), "{:?}", fleet.run().spending.uncounted);
+    replay(ID, &fleet.record).unwrap();
+}
+
+#[test]
+fn what_a_holder_used_counts_though_its_task_was_called_off() {
+    let (mut fleet, offer) = fleet();
+    fleet.defer = false;
+    fleet.turn(vec![super::fleet::cancel("ann", "enough")]);
+    let used = fleet.run().spending.used.model_calls;
+    fleet.report_only_as(
+        AgentKey { agent: AgentId::new("worker", 1), ..another(Role::Worker, &offer) },
+        AgentEvent::Outcome(result("apples are so").into()),
+    );
+    assert_eq!(fleet.run().spending.used.model_calls, used + 1);
 }

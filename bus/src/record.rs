@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
-use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskTakenBack};
+use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskStarted, TaskTakenBack};
 use muster_shared::run::{Entry, EventKind, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
 
@@ -208,7 +208,7 @@ impl Record {
     }
 
     /// Whether it was decided after a position that an agent does not have a task any more: it was lost, or handed the
-    /// task over. The newest decision is looked at first.
+    /// task over, or another has it. The newest decision is looked at first.
     ///
     /// # Errors
     /// [`BusError::Unreadable`] when a decision cannot be read; else when the bus fails.
@@ -331,6 +331,7 @@ fn takes_from(entry: &Entry, wanted: &TaskId, from: &AgentId) -> bool {
         RunEvent::TaskOrphaned(TaskOrphaned { task, agent, .. })
         | RunEvent::TaskReleased(TaskReleased { task, agent, .. })
         | RunEvent::TaskTakenBack(TaskTakenBack { task, agent, .. }) => (task, agent) == (wanted, from),
+        RunEvent::TaskStarted(TaskStarted { task, agent, .. }) => task == wanted && agent != from,
         _ => false,
     })
 }

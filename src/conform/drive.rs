@@ -6,9 +6,10 @@ use std::time::Duration;
 use futures::StreamExt;
 use muster_bus::subject::task_fence;
 use muster_bus::{AppendError, Bus, BusError, ControlTarget, Tapped};
-use muster_shared::flow::Ending;
-use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, Decided, EventKind, Input};
+use muster_shared::flow::{Ending, TaskOffered};
+use muster_shared::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskId, TaskIndex};
+use muster_shared::run::event::TaskOrphaned;
+use muster_shared::run::{AgentEvent, Decided, EventKind, Input, RunEvent};
 use muster_shared::wire::{Body, ControlMessage, Encoding, Envelope, Profile, decode};
 use tokio::process::Child;
 use tokio::time::{Instant, sleep};
@@ -246,6 +247,31 @@ impl Listener {
 
     async fn offer(&self, tried: &Tried<'_>, trial: &Trial) -> Result<(), BusError> {
         let offer = tried.given.offer(tried.profile, trial, now())?;
+        self.decide(trial.run, Vec::new(), Some(Box::new(offer)), tried.profile.encoding).await
+    }
+
+    /// Decides that the agent is lost with the task: only then may another have it.
+    async fn orphan(&self, profile: &Profile, trial: &Trial) -> Result<(), BusError> {
+        let orphaned = TaskOrphaned {
+            task: trial.task.clone(),
+            generation: trial.kind.generation(),
+            attempt: Attempt(1),
+            agent: profile.agent.clone(),
+            reason: "to see whether it notices".to_owned(),
+            last_step: 0,
+            beside: 0,
+        };
+        self.decide(trial.run, vec![orphaned.into()], None, profile.encoding).await
+    }
+
+    /// Writes a decision behind those that there are.
+    async fn decide(
+        &self,
+        run: RunId,
+        events: Vec<RunEvent>,
+        offer: Option<Box<TaskOffered>>,
+        encoding: Encoding,
+    ) -> Result<(), BusError> {
         let decided = Decided {
             batch: Uuid::new_v4(),
             by: self.bus.who().clone(),
@@ -259,11 +285,11 @@ impl Listener {
             readings: None,
             offers: 0,
             continues: false,
-            events: Vec::new(),
-            offer: Some(Box::new(offer)),
+            events,
+            offer,
         };
-        let encoding = tried.profile.encoding;
-        let written = self.bus.record().append_decision(trial.run, Seq(0), &decided, &[], encoding).await;
+        let after = self.bus.record().last_decision(run).await?.map_or(Seq(0), |entry| entry.seq);
+        let written = self.bus.record().append_decision(run, after, &decided, &[], encoding).await;
         written.map(|_| ()).map_err(BusError::from)
     }
 
@@ -292,6 +318,7 @@ impl Listener {
                 }
             }
             TrialKind::Overtaken => {
+                self.orphan(profile, trial).await?;
                 let came = self.write_as_another(profile, trial, generation, &begun(2)).await?;
                 trial.disturbed_at = came.then(now);
                 Ok(())

@@ -122,7 +122,7 @@ impl Given {
 pub(super) fn earlier(kind: TrialKind) -> Vec<(Generation, AgentEvent)> {
     let first = |event| (Generation(1), event);
     match kind {
-        TrialKind::TakenOver => vec![first(begun(1)), first(AgentEvent::Step(step()))],
+        TrialKind::TakenOver => vec![first(begun(1)), first(AgentEvent::Step(step())), first(handed_over())],
         TrialKind::Continued => vec![first(begun(1)), first(AgentEvent::Step(step())), first(put_down())],
         TrialKind::Closed => vec![first(begun(1)), first(AgentEvent::Outcome(outcome(Ending::Done).into()))],
         TrialKind::Plain
@@ -166,6 +166,11 @@ fn large() -> LeafRef {
 pub(super) fn begun(attempt: u32) -> AgentEvent {
     let (ack, host) = ("$JS.ACK.TASKS.conform.1.1.1.1.0".to_owned(), "conform".to_owned());
     AgentEvent::Started(Started { attempt: Attempt(attempt), ack, pid: 1, host, after_step: 0 })
+}
+
+/// Nobody goes on with a task of somebody of whose loss nothing was decided.
+fn handed_over() -> AgentEvent {
+    AgentEvent::Released(Released { reason: "handed over".to_owned(), ..Released::default() })
 }
 
 fn put_down() -> AgentEvent {

@@ -25,7 +25,7 @@ pub(crate) async fn adopt(desk: &Arc<Desk>, token: &Token) -> Result<Found, Gate
     }
     let bus = desk.bus.as_agent(&token.agent);
     let key = TaskKey::of(&offer);
-    let attempt = Attempt { key: &key, agent: &token.agent, started: token.started };
+    let attempt = Attempt { key: &key, agent: &token.agent, role: &token.role, started: token.started };
     let past = past::read(&bus, &offer, &attempt).await.map_err(failed)?.ok_or_else(bad_token)?;
     let is_closed = past.closed.is_some();
     let (model, contract) = if is_closed {

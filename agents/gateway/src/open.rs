@@ -119,7 +119,7 @@ impl OpenTask {
         } = opened;
         let key = TaskKey::of(&offer);
         let author = key.author(&agent, &role);
-        let journal = Journal::resume(bus.record(), &offer, author, patience, past.last);
+        let journal = Journal::resume(bus.record(), &offer, author, patience, started, past.last);
         let course = Course {
             journal,
             history: past.history,
@@ -157,7 +157,7 @@ impl OpenTask {
     }
 
     pub(crate) fn attempt(&self) -> Attempt<'_> {
-        Attempt { key: &self.key, agent: &self.agent, started: self.started }
+        Attempt { key: &self.key, agent: &self.agent, role: &self.role, started: self.started }
     }
 
     /// As whom its program writes of it.
@@ -306,7 +306,8 @@ impl Course {
         let read = past::read(&task.bus, &task.offer, &task.attempt()).await.map_err(failed)?;
         let Some(past) = read else { return Err(Closed::Ended.refusal()) };
         let (author, patience) = (task.author(), self.journal.patience());
-        self.journal = Journal::resume(task.bus.record(), &task.offer, author, patience, past.last);
+        self.journal =
+            Journal::resume(task.bus.record(), &task.offer, author, patience, task.started, past.last);
         (self.history, self.recorded, self.closed) = (past.history, past.recorded, past.closed);
         Ok(())
     }

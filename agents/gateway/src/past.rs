@@ -6,7 +6,7 @@ use muster_agents::react::history::History;
 use muster_bus::{Bus, BusError, Named, RecordFilter};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Generation, Role, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Say, is_of_one};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -37,6 +37,8 @@ impl TaskKey {
 pub(crate) struct Attempt<'a> {
     pub(crate) key: &'a TaskKey,
     pub(crate) agent: &'a AgentId,
+    /// Its role.
+    pub(crate) role: &'a Role,
     /// Where its `started` stands.
     pub(crate) started: Seq,
 }
@@ -87,11 +89,21 @@ pub(crate) async fn read(
     };
     let mut history = History::default();
     let mut generation = offer.continues.unwrap_or(key.generation);
+    let author = key.author(attempt.agent, attempt.role);
     while generation < key.generation {
-        history = history.going_on_from(record.read(&of(generation), Seq(0)).await?);
+        let entries = record.read(&of(generation), Seq(0)).await?;
+        let decisions = decisions_since(bus, key.run, entries.first()).await?;
+        let counts = Say::of(&author, generation).of_several(&entries, &decisions);
+        history = history.going_on_from(those(entries, &counts));
         generation = generation.next();
     }
     let named = record.read_named(&of(key.generation), Seq(0)).await?;
+    let last = named.last().map_or(attempt.started, |one| one.entry.seq);
+    let entries: Vec<&Entry> = named.iter().map(|one| &one.entry).collect();
+    let first = entries.first().filter(|_| !is_of_one(&entries)).copied();
+    let decisions = decisions_since(bus, key.run, first).await?;
+    let counts = Say::of(&author, key.generation).of_several(&entries, &decisions);
+    let named = those(named, &counts);
     let Some(ack) = started_in(&named, attempt) else { return Ok(None) };
     let closed = match closed_in(&named, attempt) {
         Some(closed) => Some(closed),
@@ -101,9 +113,21 @@ pub(crate) async fn read(
         }
     };
     let recorded = named.iter().filter_map(|one| Some((one.id, recorded_in(&one.entry)?))).collect();
-    let last = named.last().map_or(attempt.started, |one| one.entry.seq);
     let history = history.and_then(named.into_iter().map(|one| one.entry).collect());
     Ok(Some(Past { history, last, ack, recorded, closed }))
+}
+
+/// The decisions about a run since an entry, if there is one.
+async fn decisions_since(bus: &Bus, run: RunId, first: Option<&Entry>) -> Result<Vec<Entry>, BusError> {
+    match first {
+        Some(first) => bus.record().read(&RecordFilter::Decisions(run), first.seq).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Those of them that count.
+fn those<T>(all: Vec<T>, counts: &[bool]) -> Vec<T> {
+    all.into_iter().zip(counts).filter(|(_, counts)| **counts).map(|(one, _)| one).collect()
 }
 
 /// Where the acknowledgement goes that this attempt began with.

@@ -1,9 +1,10 @@
 //! What is known of a task while it is in an agent's hands.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
-use muster_shared::ids::{Attempt, Seq};
-use muster_shared::run::{AgentEvent, AgentKey};
+use muster_shared::ids::Seq;
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Say};
 
 /// A time since any beginning, and how often the connection to the bus had been made anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,17 +35,21 @@ impl<E> Default for Found<E> {
 #[derive(Debug)]
 pub struct Journal<E> {
     pub(crate) mine: AgentKey,
-    /// Which try it is, once it was begun here.
-    pub(crate) attempt: Option<Attempt>,
     /// How long a bus that cannot be reached is waited for.
     pub(crate) patience: Duration,
     /// Our last word, as far as we know.
     pub(crate) last: Seq,
+    /// Where the task was begun by us.
+    pub(crate) started: Seq,
+    /// Up to where it is known that those who began it after us had no right to.
+    pub(crate) cleared: Seq,
     /// When the task was ours for the last time, and over which connection we knew.
     pub(crate) ours_at: Moment,
     /// When its offer was the newest of the task.
     pub(crate) newest_at: Duration,
     pub(crate) found: Found<E>,
+    /// Who has a say in each of the generations that this one goes on from.
+    pub(crate) says: Vec<Say>,
     /// Whether another process may write for the same agent, so that nothing is written that was thought of before what
     /// stands there.
     pub(crate) shared: bool,
@@ -56,12 +61,14 @@ impl<E> Journal<E> {
     pub fn new(mine: AgentKey, patience: Duration, now: Moment) -> Self {
         Self {
             mine,
-            attempt: None,
             patience,
             last: Seq(0),
+            started: Seq(0),
+            cleared: Seq(0),
             ours_at: now,
             newest_at: now.at,
             found: Found::default(),
+            says: Vec::new(),
             shared: false,
         }
     }
@@ -73,10 +80,10 @@ impl<E> Journal<E> {
         Self { shared: true, ..self }
     }
 
-    /// The same of a task that has been begun, and of which all is known up to this position.
+    /// The same of a task that was begun at the first of these positions, and of which all is known up to the second.
     #[must_use]
-    pub fn begun(self, last: Seq) -> Self {
-        Self { last, ..self }
+    pub fn begun(self, started: Seq, last: Seq) -> Self {
+        Self { started, last, ..self }
     }
 
     /// Who keeps it, and of what.
@@ -102,27 +109,28 @@ impl<E> Journal<E> {
         std::mem::take(&mut self.found)
     }
 
-    /// Whether what somebody wrote about the task, after our last word, ends our part in it. Who takes it over begins a
-    /// later try; nobody else has a say in it, as whoever decides sees it too.
+    /// Whether what stands after our last word under our own name ends our part in the task.
     pub(crate) fn ends_part(&self, key: &AgentKey, written: &AgentEvent) -> bool {
-        if key.agent == self.mine.agent {
-            return written.kind().is_decided_upon();
-        }
-        let Some(own) = self.attempt else { return true };
-        match written {
-            AgentEvent::Started(started) => {
-                key.role == self.mine.role && (started.attempt > own || started.attempt == Attempt(0))
-            }
-            AgentEvent::ToolStarted(_)
-            | AgentEvent::Step(_)
-            | AgentEvent::Released(_)
-            | AgentEvent::Outcome(_)
-            | AgentEvent::Unreadable(_) => false,
-        }
+        key.agent == self.mine.agent && written.kind().is_decided_upon()
     }
 
     /// Our word of this position was taken, and had been sent at this moment or later.
     pub(crate) const fn confirm(&mut self, last: Seq, at: Moment) {
         (self.last, self.ours_at) = (last, at);
+    }
+}
+
+impl<E: Borrow<Entry>> Journal<E> {
+    /// The last place, after our last word, where another of the role begins the task: whether it may is for whoever decides
+    /// to say. Nothing else that others write makes a difference, as they have no say.
+    pub(crate) fn is_begun_by_another(&self, entries: &[E]) -> Option<Seq> {
+        let begins = |entry: &&E| match &(*entry).borrow().event {
+            RecordEvent::Agent(key, AgentEvent::Started(_)) => {
+                key.agent != self.mine.agent && key.role == self.mine.role
+            }
+            RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+        };
+        let last = entries.iter().rev().find(begins).map(|entry| entry.borrow().seq);
+        last.filter(|seq| *seq > self.cleared)
     }
 }

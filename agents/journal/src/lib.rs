@@ -10,6 +10,7 @@ mod look;
 mod opening;
 mod patience;
 mod step;
+mod taken;
 mod writing;
 
 #[cfg(test)]
@@ -18,7 +19,8 @@ mod tests;
 pub use fold::TaskFold;
 pub use journal::{Found, Journal, Moment};
 pub use look::{AskNewest, Newest, SURE};
-pub use opening::{AskWhoHolds, Begin, Holder, LATE};
+pub use opening::{Begin, LATE};
 pub use patience::{MAX_PAUSE, PAUSE, Pause, Unanswered};
-pub use step::{JournalFailure, JournalStep, ReadTask};
+pub use step::{JournalFailure, JournalStep, ReadTask, WithDecisions};
+pub use taken::AskWhoHolds;
 pub use writing::{AppendEvent, Appended};

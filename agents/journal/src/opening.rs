@@ -3,21 +3,19 @@
 use std::borrow::{Borrow, Cow};
 use std::time::Duration;
 
-use muster_shared::ids::{AgentId, Generation, Seq};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
+use muster_shared::ids::{Generation, Seq};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent, Say, Started};
 
 use super::fold::TaskFold;
 use super::journal::{Found, Journal, Moment};
 use super::look::{AfterNewest, AskNewest};
-use super::patience::{AfterPause, MAX_PAUSE, Pause, Tries, Unanswered};
+use super::patience::Tries;
 use super::step::{AfterRead, JournalFailure, JournalStep, ReadTask};
+use super::taken::AskWhoHolds;
 use super::writing::Writing;
 
 /// How often a task is looked up anew when somebody wrote in between, before it counts as somebody else's.
 const OPENINGS: u32 = 3;
-/// How long the registry must not know whoever has a task, though nobody has decided that it is lost. A process that
-/// stood still with its whole machine enters itself again as soon as it goes on.
-const MISSED: Duration = Duration::from_secs(2);
 
 /// An offer that was longer on its way, or is given out once more, may have been made again meanwhile: a queue that stood
 /// still, because its server died or nobody was there to take from it, gives out both, and doing both would be paid for
@@ -58,7 +56,7 @@ impl<E: Borrow<Entry>> Journal<E> {
     /// Begins the task: in the end `started` is in the record. One given out for the first time is taken for new, without a
     /// look into the record: the fence tells when it is not.
     pub fn open(&mut self, begin: Begin, now: Moment) -> JournalStep<'static> {
-        self.found = Found::default();
+        (self.found, self.says) = (Found::default(), Vec::new());
         let generation = begin.continues.unwrap_or(self.mine.generation);
         let (before, fold) = (TaskFold::default(), TaskFold::default());
         let may_be_old = begin.delivered > 1 || begin.waited >= LATE;
@@ -93,8 +91,12 @@ impl Opening {
         entries: Vec<E>,
         now: Moment,
     ) -> JournalStep<'static> {
+        let mut say = Say::of(&journal.mine, self.generation);
+        let mut entries = entries;
+        say.keep(&mut entries);
         let before = self.before.clone().and_then(&entries).before_the_next();
         journal.found.before.push(entries);
+        journal.says.push(say);
         let generation = self.generation.next();
         Box::new(Self { before, generation, ..*self }).read_earlier(journal, now)
     }
@@ -109,13 +111,11 @@ impl Opening {
         entries: Vec<E>,
         now: Moment,
     ) -> JournalStep<'static> {
-        let last = entries.last().map(|entry| entry.borrow().seq);
-        // The task was offered to agents of this role: what others say of it is no part of it.
+        let is_word = |entry: &&E| matches!((*entry).borrow().event, RecordEvent::Agent(..));
+        let last = entries.iter().rev().find(is_word).map(|entry| entry.borrow().seq);
+        // What others say of it than whoever has it is no part of it.
         let mut own = entries;
-        own.retain(|entry| match &entry.borrow().event {
-            RecordEvent::Agent(key, _) => key.role == journal.mine.role,
-            RecordEvent::Decided(_) | RecordEvent::Offered(_) => true,
-        });
+        Say::of(&journal.mine, journal.mine.generation).keep(&mut own);
         let fold = self.before.clone().and_then(&own).read_to(last);
         journal.found.entries = own;
         Self { fold, ..*self }.begin(journal, now)
@@ -127,16 +127,17 @@ impl Opening {
             return JournalStep::Done(Err(JournalFailure::Closed));
         }
         match self.fold.holder().filter(|(agent, _)| *agent != journal.mine.agent).cloned() {
-            Some((agent, since)) => {
-                let (opening, tries, missed) = (Box::new(self), Tries::since(now), None);
-                JournalStep::AskWhoHolds(AskWhoHolds { agent, since, opening, tries, missed })
-            }
+            Some((agent, since)) => AskWhoHolds::before_we_do(agent, since, Box::new(self), now),
             None => Box::new(self).start_if_newest(journal, now),
         }
     }
 
     /// Begins it, unless it took so long until now that it may have been offered anew.
-    fn start_if_newest<E>(self: Box<Self>, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
+    pub(crate) fn start_if_newest<E>(
+        self: Box<Self>,
+        journal: &mut Journal<E>,
+        now: Moment,
+    ) -> JournalStep<'static> {
         if journal.is_newest(now) {
             return self.start(journal, now);
         }
@@ -147,7 +148,6 @@ impl Opening {
         journal.last = self.fold.last();
         let Begin { ack, pid, host, .. } = &self.begin;
         let attempt = self.fold.next_attempt();
-        journal.attempt = Some(attempt);
         let started = Started {
             attempt,
             ack: ack.clone(),
@@ -160,11 +160,7 @@ impl Opening {
 
     /// `started` is in the record. Who had an earlier generation may have written there since it was read, for no fence of
     /// this one kept it from that: it is read on.
-    pub(crate) fn started<E: Borrow<Entry>>(
-        self,
-        journal: &mut Journal<E>,
-        now: Moment,
-    ) -> JournalStep<'static> {
+    pub(crate) fn started<E: Borrow<Entry>>(self, journal: &Journal<E>, now: Moment) -> JournalStep<'static> {
         let first = self.begin.continues.unwrap_or(journal.mine.generation);
         read_on(first, journal, now)
     }
@@ -181,13 +177,14 @@ impl Opening {
 /// Reads on in the earlier generations, from this one.
 fn read_on<E: Borrow<Entry>>(
     generation: Generation,
-    journal: &mut Journal<E>,
+    journal: &Journal<E>,
     now: Moment,
 ) -> JournalStep<'static> {
     if generation >= journal.mine.generation {
         return JournalStep::Done(Ok(()));
     }
-    let after = journal.earlier(generation).and_then(|read| read.last()).map(|entry| entry.borrow().seq);
+    let read = journal.place_of(generation).and_then(|index| journal.found.before.get(index));
+    let after = read.and_then(|read| read.last()).map(|entry| entry.borrow().seq);
     let then = AfterRead::Later;
     JournalStep::Read(ReadTask {
         generation,
@@ -198,11 +195,10 @@ fn read_on<E: Borrow<Entry>>(
 }
 
 impl<E: Borrow<Entry>> Journal<E> {
-    /// What was read of an earlier generation: the last of them is the one before ours.
-    fn earlier(&mut self, generation: Generation) -> Option<&mut Vec<E>> {
+    /// Where what was read of an earlier generation is kept: the last of them is the one before ours.
+    fn place_of(&self, generation: Generation) -> Option<usize> {
         let back = usize::try_from(self.mine.generation.0.checked_sub(generation.0)?).ok()?;
-        let index = self.found.before.len().checked_sub(back)?;
-        self.found.before.get_mut(index)
+        self.found.before.len().checked_sub(back)
     }
 
     /// What was written in an earlier generation since it was read.
@@ -212,7 +208,11 @@ impl<E: Borrow<Entry>> Journal<E> {
         entries: Vec<E>,
         now: Moment,
     ) -> JournalStep<'static> {
-        if let Some(read) = self.earlier(generation) {
+        let mut entries = entries;
+        if let Some(index) = self.place_of(generation)
+            && let (Some(read), Some(say)) = (self.found.before.get_mut(index), self.says.get_mut(index))
+        {
+            say.keep(&mut entries);
             read.extend(entries);
         }
         read_on(generation.next(), self, now)
@@ -221,56 +221,4 @@ impl<E: Borrow<Entry>> Journal<E> {
 
 fn read(generation: Generation, then: AfterRead<'static>, now: Moment) -> JournalStep<'static> {
     JournalStep::Read(ReadTask { generation, after: Seq(0), tries: Tries::since(now), then })
-}
-
-/// Whether whoever began the task before and has not ended is known to be gone. That it is given out once more proves
-/// nothing: a queue whose server was killed or stood still gives out what others have at work, and two who are told at
-/// once would both ask a model. Either it was decided, or the registry has not known it for a while.
-#[derive(Debug)]
-pub struct AskWhoHolds {
-    /// Who began it.
-    pub agent: AgentId,
-    /// Where that stands.
-    pub since: Seq,
-    opening: Box<Opening>,
-    tries: Tries,
-    /// Since when the registry does not know it.
-    missed: Option<Duration>,
-}
-
-/// What is known of whoever has a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder {
-    /// Whether it was decided since that it does not have the task any more.
-    pub was_taken_from: bool,
-    /// Whether the registry knows it.
-    pub is_registered: bool,
-}
-
-impl AskWhoHolds {
-    /// Goes on with what is known of it.
-    pub fn told<E: Borrow<Entry>>(
-        mut self,
-        journal: &mut Journal<E>,
-        holder: Result<Holder, Unanswered>,
-        now: Moment,
-    ) -> JournalStep<'static> {
-        match holder {
-            Ok(Holder { was_taken_from: true, .. }) => return self.opening.start_if_newest(journal, now),
-            Ok(Holder { was_taken_from: false, is_registered: true }) => {
-                return JournalStep::Done(Err(JournalFailure::LeftTo(self.agent)));
-            }
-            Ok(Holder { was_taken_from: false, is_registered: false }) => {
-                if now.at.saturating_sub(*self.missed.get_or_insert(now.at)) >= MISSED {
-                    return self.opening.start_if_newest(journal, now);
-                }
-            }
-            Err(why) => {
-                if let Err(given_up) = journal.pause(&mut self.tries, why, now) {
-                    return given_up;
-                }
-            }
-        }
-        JournalStep::Wait(Pause { time: MAX_PAUSE, then: AfterPause::AskWhoHolds(self) })
-    }
 }

@@ -6,8 +6,8 @@ use muster_shared::backoff::Backoff;
 
 use super::journal::{Journal, Moment};
 use super::look::AskNewest;
-use super::opening::AskWhoHolds;
 use super::step::{JournalFailure, JournalStep, ReadTask};
+use super::taken::AskWhoHolds;
 use super::writing::AppendEvent;
 
 /// The first wait after a read or write that failed; it doubles up to [`MAX_PAUSE`].
@@ -64,7 +64,7 @@ pub struct Pause<'e> {
 pub(crate) enum AfterPause<'e> {
     Read(ReadTask<'e>),
     Append(AppendEvent<'e>),
-    AskWhoHolds(AskWhoHolds),
+    AskWhoHolds(AskWhoHolds<'e>),
     AskNewest(AskNewest),
 }
 

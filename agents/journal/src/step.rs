@@ -7,8 +7,9 @@ use muster_shared::run::Entry;
 
 use super::journal::{Journal, Moment};
 use super::look::{AskNewest, Looking};
-use super::opening::{AskWhoHolds, Opening};
+use super::opening::Opening;
 use super::patience::{AfterPause, Pause, Tries, Unanswered};
+use super::taken::AskWhoHolds;
 use super::writing::{AppendEvent, Writing};
 
 /// What the journal needs next.
@@ -18,8 +19,8 @@ pub enum JournalStep<'e> {
     Read(ReadTask<'e>),
     /// That an event is written, if nobody else has written.
     Append(AppendEvent<'e>),
-    /// Whether whoever began the task is gone.
-    AskWhoHolds(AskWhoHolds),
+    /// Whether it was decided that whoever began the task does not have it any more.
+    AskWhoHolds(AskWhoHolds<'e>),
     /// Where the last word about the task stands, and which generation was offered last.
     AskNewest(AskNewest),
     /// That time passes.
@@ -63,6 +64,17 @@ pub struct ReadTask<'e> {
     pub(crate) then: AfterRead<'e>,
 }
 
+/// Which decisions are read with what was written about a generation, from its first entry on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithDecisions {
+    /// None.
+    No,
+    /// All, where more than one agent wrote about it: which of them had it is decided.
+    IfOfSeveral,
+    /// All: it may be closed, which its own entries do not tell.
+    Yes,
+}
+
 /// What it is read for.
 #[derive(Debug)]
 pub(crate) enum AfterRead<'e> {
@@ -78,7 +90,28 @@ pub(crate) enum AfterRead<'e> {
     Look(Looking),
 }
 
+impl AfterRead<'_> {
+    /// Whether the task is ours, so that another may have taken it.
+    fn is_of_ours(&self) -> bool {
+        match self {
+            Self::Landing(writing) => !writing.begins(),
+            Self::Look(_) => true,
+            Self::Before(_) | Self::Own(_) | Self::Later => false,
+        }
+    }
+}
+
 impl<'e> ReadTask<'e> {
+    /// Which decisions are needed besides. They stand among the entries, in the order of the record.
+    #[must_use]
+    pub const fn decisions(&self) -> WithDecisions {
+        match self.then {
+            AfterRead::Before(_) => WithDecisions::Yes,
+            AfterRead::Own(_) => WithDecisions::IfOfSeveral,
+            AfterRead::Later | AfterRead::Landing(_) | AfterRead::Look(_) => WithDecisions::No,
+        }
+    }
+
     /// Goes on with what was written, in the order of the record.
     pub fn read<E: Borrow<Entry>>(
         mut self,
@@ -95,6 +128,11 @@ impl<'e> ReadTask<'e> {
                 };
             }
         };
+        if self.then.is_of_ours()
+            && let Some(seq) = journal.is_begun_by_another(&entries)
+        {
+            return AskWhoHolds::whether_we_do(self, seq, journal, now);
+        }
         match self.then {
             AfterRead::Before(opening) => opening.read_before(journal, entries, now),
             AfterRead::Own(opening) => opening.read_own(journal, entries, now),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Action, Ending, Outcome, Step, Thought, Usage};
 use muster_shared::ids::{AgentId, Attempt, Generation, Role, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Released, Started, ToolStarted};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Released, Say, Started, ToolStarted};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -157,13 +157,13 @@ fn a_write_that_did_not_go_through_is_looked_for() {
             "ok",
             11,
         ),
-        ("another began", Appended::Ambiguous, vec![entry(11, 2, started_by("theirs"))], "lost", 10),
+        ("another began", Appended::Ambiguous, vec![entry(11, 2, started_by("theirs"))], "who", 10),
         (
             "another began after it landed",
             Appended::Ambiguous,
             vec![entry(11, 1, took(1)), entry(12, 2, started_by("theirs"))],
-            "lost",
-            11,
+            "who",
+            10,
         ),
         (
             "the step of another who has not begun it",
@@ -215,7 +215,7 @@ fn nothing_is_written_for_a_shared_agent_that_was_thought_of_before_what_stands_
         ("another step of its agent", vec![mine(8, took(2))], "wait", "lost"),
         ("it landed, and another followed", vec![mine(8, took(1)), mine(9, took(2))], "wait", "lost"),
         ("its agent announced something", vec![mine(8, announced(1))], "wait", "lost"),
-        ("another agent began", vec![entry(8, 2, started_by("other"))], "lost", "lost"),
+        ("another agent began", vec![entry(8, 2, started_by("other"))], "who", "who"),
     ];
     for (case, entries, alone, shared) in tables {
         for (journal, expected) in [(begun_at(7), alone), (begun_at(7).shared(), shared)] {
@@ -389,41 +389,19 @@ fn whoever_always_comes_too_late_leaves_the_task_after_three_times() {
 }
 
 #[test]
-fn whoever_has_a_task_keeps_it_while_it_lives() {
-    let ask = |journal: &mut Journal<Entry>| {
+fn whoever_has_a_task_keeps_it_until_it_is_decided_that_it_has_not() {
+    let ask = |journal: &mut Journal<Entry>| -> AskWhoHolds<'static> {
         let theirs = vec![entry(5, 2, started_by("theirs"))];
         match opening(journal, at(0)).read(journal, Ok(theirs), at(0)) {
             JournalStep::AskWhoHolds(ask) => ask,
             other => panic!("another has it: {other:?}"),
         }
     };
-    let table = [
-        ("it lives", Holder { was_taken_from: false, is_registered: true }, "left"),
-        ("its loss was decided", Holder { was_taken_from: true, is_registered: false }, "append"),
-        ("the same, and it is back", Holder { was_taken_from: true, is_registered: true }, "append"),
-        ("nobody knows", Holder { was_taken_from: false, is_registered: false }, "wait"),
-    ];
-    for (name, holder, expected) in table {
+    for (was_taken, expected) in [(false, "left"), (true, "append")] {
         let mut journal = journal();
         let asked = ask(&mut journal);
         assert_eq!((&asked.agent, asked.since), (&AgentId::new("worker", 2), Seq(5)));
-        assert_eq!(said(&asked.told(&mut journal, Ok(holder), at(1))), expected, "{name}");
-    }
-    let gone = Holder { was_taken_from: false, is_registered: false };
-    let mut journal = journal();
-    let (mut asked, mut now) = (ask(&mut journal), at(0));
-    loop {
-        match asked.told(&mut journal, Ok(gone), now) {
-            JournalStep::Wait(pause) => {
-                now.at += pause.time;
-                let JournalStep::AskWhoHolds(again) = pause.over(now) else { panic!("it is asked again") };
-                asked = again;
-            }
-            next => {
-                assert_eq!((said(&next), now), ("newest", at(2_000)), "it was missed for two seconds");
-                break;
-            }
-        }
+        assert_eq!(said(&asked.told(&mut journal, Ok(was_taken), at(1))), expected, "{was_taken}");
     }
     let mut journal = self::journal();
     let unanswered = Unanswered { is_transient: true };
@@ -478,7 +456,7 @@ fn a_task_is_lost_to_whoever_wrote_or_is_offered_it() {
         ("nobody wrote", last(10), vec![], "ok"),
         ("nothing is known of offers", Newest { offered: None, ..last(10) }, vec![], "ok"),
         ("it was offered anew", Newest { offered: Some(Generation(4)), ..last(10) }, vec![], "lost"),
-        ("another began", last(11), vec![entry(11, 2, started_by("theirs"))], "lost"),
+        ("another began", last(11), vec![entry(11, 2, started_by("theirs"))], "who"),
         ("another slot of ours began", last(11), vec![entry(11, 1, started_by("other"))], "lost"),
         ("it has ended", last(11), vec![entry(11, 1, ended())], "lost"),
         ("a write given up half-way", last(11), vec![entry(11, 1, announced(1))], "ok"),
@@ -567,16 +545,21 @@ proptest! {
         let appended = if sure { Appended::Conflict } else { Appended::Ambiguous };
         let look = reading(write(&journal, &event).went(&mut journal, appended, at(1)));
         let next = look.read(&mut journal, Ok(entries.clone()), at(2));
-        let mine = |entry: &&Entry| entry.event == RecordEvent::Agent(key(1), event.clone());
-        let foreign = entries.iter().any(|entry| match &entry.event {
+        let own = entries.iter().filter(|entry| matches!(&entry.event, RecordEvent::Agent(by, _) if *by == key(1)));
+        let is_this = |entry: &&Entry| entry.event == RecordEvent::Agent(key(1), event.clone());
+        let ends = |entry: &Entry| match &entry.event {
             RecordEvent::Agent(by, event) if *by == key(1) => event.kind().is_decided_upon(),
-            RecordEvent::Agent(_, event) => matches!(event, AgentEvent::Started(_)),
+            RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+        };
+        let is_begun = entries.iter().any(|entry| match &entry.event {
+            RecordEvent::Agent(by, event) => *by != key(1) && matches!(event, AgentEvent::Started(_)),
             RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
         });
         match said(&next) {
-            "ok" => prop_assert!(!foreign && entries.last().iter().any(mine)),
-            "lost" => prop_assert!(foreign),
-            _ => prop_assert!(!foreign),
+            "who" => prop_assert!(is_begun),
+            "ok" => prop_assert!(!is_begun && own.last().iter().any(is_this)),
+            "lost" => prop_assert!(!is_begun && entries.iter().any(ends)),
+            _ => prop_assert!(!is_begun && !entries.iter().any(ends)),
         }
         prop_assert!(journal.last() <= entries.last().map_or(Seq(0), |entry| entry.seq));
     }
@@ -585,7 +568,9 @@ proptest! {
     #[test]
     fn nobody_begins_what_is_not_free(entries in any_entries()) {
         let mut journal = journal();
-        let fold = TaskFold::default().and_then(&entries);
+        let mut counted = entries.clone();
+        Say::of(&key(1), key(1).generation).keep(&mut counted);
+        let fold = TaskFold::default().and_then(&counted);
         let next = opening(&mut journal, at(0)).read(&mut journal, Ok(entries), at(1));
         let expected = match fold.holder() {
             _ if fold.is_closed() => "closed",
@@ -596,33 +581,63 @@ proptest! {
     }
 }
 
-/// Entries of others that are no part of a task in hand: who has no later try of it, and who was not asked at all.
+/// Entries of others are no part of a task in hand; where one begins it, decisions tell whether it may.
 #[test]
 fn what_others_say_of_a_task_in_hand_does_not_end_our_part_in_it() {
-    let tried = |attempt| {
-        let (ack, host) = (String::new(), String::new());
-        AgentEvent::Started(Started { attempt: Attempt(attempt), ack, pid: 1, host, after_step: 0 })
-    };
     let of = |role: Role, event: AgentEvent| {
         let event = RecordEvent::Agent(AgentKey { role, ..key(2) }, event);
         Entry { event, ..entry(6, 2, took(1)) }
     };
-    for (role, event, ends) in [
+    for (role, event, asks) in [
         (Role::Worker, ended(), false),
         (Role::Worker, released(false), false),
         (Role::Worker, took(7), false),
-        (Role::Worker, tried(1), false),
-        (Role::Worker, tried(2), false),
-        (Role::Worker, tried(3), true),
-        (Role::Worker, tried(0), true),
-        (Role::Writer, tried(3), false),
+        (Role::Worker, started_by("theirs"), true),
+        (Role::Writer, started_by("theirs"), false),
         (Role::Writer, ended(), false),
     ] {
         let (mut journal, own) = (begun_at(5), took(1));
-        journal.attempt = Some(Attempt(2));
         let look = reading(write(&journal, &own).went(&mut journal, Appended::Conflict, at(1)));
-        let next = look.read(&mut journal, Ok(vec![of(role.clone(), event.clone())]), at(2));
-        let expected = if ends { ("lost", Seq(5)) } else { ("wait", Seq(6)) };
-        assert_eq!((said(&next), journal.last()), expected, "{role}: {event:?}");
+        let theirs = vec![of(role.clone(), event.clone())];
+        let next = look.read(&mut journal, Ok(theirs.clone()), at(2));
+        if !asks {
+            assert_eq!((said(&next), journal.last()), ("wait", Seq(6)), "{role}: {event:?}");
+            continue;
+        }
+        let JournalStep::AskWhoHolds(ask) = next else { panic!("{next:?}") };
+        assert_eq!((&ask.agent, ask.since), (&key(1).agent, Seq(5)));
+        let again = reading(ask.told(&mut journal, Ok(false), at(3)));
+        let next = again.read(&mut journal, Ok(theirs), at(4));
+        assert_eq!((said(&next), journal.last()), ("wait", Seq(6)), "it was not taken from us");
     }
+}
+
+#[test]
+fn who_begins_what_we_had_is_believed_when_it_is_decided() {
+    let (mut journal, own) = (begun_at(5), took(1));
+    let look = reading(write(&journal, &own).went(&mut journal, Appended::Conflict, at(1)));
+    let theirs = vec![entry(6, 2, started_by("theirs"))];
+    let JournalStep::AskWhoHolds(ask) = look.read(&mut journal, Ok(theirs), at(2)) else { panic!("asks") };
+    assert_eq!(said(&ask.told(&mut journal, Ok(true), at(3))), "lost");
+}
+
+/// Whatever others of the role write, whoever goes on from it goes on from what the holder wrote.
+#[test]
+fn what_others_wrote_is_not_gone_on_from() {
+    let mut journal = journal();
+    let forged = vec![
+        entry(1, 2, started_by("theirs")),
+        entry(2, 2, took(1)),
+        entry(3, 3, started_by("forged")),
+        entry(4, 3, took(7)),
+        entry(5, 3, released(false)),
+        entry(6, 3, ended()),
+    ];
+    let next = opening(&mut journal, at(0)).read(&mut journal, Ok(forged), at(1));
+    let JournalStep::AskWhoHolds(ask) = next else { panic!("{next:?}") };
+    assert_eq!((&ask.agent, ask.since), (&AgentId::new("worker", 2), Seq(1)));
+    let JournalStep::Append(write) = ask.told(&mut journal, Ok(true), at(2)) else { panic!("it is free") };
+    let AgentEvent::Started(started) = write.event() else { panic!("it begins") };
+    assert_eq!((write.after, started.attempt, started.after_step), (Seq(6), Attempt(2), 1));
+    assert_eq!(journal.take_found().entries.len(), 2);
 }

@@ -76,6 +76,11 @@ impl<'e> Writing<'e> {
         Box::new(writing).send(journal)
     }
 
+    /// Whether the task is to be begun by it.
+    pub(crate) fn begins(&self) -> bool {
+        matches!(*self.event, AgentEvent::Started(_))
+    }
+
     fn send<E>(self: Box<Self>, journal: &Journal<E>) -> JournalStep<'e> {
         JournalStep::Append(AppendEvent { after: journal.last, writing: self })
     }
@@ -101,11 +106,11 @@ impl<'e> Writing<'e> {
     }
 
     /// Looks what was written since: whether our event landed after all. What else we wrote (a
-    /// write that was given up half-way) moves our place; what others wrote ends our part. Whoever starts and
+    /// write that was given up half-way) moves our place, as does what others wrote. Whoever starts and
     /// was never left without an answer has written nothing yet: what stands there under its name is another slot's of the
     /// same process, and has to be read first.
     fn landing<E: Borrow<Entry>>(&self, journal: &mut Journal<E>, entries: &[E]) -> Landing {
-        let starts = matches!(*self.event, AgentEvent::Started(_));
+        let starts = self.begins();
         if journal.shared && !starts {
             return self.landing_of_shared(journal, entries);
         }
@@ -117,8 +122,10 @@ impl<'e> Writing<'e> {
             if !landed && (starts || journal.ends_part(key, written)) {
                 return Landing::Lost;
             }
-            landing = if landed { Landing::Landed } else { Landing::Missing };
             journal.last = *seq;
+            if key.agent == journal.mine.agent {
+                landing = if landed { Landing::Landed } else { Landing::Missing };
+            }
         }
         landing
     }
@@ -131,7 +138,7 @@ impl<'e> Writing<'e> {
             let Entry { seq, event, .. } = entry.borrow();
             let RecordEvent::Agent(key, written) = event else { continue };
             let is_this = *key == journal.mine && *written == *self.event;
-            if key.agent != journal.mine.agent && !journal.ends_part(key, written) {
+            if key.agent != journal.mine.agent {
                 journal.last = *seq;
                 continue;
             }
@@ -168,7 +175,10 @@ fn stored<E: Borrow<Entry>>(
 ) -> JournalStep<'static> {
     journal.confirm(seq, sent);
     match opening {
-        Some(opening) => opening.started(journal, now),
+        Some(opening) => {
+            journal.started = seq;
+            opening.started(journal, now)
+        }
         None => JournalStep::Done(Ok(())),
     }
 }

@@ -100,12 +100,19 @@ impl Journal {
         Self { place, ownership }
     }
 
-    /// The journal of a task that was begun and whose record is known up to `last`, for an agent that several processes may
-    /// write for. Nothing is written.
+    /// The journal of a task that was begun at `started` and whose record is known up to `last`, for an agent that several
+    /// processes may write for. Nothing is written.
     #[must_use]
-    pub fn resume(record: Record, offer: &TaskOffered, key: AgentKey, patience: Duration, last: Seq) -> Self {
+    pub fn resume(
+        record: Record,
+        offer: &TaskOffered,
+        key: AgentKey,
+        patience: Duration,
+        started: Seq,
+        last: Seq,
+    ) -> Self {
         let place = TaskAssignment::new(record, offer.run, key, offer.encoding, patience);
-        place.resume(last);
+        place.resume(started, last);
         let place = Arc::new(place);
         let ownership = Arc::new(TaskOwnership::new(Arc::clone(&place)));
         Self { place, ownership }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use muster_bus::{AppendError, BusError, Record, RecordFilter};
 use muster_journal::{
-    AppendEvent, Appended, AskWhoHolds, Holder, Journal, JournalFailure, JournalStep, Moment, Newest,
-    ReadTask, Unanswered,
+    AppendEvent, Appended, Journal, JournalFailure, JournalStep, Moment, Newest, ReadTask, Unanswered,
+    WithDecisions,
 };
 use muster_shared::ids::{AgentId, Generation, RunId, Seq};
-use muster_shared::run::{AgentKey, Entry};
+use muster_shared::run::{AgentKey, Entry, is_of_one};
 use muster_shared::wire::Encoding;
 use uuid::Uuid;
 
@@ -48,10 +48,11 @@ impl TaskAssignment {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = id;
     }
 
-    /// The task was begun, and all is known up to this position. Others may write for the same agent.
-    pub(super) fn resume(&self, last: Seq) {
+    /// The task was begun at the first of these positions, and all is known up to the second. Others may write for the same
+    /// agent.
+    pub(super) fn resume(&self, started: Seq, last: Seq) {
         let (mine, patience, now) = (self.key.clone(), self.journal().patience(), self.now());
-        *self.journal() = Journal::new(mine, patience, now).shared().begun(last);
+        *self.journal() = Journal::new(mine, patience, now).shared().begun(started, last);
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -77,8 +78,10 @@ impl TaskAssignment {
                     step.went(&mut self.journal(), appended, self.now())
                 }
                 JournalStep::AskWhoHolds(step) => {
-                    let holder = self.holder(&step).await.map_err(|error| unanswered(error, &mut failed));
-                    step.told(&mut self.journal(), holder, self.now())
+                    let (run, task) = (self.run, &self.key.task);
+                    let was_taken = self.record.was_taken_from(run, task, &step.agent, step.since).await;
+                    let was_taken = was_taken.map_err(|error| unanswered(error, &mut failed));
+                    step.told(&mut self.journal(), was_taken, self.now())
                 }
                 JournalStep::AskNewest(step) => {
                     let newest = self.newest().await.map_err(|error| unanswered(error, &mut failed));
@@ -98,7 +101,17 @@ impl TaskAssignment {
 
     async fn read(&self, step: &ReadTask<'_>) -> Result<Vec<Entry>, BusError> {
         let (run, task, generation) = (self.run, self.key.task.clone(), step.generation);
-        self.record.read(&RecordFilter::Task { run, task, generation }, step.after).await
+        let mut entries = self.record.read(&RecordFilter::Task { run, task, generation }, step.after).await?;
+        let needs_decisions = match step.decisions() {
+            WithDecisions::No => false,
+            WithDecisions::IfOfSeveral => !is_of_one(&entries),
+            WithDecisions::Yes => true,
+        };
+        if let Some(first) = entries.first().map(|entry| entry.seq).filter(|_| needs_decisions) {
+            entries.extend(self.record.read(&RecordFilter::Decisions(run), first).await?);
+            entries.sort_by_key(|entry| entry.seq);
+        }
+        Ok(entries)
     }
 
     async fn append(&self, step: &AppendEvent<'_>, failed: &mut Option<BusError>) -> Appended {
@@ -111,11 +124,6 @@ impl TaskAssignment {
             Err(AppendError::TooLarge { bytes, most }) => Appended::TooLarge { bytes, most },
             Err(AppendError::Bus(error)) => Appended::Failed(unanswered(error, failed)),
         }
-    }
-
-    async fn holder(&self, AskWhoHolds { agent, since, .. }: &AskWhoHolds) -> Result<Holder, BusError> {
-        let was_taken_from = self.record.was_taken_from(self.run, &self.key.task, agent, *since).await?;
-        Ok(Holder { was_taken_from, is_registered: self.record.is_registered(agent).await? })
     }
 
     async fn newest(&self) -> Result<Newest, BusError> {

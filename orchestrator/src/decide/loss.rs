@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Ending, FailureKind, TaskStatus};
-use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
+use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::event::{RunFailed, TaskOrphaned, TaskQuarantined, TaskReleased};
-use muster_shared::run::{AgentEvent, AgentKey, Evidence, REPAIRS_SINCE, RunState, TaskState};
+use muster_shared::run::{AgentEvent, AgentKey, Evidence, HELD_SINCE, REPAIRS_SINCE, RunState, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -193,6 +193,20 @@ fn starting(run: &RunState) -> impl Iterator<Item = &AgentKey> {
     started.map(|(key, _)| key).filter(|key| {
         run.tasks
             .get(&key.task)
-            .is_some_and(|state| state.generation == key.generation && state.status.is_in_work())
+            .filter(|state| state.generation == key.generation && state.status.is_in_work())
+            .is_some_and(|state| run.event_version < HELD_SINCE || !is_with_another(state, key))
     })
+}
+
+fn is_with_another(state: &TaskState, key: &AgentKey) -> bool {
+    state.agent.as_ref().is_some_and(|holder| *holder != key.agent)
+}
+
+/// Who has a task that this is to begin, if another has. It keeps the task, unless it is lost.
+#[must_use]
+pub fn holder_against<'a>(run: &'a RunState, seq: Seq) -> Option<&'a AgentId> {
+    let (key, event) = run.pending.get(&seq)?;
+    let state = run.tasks.get(&key.task).filter(|state| state.generation == key.generation)?;
+    let begins = matches!(event, AgentEvent::Started(_)) && state.status == TaskStatus::Processing;
+    state.agent.as_ref().filter(|_| begins && is_with_another(state, key))
 }

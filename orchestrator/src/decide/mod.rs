@@ -65,7 +65,7 @@ pub(crate) use acceptance::promised;
 pub use deadline::next_deadline;
 pub use effect::Effect;
 pub(crate) use guards::{asked_about, changed};
-pub use loss::{hand_on_again, holders, last_chances, say_again};
+pub use loss::{hand_on_again, holder_against, holders, last_chances, say_again};
 pub(crate) use place::names_in;
 pub use place::{AnyAgent, Place, Recorded, Substance, Wanted};
 pub use reading::{ByRules, ReadText, ReadingQuestion, RecordedReadings};

@@ -34,7 +34,7 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     if !decision.open().is_some_and(|run| is_current(run, &key)) {
         return turn_away(decision, &key, &event);
     }
-    let takes = matches!(event, AgentEvent::Started(_));
+    let takes = matches!(event, AgentEvent::Started(_)) && !keeps(decision);
     if let Some(why) = decision.open().and_then(|run| no_say(run, &key, takes)) {
         return decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {why}", key.task) });
     }
@@ -111,6 +111,12 @@ fn turn_away(decision: &mut DecisionBuilder<'_>, key: &AgentKey, event: &AgentEv
 
 pub(super) fn is_current(run: &RunState, key: &AgentKey) -> bool {
     run.tasks.get(&key.task).is_some_and(|task| task.generation == key.generation && task.status.is_in_work())
+}
+
+/// Whether whoever has a task keeps it, whoever else begins it: only its loss or its own word takes it from them, which
+/// decisions name. Once a later try was enough.
+fn keeps(decision: &DecisionBuilder<'_>) -> bool {
+    decision.open().is_some_and(|run| run.event_version >= HELD_SINCE)
 }
 
 /// Why an agent has no say in a task as it stands: the task was offered to others, or another one has it, unless the agent

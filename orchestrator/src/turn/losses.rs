@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::ids::{AgentId, Generation, TaskId};
+use muster_shared::ids::{AgentId, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, Input, RecordEvent, RunState};
 
-use crate::decide::{holders, last_chances};
+use crate::decide::{holder_against, holders, last_chances};
 use crate::drive::{Capacity, Holding};
 
 /// Agents that have tasks of the run in hand and that the fleet does not know.
@@ -16,9 +16,51 @@ pub(super) fn unknown_holders(fleet: &Capacity, run: &RunState) -> BTreeSet<Agen
     missing
 }
 
-/// What follows when an agent was gone before the run was taken over.
+/// Agents of which it has to be found out whether they are there: those that the fleet does not know, of a run that was just
+/// read; and whoever has a task that another begins.
+pub(super) fn doubted(fleet: &Capacity, run: &RunState, fresh: bool, agents: &[Input]) -> BTreeSet<AgentId> {
+    let mut doubted = if fresh { unknown_holders(fleet, run) } else { BTreeSet::new() };
+    let begun = agents.iter().filter_map(|input| holder_against(run, begun_at(input)?));
+    doubted.extend(begun.cloned());
+    doubted
+}
+
+/// Who begins a task of those that are known to be lost.
+pub(super) fn begun_late(
+    run: &RunState,
+    agents: &[Input],
+    is_lost: impl Fn(&AgentId) -> bool,
+) -> BTreeSet<AgentId> {
+    let begun = agents.iter().filter_map(|input| run.pending.get(&begun_at(input)?));
+    let begun = begun.filter(|(key, event)| matches!(event, AgentEvent::Started(_)) && is_lost(&key.agent));
+    begun.map(|(key, _)| key.agent.clone()).collect()
+}
+
+/// Where an agent's word stands.
+const fn begun_at(input: &Input) -> Option<Seq> {
+    match input {
+        Input::Agent { seq } => Some(*seq),
+        _ => None,
+    }
+}
+
+/// Adds what is known of losses to what agents wrote: a loss comes before that another begins what the lost one has.
+pub(super) fn in_order(run: Option<&RunState>, agents: Vec<Input>, wakes: &[Input]) -> Vec<Input> {
+    let mut inputs = agents;
+    for wake in wakes {
+        let against = |input: &Input| {
+            let Input::AgentLost { agent, .. } = wake else { return false };
+            begun_at(input).and_then(|seq| holder_against(run?, seq)).is_some_and(|holder| holder == agent)
+        };
+        let place = inputs.iter().position(against).unwrap_or(inputs.len());
+        inputs.insert(place, wake.clone());
+    }
+    inputs
+}
+
+/// What follows when an agent is not there that has a task.
 pub(super) fn was_gone(agent: AgentId) -> Input {
-    let reason = "it was gone when the run was taken over".to_owned();
+    let reason = "it was gone when that was looked up".to_owned();
     Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }
 }
 

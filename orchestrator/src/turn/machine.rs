@@ -156,12 +156,23 @@ impl<E: Borrow<Entry>> Turn<E> {
         for entry in std::mem::take(&mut self.signals) {
             self.agents.extend(self.log.take_in(entry.borrow()));
         }
-        let Some(run) = self.open_run().filter(|_| self.fresh) else { return self.count_losses(view) };
-        let missing = losses::unknown_holders(view.fleet, run);
+        self.note_late_starts(view);
+        let Some(run) = self.open_run() else { return self.count_losses(view) };
+        let missing = losses::doubted(view.fleet, run, self.fresh, &self.agents);
         if missing.is_empty() {
             return self.count_losses(view);
         }
         Next::FindAgents(FindAgents { turn: self, missing })
+    }
+
+    /// Who was lost before it was heard what it had begun is lost with that as well.
+    fn note_late_starts(&mut self, view: &View<'_>) {
+        self.log.note_lost(&self.wakes);
+        let Some(run) = self.log.run() else { return };
+        let late = losses::begun_late(run, &self.agents, |agent| {
+            self.log.was_lost(agent) && !view.fleet.knows(agent)
+        });
+        self.wakes.extend(late.into_iter().map(losses::was_gone));
     }
 
     fn count_losses(mut self: Box<Self>, view: &View<'_>) -> Next<E> {
@@ -208,7 +219,8 @@ impl<E: Borrow<Entry>> Turn<E> {
         self.attempts += 1;
         // Should this be decided again, what agents wrote is in the record.
         let mut inputs = std::mem::take(&mut self.agents);
-        inputs.extend(self.commands.iter().chain(&self.wakes).cloned());
+        inputs.extend(self.commands.iter().cloned());
+        let inputs = losses::in_order(self.log.run(), inputs, &self.wakes);
         let mut prepared = match Prepared::make(view, self.id, self.log.run.take(), inputs) {
             Ok(prepared) => prepared,
             Err(error) => return self.failed(error.into()),

@@ -1,6 +1,7 @@
 //! What is known of a run between two turns: its record, folded.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{
@@ -10,6 +11,9 @@ use muster_shared::run::{
 
 use super::prepared::{NoteOfWrite, WrittenAt};
 use super::silence::Heard;
+
+/// Most lost agents that are remembered.
+const MOST_LOST: usize = 256;
 
 /// The folded record of a run, and what was put off.
 #[derive(Debug, Default)]
@@ -29,6 +33,8 @@ pub struct RunLog {
     since_snapshot: u32,
     /// How far the record was read at once. Signals up to there have been folded.
     read_to: Seq,
+    /// Agents that were lost since the run is known here.
+    lost: BTreeSet<AgentId>,
     /// What own decisions offered, with the place of each, until all that was written before has been heard.
     offered: Vec<Offered>,
 }
@@ -103,6 +109,22 @@ impl RunLog {
     #[must_use]
     pub fn folded(&self) -> Seq {
         self.run.as_ref().map_or(Seq(0), |run| run.folded)
+    }
+
+    /// Remembers who is lost: what it had begun may be heard later.
+    pub(super) fn note_lost(&mut self, wakes: &[Input]) {
+        for wake in wakes {
+            let Input::AgentLost { agent, .. } = wake else { continue };
+            if self.lost.len() >= MOST_LOST {
+                self.lost.pop_first();
+            }
+            self.lost.insert(agent.clone());
+        }
+    }
+
+    /// Whether an agent was lost since the run is known here.
+    pub(super) fn was_lost(&self, agent: &AgentId) -> bool {
+        self.lost.contains(agent)
     }
 
     /// Whether the state should be kept aside now. Counts anew from then on.

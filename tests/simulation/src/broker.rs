@@ -1,15 +1,16 @@
 //! The broker: a record with fences, work queues and leases. What it acknowledges survives it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_journal::{Holder, Newest};
+use muster_journal::{Newest, WithDecisions};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::chain::{self, Read};
-use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskTakenBack};
+use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskStarted, TaskTakenBack};
 use muster_shared::run::{
     AgentEvent, AgentKey, ChainEntry, Covered, Decided, Entry, Input, Link, LinkDraft, RecordEvent, RunEvent,
+    is_of_one,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
@@ -42,8 +43,6 @@ pub(crate) struct Broker {
     leases: BTreeMap<Life, Time>,
     /// The generation of each task that was offered last.
     offered: BTreeMap<(RunId, TaskId), Generation>,
-    /// The agents that say of themselves that they live.
-    present: BTreeSet<AgentId>,
     items: u64,
     sabotage: Option<Sabotage>,
 }
@@ -92,13 +91,13 @@ impl Broker {
                 let (entries, chain) = (self.read_run(run), self.chain_of(run));
                 Handled::answer(Answer::Record { entries, chain, elsewhere })
             }
-            Request::ReadTask { run, task, generation, after } => {
-                Handled::answer(Answer::Entries(self.read_task(run, &task, generation, after)))
+            Request::ReadTask { run, task, generation, after, decisions } => {
+                let entries = self.read_task(run, &task, generation, after);
+                Handled::answer(Answer::Entries(self.with_decisions(run, entries, decisions)))
             }
-            Request::WhoHolds { run, task, agent, since } => Handled::answer(Answer::Holder(Holder {
-                was_taken_from: self.was_taken_from(run, &task, &agent, since),
-                is_registered: self.present.contains(&agent),
-            })),
+            Request::WasTaken { run, task, agent, since } => {
+                Handled::answer(Answer::WasTaken(self.was_taken_from(run, &task, &agent, since)))
+            }
             Request::Newest { run, task, generation } => {
                 let offered = self.offered.get(&(run, task.clone())).copied();
                 let last = self.fences.get(&Fence::Task(run, task, generation)).copied();
@@ -143,22 +142,13 @@ impl Broker {
         }
     }
 
-    /// An agent says that it lives.
-    pub(crate) fn enter(&mut self, agent: AgentId) {
-        self.present.insert(agent);
-    }
-
-    /// An agent left, or has said nothing for too long.
-    pub(crate) fn forget(&mut self, agent: &AgentId) {
-        self.present.remove(agent);
-    }
-
     fn was_taken_from(&self, run: RunId, wanted: &TaskId, from: &AgentId, since: Seq) -> bool {
         let after = usize::try_from(since.0).unwrap_or(usize::MAX).min(self.log.len());
         let takes = |event: &RunEvent| match event {
             RunEvent::TaskOrphaned(TaskOrphaned { task, agent, .. })
             | RunEvent::TaskReleased(TaskReleased { task, agent, .. })
             | RunEvent::TaskTakenBack(TaskTakenBack { task, agent, .. }) => (task, agent) == (wanted, from),
+            RunEvent::TaskStarted(TaskStarted { task, agent, .. }) => task == wanted && agent != from,
             _ => false,
         };
         self.log[after..].iter().filter(|entry| entry.run == run).any(|entry| match &entry.event {
@@ -231,7 +221,8 @@ impl Broker {
                 | Sabotage::InputsUntold
                 | Sabotage::AcknowledgedLost
                 | Sabotage::LentHeldAgainst
-                | Sabotage::StepsUncovered,
+                | Sabotage::StepsUncovered
+                | Sabotage::OthersBelieved,
             )
             | None => false,
         };
@@ -254,6 +245,18 @@ impl Broker {
             return Handled::answer(Answer::Conflict);
         }
         self.append(run, &fence, [RecordEvent::Agent(key, event)], now)
+    }
+
+    /// Somebody writes about a task, whoever has it.
+    pub(crate) fn forge(
+        &mut self,
+        run: RunId,
+        key: AgentKey,
+        event: AgentEvent,
+        now: Time,
+    ) -> Vec<Rc<Entry>> {
+        let fence = Fence::Task(run, key.task.clone(), key.generation);
+        self.append(run, &fence, [RecordEvent::Agent(key, event)], now).appended
     }
 
     fn holds(&self, fence: &Fence, after: Seq) -> bool {
@@ -326,6 +329,30 @@ impl Broker {
         };
         let after = usize::try_from(after.0).unwrap_or(usize::MAX).min(self.log.len());
         self.log[after..].iter().filter(about).cloned().collect()
+    }
+
+    /// The same with the decisions since the first of them, where they are needed.
+    fn with_decisions(
+        &self,
+        run: RunId,
+        mut entries: Vec<Rc<Entry>>,
+        which: WithDecisions,
+    ) -> Vec<Rc<Entry>> {
+        let needs_them = match which {
+            WithDecisions::No => false,
+            WithDecisions::IfOfSeveral => !is_of_one(&entries),
+            WithDecisions::Yes => true,
+        };
+        let Some(first) = entries.first().map(|entry| entry.seq).filter(|_| needs_them) else {
+            return entries;
+        };
+        let after = usize::try_from(first.0).unwrap_or(usize::MAX).min(self.log.len());
+        let is_decision = |entry: &&Rc<Entry>| {
+            entry.run == run && matches!(entry.event, RecordEvent::Decided(_) | RecordEvent::Offered(_))
+        };
+        entries.extend(self.log[after..].iter().filter(is_decision).cloned());
+        entries.sort_by_key(|entry| entry.seq);
+        entries
     }
 
     /// Unfinished runs that fall to somebody: its own, and its share of those whose author's lease has lapsed.

@@ -7,13 +7,16 @@ use muster_orchestrator::decide::{ByRules, Recorded, RecordedReadings, Situation
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::chain::{Link, Read, verify};
-use muster_shared::run::{Decided, Entry, Input, RecordEvent, RunEvent, RunState, apply, gaps, invariants};
+use muster_shared::run::{
+    AgentKey, Decided, Entry, Input, RecordEvent, RunEvent, RunState, apply, gaps, invariants,
+};
 
 use crate::accord::Accord;
 use crate::agenda::Time;
 use crate::asks::Asks;
 use crate::family::Family;
 use crate::folds;
+use crate::hostile::{self, Forgeries};
 use crate::io::Note;
 use crate::random::Random;
 
@@ -29,6 +32,7 @@ pub(crate) struct Checks {
     asks: Asks,
     family: Family,
     accord: Accord,
+    forgeries: Forgeries,
     acknowledged: BTreeMap<Seq, Rc<Entry>>,
     /// How many turns orchestrators took.
     turns: u64,
@@ -78,18 +82,29 @@ impl Checks {
             && let RecordEvent::Decided(decided) = &head.event
         {
             self.decided_alike(head, decided, batch);
+            let before = self.states.get(&head.run).and_then(Option::as_ref);
+            self.broken.extend(self.forgeries.decided(before, head, decided));
         }
         for entry in batch {
             self.fold(entry, now);
             match &entry.event {
                 RecordEvent::Decided(decided) => self.ends_once(entry, decided),
+                RecordEvent::Agent(key, event) if self.is_hostile(entry.run, key) => {
+                    self.forgeries.wrote(entry.seq, key, event);
+                }
                 RecordEvent::Agent(key, event) => {
+                    self.forgeries.wrote(entry.seq, key, event);
                     self.broken.extend(self.asks.wrote(entry, key, event, now));
                 }
                 RecordEvent::Offered(_) => {}
             }
             self.asks.offered(entry);
         }
+    }
+
+    /// Whether rules for agents do not hold of what is written there: somebody hostile wrote it, or had the task by right.
+    fn is_hostile(&self, run: RunId, key: &AgentKey) -> bool {
+        hostile::is_hostile(key) || self.forgeries.had(run, &key.task)
     }
 
     /// An author was told that these are stored.
@@ -109,6 +124,7 @@ impl Checks {
             Note::Circles(run) => {
                 Some(format!("no orchestrator decides more often than inputs arrive: {run}"))
             }
+            Note::Asked { run, task, .. } if self.forgeries.had(*run, task) => None,
             Note::Asked { run, task, generation, step, known } => {
                 self.asks.asked(&(*run, task.clone(), *generation), *step, *known, now)
             }
@@ -199,7 +215,8 @@ impl Checks {
             }
         }
         let (used, counted) = (folds::used(entries), live.map(|run| run.spending.used).unwrap_or_default());
-        if used != counted {
+        // What somebody hostile had by right it may have said something of that was not for it to say.
+        if used != counted && !self.forgeries.had_any(run) {
             self.break_rule(format!("what was used counts once: {used:?} in outcomes, {counted:?} in {run}"));
         }
     }

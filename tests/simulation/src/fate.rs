@@ -53,9 +53,6 @@ impl World {
             }
             return;
         }
-        if let Some(agent) = self.scenario.agent(who.place, who.number) {
-            self.broker.enter(agent);
-        }
         let is_told = self.scenario.is_told;
         let Some(profile) = self.scenario.profile(who.place, who.number).filter(|_| is_told) else { return };
         let profile = Rc::new(profile);
@@ -79,7 +76,6 @@ impl World {
     pub(crate) fn leaves(&mut self, who: Life) {
         let Some(agent) = self.scenario.agent(who.place, who.number) else { return };
         self.registry.remove(&agent);
-        self.broker.forget(&agent);
         for owner in self.orchestrators() {
             let at = self.now + self.random.between(1, 200);
             self.agenda.enter(at, Event::Left { who: owner, agent: agent.clone() });
@@ -158,7 +154,6 @@ impl World {
     fn counts_as_dead(&mut self, place: usize, after: Time) {
         let Some(agent) = self.scenario.agent(place, self.places[place].life) else { return };
         self.registry.remove(&agent);
-        self.agenda.enter(self.now + after, Event::Gone(agent.clone()));
         for who in self.orchestrators() {
             self.agenda.enter(self.now + after, Event::Lost { who, agent: agent.clone() });
         }

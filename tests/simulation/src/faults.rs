@@ -39,11 +39,13 @@ pub enum Fault {
     RoleDead,
     /// A command was submitted twice.
     CommandDoubled,
+    /// Somebody of the same role wrote about a task that another has.
+    Forged,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::Late,
@@ -59,6 +61,7 @@ impl Fault {
         Self::AllCrash,
         Self::RoleDead,
         Self::CommandDoubled,
+        Self::Forged,
     ];
 
     /// What it is called in reports.
@@ -80,6 +83,7 @@ impl Fault {
             Self::AllCrash => "everything crashed",
             Self::RoleDead => "role dead for a while",
             Self::CommandDoubled => "command doubled",
+            Self::Forged => "forged",
         }
     }
 }

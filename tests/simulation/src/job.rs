@@ -9,6 +9,7 @@ use muster_shared::run::{AgentEvent, AgentKey, Entry, EventKind, RecordEvent, Un
 
 use crate::Sabotage;
 use crate::agenda::Time;
+use crate::hostile::is_hostile;
 use crate::io::Io;
 use crate::messages::{Answer, Request};
 
@@ -99,11 +100,12 @@ pub(crate) fn request(job: &Job, step: &JournalStep<'_>) -> Option<Request> {
     let (run, task, generation) = (*run, task.clone(), *generation);
     match step {
         JournalStep::Read(step) => {
-            Some(Request::ReadTask { run, task, generation: step.generation, after: step.after })
+            let (after, decisions) = (step.after, step.decisions());
+            Some(Request::ReadTask { run, task, generation: step.generation, after, decisions })
         }
         JournalStep::Append(step) => Some(report(job, step)),
         JournalStep::AskWhoHolds(step) => {
-            Some(Request::WhoHolds { run, task, agent: step.agent.clone(), since: step.since })
+            Some(Request::WasTaken { run, task, agent: step.agent.clone(), since: step.since })
         }
         JournalStep::AskNewest(_) => Some(Request::Newest { run, task, generation }),
         JournalStep::Wait(_) | JournalStep::Done(_) => None,
@@ -141,11 +143,11 @@ pub(crate) fn answered(
             step.went(journal, appended, now)
         }
         JournalStep::AskWhoHolds(step) => {
-            let holder = match answer {
-                Some(Answer::Holder(holder)) => Ok(holder),
+            let was_taken = match answer {
+                Some(Answer::WasTaken(was_taken)) => Ok(was_taken),
                 _ => Err(unanswered),
             };
-            step.told(journal, holder, now)
+            step.told(journal, was_taken, now)
         }
         JournalStep::AskNewest(step) => {
             let newest = match answer {
@@ -164,6 +166,9 @@ pub(crate) fn answered(
 
 /// One that begins anew takes the steps of others for what cannot be read.
 fn as_read(entries: Vec<Rc<Entry>>, doing: &Doing, io: &Io<'_>) -> Vec<Rc<Entry>> {
+    if io.is_sabotaged(Sabotage::OthersBelieved) {
+        return believed(entries);
+    }
     if !io.is_sabotaged(Sabotage::HistoryUnread) || !matches!(doing, Doing::Opening) {
         return entries;
     }
@@ -176,6 +181,22 @@ fn as_read(entries: Vec<Rc<Entry>>, doing: &Doing, io: &Io<'_>) -> Vec<Rc<Entry>
         RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => entry,
     };
     entries.into_iter().map(unread).collect()
+}
+
+/// As if all that was written about the task were of whoever began it first.
+fn believed(entries: Vec<Rc<Entry>>) -> Vec<Rc<Entry>> {
+    let first = entries.iter().find_map(|entry| match &entry.event {
+        RecordEvent::Agent(key, _) => Some(key.clone()),
+        RecordEvent::Decided(_) | RecordEvent::Offered(_) => None,
+    });
+    let believe = |entry: Rc<Entry>| match (&entry.event, &first) {
+        (RecordEvent::Agent(key, event), Some(first)) if is_hostile(key) => {
+            let event = RecordEvent::Agent(first.clone(), event.clone());
+            Rc::new(Entry { event, ..Entry::clone(&entry) })
+        }
+        _ => entry,
+    };
+    entries.into_iter().map(believe).collect()
 }
 
 pub(crate) fn ms(span: Duration) -> Time {

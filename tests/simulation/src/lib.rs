@@ -19,6 +19,7 @@ mod family;
 mod fate;
 mod faults;
 mod folds;
+mod hostile;
 mod io;
 mod job;
 mod messages;
@@ -58,11 +59,13 @@ pub enum Sabotage {
     LentHeldAgainst,
     /// Orchestrators do not hear of steps for the hash chain.
     StepsUncovered,
+    /// Whoever goes on with a task takes what others wrote about it for what its agent wrote.
+    OthersBelieved,
 }
 
 impl Sabotage {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::AgentsWriteUnfenced,
         Self::HistoryUnread,
         Self::NewerOffersUnseen,
@@ -72,6 +75,7 @@ impl Sabotage {
         Self::AcknowledgedLost,
         Self::LentHeldAgainst,
         Self::StepsUncovered,
+        Self::OthersBelieved,
     ];
 }
 

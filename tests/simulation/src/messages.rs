@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use muster_journal::{Holder, Newest};
+use muster_journal::{Newest, WithDecisions};
 use muster_shared::flow::{Goal, TaskOffered};
 use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, ChainEntry, Decided, Digest, Entry, Input, LinkDraft};
@@ -74,9 +74,10 @@ pub(crate) enum Request {
         task: TaskId,
         generation: Generation,
         after: Seq,
+        decisions: WithDecisions,
     },
-    /// Whether whoever began a task is gone.
-    WhoHolds {
+    /// Whether a task was taken from whoever began it.
+    WasTaken {
         run: RunId,
         task: TaskId,
         agent: AgentId,
@@ -145,7 +146,7 @@ pub(crate) enum Answer {
     },
     Conflict,
     Entries(Vec<Rc<Entry>>),
-    Holder(Holder),
+    WasTaken(bool),
     Newest(Newest),
     /// A run's record, and whether its newest author is somebody else whose lease holds.
     Record {

@@ -60,6 +60,7 @@ impl World {
         let handled = self.broker.handle(from, call, request, self.now);
         if !handled.appended.is_empty() {
             self.appended(&handled.appended);
+            self.forge_after(&handled.appended);
         }
         if let Some(message) = handled.control {
             self.spread(&Rc::new(message));

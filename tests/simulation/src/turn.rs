@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use muster_journal::WithDecisions;
 use muster_orchestrator::decide::{ByRules, Decision, Place, Situation, Wanted, decide};
 use muster_orchestrator::turn::{Action, Appending, Driver, Failure, Next, RunLog, View, WrittenAt};
 use muster_orchestrator::{Capacity, Holding, Roomed, decide_with_room};
@@ -62,11 +63,23 @@ pub(crate) fn request(run: RunId, need: &Need, io: &Io<'_>) -> Option<Request> {
         Next::Read(_) => Some(Request::ReadRun(run)),
         Next::LastStep(step) => {
             let (task, generation) = step.task();
-            Some(Request::ReadTask { run, task: task.clone(), generation, after: Seq(0) })
+            Some(Request::ReadTask {
+                run,
+                task: task.clone(),
+                generation,
+                after: Seq(0),
+                decisions: WithDecisions::No,
+            })
         }
         Next::LastWord(step) => {
             let (task, generation) = step.task();
-            Some(Request::ReadTask { run, task: task.clone(), generation, after: Seq(0) })
+            Some(Request::ReadTask {
+                run,
+                task: task.clone(),
+                generation,
+                after: Seq(0),
+                decisions: WithDecisions::No,
+            })
         }
         Next::Append(step) => {
             let mut decided = Box::new(step.written.decided.clone());

@@ -88,8 +88,6 @@ pub(crate) enum Event {
     },
     /// Somebody who was taken for dead is heard of again.
     Back(Life),
-    /// The registry forgets an agent.
-    Gone(AgentId),
     Follows {
         who: Life,
     },
@@ -288,7 +286,6 @@ impl World {
                 self.turn_of(who, Event::Left { who, agent }, move |process, io| process.left(&left, io));
             }
             Event::Back(who) => self.back(who),
-            Event::Gone(agent) => self.broker.forget(&agent),
             Event::Follows { who } => self.follows(who),
             Event::Ordered(run, order) => {
                 self.tell(|_| format!("somebody asks of {}: {order:?}", run.short()));

@@ -168,6 +168,11 @@ fn orchestrators_that_do_not_hear_of_steps_are_caught() {
 }
 
 #[test]
+fn agents_that_go_on_from_what_others_forged_are_caught() {
+    assert!(is_caught(Sabotage::OthersBelieved, &["nothing forged counts"]));
+}
+
+#[test]
 fn a_broker_that_forgets_is_caught() {
     assert!(is_caught(Sabotage::AcknowledgedLost, &["no acknowledged event is missing"]));
 }

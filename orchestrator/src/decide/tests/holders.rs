@@ -9,7 +9,7 @@ use muster_shared::run::{
 };
 
 use super::fleet::{Fleet, ID, good, leaf, plan, result};
-use crate::decide::Effect;
+use crate::decide::{Effect, holder_against, holders};
 use crate::replay::replay;
 
 /// A run with one leaf in an agent's hands.
@@ -187,4 +187,64 @@ fn what_a_holder_used_counts_though_its_task_was_called_off() {
         AgentEvent::Outcome(result("apples are so").into()),
     );
     assert_eq!(fleet.run().spending.used.model_calls, used + 1);
+}
+
+#[test]
+fn a_later_try_of_another_takes_nothing_from_whoever_has_a_task() {
+    for attempt in [0, 1, 2, u32::MAX] {
+        let (mut fleet, offer) = fleet();
+        fleet.defer = false;
+        fleet.turn(Vec::new());
+        let key = another(Role::Worker, &offer);
+        fleet.report_as(key.clone(), begins(attempt, "ack"));
+        is_in_hand(&fleet, &offer);
+        assert_eq!(buried(&fleet), 1);
+        fleet.report_as(key.clone(), AgentEvent::Outcome(result("apples are poison").into()));
+        is_in_hand(&fleet, &offer);
+        assert_eq!(
+            (buried(&fleet), &fleet.run().seen[&offer.task].agent),
+            (2, &Some(AgentId::new("worker", 1)))
+        );
+        // It is nobody whose death counts, and the loss of whoever has it lets others begin.
+        let lost = |agent| {
+            let reason = "it is gone".to_owned();
+            vec![Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }]
+        };
+        fleet.turn(lost(key.agent.clone()));
+        is_in_hand(&fleet, &offer);
+        fleet.turn(lost(AgentId::new("worker", 1)));
+        fleet.report_as(key.clone(), begins(attempt, "ack"));
+        assert_eq!(fleet.run().tasks[&offer.task].agent, Some(key.agent));
+        fleet.end(&offer, result("apples are so"));
+        assert_eq!(fleet.run().tasks[&offer.task].status, TaskStatus::Completed);
+        replay(ID, &fleet.record).unwrap();
+    }
+}
+
+#[test]
+fn whoever_begins_before_anybody_has_decided_keeps_it_from_those_after() {
+    let (mut fleet, offer) = fleet();
+    fleet.defer = false;
+    let planning = fleet.run().tasks[&offer.task].agent.clone();
+    assert!(planning.is_some() || fleet.deferred.len() == 1);
+    let other = another(Role::Worker, &offer);
+    let forged = fleet.report_only_as(other.clone(), begins(2, "ack"));
+    let ended = fleet.report_only_as(other, AgentEvent::Outcome(result("apples are poison").into()));
+    fleet.turn(vec![forged, ended]);
+    is_in_hand(&fleet, &offer);
+    assert_eq!(buried(&fleet), 2);
+}
+
+#[test]
+fn what_is_pending_against_a_holder_is_nobody_who_has_the_task() {
+    let (mut fleet, offer) = fleet();
+    fleet.defer = false;
+    fleet.turn(Vec::new());
+    let other = another(Role::Worker, &offer);
+    let input = fleet.report_only_as(other.clone(), begins(2, "ack"));
+    let Input::Agent { seq } = input else { panic!("it is an agent's") };
+    assert_eq!(holder_against(fleet.run(), seq), Some(&AgentId::new("worker", 1)));
+    assert!(!holders(fleet.run()).contains(&other.agent));
+    fleet.turn(vec![input]);
+    assert_eq!(holder_against(fleet.run(), seq), None);
 }

@@ -49,7 +49,7 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
     if !offered {
         return;
     }
-    if is_heard(run, key, event) {
+    if is_heard(run, key) {
         note_seen(run.seen.entry(key.task.clone()).or_default(), key, event);
     }
     if run.status.is_ended() {
@@ -73,12 +73,10 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
 }
 
 /// Whether people are told of it: what others say of a task that somebody has is none of its course.
-fn is_heard(run: &RunState, key: &AgentKey, event: &AgentEvent) -> bool {
+fn is_heard(run: &RunState, key: &AgentKey) -> bool {
     let holder = run.tasks.get(&key.task).filter(|task| task.generation == key.generation);
     let holder = holder.and_then(|task| task.agent.as_ref());
-    run.event_version < HELD_SINCE
-        || matches!(event, AgentEvent::Started(_))
-        || holder.is_none_or(|holder| *holder == key.agent)
+    run.event_version < HELD_SINCE || holder.is_none_or(|holder| *holder == key.agent)
 }
 
 /// How much is noted of why something cannot be read, in characters.

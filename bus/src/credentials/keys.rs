@@ -10,6 +10,7 @@ use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::SecretString;
 
+use super::accounts::{self, store_of};
 use super::claims::{Claims, Said, Statement};
 use super::files::{closed, make, read};
 use super::ledger::{Issued, Ledger};
@@ -31,6 +32,7 @@ const ALWAYS: Millis = Millis(1_000);
 
 /// What the accounts are called for people.
 const FLEET_ACCOUNT: &str = "MUSTER";
+const STORE_ACCOUNT: &str = "MUSTER_STORE";
 const SYSTEM_ACCOUNT: &str = "SYSTEM";
 
 /// What the owner of the keys is called in credentials for himself, and what orchestrators are called by the server's account.
@@ -42,6 +44,7 @@ pub struct FleetKeys {
     pub(super) folder: PathBuf,
     operator: KeyPair,
     account: KeyPair,
+    store: KeyPair,
     system: KeyPair,
     pub(super) signers: Signers,
 }
@@ -76,10 +79,12 @@ impl FleetKeys {
         else {
             return Ok(None);
         };
+        let account = account?;
         Ok(Some(Self {
             folder: folder.to_owned(),
             operator: operator?,
-            account: account?,
+            store: store_of(&account)?,
+            account,
             system: system?,
             signers: Signers::open_or_make(folder)?,
         }))
@@ -146,10 +151,16 @@ impl FleetKeys {
         &self.folder
     }
 
-    /// What servers call the fleet's account.
+    /// What servers call the fleet's account, in which all are who connect.
     #[must_use]
     pub fn account(&self) -> String {
         self.account.public_key()
+    }
+
+    /// What servers call the account in which all is stored.
+    #[must_use]
+    pub fn store_account(&self) -> String {
+        self.store.public_key()
     }
 
     /// The public keys, by which anybody can tell who belongs to the fleet, and who does no more.
@@ -279,16 +290,24 @@ impl FleetKeys {
         };
         let revoked = Ledger::of(&self.folder).revoked()?;
         let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at.0 / 1000)).collect();
-        let fleet = Said::account(self.signers.scoped(&self.retired()?, ways)?, revoked);
+        let signing_keys = self.signers.scoped(&self.retired()?, ways)?;
+        let fleet = Said::account(signing_keys, revoked, accounts::imports(&self.store));
         let operator = sign(&self.operator, "muster", Said::operator(&self.system))?;
-        let account = sign(&self.account, FLEET_ACCOUNT, fleet)?;
-        let system = sign(&self.system, SYSTEM_ACCOUNT, Said::system())?;
-        let (account_key, system_key) = (self.account.public_key(), self.system.public_key());
+        let system_key = self.system.public_key();
+        let accounts = [
+            (&self.account, FLEET_ACCOUNT, fleet),
+            (&self.store, STORE_ACCOUNT, Said::store(accounts::exports())),
+            (&self.system, SYSTEM_ACCOUNT, Said::system()),
+        ];
+        let mut preloaded = String::new();
+        for (key, name, said) in accounts {
+            preloaded += &format!("  {}: \"{}\"\n", key.public_key(), sign(key, name, said)?);
+        }
         Ok(format!(
             "operator: \"{operator}\"\n\
              system_account: {system_key}\n\
              resolver: MEMORY\n\
-             resolver_preload {{\n  {account_key}: \"{account}\"\n  {system_key}: \"{system}\"\n}}\n"
+             resolver_preload {{\n{preloaded}}}\n"
         ))
     }
 }

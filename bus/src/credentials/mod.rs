@@ -1,10 +1,11 @@
 //! Who may connect, and what for: the fleet's keys, credentials made with them, and the rights that these carry.
 //!
 //! The keys are NATS's own (Ed25519 NKeys), and credentials are `.creds` files that every NATS tool reads. An operator
-//! key vouches for two accounts, the fleet's and the server's own. The fleet's has a signing key for each kind of holder,
-//! which vouches for users of that kind alone. A server knows the accounts, with the signing keys and what their users may
+//! key vouches for three accounts: the fleet's, in which all are who connect, that in which all is stored, and the server's own.
+//! The fleet's has a signing key for each kind of holder, which vouches for users of that kind alone. A server knows the accounts, with the signing keys and what their users may
 //! do, and not the users: whoever has a signing key can let somebody in without telling any server.
 
+mod accounts;
 mod claims;
 mod files;
 mod invite;

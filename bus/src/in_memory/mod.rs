@@ -102,6 +102,11 @@ impl Backend for InMemory {
         Ok(())
     }
 
+    async fn mend(&self) -> Result<(), BusError> {
+        // Nothing is ever taken away from it.
+        Ok(())
+    }
+
     async fn server(&self) -> Result<ServerInfo, BusError> {
         Ok(ServerInfo {
             url: "in memory".into(),
@@ -253,6 +258,11 @@ impl Backend for InMemory {
     async fn object_delete(&self, name: &str) -> Result<(), BusError> {
         self.shared.broker().objects.remove(name);
         Ok(())
+    }
+
+    async fn object_sweep(&self, _: Duration) -> Result<u64, BusError> {
+        // Nothing is kept of what was replaced.
+        Ok(0)
     }
 
     async fn publish(&self, message: Message) -> Result<(), BusError> {

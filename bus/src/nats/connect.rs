@@ -11,7 +11,7 @@ use async_nats::{
 use muster_shared::backoff::Backoff;
 use muster_shared::ids::AgentId;
 use secrecy::ExposeSecret;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 
 use super::pinned::Pinned;
 use super::{Nats, tls};
@@ -143,9 +143,9 @@ impl Nats {
         let mut context = jetstream::new(client.clone());
         // Our own limit decides first: it tells a time-out from other failures.
         context.set_timeout(settings.request_timeout * 2);
-        let (objects, parted) = (Arc::new(OnceCell::new()), Arc::default());
+        let parted = Arc::default();
         let settings = Arc::new(settings.clone());
-        let nats = Self { client, context, link, settings, who, kind, url, objects, parted };
+        let nats = Self { client, context, link, settings, who, kind, url, parted };
         nats.check_jetstream().await?;
         Ok(nats)
     }

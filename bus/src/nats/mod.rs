@@ -23,7 +23,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{AgentId, Seq};
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use self::asker::{Asker, Reply};
@@ -49,7 +49,6 @@ pub(crate) struct Nats {
     /// What its credentials are for, if these say it.
     kind: Option<HolderKind>,
     url: String,
-    objects: Arc<OnceCell<jetstream::object_store::ObjectStore>>,
     /// How the record is parted, once it is known.
     parted: Arc<OnceLock<Partitions>>,
 }
@@ -154,6 +153,10 @@ impl Backend for Nats {
 
     async fn provision(&self) -> Result<(), BusError> {
         provision::provision(self).await
+    }
+
+    async fn mend(&self) -> Result<(), BusError> {
+        provision::mend(self).await
     }
 
     async fn server(&self) -> Result<ServerInfo, BusError> {
@@ -305,6 +308,10 @@ impl Backend for Nats {
 
     async fn object_delete(&self, name: &str) -> Result<(), BusError> {
         objects::delete(self, name).await
+    }
+
+    async fn object_sweep(&self, unused_for: Duration) -> Result<u64, BusError> {
+        objects::sweep(self, unused_for).await
     }
 
     async fn publish(&self, message: Message) -> Result<(), BusError> {

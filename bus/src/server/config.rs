@@ -18,7 +18,7 @@ const ACCOUNTS: &str = "accounts.conf";
 /// Where the server says which process it is.
 const PID: &str = "nats-server.pid";
 
-/// What the fleet's account was called before accounts had keys: by name, and the server's nameless one.
+/// What the account was called that all was stored in before accounts had keys: by name, and the server's nameless one.
 const EARLIER_ACCOUNTS: [&str; 2] = ["MUSTER", "$G"];
 
 /// Where the server's files are.
@@ -59,7 +59,7 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
     };
-    give_to(&keys.account(), &store_dir.join("jetstream"))?;
+    give_to(keys, &store_dir.join("jetstream"))?;
     write_accounts(&store_dir, keys, settings.partitions)?;
     let text = text(wanted, &store_dir, &pid_file, &files.log);
     write_private(&files.config, text.as_bytes())
@@ -77,7 +77,7 @@ pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Opt
 /// Writes the part of the configuration that says who is let in, and what for.
 fn write_accounts(store_dir: &Path, keys: &FleetKeys, wanted: Option<u8>) -> Result<(), ServerError> {
     let path = store_dir.join(ACCOUNTS);
-    let text = keys.server_configuration(&ways(store_dir, &keys.account(), wanted))?;
+    let text = keys.server_configuration(&ways(store_dir, &keys.store_account(), wanted))?;
     write_private(&path, text.as_bytes())
         .map_err(|e| ServerError::io(format!("writing {}", path.display()), e))
 }
@@ -107,11 +107,13 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> 
     file.write_all(content)
 }
 
-/// Gives what a server stored before accounts had keys to the fleet's account.
-fn give_to(account: &str, jetstream: &Path) -> Result<(), ServerError> {
+/// Gives what a server stored in the account that clients are in, or before accounts had keys, to that in which all is stored.
+fn give_to(keys: &FleetKeys, jetstream: &Path) -> Result<(), ServerError> {
     let stored = |account: &str| jetstream.join("jetstream").join(account);
-    let now = stored(account);
-    let before = EARLIER_ACCOUNTS.map(stored).into_iter().find(|folder| folder.is_dir());
+    let now = stored(&keys.store_account());
+    let [named, nameless] = EARLIER_ACCOUNTS;
+    let before = [keys.account().as_str(), named, nameless].map(stored);
+    let before = before.into_iter().find(|folder| folder.is_dir());
     let Some(before) = before.filter(|_| !now.exists()) else { return Ok(()) };
     fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
 }

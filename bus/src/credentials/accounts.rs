@@ -12,11 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::CredentialsError;
 use super::claims::{Answered, Export, Import};
-use crate::partition::{Part, Partitions};
-use crate::topology::{
-    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ASKED, COMMANDS, CONTEXT, DEAD, FILES, FILES_SHOWN,
-    LEASE, LESSONS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
-};
+use crate::topology::{ALLOWANCE_SHOWN, FILES_SHOWN};
 
 /// What is hashed with the seed of the account that clients are in: the key of the other one is made of it, so that whoever has
 /// one has both.
@@ -40,27 +36,12 @@ const ASKED_ONCE: [&str; 14] = [
     "$JS.FC.>",
 ];
 
-/// What is written to streams.
-const WRITTEN: [&str; 6] = ["run.>", "evt.>", "cmd.>", "dlq.>", "$KV.>", "$O.>"];
+/// What a reader or a queue is asked for: by many messages to one request. What a server keeps for such a request it keeps until
+/// nobody listens to the answers any more.
+const ASKED_FOR_MANY: &str = "$JS.API.CONSUMER.MSG.NEXT.>";
 
-/// Streams that are read by many messages to one request. What a server keeps for such a request it keeps until nobody listens
-/// to the answers any more.
-const READ: [&str; 11] = [
-    AGENTS,
-    LEASE,
-    CONTEXT,
-    ALLOWANCE,
-    LESSONS,
-    TRACK_RECORD,
-    FILES,
-    ASKED,
-    OBJECTS_STREAM,
-    DEAD,
-    ADVISORIES,
-];
-
-/// Queues: each request is answered by one message, or by none.
-const QUEUES: [&str; 2] = [TASKS, COMMANDS];
+/// What is written to streams. Those of the owner's own take what begins with `own.`.
+const WRITTEN: [&str; 7] = ["run.>", "evt.>", "cmd.>", "dlq.>", "$KV.>", "$O.>", "own.>"];
 
 /// The key of the account that what is stored is in.
 pub(super) fn store_of(account: &KeyPair) -> Result<KeyPair, CredentialsError> {
@@ -83,15 +64,13 @@ pub(super) fn imports(store: &KeyPair) -> Vec<Import> {
 }
 
 fn services() -> impl Iterator<Item = (String, Answered)> {
-    let records = Partitions::every().flat_map(Partitions::parts).map(Part::stream);
-    let next = |stream: &str| format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.*");
-    let once = ASKED_ONCE.into_iter().chain(WRITTEN).map(str::to_owned).chain(QUEUES.map(next));
-    let many = READ.into_iter().chain(records).map(next);
-    once.map(|subject| (subject, Answered::Once)).chain(many.map(|subject| (subject, Answered::Many)))
+    let once = ASKED_ONCE.into_iter().chain(WRITTEN).map(|subject| (subject.to_owned(), Answered::Once));
+    once.chain([(ASKED_FOR_MANY.to_owned(), Answered::Many)])
 }
 
-/// What the server publishes of what is stored.
+/// What the server publishes of what is stored: what streams show, what it says of readers, and what readers that other clients
+/// make deliver by themselves, which can only be to where somebody waits for answers.
 fn shown() -> impl Iterator<Item = String> {
-    let shown = ["bb.", FILES_SHOWN, ALLOWANCE_SHOWN, "$JS.EVENT."];
-    shown.into_iter().map(|prefix| format!("{prefix}>"))
+    let prefixes = ["bb.", FILES_SHOWN, ALLOWANCE_SHOWN, "$JS.EVENT.", "_INBOX."];
+    prefixes.into_iter().map(|prefix| format!("{prefix}>"))
 }

@@ -70,8 +70,14 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
 /// Writes anew who is let in by the server of a directory, and gives its process id if it runs.
 pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Option<u32>, ServerError> {
     let store_dir = absolute(store_dir)?;
+    let pid = running(&store_dir.join(PID));
+    let stored = store_dir.join("jetstream/jetstream");
+    // Told of two accounts, it would find nothing of what it stored in one.
+    if pid.is_some() && stored.join(keys.account()).is_dir() && !stored.join(keys.store_account()).exists() {
+        return Err(ServerError::EarlierServer { store_dir });
+    }
     write_accounts(&store_dir, keys, None)?;
-    Ok(running(&store_dir.join(PID)))
+    Ok(pid)
 }
 
 /// Writes the part of the configuration that says who is let in, and what for.

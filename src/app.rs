@@ -230,6 +230,7 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
         | BusError::NoJetStream { .. }
         | BusError::Unauthorized { .. }
         | BusError::Denied { .. }
+        | BusError::Clock { .. }
         | BusError::TimedOut { .. }
         | BusError::NotProvisioned { .. }
         | BusError::TopologyNewer { .. }

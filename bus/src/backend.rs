@@ -188,6 +188,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Creates what is missing of it, and changes nothing that is there.
     async fn mend(&self) -> Result<(), BusError>;
     async fn server(&self) -> Result<ServerInfo, BusError>;
+    /// The server's clock minus ours, in milliseconds, where it can be told.
+    async fn clock_skew(&self) -> Option<i64>;
     /// The error that ended this connection for good, once there is one.
     fn fatal(&self) -> watch::Receiver<Option<BusError>>;
     /// How often the connection broke and was made again.

@@ -62,6 +62,18 @@ pub enum BusError {
         /// What the server said.
         what: String,
     },
+    /// An order would be refused for its time: this machine's clock is wrong, or the server's.
+    #[error(
+        "this machine's clock is {by} s {way} the server's: an order counts for {most} s from when it is signed (bus.orders_within), so none was sent. Set the clock by NTP, and give it again"
+    )]
+    Clock {
+        /// By how much, in seconds.
+        by: u64,
+        /// Behind or ahead of.
+        way: &'static str,
+        /// The most that it may be, in seconds.
+        most: u64,
+    },
     /// A call took longer than its limit.
     #[error("{what} got no answer within {limit:?}: the NATS server is away or overloaded")]
     TimedOut {
@@ -184,6 +196,7 @@ impl BusError {
             | Self::NoJetStream { .. }
             | Self::Unauthorized { .. }
             | Self::Denied { .. }
+            | Self::Clock { .. }
             | Self::NotProvisioned { .. }
             | Self::TopologyNewer { .. }
             | Self::Parted { .. }

@@ -74,8 +74,8 @@ settings! {
         /// order comes from positions alone, and such a clock says nothing of how long a goal has time.
         #[serde(with = "muster_shared::span")]
         pub clock_ahead: Duration = Duration::from_secs(3600) => span(SECOND, 30 * DAY),
-        /// How long after it was signed an order is taken, by the broker's stamp. An older one becomes a dead letter: it may be
-        /// a replay.
+        /// How long after it was signed an order is taken, by the broker's stamp, and how long before. Any other becomes a dead
+        /// letter: it may be a replay, or would be good for longer.
         #[serde(with = "muster_shared::span")]
         pub orders_within: Duration = Duration::from_secs(300) => span(SECOND, DAY),
         /// Most bytes of the object store.

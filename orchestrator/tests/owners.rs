@@ -296,7 +296,7 @@ async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
     let fleet = Fleet::start(bus(), 1, at_once(|offer| good(offer, &tasks()))).await;
     let newer = fleet.bus.as_agent(&orchestrator(9));
     let note = LeaseNote {
-        event_version: 7,
+        event_version: EVENT_VERSION + 1,
         room: 0,
         runs: BTreeMap::new(),
         through: Seq(0).into(),

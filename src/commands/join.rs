@@ -133,8 +133,9 @@ async fn enter(
     let invited = Invitation::from_line(line.expose_secret())
         .map_err(|error| Failure::usage(error.to_string()).help("`muster invite` prints the line"))?;
     if invited.until <= now() {
-        return Err(Failure::usage(format!("this invitation ended at {} UTC", figures::date(invited.until)))
-            .help("ask for another one: `muster invite` on the fleet's machine"));
+        let (until, now) = (figures::date(invited.until), figures::date(now()));
+        return Err(Failure::usage(format!("this invitation ended at {until} UTC, and by this machine's clock it is {now}"))
+            .help("ask for another one: `muster invite` on the fleet's machine; or set the clock by NTP, if it is wrong"));
     }
     folder.create(&app.fleet).map_err(|error| cannot_keep(folder, &error))?;
     let wrong = |error| Failure::failed(format!("{error}"));

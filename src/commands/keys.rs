@@ -78,7 +78,10 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
         Some(file) => {
             // In the ledger with its file: it is made anew when the keys are.
             let absolute = std::path::absolute(file).map_err(|error| unwritable(&error))?;
-            keys.issue_to(&absolute, &holder, until).map_err(|error| unwritable(&error))?;
+            keys.issue_to(&absolute, &holder, until).map_err(|error| match error {
+                CredentialsError::Name { .. } => wrong(error),
+                error => unwritable(&error),
+            })?;
             output::line(&format!(
                 "{} ({}) is let in by {}: set MUSTER_BUS_CREDENTIALS for a process of Muster, NATS_CREDS and \
                  NATS_INBOX_PREFIX={} for a program",

@@ -1,5 +1,6 @@
 //! `muster run`: asks a goal, shows how it is worked on, delivers the report.
 
+mod cut_short;
 mod deliver;
 mod documents;
 mod estimate;

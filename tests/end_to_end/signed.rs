@@ -101,6 +101,43 @@ fn two_people_approve_by_their_own_credentials_and_the_record_proves_it() {
 }
 
 #[test]
+fn whoever_asks_has_the_fleets_policy_and_whoever_may_not_approve_changes_nothing() {
+    let fleet = folder()
+        .up(&["--set", "limits.people.approve_by=[\"ann\"]", "--set", "limits.people.review=ask"])
+        .unwrap();
+    let folder = fleet.folder();
+    let [ann, cy] = ["ann", "cy"].map(|name| person(folder, name));
+    let asks = |approve_by: &str| {
+        let set = format!("limits.people.approve_by={approve_by}");
+        let mut command =
+            folder.command(&["run", "What is 6 * 7?", "--review=auto", "--json", "--set", &set]);
+        command.env("MUSTER_BUS_CREDENTIALS", &cy).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let refused = asks("[\"cy\"]").wait_with_output().unwrap();
+    assert!(!refused.status.success(), "{}", both(&refused));
+    assert!(both(&refused).contains("in this fleet ann may approve"), "{}", both(&refused));
+
+    let asking = asks("[]");
+    let questions = || says(folder, &cy, &["questions"]).1;
+    wait_until("it is asked", LIMIT, || questions().contains("ann and nobody else"))
+        .unwrap_or_else(|late| panic!("{late}: {}\n{}", questions(), folder.logs()));
+    for order in [&["edit", "last", "1", "--goal", "another goal"][..], &["skip", "last", "1"]] {
+        let (went_well, said) = says(folder, &cy, order);
+        assert!(!went_well && said.contains("cy has no say in this"), "{order:?}: {said}");
+    }
+    let (went_well, said) = says(folder, &ann, &["approve", "last"]);
+    assert!(went_well, "{said}");
+    let output = asking.wait_with_output().unwrap();
+    assert!(output.status.success() && both(&output).contains("42"), "{}\n{}", both(&output), folder.logs());
+
+    let file = folder.path().join("operator.creds");
+    let owner = folder.run(&["keys", "issue", "person:operator", "--out", file.to_str().unwrap()]).unwrap();
+    assert_eq!(owner.status.code(), Some(2), "{}", both(&owner));
+    assert!(both(&owner).contains("no person may be called operator"), "{}", both(&owner));
+}
+
+#[test]
 fn a_person_asks_and_looks_on_by_credentials_of_his_own() {
     let fleet = folder().up(&[]).unwrap();
     let folder = fleet.folder();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use muster_shared::ids::AgentId;
+use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::SecretString;
@@ -53,6 +53,33 @@ impl std::fmt::Debug for FleetKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FleetKeys").field("folder", &self.folder).finish_non_exhaustive()
     }
+}
+
+/// What a person may not be called, besides the names of roles: policies and records mean somebody else by it.
+const NO_PERSONS: [&str; 12] = [
+    OPERATOR,
+    PRESENCE,
+    "person",
+    "observer",
+    "orchestrator",
+    "agent",
+    "program",
+    "guard",
+    "host",
+    "guest",
+    "anonymous",
+    "somebody",
+];
+
+/// Refuses a name by which a person would be taken for somebody else: `limits.people.approve_by` means the fleet's owner by
+/// `operator`.
+fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
+    let Holder::Person { name } = holder else { return Ok(()) };
+    let roles = Role::BUILT_IN.iter().map(Role::as_str);
+    if NO_PERSONS.into_iter().chain(roles).any(|other| name.as_str().eq_ignore_ascii_case(other)) {
+        return Err(CredentialsError::Name { name: name.to_string() });
+    }
+    Ok(())
 }
 
 /// The keys that all others hang on, by the names of their files.
@@ -196,23 +223,26 @@ impl FleetKeys {
     /// # Errors
     /// When a key cannot be used.
     pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
+        check_name(holder)?;
         self.issue_for(holder, until, None)
     }
 
     /// The same, written to a file. What was made before for a file in the folder of keys is not kept in mind any more.
     ///
     /// # Errors
-    /// When a key cannot be used, or the file cannot be written.
+    /// When a key cannot be used, the name is none for a person, or the file cannot be written.
     pub fn issue_to(
         &self,
         file: &Path,
         holder: &Holder,
         until: Option<Millis>,
     ) -> Result<(), CredentialsError> {
+        check_name(holder)?;
         self.issue_for(holder, until, Some(file))?.write(file)
     }
 
-    fn issue_for(
+    /// The same for whoever had credentials before, whatever he is called.
+    pub(super) fn issue_for(
         &self,
         holder: &Holder,
         until: Option<Millis>,

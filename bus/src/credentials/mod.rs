@@ -75,6 +75,14 @@ pub enum CredentialsError {
         /// When they ended.
         until: Millis,
     },
+    /// A person would be taken for somebody else.
+    #[error(
+        "no person may be called {name}: it is the name of somebody else in policies and records. Give him another one"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
     /// A key cannot be used.
     #[error("a key cannot be used: {reason}")]
     Key {

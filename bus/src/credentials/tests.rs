@@ -38,6 +38,21 @@ fn a_key_of_another_kind_is_refused() {
     assert!(FleetKeys::open(&folder).is_err());
 }
 
+/// Who has to approve is told by names: `operator` is whoever runs the fleet.
+#[test]
+fn no_person_is_called_as_somebody_else_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+    let person = |name: &str| Holder::Person { name: name.parse().unwrap() };
+    for name in ["operator", "Operator", "presence", "orchestrator", "worker", "planner", "observer"] {
+        let refused = keys.issue(&person(name), None).unwrap_err().to_string();
+        assert!(refused.contains(&format!("no person may be called {name}")), "{refused}");
+        assert!(keys.issue_to(&folder.path().join("x.creds"), &person(name), None).is_err());
+    }
+    assert!(keys.issue(&person("ann"), None).is_ok());
+    assert!(keys.issue(&Holder::Operator { name: "operator".parse().unwrap() }, None).is_ok());
+}
+
 #[test]
 fn credentials_say_whose_they_are() {
     let folder = tempfile::tempdir().unwrap();

@@ -119,6 +119,10 @@ impl Backend for InMemory {
         })
     }
 
+    async fn clock_skew(&self) -> Option<i64> {
+        Some(0)
+    }
+
     fn fatal(&self) -> watch::Receiver<Option<BusError>> {
         self.fatal.subscribe()
     }

@@ -358,7 +358,7 @@ pub(super) async fn server(nats: &Nats) -> Result<ServerInfo, BusError> {
 }
 
 /// The server's clock minus ours, by the time stamp of an API answer; unknown when there is none.
-async fn clock_skew(nats: &Nats) -> Option<i64> {
+pub(super) async fn clock_skew(nats: &Nats) -> Option<i64> {
     #[derive(serde::Deserialize)]
     struct Stamped {
         ts: String,

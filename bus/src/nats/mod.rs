@@ -163,6 +163,10 @@ impl Backend for Nats {
         connect::server(self).await
     }
 
+    async fn clock_skew(&self) -> Option<i64> {
+        connect::clock_skew(self).await
+    }
+
     fn fatal(&self) -> watch::Receiver<Option<BusError>> {
         self.link.fatal()
     }

@@ -59,7 +59,7 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 7;
+pub const EVENT_VERSION: u32 = 8;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -102,8 +102,15 @@ pub const CHAIN_SINCE: u32 = 6;
 /// The first version of events in which certain people, or several, have to approve.
 pub const APPROVALS_SINCE: u32 = 7;
 
+/// The first version of events in which orchestrators with credentials of a fleet seal every link.
+pub const SEALED_SINCE: u32 = 7;
+
 /// The first version of events in which only those have a say in a task that it was offered to, and of them whoever has it.
 pub const HOLDERS_SINCE: u32 = 7;
+
+/// The first version of events in which those who have to approve have a say in changes too, and a change of what is under
+/// review takes the approvals before it back.
+pub const CHANGES_APPROVED_SINCE: u32 = 8;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -16,6 +16,8 @@ use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
+use super::super::refused::{Given, refused};
+use super::cut_short::{cannot_follow, cut_off, lost, too_late};
 use super::fleet::RunFleet;
 use super::lacking::Lacking;
 use super::outages::Outages;
@@ -23,7 +25,7 @@ use super::screen::{SILENCE, Screen};
 use super::typed::{self, Said, Typed};
 use super::within::Within;
 use crate::app::{App, bus_failure, now};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::fleet::lifeline::News;
 use crate::render::progress::Doing;
 use crate::render::{self, doing, figures};
@@ -99,7 +101,7 @@ pub(super) async fn watch(
             () = stop.wait() => if let Some(left) = view.interrupted(fleet.stays()).await? {
                 return Ok(left);
             },
-            () = tokio::time::sleep_until(view.patience) => return Err(view.too_late()),
+            () = tokio::time::sleep_until(view.patience) => return Err(view.too_late().await),
             error = bus.failed() => return Err(bus_failure(error)),
         }
     }
@@ -250,8 +252,12 @@ impl<'a> RunView<'a> {
         Ok(None)
     }
 
-    fn too_late(&self) -> Failure {
-        too_late(self.run, self.state.as_ref(), self.lacking.lines())
+    async fn too_late(&self) -> Failure {
+        let refused = match &self.state {
+            None => refused(self.bus, Given::Goal(self.run)).await,
+            Some(_) => None,
+        };
+        refused.unwrap_or_else(|| too_late(self.run, self.state.as_ref(), self.lacking.lines()))
     }
 
     /// The run has ended.
@@ -365,39 +371,4 @@ fn streamed(before: Option<&String>, lead: &str, more: &str) -> String {
 fn tail(text: &str, most: usize) -> String {
     let length = text.chars().count();
     text.chars().skip(length.saturating_sub(most)).collect()
-}
-
-fn cannot_follow(run: RunId, error: &muster_shared::run::ApplyError) -> Failure {
-    Failure::failed(format!("the record of run {} cannot be followed: {error}", run.short()))
-        .help("a newer muster may have written it; `muster trace` shows it entry by entry")
-}
-
-fn lost(run: RunId, why: &str) -> Failure {
-    let short = run.short();
-    Failure::bus(format!("{why}, and run {short} has not ended")).help(format!(
-        "`muster up` restarts the fleet, and the run continues; `muster show {short}` shows its progress"
-    ))
-}
-
-fn cut_off(run: RunId) -> Failure {
-    Failure::bus(format!("the connection to the bus was lost while run {} went on", run.short()))
-        .help(format!("the run continues: `muster show {}` shows its progress", run.short()))
-}
-
-fn too_late(run: RunId, state: Option<&RunState>, lacking: &[String]) -> Failure {
-    match state {
-        None => Failure::new(Exit::BusUnreachable, format!("no orchestrator has accepted the goal yet; it stays queued as run {}", run.short()))
-            .help(format!(
-                "it starts as soon as an orchestrator is running: `muster ps` lists the processes of the fleet, `muster \
-                 orchestrator` starts one, `muster up` starts a fleet. To follow it, run the command again with \
-                 --run-id {}; that starts no second run",
-                run.as_uuid()
-            )),
-        Some(_) if !lacking.is_empty() => {
-            Failure::failed(format!("run {} is past its deadline and has not ended: it waits for {}", run.short(), lacking.join("; ")))
-                .help(format!("`muster show {}` shows its progress", run.short()))
-        }
-        Some(_) => Failure::failed(format!("run {} is past its deadline and has not ended", run.short()))
-            .help(format!("`muster show {}` shows its progress, `muster ps` the agents at work", run.short())),
-    }
 }

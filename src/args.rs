@@ -34,7 +34,9 @@ pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};
-pub(crate) use keys::{ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs};
+pub(crate) use keys::{
+    CertificateArgs, ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs,
+};
 pub(crate) use look::{
     ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use muster_support::fleet::{Folder, both};
+use muster_support::skip::skipped;
 
 /// Longest wait for what has to happen.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -62,7 +63,7 @@ fn trust(folder: &Folder) -> String {
 fn is_root() -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     if !is_root {
-        eprintln!("skipped: only root can make files of another user");
+        skipped("files of another user", "only root can make them");
     }
     is_root
 }

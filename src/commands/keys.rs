@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use crate::app::{App, new_id, no_fleet, now};
-use crate::args::{IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs};
+use crate::args::{CertificateArgs, IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::render::{figures, table};
@@ -33,6 +33,7 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
         KeysCommand::Export => output::line(
             open(&folder)?.server_configuration(&[app.settings().bus.parted()]).map_err(wrong)?.trim_end(),
         )?,
+        KeysCommand::Certificate(asked) => certificate(&folder, asked)?,
         KeysCommand::Public => {
             let public = open(&folder)?.public().map_err(wrong)?;
             output::note(&format!("fingerprint: {}", public.fingerprint()));
@@ -120,6 +121,22 @@ fn of_machines(place: &Place) -> String {
         Place::Machine { roles, invitation } => format!("joined by {invitation}, for {}", names(roles)),
         Place::On { host, .. } => format!("on {host}"),
     }
+}
+
+/// Makes a certificate for a server that is not the fleet's own.
+fn certificate(folder: &Path, asked: &CertificateArgs) -> Result<(), Failure> {
+    // Without keys there is no fleet to be a server of.
+    open(folder)?;
+    let made = FleetTls::for_server(folder, &asked.names, &asked.out).map_err(|error| {
+        Failure::failed(error.to_string()).help("name a folder that you may write to (--out)")
+    })?;
+    output::line(&format!(
+        "{} is the certificate of {}, {} its key; clients know it by {} (bus.tls_ca)",
+        made.certificate_file().display(),
+        asked.names.join(", "),
+        made.key_file().display(),
+        made.ca_file().display(),
+    ))
 }
 
 /// Throws somebody out: at once where the server is this folder's own.

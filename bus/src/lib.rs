@@ -65,7 +65,7 @@ pub use live::LiveFeed;
 pub use nats::{Asker, Reply};
 pub use places::Places;
 pub use presence::{Instance, Presence};
-pub use queue::{TakenTask, TaskQueue, Tasks};
+pub use queue::{TakenTask, TaskQueue, Tasks, acknowledges};
 pub use record::{
     AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter, RunRecord,
     Unreadable,

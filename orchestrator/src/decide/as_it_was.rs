@@ -92,6 +92,7 @@ impl Parts {
     /// Keeps what an event changes, if that is little.
     fn keep_before(&mut self, run: &RunState, event: &RunEvent) -> bool {
         if let RunEvent::TaskStarted(TaskStarted { task, .. }) = event {
+            self.keep_counts(run);
             self.keep_task(run, task);
         } else if let RunEvent::TaskReleased(TaskReleased { task, .. }) = event {
             self.seen.extend(run.seen.get(task).map(|seen| (task.clone(), seen.clone())));

@@ -73,6 +73,8 @@ pub enum Effect {
     HandOn {
         /// The task.
         task: TaskId,
+        /// Its queue.
+        queue: Queue,
         /// Where the acknowledgement of the lost try goes.
         ack: String,
     },
@@ -88,6 +90,8 @@ pub enum Effect {
     Withdraw {
         /// The task.
         task: TaskId,
+        /// The queue that it was offered to.
+        queue: Queue,
         /// Where the acknowledgement of the last try goes.
         ack: String,
     },

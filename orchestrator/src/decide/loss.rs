@@ -44,7 +44,7 @@ fn orphan(decision: &mut DecisionBuilder<'_>, task: &TaskId, others: u32, loss: 
     let Some(run) = decision.open() else { return };
     let knows_them = run.event_version >= REPAIRS_SINCE;
     let Some(state) = run.tasks.get(task) else { return };
-    let (generation, attempt, ack) = (state.generation, state.attempt, state.ack.clone());
+    let (generation, attempt, held_in) = (state.generation, state.attempt, place_in_queue(state));
     decision.emit(TaskOrphaned {
         task: task.clone(),
         generation,
@@ -57,20 +57,30 @@ fn orphan(decision: &mut DecisionBuilder<'_>, task: &TaskId, others: u32, loss: 
     let Some(run) = decision.open() else { return };
     let Some(state) = run.tasks.get(task) else { return };
     if state.is_deadly(&run.limits) {
-        return quarantine(decision, task, ack, loss.reason);
+        return quarantine(decision, task, held_in, loss.reason);
     }
     // It is offered anew, to somebody who has nothing else in hand.
     if state.is_to_be_alone(&run.limits) {
         return;
     }
     // Without the subject the queue gives the task out again when its time is up.
-    if let Some(ack) = ack {
-        decision.effect(Effect::HandOn { task: task.clone(), ack });
+    if let Some((queue, ack)) = held_in {
+        decision.effect(Effect::HandOn { task: task.clone(), queue, ack });
     }
 }
 
+/// Where the acknowledgement of the last try goes, with the queue that it was taken from.
+pub(super) fn place_in_queue(state: &TaskState) -> Option<(Queue, String)> {
+    state.queue.clone().zip(state.ack.clone())
+}
+
 /// Takes the task out of the fleet's hands, with the evidence, and leaves the rest to the plan.
-fn quarantine(decision: &mut DecisionBuilder<'_>, task: &TaskId, ack: Option<String>, last: &str) {
+fn quarantine(
+    decision: &mut DecisionBuilder<'_>,
+    task: &TaskId,
+    held_in: Option<(Queue, String)>,
+    last: &str,
+) {
     let Some(state) = decision.open().and_then(|run| run.tasks.get(task)) else { return };
     let (generation, queue) = (state.generation, state.queue.clone());
     let agents: Vec<AgentId> = state.deaths.iter().map(|death| death.agent.clone()).collect();
@@ -81,8 +91,8 @@ fn quarantine(decision: &mut DecisionBuilder<'_>, task: &TaskId, ack: Option<Str
     let circumstances = Circumstances { out_of_time: false, part: None, outcome: None };
     response::answer(decision, task, FailureKind::AgentsDied, &reason, circumstances);
     decision.emit(TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
-    if let Some(ack) = ack {
-        decision.effect(Effect::Withdraw { task: task.clone(), ack });
+    if let Some((queue, ack)) = held_in {
+        decision.effect(Effect::Withdraw { task: task.clone(), queue, ack });
     }
     if let Some(queue) = queue {
         decision.effect(Effect::Bury { task: task.clone(), generation, queue, evidence });
@@ -143,11 +153,13 @@ pub fn hand_on_again(run: &RunState) -> Vec<Effect> {
     };
     let waiting = run.tasks.iter().filter(|(task, state)| waits(task, state));
     let hand_on = |(task, state): (&TaskId, &TaskState)| match (&state.ack, &state.queue) {
-        (Some(ack), _) => Some(Effect::HandOn { task: task.clone(), ack: ack.clone() }),
+        (Some(ack), Some(queue)) => {
+            Some(Effect::HandOn { task: task.clone(), queue: queue.clone(), ack: ack.clone() })
+        }
         (None, Some(queue @ Queue::Role(_))) => {
             Some(Effect::HandOnUnstarted { task: task.clone(), queue: queue.clone() })
         }
-        (None, Some(Queue::Agent(_)) | None) => None,
+        (None, Some(Queue::Agent(_))) | (_, None) => None,
     };
     waiting.filter_map(hand_on).collect()
 }

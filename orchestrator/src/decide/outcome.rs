@@ -1,9 +1,12 @@
 //! What follows from what agents report, by kind of work.
 
+use muster_bus::acknowledges;
 use muster_shared::flow::{Ending, FailureKind, Outcome, Product, Reflection, TaskResult};
 use muster_shared::ids::{Attempt, Queue, Seq, TaskId, TaskIndex};
 use muster_shared::run::event::{RefinementWanted, Reflected, ReplanWanted, TaskCompleted, TaskStarted};
-use muster_shared::run::{AgentEvent, AgentKey, EventKind, HOLDERS_SINCE, REPAIRS_SINCE, RunState, Started};
+use muster_shared::run::{
+    AgentEvent, AgentKey, EventKind, HELD_SINCE, HOLDERS_SINCE, REPAIRS_SINCE, RunState, Started, TaskState,
+};
 
 use super::acceptance;
 use super::auction;
@@ -130,18 +133,28 @@ fn no_say(run: &RunState, key: &AgentKey, takes: bool) -> Option<String> {
 
 fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {
     let AgentKey { agent, task, generation, .. } = key;
-    let last = decision.open().and_then(|run| run.tasks.get(&task)).map(|state| state.attempt);
-    let Some(last) = last else { return };
-    let Started { attempt, ack, after_step, .. } = started.clone();
-    let attempt = if attempt == Attempt(0) { last.next() } else { attempt };
-    if attempt <= last {
-        return;
-    }
+    let Some(run) = decision.open() else { return };
+    let Some(state) = run.tasks.get(&task) else { return };
+    let Some(attempt) = attempt_of(run, state, started) else { return };
+    let Started { ack, after_step, .. } = started.clone();
+    // Whoever carries something out with it may do more than whoever wrote it.
+    let is_own = |ack: &str| state.queue.as_ref().is_some_and(|queue| acknowledges(queue, ack));
+    let ack = if run.event_version < HELD_SINCE || is_own(&ack) { ack } else { String::new() };
     decision.emit(TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
     if let Some(effect) = decision.open().and_then(|run| peers::tell_again(run, &task)) {
         decision.effect(effect);
     }
     control::stop_early_bird(decision, &task);
+}
+
+/// Which try it is, if it is a new one. Its author's count was believed once: whoever began the last try that can be counted
+/// kept all others from beginning one.
+fn attempt_of(run: &RunState, state: &TaskState, started: &Started) -> Option<Attempt> {
+    let next = state.attempt.next();
+    if run.event_version >= HELD_SINCE || started.attempt == Attempt(0) {
+        return Some(next);
+    }
+    Some(started.attempt).filter(|attempt| *attempt > state.attempt)
 }
 
 fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: &Outcome) {

@@ -12,6 +12,7 @@ use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
+use super::loss;
 use super::nonce::nonce;
 use super::place::{place, role_named};
 use super::{
@@ -385,8 +386,9 @@ fn offer_lost_again(decision: &mut DecisionBuilder<'_>) {
 /// What was begun and handed on may be in the hands of a process that is frozen, or its queue was never told of it.
 fn withdraw_if_begun(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
     let state = decision.open().and_then(|run| run.tasks.get(task));
-    if let Some(ack) = state.filter(|state| state.attempt > Attempt(0)).and_then(|state| state.ack.clone()) {
-        decision.effect(Effect::Withdraw { task: task.clone(), ack });
+    let begun = state.filter(|state| state.attempt > Attempt(0));
+    if let Some((queue, ack)) = begun.and_then(loss::place_in_queue) {
+        decision.effect(Effect::Withdraw { task: task.clone(), queue, ack });
     }
 }
 

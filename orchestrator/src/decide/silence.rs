@@ -11,6 +11,7 @@ use super::auction;
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::failure::{self, Failure};
+use super::loss;
 
 /// How often the time is doubled at most.
 const MOST_DOUBLINGS: u32 = 6;
@@ -38,7 +39,7 @@ pub(super) fn fell_silent(
     if !has_it || state.generation != generation {
         return;
     }
-    let ack = state.ack.clone();
+    let held_in = loss::place_in_queue(state);
     auction::broken(decision, task);
     let reason = format!("{agent} wrote nothing about it for {} s", for_ms / 1000);
     decision.effect(Effect::CancelTask {
@@ -47,8 +48,8 @@ pub(super) fn fell_silent(
         agent: Some(agent.clone()),
         reason: reason.clone(),
     });
-    if let Some(ack) = ack {
-        decision.effect(Effect::Withdraw { task: task.clone(), ack });
+    if let Some((queue, ack)) = held_in {
+        decision.effect(Effect::Withdraw { task: task.clone(), queue, ack });
     }
     let (kind, ending) = (FailureKind::FellSilent, Ending::AgentFailed);
     failure::failed(decision, task, Failure { kind, ending, outcome: None, part: None, reason });

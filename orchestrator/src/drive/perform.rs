@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use muster_bus::{BusError, ControlTarget, DeadLetter, GuardedThing};
+use muster_bus::{BusError, ControlTarget, DeadLetter, GuardedThing, acknowledges};
 use muster_shared::flow::{CallForProposals, GuardRule, Hook, Product};
-use muster_shared::ids::{AgentId, Generation, RunId, Seq};
+use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq};
 use muster_shared::run::{Evidence, Input};
 use muster_shared::wire::{ContextUpdate, ControlMessage, Encoding};
 
@@ -64,11 +64,11 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             context.judge();
             context.bus.track_record().keep(track_record).await
         }
-        Effect::HandOn { ack, .. } => context.bus.tasks().hand_on(ack).await,
+        Effect::HandOn { queue, ack, .. } => context.bus.tasks().hand_on(of_queue(queue, ack)?).await,
         Effect::HandOnUnstarted { task, queue } => {
             context.bus.tasks().hand_on_unstarted(queue, run, task).await.map(drop)
         }
-        Effect::Withdraw { ack, .. } => context.bus.tasks().withdraw(ack).await,
+        Effect::Withdraw { queue, ack, .. } => context.bus.tasks().withdraw(of_queue(queue, ack)?).await,
         Effect::CallForProposals { call, most } => {
             let expected = context.capacity.agents_of(&call.role);
             let (context, call, most) = (Arc::clone(context), call.clone(), usize::from(*most));
@@ -93,6 +93,16 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             context.bus.dead().put(letter).await
         }
     }
+}
+
+/// Where an acknowledgement goes, if that is in the task's own queue: an agent wrote it, and what is sent there is sent with
+/// the rights of an orchestrator.
+fn of_queue<'a>(queue: &Queue, ack: &'a str) -> Result<&'a str, BusError> {
+    if acknowledges(queue, ack) {
+        return Ok(ack);
+    }
+    let name = ack.chars().take(80).collect();
+    Err(BusError::BadName { name, rule: "it must acknowledge what was taken from the queue of the task" })
 }
 
 /// Sends an order to an agent, or to all where nobody is named.

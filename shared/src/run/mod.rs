@@ -54,7 +54,7 @@ pub use questions::{QuestionEnd, QuestionState};
 pub use refining::Refining;
 pub use responses::{Answers, ResponseHistory};
 pub use snapshot::Snapshot;
-pub use spending::{Allotment, Spending};
+pub use spending::{Allotment, Spending, Uncounted};
 pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
@@ -111,6 +111,10 @@ pub const HOLDERS_SINCE: u32 = 7;
 /// The first version of events in which those who have to approve have a say in changes too, and a change of what is under
 /// review takes the approvals before it back.
 pub const CHANGES_APPROVED_SINCE: u32 = 8;
+
+/// The first version of events in which what others say of a task is not taken for a word of whoever has it: tries are
+/// counted by whoever decides, a try names the queue of its task, and what others say they used is not counted.
+pub const HELD_SINCE: u32 = 8;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -77,7 +77,7 @@ impl Agent {
             continues: offer.continues,
             delivered: u64::from(taken.delivered),
             waited: Duration::from_millis(io.time.saturating_sub(taken.since)),
-            ack: format!("{}.{}", taken.item, io.time),
+            ack: format!("$JS.ACK.TASKS.{}.{}.{}", offer.queue, taken.item, io.time),
             pid: 0,
             host: String::new(),
         };

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use muster_orchestrator::decide::Effect;
 use muster_orchestrator::turn::{self, DriverRules, Next, RunLog, Turn, TurnEnd, TurnRules};
 use muster_shared::flow::{Bid, CallForProposals, GuardFailure, GuardReply, GuardVerdict, Guarded, Product};
-use muster_shared::ids::{RunId, TaskId};
-use muster_shared::run::{Input, Request as Asked, RunState};
+use muster_shared::ids::{Queue, RunId};
+use muster_shared::run::{Input, Request as Asked};
 use muster_shared::wire::{Command, ControlMessage};
 use serde_json::json;
 
@@ -170,7 +170,7 @@ impl Owner {
                 step.told(&view(&self.fleet, holds, io))
             }
             Next::Perform(step) => {
-                self.perform(run, &step.effect, step.run(), io);
+                self.perform(run, &step.effect, io);
                 step.performed(&view(&self.fleet, holds, io))
             }
             need @ (Next::LastStep(_) | Next::LastWord(_) | Next::Append(_) | Next::Done(_)) => need,
@@ -187,7 +187,7 @@ impl Owner {
         self.tell_woken(io);
     }
 
-    fn perform(&mut self, run: RunId, effect: &Effect, state: Option<&RunState>, io: &mut Io<'_>) {
+    fn perform(&mut self, run: RunId, effect: &Effect, io: &mut Io<'_>) {
         match effect {
             // Dead letters are for people.
             Effect::BuryEntry { .. } => {}
@@ -207,8 +207,8 @@ impl Owner {
                 let message = ControlMessage::ParkRun { run, reason: reason.clone() };
                 io.ask(Request::Control(message));
             }
-            Effect::HandOn { task, ack } => {
-                if let Some((line, item)) = place_in_queue(state, task, ack) {
+            Effect::HandOn { queue, ack, .. } => {
+                if let Some((line, item)) = place_in_queue(queue, ack) {
                     io.ask(Request::Back { line, item, after: 0 });
                 }
             }
@@ -216,8 +216,8 @@ impl Owner {
                 let (line, task) = (Line::Tasks(queue.clone()), task.clone());
                 io.ask(Request::GiveOutAgain { line, run, task });
             }
-            Effect::Withdraw { task, ack } => {
-                if let Some((line, item)) = place_in_queue(state, task, ack) {
+            Effect::Withdraw { queue, ack, .. } => {
+                if let Some((line, item)) = place_in_queue(queue, ack) {
                     io.ask(Request::Done { line, item });
                 }
             }
@@ -316,11 +316,11 @@ fn order(command: &Command) -> Option<Order> {
     Some(Order::Control(input))
 }
 
-/// Where a try of a task stands in its queue: its acknowledgement begins with the item.
-fn place_in_queue(state: Option<&RunState>, task: &TaskId, ack: &str) -> Option<(Line, u64)> {
-    let queue = state?.tasks.get(task)?.queue.clone()?;
-    let (item, _) = ack.split_once('.')?;
-    Some((Line::Tasks(queue), item.parse().ok()?))
+/// Where a try of a task stands in its queue: its acknowledgement names the item.
+fn place_in_queue(queue: &Queue, ack: &str) -> Option<(Line, u64)> {
+    let own = ack.strip_prefix(&format!("$JS.ACK.TASKS.{queue}."))?;
+    let (item, _) = own.split_once('.')?;
+    Some((Line::Tasks(queue.clone()), item.parse().ok()?))
 }
 
 fn answer(ticket: &Ticket, answer: &turn::OrderReply, io: &mut Io<'_>) {

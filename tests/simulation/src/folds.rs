@@ -1,12 +1,14 @@
 //! Whoever folds a record, in whatever parts and from wherever, comes to the same state.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use muster_shared::flow::Usage;
-use muster_shared::run::event::{ChildEnded, TaskQuarantined};
+use muster_shared::ids::{AgentId, Generation, TaskId};
+use muster_shared::run::event::{ChildEnded, TaskQuarantined, TaskStarted};
 use muster_shared::run::{
-    AgentEvent, ApplyError, Entry, Input, RecordEvent, RunEvent, RunState, Snapshot, apply, apply_late,
+    AgentEvent, AgentKey, ApplyError, Entry, Input, RecordEvent, RunEvent, RunState, Snapshot, apply,
+    apply_late,
 };
 use muster_shared::wire::Encoding;
 use muster_shared::wire::codec::{decode_unbounded, encode};
@@ -73,19 +75,38 @@ fn fold_late(state: &mut Option<RunState>, entry: &Entry) {
     }
 }
 
-/// What agents say in a record that they used, with outcomes and when they put tasks down, and a call for each agent
-/// that died of a task nobody goes on with.
+/// What agents say in a record that they used, with outcomes and when they put down tasks that were theirs, and a call for
+/// each agent that died of a task nobody goes on with.
 pub(crate) fn used(entries: &[Rc<Entry>]) -> Usage {
     let mut used = Usage::default();
+    let had = holders(entries);
+    let is_said = |key: &AgentKey| had.contains(&(key.task.clone(), key.generation, key.agent.clone()));
     for entry in entries {
         match &entry.event {
-            RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) => used += outcome.usage,
-            RecordEvent::Agent(_, AgentEvent::Released(released)) => used += released.usage,
+            RecordEvent::Agent(key, AgentEvent::Outcome(outcome)) if is_said(key) => used += outcome.usage,
+            RecordEvent::Agent(key, AgentEvent::Released(released)) if is_said(key) => {
+                used += released.usage;
+            }
             RecordEvent::Decided(decided) => decided.events.iter().for_each(|event| used += used_by(event)),
             _ => {}
         }
     }
     used
+}
+
+/// Who had which generation of which task.
+fn holders(entries: &[Rc<Entry>]) -> BTreeSet<(TaskId, Generation, AgentId)> {
+    let events = entries.iter().filter_map(|entry| match &entry.event {
+        RecordEvent::Decided(decided) => Some(&decided.events),
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
+    });
+    let had = events.flatten().filter_map(|event| match event {
+        RunEvent::TaskStarted(TaskStarted { task, generation, agent, .. }) => {
+            Some((task.clone(), *generation, agent.clone()))
+        }
+        _ => None,
+    });
+    had.collect()
 }
 
 /// What a decision adds to what agents say.

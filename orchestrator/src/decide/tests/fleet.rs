@@ -256,7 +256,18 @@ impl Fleet {
         self.turn(vec![input]);
     }
 
-    fn note(&mut self, key: AgentKey, event: AgentEvent) -> Input {
+    /// The same, and nobody has decided yet.
+    pub(super) fn report_only_as(&mut self, key: AgentKey, event: AgentEvent) -> Input {
+        self.note(key, event)
+    }
+
+    fn note(&mut self, key: AgentKey, mut event: AgentEvent) -> Input {
+        let queue = self.run.as_ref().and_then(|run| run.tasks.get(&key.task)?.queue.clone());
+        if let (AgentEvent::Started(started), Some(queue)) = (&mut event, queue)
+            && let Some(number) = started.ack.strip_prefix("ack")
+        {
+            started.ack = ack_in(&queue, number.trim_start_matches('-').parse().unwrap_or(0));
+        }
         let seq = self.next_seq();
         let input = Input::of_agent(seq, &event);
         self.append(RecordEvent::Agent(key, event));
@@ -354,6 +365,11 @@ impl Fleet {
         let released = Released { reason: "it asks".into(), parked: true, wait, ..Released::default() };
         self.report(&offer, AgentEvent::Released(released));
     }
+}
+
+/// Where the acknowledgement of a delivery from a queue goes; tests that say `ack` or `ack-2` mean this.
+pub(super) fn ack_in(queue: &Queue, number: u32) -> String {
+    format!("$JS.ACK.TASKS.{queue}.1.{number}")
 }
 
 pub(super) fn started() -> AgentEvent {

@@ -8,7 +8,7 @@ use muster_shared::run::event::TaskQuarantined;
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, cancel, failed, good, leaf, plan, result};
+use super::fleet::{Fleet, ack_in, cancel, failed, good, leaf, plan, result};
 use crate::decide::{Effect, hand_on_again, holders, last_chances, next_review};
 
 /// A run with one leaf on offer, its queue empty otherwise.
@@ -60,7 +60,7 @@ fn task<'a>(fleet: &'a Fleet, offer: &TaskOffered) -> &'a TaskState {
 
 fn handed_on(fleet: &Fleet) -> Vec<&str> {
     let acks = fleet.effects.iter().filter_map(|effect| match effect {
-        Effect::HandOn { ack, .. } => Some(ack.as_str()),
+        Effect::HandOn { ack, .. } => ack.rsplit('.').next(),
         _ => None,
     });
     acks.collect()
@@ -75,7 +75,7 @@ fn who_leaves_its_attempt_out_has_it_counted() {
     };
     say(&mut fleet, &offer, 1, uncounted("ack-1"));
     lose(&mut fleet, 1, &[]);
-    assert_eq!(handed_on(&fleet), ["ack-1"]);
+    assert_eq!(handed_on(&fleet), ["1"]);
     say(&mut fleet, &offer, 2, uncounted("ack-2"));
     lose(&mut fleet, 2, &[]);
     let deaths: Vec<_> =
@@ -90,7 +90,7 @@ fn a_loss_is_decided_together_with_a_start_that_was_put_off() {
     assert_eq!(task(&fleet, &offer).status, TaskStatus::Queued, "the start was put off");
     assert_eq!(holders(fleet.run()).into_iter().collect::<Vec<_>>(), [agent(1)]);
     lose(&mut fleet, 1, &[]);
-    assert_eq!(handed_on(&fleet), ["ack-1"]);
+    assert_eq!(handed_on(&fleet), ["1"]);
     let state = task(&fleet, &offer);
     assert_eq!(
         (state.status, state.generation, state.attempt),
@@ -107,10 +107,10 @@ fn what_an_agent_does_not_hold_is_left_alone() {
     assert!(handed_on(&fleet).is_empty());
     lose(&mut fleet, 1, &[]);
     lose(&mut fleet, 1, &[]);
-    assert_eq!(handed_on(&fleet), ["ack-1"], "a loss that is told twice is one");
+    assert_eq!(handed_on(&fleet), ["1"], "a loss that is told twice is one");
     start(&mut fleet, &offer, 2, 0);
     lose(&mut fleet, 1, &[]);
-    assert_eq!(handed_on(&fleet), ["ack-1"], "another has the task by now");
+    assert_eq!(handed_on(&fleet), ["1"], "another has the task by now");
 }
 
 #[test]
@@ -141,7 +141,11 @@ fn an_orphan_that_nobody_starts_is_offered_anew_and_goes_on_from_its_last_step()
     let again = fleet.offered().into_iter().rfind(|made| made.task == offer.task).unwrap();
     assert_eq!((again.generation, again.continues), (offer.generation.next(), Some(offer.generation)));
     assert_eq!(again.nonce, offer.nonce);
-    let withdrawn = Effect::Withdraw { task: offer.task.clone(), ack: "ack-1".into() };
+    let withdrawn = Effect::Withdraw {
+        task: offer.task.clone(),
+        queue: offer.queue.clone(),
+        ack: ack_in(&offer.queue, 1),
+    };
     assert!(fleet.effects.contains(&withdrawn), "its old entry is in nobody's way: {:?}", fleet.effects);
     let again = again.clone();
     start(&mut fleet, &again, 2, 3);
@@ -171,7 +175,8 @@ fn whoever_takes_a_run_over_has_orphans_given_out_again() {
     start(&mut fleet, &offer, 1, 0);
     assert_eq!(hand_on_again(fleet.run()), [], "an agent has it");
     lose(&mut fleet, 1, &[]);
-    let hand_on = Effect::HandOn { task: offer.task.clone(), ack: "ack-1".into() };
+    let hand_on =
+        Effect::HandOn { task: offer.task.clone(), queue: offer.queue.clone(), ack: ack_in(&offer.queue, 1) };
     assert_eq!(hand_on_again(fleet.run()), [hand_on], "the word of it may be lost");
     start(&mut fleet, &offer, 2, 0);
     assert_eq!(hand_on_again(fleet.run()), [], "the next has it, decided upon or not");
@@ -201,8 +206,12 @@ fn the_third_death_without_a_step_between_ends_the_task() {
         start(&mut fleet, &offer, number, 0);
         lose(&mut fleet, number, &[]);
     }
-    assert_eq!(handed_on(&fleet), ["ack-1", "ack-2"]);
-    assert!(fleet.effects.contains(&Effect::Withdraw { task: offer.task.clone(), ack: "ack-3".into() }));
+    assert_eq!(handed_on(&fleet), ["1", "2"]);
+    assert!(fleet.effects.contains(&Effect::Withdraw {
+        task: offer.task.clone(),
+        queue: offer.queue.clone(),
+        ack: ack_in(&offer.queue, 3)
+    }));
     let buried =
         fleet.effects.iter().any(|effect| matches!(effect, Effect::Bury { task, .. } if *task == offer.task));
     assert!(buried, "{:?}", fleet.effects);
@@ -252,7 +261,7 @@ fn a_step_of_the_last_one_lost_is_told_by_the_record() {
     lose(&mut fleet, 3, &[(&offer.task, 1)]);
     let state = task(&fleet, &offer);
     assert_eq!((state.status, state.deaths.len(), state.last_step), (TaskStatus::Queued, 1, 1));
-    assert_eq!(handed_on(&fleet), ["ack-1", "ack-2", "ack-3"]);
+    assert_eq!(handed_on(&fleet), ["1", "2", "3"]);
 }
 
 #[test]

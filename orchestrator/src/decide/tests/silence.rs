@@ -10,7 +10,7 @@ use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role};
 use muster_shared::run::event::FailureAnswered;
 use muster_shared::run::{AgentEvent, AgentKey, Input, RunEvent, RunStatus, Started};
 
-use super::fleet::{Fleet, failed, good, leaf, plan, queue, result};
+use super::fleet::{Fleet, ack_in, failed, good, leaf, plan, queue, result};
 use crate::decide::{Effect, Place, Wanted, patience};
 use crate::replay::replay;
 
@@ -62,7 +62,11 @@ fn a_task_is_taken_from_an_agent_that_falls_silent_and_another_goes_on() {
     let avoided: Vec<_> = state.avoid.iter().map(|avoided| (avoided.agent.clone(), avoided.idle)).collect();
     assert_eq!(avoided, [(agent(1), true)]);
     assert_eq!(fleet.run().tallies[&agent(1)].late, 1);
-    assert!(fleet.effects.contains(&Effect::Withdraw { task: offer.task.clone(), ack: "ack-1".into() }));
+    assert!(fleet.effects.contains(&Effect::Withdraw {
+        task: offer.task.clone(),
+        queue: offer.queue.clone(),
+        ack: ack_in(&offer.queue, 1)
+    }));
     let told = fleet
         .effects
         .iter()

@@ -4,20 +4,21 @@ use super::super::event::{AgentEvent, AgentKey, EventKind, Input};
 use super::super::state::{RunState, Seen};
 use crate::flow::Step;
 use crate::ids::{Generation, Seq};
+use crate::run::HELD_SINCE;
 
 /// Drops the events of agents that a decision named. What an outcome among them used counts, whether or not
-/// the decision made anything of it: it was paid for.
+/// the decision made anything of it: it was paid for. Only whoever had the task can say so.
 pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
     for input in inputs {
         match input {
             Input::Agent { seq } | Input::Unreadable { seq, .. } => {
                 if let Some((key, event)) = state.pending.remove(seq) {
-                    count_usage(state, &key, &event);
+                    count_usage_said(state, &key, &event);
                 }
             }
             Input::GuardsSaid { outcome, .. } => {
                 if let Some((key, event)) = outcome.and_then(|seq| state.pending.remove(&seq)) {
-                    count_usage(state, &key, &event);
+                    count_usage_said(state, &key, &event);
                 }
             }
             Input::Goal { .. }
@@ -48,9 +49,11 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
     if !offered {
         return;
     }
-    note_seen(run.seen.entry(key.task.clone()).or_default(), key, event);
+    if is_heard(run, key, event) {
+        note_seen(run.seen.entry(key.task.clone()).or_default(), key, event);
+    }
     if run.status.is_ended() {
-        count_usage(run, key, event);
+        count_usage_said(run, key, event);
         return;
     }
     match event {
@@ -67,6 +70,15 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
         }
         AgentEvent::Step(_) => {}
     }
+}
+
+/// Whether people are told of it: what others say of a task that somebody has is none of its course.
+fn is_heard(run: &RunState, key: &AgentKey, event: &AgentEvent) -> bool {
+    let holder = run.tasks.get(&key.task).filter(|task| task.generation == key.generation);
+    let holder = holder.and_then(|task| task.agent.as_ref());
+    run.event_version < HELD_SINCE
+        || matches!(event, AgentEvent::Started(_))
+        || holder.is_none_or(|holder| *holder == key.agent)
 }
 
 /// How much is noted of why something cannot be read, in characters.
@@ -109,23 +121,38 @@ fn note_step(seen: &mut Seen, step: &Step) {
     }
 }
 
+/// Whether it is for this agent to say what a generation of a task used.
+pub(in crate::run) fn is_to_count(run: &RunState, key: &AgentKey) -> bool {
+    run.event_version < HELD_SINCE || run.spending.awaits(key)
+}
+
+/// Counts what an agent says was used, if that is for it to say.
+pub(in crate::run) fn count_usage_said(run: &mut RunState, key: &AgentKey, event: &AgentEvent) {
+    if is_to_count(run, key) {
+        count_usage(run, key, event);
+    }
+}
+
 /// Counts what an outcome, or a task that was put down, says was used, in place of what was set aside for it.
 pub(in crate::run) fn count_usage(run: &mut RunState, key: &AgentKey, event: &AgentEvent) {
     match event {
         AgentEvent::Outcome(outcome) => {
             run.spending.used += outcome.usage;
             run.spending.free(&key.task, key.generation);
+            run.spending.is_counted(&key.task, key.generation);
         }
         AgentEvent::Released(released) => {
             if released.parked {
                 run.spending.used += released.usage;
                 run.spending.free(&key.task, key.generation);
+                run.spending.is_counted(&key.task, key.generation);
             }
         }
         // What was used nobody can tell; its agent is done with it all the same.
         AgentEvent::Unreadable(unreadable) => {
             if matches!(unreadable.kind, EventKind::Outcome | EventKind::Released) {
                 run.spending.free(&key.task, key.generation);
+                run.spending.is_counted(&key.task, key.generation);
             }
         }
         AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}

@@ -7,7 +7,7 @@ use super::{AgentEvent, StopReason};
 use crate::flow::{Report, TaskStatus};
 use crate::ids::TaskId;
 use crate::run::apply::ApplyError;
-use crate::run::apply::agent::count_usage;
+use crate::run::apply::agent::count_usage_said;
 use crate::run::apply::phase::{enter, require};
 use crate::run::guarding::Held;
 use crate::run::questions::QuestionEnd;
@@ -120,6 +120,6 @@ fn end(run: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
         }
     }
     for (key, event) in std::mem::take(&mut run.pending).into_values() {
-        count_usage(run, &key, &event);
+        count_usage_said(run, &key, &event);
     }
 }

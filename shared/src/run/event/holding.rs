@@ -6,8 +6,9 @@ use super::payload::{Payload, Words};
 use super::{AgentEvent, AgentKey, is_zero};
 use crate::flow::TaskStatus;
 use crate::ids::{AgentId, Attempt, Generation, TaskId};
+use crate::run::HELD_SINCE;
 use crate::run::apply::ApplyError;
-use crate::run::apply::agent::count_usage;
+use crate::run::apply::agent::{count_usage, is_to_count};
 use crate::run::apply::task::{GenerationEnd, at_generation, end_generation, illegal, move_to};
 use crate::run::state::RunState;
 use crate::run::task_state::{Death, TaskState};
@@ -58,6 +59,9 @@ impl Payload for TaskStarted {
         task.agent = Some(self.agent.clone());
         task.attempt = self.attempt;
         task.ack = Some(self.ack.clone()).filter(|ack| !ack.is_empty());
+        if run.event_version >= HELD_SINCE {
+            run.spending.is_with(&self.task, self.generation, &self.agent);
+        }
         Ok(())
     }
 }
@@ -255,7 +259,8 @@ fn count_put_down(run: &mut RunState, task: &TaskId, generation: Generation) {
             && key.generation == generation
             && matches!(event, AgentEvent::Released(released) if released.parked)
     };
-    let put_down = run.pending.iter().find(|(_, (key, event))| of_it(key, event)).map(|(seq, _)| *seq);
+    let put_down = |(key, event): &(AgentKey, AgentEvent)| of_it(key, event) && is_to_count(run, key);
+    let put_down = run.pending.iter().find(|(_, said)| put_down(said)).map(|(seq, _)| *seq);
     if let Some((key, event)) = put_down.and_then(|seq| run.pending.remove(&seq)) {
         count_usage(run, &key, &event);
     }

@@ -28,6 +28,7 @@ pub mod snapshot;
 pub mod spending;
 pub mod state;
 pub mod task_state;
+pub mod unguarded;
 
 pub use apply::{
     ApplyError, WrittenDecision, apply, apply_event, apply_late, apply_offer, begin_run, close_inputs,
@@ -59,7 +60,7 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 7;
+pub const EVENT_VERSION: u32 = 8;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -104,6 +105,10 @@ pub const APPROVALS_SINCE: u32 = 7;
 
 /// The first version of events in which only those have a say in a task that it was offered to, and of them whoever has it.
 pub const HOLDERS_SINCE: u32 = 7;
+
+/// The first version of events in which guards that give no verdict are waited for, and are asked about plans that people
+/// bring and about what is left of a run that is stopped.
+pub const GUARDS_WAITED_FOR_SINCE: u32 = 8;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

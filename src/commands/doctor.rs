@@ -192,6 +192,7 @@ async fn bus(app: &App) -> Vec<Check> {
     checks.push(super::integrity::check(&bus).await);
     checks.extend(waiting(&bus).await);
     checks.extend(providers(&bus).await);
+    checks.extend(guards(app, &bus).await);
     checks
 }
 
@@ -235,6 +236,19 @@ async fn providers(bus: &muster_bus::Bus) -> Vec<Check> {
     let breakers = bus.allowances().breakers().await.unwrap_or_default();
     let open = breakers.iter().filter(|breaker| breaker.is_open());
     open.map(|breaker| Check::warn("provider", breaker.in_words(now()), MEND)).collect()
+}
+
+/// Guards that give no verdict, or that all do.
+async fn guards(app: &App, bus: &muster_bus::Bus) -> Vec<Check> {
+    const WHAT: &str = "guards";
+    const MEND: &str = "`muster up` starts those that come with Muster, their logs are in .muster/log; start your own by hand";
+    let asked = app.settings().limits.guards.len();
+    let silent = super::guard::silent(app, bus).await;
+    match silent.is_empty() {
+        true if asked == 0 => Vec::new(),
+        true => vec![Check::ok(WHAT, format!("{} answer", counted(asked, "guard", "guards")))],
+        false => silent.into_iter().map(|line| Check::fail(WHAT, line, MEND)).collect(),
+    }
 }
 
 /// How the death of an agent is noticed.

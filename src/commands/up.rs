@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::args::UpArgs;
+use crate::commands::guard::check_lists;
 use crate::exit::{Exit, Failure};
 use crate::fleet::member::MemberChange;
 use crate::fleet::state::FleetState;
@@ -48,6 +49,7 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     if args.detach && !args.in_background {
         // Said here: what the process in the background says is in its log.
         scale::of(app, &scale)?;
+        check_lists(app)?;
         return detach(app, &args).await;
     }
     let mut stop = StopSignals::listen()?;

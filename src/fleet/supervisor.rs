@@ -20,6 +20,7 @@ use super::pass::{Desk, OwnDesk};
 use super::scale;
 use super::welcome::Welcome;
 use crate::app::{App, bus_failure};
+use crate::commands::guard::check_lists;
 use crate::exit::Failure;
 pub(crate) use members::global_words;
 pub(crate) use server::ReadAccess;
@@ -50,6 +51,7 @@ impl Fleet {
         for_runs: bool,
     ) -> Result<Self, Failure> {
         let scale = scale::of(app, scale)?;
+        check_lists(app)?;
         let folder = app.fleet.clone();
         let lock = server::lock(&folder).await?;
         let server = match &app.settings().bus.url {

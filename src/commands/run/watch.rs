@@ -9,6 +9,7 @@ use muster_bus::{Bus, RecordFilter, Unreadable};
 use muster_shared::flow::Parent;
 use muster_shared::ids::{QuestionId, RunId, Seq};
 use muster_shared::run::event::RequestRefused;
+use muster_shared::run::unguarded::Unguarded;
 use muster_shared::run::{
     AgentEvent, Entry, RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply,
 };
@@ -43,7 +44,7 @@ const MOST_DOING: usize = 2_000;
 /// How watching ended.
 pub(super) enum Watched {
     /// The run ended.
-    Ended(Box<RunState>),
+    Ended(Box<EndedRun>),
     /// The person left before it ended.
     Left {
         /// The run.
@@ -53,6 +54,13 @@ pub(super) enum Watched {
     },
     /// The fleet is up at another address: the run is to be followed there.
     Moved(String),
+}
+
+/// A run that has ended, as its record tells.
+pub(super) struct EndedRun {
+    pub(super) state: RunState,
+    /// What was refused in it, and in those within it, for want of a guard's verdict.
+    pub(super) unguarded: Unguarded,
 }
 
 /// Follows a run until it ends or the person leaves.
@@ -122,6 +130,7 @@ struct RunView<'a> {
     sent: BTreeSet<Uuid>,
     /// The runs within it.
     within: Within,
+    unguarded: Unguarded,
     /// Who is missing.
     lacking: Lacking,
     /// How often the person asked to leave.
@@ -142,6 +151,7 @@ impl<'a> RunView<'a> {
             told: BTreeSet::new(),
             sent: BTreeSet::new(),
             within: Within::default(),
+            unguarded: Unguarded::default(),
             lacking: Lacking::default(),
             interrupts: 0,
             patience: Instant::now() + app.settings().ask.accept_limit,
@@ -168,6 +178,7 @@ impl<'a> RunView<'a> {
         }
         let deadline = self.state.as_ref().map(|state| state.deadline);
         apply(&mut self.state, &entry).map_err(|error| cannot_follow(self.run, &error))?;
+        self.unguarded.note(&entry);
         let Some(state) = &self.state else { return Ok(()) };
         // It moves when a pause ends with a new one.
         if deadline != Some(state.deadline) {
@@ -185,6 +196,7 @@ impl<'a> RunView<'a> {
 
     /// The same of a run within.
     async fn take_in_child(&mut self, child: RunId, entry: &Entry, typed: &mut Typed) {
+        self.unguarded.note(entry);
         if let Some(child) = self.within.take_in(child, entry) {
             tell_questions(child, child.goal.parent.as_deref(), &mut self.told, self.screen, typed);
             tell_refusals(&entry.event, &self.sent, self.screen);
@@ -267,7 +279,9 @@ impl<'a> RunView<'a> {
                 self.screen.warn(&format!("at its end it still waited for {line}"));
             }
         }
-        self.state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| cut_off(self.run))
+        let unguarded = self.unguarded;
+        let ended = self.state.map(|state| Watched::Ended(Box::new(EndedRun { state, unguarded })));
+        ended.ok_or_else(|| cut_off(self.run))
     }
 }
 

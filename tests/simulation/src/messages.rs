@@ -113,6 +113,10 @@ pub(crate) enum Request {
         run: RunId,
         task: TaskId,
     },
+    /// All offers of a run leave their queues.
+    WithdrawAll {
+        run: RunId,
+    },
     Progress {
         line: Line,
         item: u64,

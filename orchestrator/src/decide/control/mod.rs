@@ -8,12 +8,12 @@ mod skip;
 
 use muster_shared::flow::Plan;
 use muster_shared::ids::TaskId;
-use muster_shared::run::event::{RequestRefused, RunAborted, TaskReopened};
+use muster_shared::run::event::{RequestRefused, RunAborted, Stopped, TaskReopened};
 use muster_shared::run::{CHANGES_APPROVED_SINCE, Group, Request, RequestAction, RunState, StopReason};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
-use super::{draft_review, groups, partial, peers, questions, review, survey};
+use super::{draft_review, groups, guards, partial, peers, questions, review, survey};
 
 use edit::edit;
 use pause::{pause, resume};
@@ -49,6 +49,11 @@ pub(super) fn abort(decision: &mut DecisionBuilder<'_>, why: StopReason, reason:
             partial::report(run, &reason, decision.reader()).map(Box::new)
         }
     };
+    let asked =
+        report.as_deref().map(|report| Stopped { why, reason: reason.clone(), report: report.clone() });
+    if asked.is_some_and(|stopped| guards::hold_stop(decision, stopped)) {
+        return;
+    }
     decision.effect(Effect::CancelRun { reason: reason.clone() });
     decision.emit(RunAborted { why, reason, report });
 }
@@ -58,6 +63,10 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, request: &Request) {
     let is_done = |run: &RunState| run.control.requests.contains(&request.id);
     if decision.open().is_none_or(is_done) || !decision.takes_up(request.id) {
         return;
+    }
+    if guards::is_stopping(decision) && !matches!(request.action, RequestAction::Cancel) {
+        let reason = "the run is being stopped".to_owned();
+        return decision.emit(RequestRefused { id: request.id, reason });
     }
     let done = may_ask(decision, request).and_then(|()| carry_out(decision, request));
     if let Err(reason) = done {

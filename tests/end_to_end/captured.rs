@@ -163,8 +163,8 @@ const EARS: [&str; 12] = [
     "$JS.API.>",
 ];
 
-/// The captured worker writes entries of its own that say what an orchestrator says, and has the server deliver them where
-/// somebody listens: the server does not hold the subject of a reader against its rights.
+/// The captured worker writes entries of its own that say what an orchestrator says, and has the server answer with them where
+/// somebody listens: the server does not hold where an answer goes against the asker's rights.
 #[test]
 fn what_a_captured_worker_has_delivered_is_not_obeyed() {
     let fleet = folder().up(&[]).unwrap();
@@ -201,12 +201,15 @@ fn what_a_captured_worker_has_delivered_is_not_obeyed() {
             let kept = client.request(subject.clone(), forged.clone().into()).await.unwrap();
             assert!(String::from_utf8_lossy(&kept.payload).contains("\"seq\""), "{kept:?}");
             let reader = json!({ "stream_name": "RUNS", "config": {
-                "deliver_subject": to, "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
-                "max_deliver": 1, "inactive_threshold": 60_000_000_000_u64, "mem_storage": true, "num_replicas": 1,
+                "name": format!("forged-{n}"), "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
+                "inactive_threshold": 60_000_000_000_u64, "mem_storage": true, "num_replicas": 1,
             } });
-            let made = client.request("$JS.API.CONSUMER.CREATE.RUNS", reader.to_string().into()).await.unwrap();
+            let ask = format!("$JS.API.CONSUMER.CREATE.RUNS.forged-{n}.{subject}");
+            let made = client.request(ask, reader.to_string().into()).await.unwrap();
             let made = String::from_utf8_lossy(&made.payload).into_owned();
-            assert!(made.contains("deliver_subject"), "{made}");
+            assert!(made.contains("consumer_create_response") && !made.contains("error"), "{made}");
+            let next = format!("$JS.API.CONSUMER.MSG.NEXT.RUNS.forged-{n}");
+            client.publish_with_reply(next, to.clone(), r#"{"batch":1}"#.into()).await.unwrap();
             // It is delivered, to everybody who listens: what follows shows that nobody obeys.
             let delivered = tokio::time::timeout(LIMIT, heard.next()).await.expect("it is delivered").unwrap();
             assert_eq!(delivered.payload, forged, "{to}");

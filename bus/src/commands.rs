@@ -89,7 +89,7 @@ impl Commands {
 
     /// Whoever gives an order by a clock that is wrong would never hear that nothing comes of it. Orchestrators are told by
     /// those who look after them, and ask the server often enough.
-    async fn check_clock(&self) -> Result<(), BusError> {
+    pub(crate) async fn check_clock(&self) -> Result<(), BusError> {
         if !self.core.signatures.gives_orders() {
             return Ok(());
         }

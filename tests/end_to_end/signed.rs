@@ -150,6 +150,63 @@ fn a_person_asks_and_looks_on_by_credentials_of_his_own() {
     }
 }
 
+/// What puts the clock of a process off by `CLOCK_OFF` seconds, where there is a C compiler.
+fn other_clock(folder: &Folder) -> Option<PathBuf> {
+    const SOURCE: &str = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stdlib.h>
+        #include <time.h>
+        int clock_gettime(clockid_t clock, struct timespec *time) {
+            static int (*real)(clockid_t, struct timespec *);
+            if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+            int result = real(clock, time);
+            const char *off = getenv("CLOCK_OFF");
+            if (off && clock == CLOCK_REALTIME) time->tv_sec += atol(off);
+            return result;
+        }"#;
+    let (source, library) = (folder.path().join("clock.c"), folder.path().join("clock.so"));
+    std::fs::write(&source, SOURCE).unwrap();
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
+    let made = compiler.output().is_ok_and(|made| made.status.success());
+    (made && cfg!(target_os = "linux")).then_some(library)
+}
+
+#[test]
+fn by_a_clock_that_is_off_nothing_is_sent_and_nothing_is_said_to_be_queued() {
+    let folder = folder();
+    write_documents(&folder);
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let Some(library) = other_clock(folder) else { return };
+    let zoe = person(folder, "zoe");
+    let asking = asker(&fleet, &zoe);
+    let questions = || folder.output(&["questions"]).unwrap();
+    wait_until("it is asked", LIMIT, || questions().contains("approved 0 of 2 times")).unwrap();
+    let off = |seconds: &str, arguments: &[&str]| {
+        let mut command = folder.command(arguments);
+        let output = command.env("LD_PRELOAD", &library).env("CLOCK_OFF", seconds).output().unwrap();
+        // Lines are broken for a terminal.
+        let said = both(&output).replace("\n  │ ", " ");
+        (output.status.code(), said)
+    };
+    for (seconds, words) in [("-3600", "s behind the server's"), ("3600", "s ahead of the server's")] {
+        for order in [&["run", "What is 6 * 7?"][..], &["pause", "last"]] {
+            let (code, said) = off(seconds, order);
+            assert_eq!((code, said.contains(words)), (Some(3), true), "{order:?}: {said}");
+        }
+    }
+    assert_eq!(folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().len(), 1);
+    assert!(folder.output(&["dead", "list"]).unwrap().contains("no dead letters"));
+    // What is sent all the same is not said to wait.
+    let (code, said) = off("-3600", &["pause", "last", "--set", "bus.orders_within=2h", "--wait", "3s"]);
+    assert_eq!((code, said.contains("the request was refused")), (Some(3), true), "{said}");
+    assert!(!said.contains("stays queued"), "{said}");
+    folder.output(&["cancel", "last"]).unwrap();
+    asking.wait_with_output().unwrap();
+}
+
 #[test]
 fn an_order_that_nobody_signed_does_nothing_and_is_a_dead_letter() {
     let fleet = folder().up(&[]).unwrap();

@@ -17,7 +17,7 @@ use super::pinned::Pinned;
 use crate::credentials::Fingerprint;
 use crate::credentials::rights::inbox;
 use crate::error::BusError;
-use crate::hosts::{Asking, nudges};
+use crate::hosts::{Asking, nudges, read_answer};
 use crate::settings::BusSettings;
 
 /// Letters in a line of a certificate's text.
@@ -105,7 +105,10 @@ impl Asker {
             error = self.failed() => return Err(error),
         };
         match answered {
-            Ok(Ok(message)) => serde_json::from_slice(&message.payload).map(Reply::Answered).map_err(codec),
+            Ok(Ok(message)) => {
+                let answer = read_answer(&message.payload);
+                answer.map(Reply::Answered).map_err(|reason| BusError::Codec { reason })
+            }
             Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Ok(Reply::Nobody),
             Ok(Err(_)) | Err(_) => self.link.check().map(|()| Reply::Silence),
         }

@@ -133,7 +133,8 @@ fn a_certificate_for_a_server_of_a_cluster_is_a_servers_and_a_clients_and_leaves
     assert_eq!(made.fingerprint(), own.fingerprint(), "by the same authority");
     assert_eq!(fs::read(own.certificate_file()).unwrap(), before);
     let found = certificates(&there.join("server.pem")).unwrap();
-    let [leaf, authority] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(found.len(), 2, "the certificate, and the authority's after it");
+    let (leaf, authority) = (&found[0], &found[1]);
     for purpose in [Use::Server, Use::Client, Use::Member] {
         holds(authority, leaf, &wanted(purpose, &three, 0), crate::bus::now()).unwrap();
     }

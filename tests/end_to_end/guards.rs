@@ -487,12 +487,18 @@ fn a_guard_that_is_gone_is_told_of_wherever_somebody_looks() {
     assert_eq!(output.status.code(), Some(6), "{}", both(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     completed(&summary, folder);
-    assert_eq!((&summary["complete"], &summary["refused_without_verdict"]["eye"]["times"]), (&json!(false), &json!(1)));
+    assert_eq!(
+        (&summary["complete"], &summary["refused_without_verdict"]["eye"]["times"]),
+        (&json!(false), &json!(1))
+    );
     let output = folder.run(&usual).unwrap();
     let words = "once something was refused without a verdict: guard eye is gone";
     assert!(output.status.code() == Some(6) && both(&output).contains(words), "{}", both(&output));
     assert!(folder.output(&["show", "last"]).unwrap().contains(words));
-    assert_eq!(folder.json(&["show", "last", "--json"]).unwrap()["refused_without_verdict"]["eye"]["times"], 1);
+    assert_eq!(
+        folder.json(&["show", "last", "--json"]).unwrap()["refused_without_verdict"]["eye"]["times"],
+        1
+    );
     let ps = folder.output(&["ps"]).unwrap();
     assert!(ps.contains("guard eye is gone"), "{ps}");
     let doctor = folder.run(&["doctor"]).unwrap();
@@ -529,11 +535,8 @@ fn time_delivers_nothing_that_guards_did_not_let_through() {
     let fleet = up(&server, folder(), &[]);
     let (folder, stranger) = (fleet.folder(), Stranger::connect(&fleet.url()).unwrap());
     stranger.serve("guard.hangs", "hangs", |_| None).unwrap();
-    let set = [
-        "guards.hangs.hooks=before_report",
-        "guards.hangs.timeout=500ms",
-        "limits.writing_deadline=2s",
-    ];
+    let set =
+        ["guards.hangs.hooks=before_report", "guards.hangs.timeout=500ms", "limits.writing_deadline=2s"];
     let more: Vec<&str> = set.iter().flat_map(|set| ["--set", *set]).collect();
     let usual = ["run", "What is 6 * 7?", "--planning", "always", "--json", "--deadline", "60s"];
     let output = folder.run(&[&usual[..], &more].concat()).unwrap();
@@ -542,10 +545,7 @@ fn time_delivers_nothing_that_guards_did_not_let_through() {
     assert!(!report.contains("worked out"), "{summary}");
     assert!(!output.status.success(), "{summary}");
     let reason = summary["reason"].as_str().unwrap();
-    assert!(
-        report.contains("withheld") || reason.contains("guard hangs did not answer"),
-        "{summary}"
-    );
+    assert!(report.contains("withheld") || reason.contains("guard hangs did not answer"), "{summary}");
     assert!(!reason.contains("muster doctor"), "no model is to blame: {reason}");
     trace(folder);
 }
@@ -628,7 +628,17 @@ fn what_is_carried_out_for_programs_and_what_they_announce_is_asked_about() {
     let mut shortly = who.clone();
     shortly["patience_ms"] = json!(100);
     assert_eq!(ask_gateway(&program, "take", &shortly), json!({ "task": null }));
-    let asking = ["run", "Count these words.", "--planning", "always", "--json", "--deadline", "60s", "--docs", "docs"];
+    let asking = [
+        "run",
+        "Count these words.",
+        "--planning",
+        "always",
+        "--json",
+        "--deadline",
+        "60s",
+        "--docs",
+        "docs",
+    ];
     let asker = folder.command(&asking).stdout(Stdio::piped()).spawn().unwrap();
     let mut token = Value::Null;
     wait_until("a task comes", LIMIT, || {
@@ -655,9 +665,7 @@ fn what_is_carried_out_for_programs_and_what_they_announce_is_asked_about() {
     refused(&with("wait", json!({ "for": { "answer": { "text": "Which?" } } })), "eye: nobody is asked");
     let lands = json!({ "thought": "Go.", "action": { "name": "launch", "arguments": {} }, "more": [{ "action": { "name": "land" } }] });
     refused(&with("step", lands), "eye: no landing");
-    let launch = |observation: Value| {
-        json!({ "thought": "Go.", "action": { "name": "launch", "arguments": { "to": "the moon" } }, "observation": observation })
-    };
+    let launch = |observation: Value| json!({ "thought": "Go.", "action": { "name": "launch", "arguments": { "to": "the moon" } }, "observation": observation });
     let told = with("step", launch(Value::Null));
     assert_eq!(told["arguments"], json!({ "to": "the mars" }), "{told}");
     assert!(told["idempotency_key"].is_string(), "{told}");
@@ -680,7 +688,14 @@ fn what_is_carried_out_for_programs_and_what_they_announce_is_asked_about() {
         .filter(|entry| entry["role"] == "word_counter")
         .map(|entry| entry["event"]["notes"].to_string())
         .collect();
-    for words in ["nothing is written", "nobody is asked", "no landing", "mars is better", "Ten is better", "none of yours"] {
+    for words in [
+        "nothing is written",
+        "nobody is asked",
+        "no landing",
+        "mars is better",
+        "Ten is better",
+        "none of yours",
+    ] {
         assert!(notes.contains(words), "{words}: {notes}");
     }
 }

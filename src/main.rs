@@ -28,6 +28,7 @@ use clap::error::ErrorKind;
 
 use crate::args::Cli;
 use crate::exit::{Exit, Failure};
+use crate::render::safe;
 
 fn main() -> ExitCode {
     // Without a provider of its own, the first TLS connection would panic.
@@ -73,7 +74,12 @@ fn misread(error: &clap::Error) -> Exit {
             // All of it is ours. Losing it harms nothing.
             let _ = error.print();
         }
-        _ => output::misread(&error.render().to_string()),
+        _ => {
+            // Plain, an error leaves escapes out: it is told of words in which they are to be seen.
+            let words = std::env::args_os().map(|word| safe::text(&word.to_string_lossy()).into_owned());
+            let shown = Cli::try_parse_from(words).err().filter(|shown| shown.kind() == error.kind());
+            output::misread(&shown.as_ref().unwrap_or(error).render().to_string());
+        }
     }
     if error.use_stderr() { Exit::Usage } else { Exit::Completed }
 }

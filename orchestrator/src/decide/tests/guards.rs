@@ -401,10 +401,10 @@ fn what_is_left_of_a_run_that_is_stopped_is_asked_about() {
 
 #[test]
 fn a_plan_that_a_person_brings_is_asked_about() {
-    let brought = |name: &str| {
+    let begun = |tasks: Vec<muster_shared::flow::TaskDraft>| {
         let goal = muster_shared::flow::Goal {
             plan: Some(Box::new(muster_shared::flow::PlanDraft {
-                tasks: vec![leaf(name, &[])],
+                tasks,
                 ..muster_shared::flow::PlanDraft::default()
             })),
             ..muster_shared::flow::Goal::new("Which limits are there?")
@@ -412,6 +412,11 @@ fn a_plan_that_a_person_brings_is_asked_about() {
         let mut fleet = Fleet::new();
         fleet.begin_as_it_is(goal, limits(&[Hook::BeforePlan]));
         fleet.turn(vec![Input::Capacity]);
+        fleet
+    };
+    assert!(begun(Vec::new()).status().is_ended(), "nobody is asked about nothing");
+    let brought = |name: &str| {
+        let fleet = begun(vec![leaf(name, &[])]);
         assert!(fleet.open.is_empty() && fleet.run().plan.is_none(), "nothing is begun before");
         fleet
     };

@@ -47,12 +47,22 @@ pub enum BusError {
         url: String,
     },
     /// The server refuses the credentials.
-    #[error(
-        "the NATS server at {url} lets nobody in with these credentials: name a credentials file with bus.credentials (MUSTER_BUS_CREDENTIALS; `muster keys issue` where the fleet runs makes one), or check bus.user and bus.password"
-    )]
+    #[error("the NATS server at {url} lets nobody in {reason}")]
     Unauthorized {
         /// Where it runs.
         url: String,
+        /// By what, why that may be, and what to do.
+        reason: String,
+    },
+    /// Another user of this machine listens where the server was looked for.
+    #[error(
+        "nothing is sent to {url}: {reason}. See who that is, and bring the fleet up elsewhere (`muster down`, `muster up`); where that user runs your server, set bus.server_user"
+    )]
+    Stranger {
+        /// Where it was looked for.
+        url: String,
+        /// Who listens there.
+        reason: String,
     },
     /// The server refused a subject. It drops such messages silently, so nothing sent since can be trusted.
     #[error(
@@ -195,6 +205,7 @@ impl BusError {
             | Self::TooOld { .. }
             | Self::NoJetStream { .. }
             | Self::Unauthorized { .. }
+            | Self::Stranger { .. }
             | Self::Denied { .. }
             | Self::Clock { .. }
             | Self::NotProvisioned { .. }
@@ -218,6 +229,7 @@ impl BusError {
             self,
             Self::Denied { .. }
                 | Self::Unauthorized { .. }
+                | Self::Stranger { .. }
                 | Self::TopologyNewer { .. }
                 | Self::Parted { .. }
         )

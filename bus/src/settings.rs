@@ -39,6 +39,9 @@ settings! {
         pub system_credentials: Option<PathBuf> = None => text().example("\"/etc/muster/presence.creds\""),
         /// A NATS credentials file (`.creds`). `muster keys issue` makes one; a local fleet gives each process its own.
         pub credentials: Option<PathBuf> = None => text().example("\"/etc/muster/agent.creds\""),
+        /// Another user of this machine who may run the server, by name or number, besides you and root: without TLS nothing is
+        /// sent to whoever else listens at an address of this machine.
+        pub server_user: Option<String> = None => text().example("\"nats\""),
         /// A file of root certificates, for servers with a certificate of one's own authority. With it, connections are
         /// encrypted or not made.
         pub tls_ca: Option<PathBuf> = None => text().example("\"/etc/muster/ca.pem\""),

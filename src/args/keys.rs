@@ -14,7 +14,7 @@ use super::read::parse_span;
 /// `.creds` files (NATS JWT and NKey) that `nats` and every NATS client read; docs/rights.md says what each kind may do.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys issue person:ann --out ann.creds\n  muster keys context && nats sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n  muster keys certificate nats-0.example.org 10.0.0.5 --out nats-0\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
+    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys person ann --out ann.creds\n  muster keys context && nats --context muster sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n  muster keys certificate nats-0.example.org 10.0.0.5 --out nats-0\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
 )]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
@@ -31,6 +31,8 @@ pub(crate) enum KeysCommand {
     Init,
     /// Make credentials for one process or person.
     Issue(IssueArgs),
+    /// Make credentials for a person, as `issue person:NAME` does.
+    Person(PersonArgs),
     /// List what was issued and counts.
     List {
         /// Print JSON.
@@ -72,6 +74,25 @@ pub(crate) struct IssueArgs {
     /// File to write, for its owner alone; default: standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// The person that credentials are for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PersonArgs {
+    /// What the person is called.
+    pub(crate) name: String,
+    /// For how long they count, such as 12h or 30d; default: until they are revoked.
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(crate) expires: Option<Duration>,
+    /// File to write, for its owner alone; default: standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+impl From<PersonArgs> for IssueArgs {
+    fn from(PersonArgs { name, expires, out }: PersonArgs) -> Self {
+        Self { holder: format!("person:{name}"), name: None, direct: false, expires, out }
+    }
 }
 
 /// What is rotated.

@@ -23,7 +23,7 @@ use crate::app::{App, bus_failure};
 use crate::commands::guard::check_lists;
 use crate::exit::Failure;
 pub(crate) use members::global_words;
-pub(crate) use server::ReadAccess;
+pub(crate) use server::{ReadAccess, lost_its_port};
 use watcher::Watcher;
 
 /// The name of the fleet's own NATS server among its processes.

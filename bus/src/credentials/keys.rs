@@ -12,8 +12,8 @@ use secrecy::SecretString;
 
 use super::accounts::{self, store_of};
 use super::claims::{Claims, Said, Statement};
-use super::files::{closed, make, read};
-use super::ledger::{Issued, Ledger};
+use super::files::{closed, make, read, whole};
+use super::ledger::{Issued, Ledger, Unread};
 use super::rights::{Holder, HolderKind};
 use super::rotation::Retired;
 use super::scope::Scope;
@@ -104,7 +104,11 @@ impl FleetKeys {
             .map(|(name, kind)| (folder.join(name), kind))
             .map(|(path, kind)| read(&path, &kind).transpose())
         else {
-            return Ok(None);
+            // Made anew, it would be another fleet's, and the record of this one nobody's.
+            let signers = Scope::ALL.map(|scope| super::signers::file_of(folder, scope));
+            let made: Vec<PathBuf> =
+                FILES.map(|(name, _)| folder.join(name)).into_iter().chain(signers).collect();
+            return whole(&made).map(|()| None);
         };
         let account = account?;
         Ok(Some(Self {
@@ -290,6 +294,14 @@ impl FleetKeys {
         let mut issued = Ledger::of(&self.folder).issued()?;
         issued.retain(|one| one.until.is_none_or(|until| until > now));
         Ok(issued)
+    }
+
+    /// The same of what a later version made, of a kind that this one does not know.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn unread(&self) -> Result<Vec<Unread>, CredentialsError> {
+        Ledger::of(&self.folder).unread()
     }
 
     /// Revokes all credentials that holders of this name have, those of a machine that joined with all that it was given; says how many. A server that runs learns of it by

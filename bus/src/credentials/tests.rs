@@ -28,6 +28,33 @@ fn keys_are_made_once_and_are_nobody_elses() {
 }
 
 #[test]
+fn a_key_that_is_gone_is_told_and_not_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("keys");
+    let keys = FleetKeys::open_or_make(&folder).unwrap();
+    keys.write_own().unwrap();
+    let aside = folder.join("aside");
+    for name in ["operator.nk", "account.nk", "system.nk", "signing-agent.nk", "signing-guest.nk"] {
+        std::fs::rename(folder.join(name), &aside).unwrap();
+        for opened in [FleetKeys::open_or_make(&folder).map(Some), FleetKeys::open(&folder)] {
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains(&format!("{name} is missing: put it back")), "{error}");
+        }
+        std::fs::rename(&aside, folder.join(name)).unwrap();
+        assert_eq!(FleetKeys::open_or_make(&folder).unwrap().account(), keys.account());
+    }
+    // Who was killed while he made the first of them goes on.
+    for later in ["account.nk", "system.nk"].map(|name| folder.join(name)) {
+        std::fs::remove_file(later).unwrap();
+    }
+    for scope in Scope::ALL {
+        std::fs::remove_file(folder.join(format!("signing-{}.nk", scope.name()))).unwrap();
+    }
+    assert!(FleetKeys::open(&folder).unwrap().is_none());
+    FleetKeys::open_or_make(&folder).unwrap();
+}
+
+#[test]
 fn a_key_of_another_kind_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("keys");

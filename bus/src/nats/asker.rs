@@ -12,7 +12,8 @@ use muster_shared::ids::AgentId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::connect::{Caller, Link, client, shown, speaker};
+use super::connect::{Caller, client, shown, speaker};
+use super::link::Link;
 use super::pinned::Pinned;
 use crate::credentials::Fingerprint;
 use crate::credentials::rights::inbox;
@@ -57,7 +58,7 @@ impl Asker {
     pub async fn connect(settings: &BusSettings, authority: Option<Fingerprint>) -> Result<Self, BusError> {
         let url = settings.url.clone().unwrap_or_default();
         let (who, _) = speaker(settings, &AgentId::anonymous())?;
-        let (link, pinned) = (Link::new(&url), authority.map(Pinned::new));
+        let (link, pinned) = (Link::new(&url, settings), authority.map(Pinned::new));
         let caller = Caller { settings, url: &url, inbox: inbox(&who), pinned: pinned.as_ref() };
         let client = client(&caller, who.as_str(), &link).await.map_err(|error| match error {
             BusError::Tls { url, .. } if pinned.as_ref().is_some_and(|pinned| pinned.is_another()) => {

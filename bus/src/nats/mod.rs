@@ -4,6 +4,8 @@ mod asker;
 mod connect;
 mod convert;
 mod follow;
+mod link;
+mod listener;
 mod objects;
 mod pinned;
 mod presence;
@@ -27,7 +29,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use self::asker::{Asker, Reply};
-use self::connect::Link;
+use self::link::Link;
 use crate::backend::{
     Ack, Appended, Backend, Begin, Incoming, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,
     WriteOptions,

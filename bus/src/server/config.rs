@@ -29,9 +29,10 @@ pub(super) struct ServerFiles {
 }
 
 impl ServerFiles {
-    /// Where the server of this process id names its ports.
-    pub(super) fn ports(&self, pid: u32) -> PathBuf {
-        self.store_dir.join(format!("nats-server_{pid}.ports"))
+    /// Where the server of this process id names its ports, once it does: by what its program is called, and the number.
+    pub(super) fn ports(&self, pid: u32) -> Option<PathBuf> {
+        let ending = format!("_{pid}.ports");
+        ports_files(&self.store_dir).find(|path| path.to_string_lossy().ends_with(&ending))
     }
 }
 

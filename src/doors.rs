@@ -229,7 +229,7 @@ const AUDIT_FILES: Target = Target {
             return Err("read again it is another".to_owned());
         }
         let keys = read.keys.clone().map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed });
-        let record = AuditedRecord { messages: &read.messages, keys: keys.as_ref() };
+        let record = AuditedRecord { messages: &read.messages, keys: keys.as_ref(), missing: None };
         let found = Audit::of(read.run, &record, Apart::default());
         let _shown = serde_json::to_string(&found).map_err(|error| error.to_string())?;
         Ok(if found.passes() { Seen::Read } else { Seen::Refused("it does not fit".to_owned()) })

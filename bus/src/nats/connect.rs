@@ -207,7 +207,9 @@ fn shows_who_we_are(caller: &Caller<'_>, link: &Arc<Link>) -> Result<ConnectOpti
 /// What is wrong with the credentials that the settings name.
 fn of_file(error: &CredentialsError) -> BusError {
     let reason = match error {
-        CredentialsError::Expired { .. } | CredentialsError::Missing { .. } => error.to_string(),
+        CredentialsError::Expired { .. }
+        | CredentialsError::Missing { .. }
+        | CredentialsError::Name { .. } => error.to_string(),
         CredentialsError::Open { .. } | CredentialsError::File { .. } | CredentialsError::Key { .. } => {
             format!("the credentials file {error}")
         }

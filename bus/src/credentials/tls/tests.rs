@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 use std::os::unix::fs::PermissionsExt;
 
 use muster_shared::time::Millis;

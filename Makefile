@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build build-bench nats test quick check bench figures simulate fuzz chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats test neighbours quick check bench figures simulate fuzz chaos chaos-cluster clean-state
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -28,6 +28,12 @@ test: nats ## Everything the tests need, then all tests
 	else \
 		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace --features bench; \
 	fi
+
+# Needs root: other users, other network namespaces. Whatever cannot be made here fails, where it is passed over elsewhere.
+neighbours: nats ## Attacks from other users and network namespaces, cables pulled out for 40 s; as root, in some minutes
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" MUSTER_NO_SKIP=1 && \
+	$(CARGO) nextest run --locked --workspace --features bench --run-ignored all \
+		-E 'test(neighbours::) + test(machines::) + test(captured::) + binary(trust) + binary(deploy)'
 
 quick: ## The fast loop: tests without processes or a server, of all crates
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
+use crate::fleet::own_keys;
 use crate::fleet::state::FleetFolder;
 use crate::render::paint::Paint;
 use crate::secrets;
@@ -58,6 +59,12 @@ impl App {
             (Some(why), Care::Strict) if fleet.fault().is_some() => return Err(not_believed(&why).into()),
             // One above does not keep anybody from a fleet of his own here.
             (Some(why), Care::Strict) => loaded.warnings.push(why),
+        }
+        if let Some(why) = fleet.pretended() {
+            match care {
+                Care::Strict => loaded.warnings.push(why),
+                Care::Lenient | Care::Everything => loaded.left_out.push(why),
+            }
         }
         if care == Care::Strict {
             check_templates(&loaded.settings, &inputs.trust)?;
@@ -125,6 +132,12 @@ impl App {
 
     async fn connect_by(&self, settings: BusSettings, role: &str) -> Result<Bus, Failure> {
         let who = new_id(role);
+        if let Some(path) = settings.credentials.as_deref().filter(|path| own_keys::is_open(path)) {
+            tracing::warn!(
+                "{} can be read by others, who are then whom it names: `chmod go= {0}`",
+                path.display()
+            );
+        }
         // Large, and soon over: kept by itself, it does not stay on the stack.
         let connect = Box::pin(Bus::connect(&settings, &who, Arc::clone(&self.redactor)));
         connect.await.map_err(bus_failure)
@@ -229,7 +242,9 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
         | BusError::TooOld { .. }
         | BusError::NoJetStream { .. }
         | BusError::Unauthorized { .. }
+        | BusError::Stranger { .. }
         | BusError::Denied { .. }
+        | BusError::Clock { .. }
         | BusError::TimedOut { .. }
         | BusError::NotProvisioned { .. }
         | BusError::TopologyNewer { .. }

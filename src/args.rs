@@ -34,7 +34,9 @@ pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};
-pub(crate) use keys::{ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs};
+pub(crate) use keys::{
+    CertificateArgs, ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs,
+};
 pub(crate) use look::{
     ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
@@ -55,7 +57,8 @@ Exit codes:
   3  the bus cannot be reached or used, or the fleet is gone
   4  the run was stopped (cancelled, deadline passed, or budget exhausted)
   5  refused: the fleet is overloaded; try again later
-  6  completed in part: a task failed, was skipped or was done in part; the report says which
+  6  completed in part: a task failed, was skipped or was done in part, or a guard gave no verdict;
+     the report says which
   7  done, but a check of an eval did not pass, an audit found something, or a file was not copied over one that exists";
 
 const EXAMPLES: &str = "\

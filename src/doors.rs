@@ -1,4 +1,4 @@
-//! The doors of the program itself, fuzzed: settings, teams, the state of a fleet, plans in files, suites, grants, values.
+//! The doors of the program itself, fuzzed: settings, teams, the state of a fleet, plans in files, suites, grants, exported records.
 //!
 //! The targets are here because what they read is private to the program. `make fuzz` runs them with those of
 //! `tests/fuzz`; the corpus and what was found stand there too.
@@ -11,6 +11,8 @@ use std::time::Duration;
 use muster_fuzz::{Plan, Seen, Shape, Target, corpus, found, fuzz, keep, replay};
 use muster_shared::flow::PlanDraft;
 
+use crate::audit::signed::{AuditKeys, KeysOrigin};
+use crate::audit::{Apart, Audit, AuditedRecord, file};
 use crate::commands::plan_from_text;
 use crate::eval::Suite;
 use crate::fleet::state::FleetState;
@@ -191,7 +193,50 @@ const GRANTS: Target = Target {
     },
 };
 
-const ALL: [&Target; 6] = [&SETTINGS, &TEAMS, &FLEET_STATE, &PLAN_FILES, &SUITES, &GRANTS];
+const AUDIT_FILES: Target = Target {
+    name: "audit_files",
+    shape: Shape::Text,
+    made: muster_fuzz::none_made,
+    fixtures: &[],
+    words: &[
+        "muster_audit",
+        "entries",
+        "algorithm",
+        "keys",
+        "seq",
+        "at",
+        "subject",
+        "encoding",
+        "payload",
+        "link",
+        "prev",
+        "hash",
+        "of",
+        "own",
+        "every",
+        "seal",
+    ],
+    check: |input| {
+        let text = text_of(input);
+        let read = match file::read(&text) {
+            Ok(read) => read,
+            Err(error) => return Ok(Seen::at_door(error)),
+        };
+        let written =
+            file::write(read.run, &read.messages, read.keys.clone()).map_err(|error| error.to_string())?;
+        let again = file::read(&written).map_err(|error| format!("not read again: {error}"))?;
+        if again != read {
+            return Err("read again it is another".to_owned());
+        }
+        let keys = read.keys.clone().map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed });
+        let record = AuditedRecord { messages: &read.messages, keys: keys.as_ref(), missing: None };
+        let found = Audit::of(read.run, &record, Apart::default());
+        let _shown = serde_json::to_string(&found).map_err(|error| error.to_string())?;
+        Ok(if found.passes() { Seen::Read } else { Seen::Refused("it does not fit".to_owned()) })
+    },
+};
+
+const ALL: [&Target; 7] = [&SETTINGS, &TEAMS, &FLEET_STATE, &PLAN_FILES, &SUITES, &GRANTS, &AUDIT_FILES];
 
 fn text_of(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()

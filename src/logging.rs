@@ -24,6 +24,9 @@ pub(crate) enum Speaker {
 /// What a command logs when nobody set a level.
 const OF_A_COMMAND: &str = "error,muster=warn,muster_bus=error";
 
+/// Libraries whose errors come as ours.
+const QUIET: [&str; 2] = ["genai", "async_nats::connector"];
+
 /// Begins to log.
 pub(crate) fn begin(
     settings: &LogSettings,
@@ -35,8 +38,9 @@ pub(crate) fn begin(
         Speaker::Command if unset => OF_A_COMMAND,
         Speaker::Command | Speaker::Process => settings.level.as_str(),
     };
-    // What the client library remarks on every stream tells nobody anything: its errors come as ours.
-    let quiet = if level.contains("genai") { level.to_owned() } else { format!("{level},genai=off") };
+    // What they remark on every stream and at every attempt tells nobody anything.
+    let quiet = QUIET.iter().filter(|name| !level.contains(**name)).map(|name| format!(",{name}=off"));
+    let quiet = format!("{level}{}", quiet.collect::<String>());
     let filter = EnvFilter::try_new(quiet).map_err(|error| {
         Failure::usage(format!("log.level = {:?} is not a log filter: {error}", settings.level))
             .help("write a level (error, warn, info, debug, trace) or modules, such as info,muster_bus=debug; MUSTER_LOG sets it too")

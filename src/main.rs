@@ -24,16 +24,22 @@ mod trust;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::args::Cli;
 use crate::exit::{Exit, Failure};
+use crate::render::safe;
 
 fn main() -> ExitCode {
     // Without a provider of its own, the first TLS connection would panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Text of others may stand in an error: it is painted at the door, where it is told apart.
     let _ = miette::set_hook(Box::new(|_| Box::new(miette::MietteHandlerOpts::new().color(false).build())));
-    match perform(Cli::parse()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error).into(),
+    };
+    match perform(cli) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(report)) => tell(&report).into(),
         Err(reason) => {
@@ -55,6 +61,27 @@ fn perform(cli: Cli) -> Result<miette::Result<Exit>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     Ok(runtime.block_on(Box::pin(commands::perform(command, global))))
+}
+
+/// What there is to say where the command line asks for nothing but words, or is wrong. Errors name arguments, which may come
+/// from anybody, such as file names that a shell put there.
+#[inline(never)]
+fn misread(error: &clap::Error) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        | ErrorKind::DisplayVersion => {
+            // All of it is ours. Losing it harms nothing.
+            let _ = error.print();
+        }
+        _ => {
+            // Plain, an error leaves escapes out: it is told of words in which they are to be seen.
+            let words = std::env::args_os().map(|word| safe::text(&word.to_string_lossy()).into_owned());
+            let shown = Cli::try_parse_from(words).err().filter(|shown| shown.kind() == error.kind());
+            output::misread(&shown.as_ref().unwrap_or(error).render().to_string());
+        }
+    }
+    if error.use_stderr() { Exit::Usage } else { Exit::Completed }
 }
 
 /// Says what went wrong and what to do, and how the program is to end.

@@ -61,6 +61,19 @@ pub(crate) fn fault(report: &str) {
     note(&report.lines().map(line).collect::<Vec<_>>().join("\n"));
 }
 
+/// Tells the person what is wrong with the command line, its beginning in colour where that is wanted.
+pub(crate) fn misread(text: &str) {
+    let paint = crate::app::paint(io::stderr().is_terminal());
+    let text = text.trim_end();
+    match text.strip_prefix(MISREAD) {
+        Some(rest) => note(&format!("{}{rest}", paint.bad(MISREAD))),
+        None => note(text),
+    }
+}
+
+/// How errors of the command line begin.
+const MISREAD: &str = "error:";
+
 /// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()

@@ -32,6 +32,7 @@ pub(crate) struct Trust {
     me: Me,
     folders: Arc<Vec<PathBuf>>,
     records: Records,
+    keys: Records,
 }
 
 impl Trust {
@@ -41,8 +42,9 @@ impl Trust {
         let folders = variable(variables, VARIABLE).into_iter().flat_map(std::env::split_paths);
         // What a relative one would mean depends on where a process is.
         let folders = folders.filter(|folder| folder.is_absolute()).map(|folder| real(&folder)).collect();
-        let records = Records::new(me, home(variables, "XDG_STATE_HOME", ".local/state"));
-        Self { me, folders: Arc::new(folders), records }
+        let state = home(variables, "XDG_STATE_HOME", ".local/state");
+        let (records, keys) = (Records::new(me, state.clone()), Records::of_keys(me, state));
+        Self { me, folders: Arc::new(folders), records, keys }
     }
 
     /// What is kept of what was allowed.
@@ -98,6 +100,28 @@ impl Trust {
     pub(crate) fn trusts_program(&self, path: &Path) -> bool {
         let closed = |_: &Item| self.plain_fault(path, path.parent().unwrap_or(path)).is_none();
         self.allows(path, || file_item(Danger::Program, path, String::new()).filter(closed))
+    }
+
+    /// Whether keys were made by the user, wherever they lie now, or are trusted: in a folder that is a copy of somebody else's
+    /// they are his.
+    pub(crate) fn knows(&self, folder: &Path, keys: &Item) -> bool {
+        self.made(folder, keys) || self.allows(folder, || Some(keys.clone()))
+    }
+
+    /// Whether keys were made by the user.
+    pub(crate) fn made(&self, folder: &Path, keys: &Item) -> bool {
+        let holds = |grant: &Grant| grant.allows(keys);
+        self.keys.of(folder).is_ok_and(|grant| grant.as_ref().is_some_and(holds))
+            || self.keys.all().is_ok_and(|grants| grants.iter().any(holds))
+    }
+
+    /// Keeps that the user made these keys.
+    ///
+    /// # Errors
+    /// When there is no place for it that is the user's own.
+    pub(crate) fn keep(&self, folder: &Path, keys: Item) -> Result<(), RecordError> {
+        let grant = Grant { folder: real(folder), at: crate::app::now().0, items: vec![keys] };
+        self.keys.keep(&grant).map(|_| ())
     }
 
     fn allows(&self, path: &Path, item: impl FnOnce() -> Option<Item>) -> bool {

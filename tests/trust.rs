@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use muster_support::fleet::{Folder, both};
+use muster_support::skip::skipped;
 
 /// Longest wait for what has to happen.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -62,7 +63,7 @@ fn trust(folder: &Folder) -> String {
 fn is_root() -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     if !is_root {
-        eprintln!("skipped: only root can make files of another user");
+        skipped("files of another user", "only root can make them");
     }
     is_root
 }
@@ -396,7 +397,7 @@ fn a_planted_state_of_a_fleet_ends_nobody() {
         }
         let mut other = Victim::of(Some(STRANGER));
         folder.write(".muster/fleet.json", other.state(other.started())).unwrap();
-        refused(&folder, &["down"], &["nothing is stopped", "belongs to somebody else"]);
+        assert_eq!(said(&folder, &["down"]).0, Some(0));
         assert!(other.is_alive());
     }
     // One that is not said when it started may be any.
@@ -406,11 +407,190 @@ fn a_planted_state_of_a_fleet_ends_nobody() {
     }
     assert!(victim.is_alive());
 
-    // The user's own word about the user's own process ends it.
-    let own = folder.write(".muster/fleet.json", victim.state(victim.started())).unwrap();
-    set(&own, 0o600);
-    let mut down = folder.command(&["down"]);
-    let mut down = down.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    victim.0.wait().unwrap();
-    assert!(down.wait().unwrap().success());
+    // A copy of a folder is the user's own, and names whom it likes: nobody it names has its lock.
+    let planted = || {
+        let own = folder.write(".muster/fleet.json", victim.state(victim.started())).unwrap();
+        set(&own, 0o600);
+        folder.write(".muster/fleet.lock", "").unwrap();
+    };
+    planted();
+    let (code, told) = said(&folder, &["ps"]);
+    assert!(code == Some(3) && told.contains("is not believed"), "{told}");
+    assert!(told.contains("no fleet is running"), "nobody connects where it says: {told}");
+    let (code, told) = said(&folder, &["down"]);
+    assert!(
+        code == Some(0) && told.contains("no fleet is running") && told.contains("not stopped"),
+        "{told}"
+    );
+    assert!(!file.exists(), "it is taken away");
+    // By a link, the lock of a fleet elsewhere would count.
+    let elsewhere = project();
+    let held = fs::File::create(elsewhere.path().join("lock")).unwrap();
+    held.lock().unwrap();
+    planted();
+    fs::remove_file(state.join("fleet.lock")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("lock"), state.join("fleet.lock")).unwrap();
+    assert_eq!(said(&folder, &["down"]).0, Some(0));
+    assert!(victim.is_alive());
+}
+
+/// Copies the keys of a fleet from one folder into another, as an archive would.
+fn unpack_keys(from: &Path, to: &Path) {
+    let (from, to) = (from.join(".muster/nats/keys"), to.join(".muster/nats/keys"));
+    fs::create_dir_all(&to).unwrap();
+    for entry in fs::read_dir(&from).unwrap().flatten() {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+    for folder in to.ancestors().take(3) {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn keys_that_came_with_a_folder_are_nobodys_until_they_are_trusted() {
+    let (maker, (folder, mark)) = (project(), with_program());
+    let up: &[&str] = &["up", "--set", "server.binary=./server.sh"];
+    maker.output(&["keys", "init"]).unwrap();
+    unpack_keys(maker.path(), folder.path());
+    refused(&folder, up, &["not known to be yours", "operator of the fleet", "muster trust"]);
+    refused(&folder, &["trust"], &["who belongs to the fleet", "the fleet's account", "nats/keys"]);
+    assert!(!mark.exists(), "no server was started");
+    trust(&folder);
+    said(&folder, up);
+    assert!(fs::remove_file(&mark).is_ok());
+    assert_eq!(said(&folder, &["trust", "--revoke"]).0, Some(0));
+    refused(&folder, up, &["not known to be yours"]);
+
+    // Those that are made here are one's own, and stay so when the folder is moved.
+    fs::remove_dir_all(folder.path().join(".muster")).unwrap();
+    said(&folder, up);
+    assert!(fs::remove_file(&mark).is_ok());
+    said(&folder, up);
+    assert!(fs::remove_file(&mark).is_ok());
+    let kept = folder.path().join("home/.local/state/muster/keys");
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o700);
+    let moved = with_program().0.with("HOME", folder.path().join("home").display().to_string());
+    unpack_keys(folder.path(), moved.path());
+    said(&moved, up);
+    assert!(moved.path().join("mark").exists());
+
+    // Without a place to keep it, the very start that makes them goes on, and says so.
+    let nowhere = with_program().0.with("HOME", "/proc/nowhere");
+    let (_, told) = said(&nowhere, up);
+    assert!(told.contains("cannot be kept"), "{told}");
+    assert!(fs::remove_file(nowhere.path().join("mark")).is_ok());
+    refused(&nowhere, up, &["not known to be yours"]);
+}
+
+#[test]
+fn a_folder_that_came_with_a_membership_works_for_nobody_until_it_is_trusted() {
+    let folder = project();
+    let joined = serde_json::json!({
+        "host": "mill", "invitation": "guest-1", "roles": ["worker"], "url": "nats://127.0.0.1:1", "is_encrypted": false,
+    });
+    folder.write(".muster/joined/joined.json", joined.to_string()).unwrap();
+    fs::set_permissions(folder.path().join(".muster"), fs::Permissions::from_mode(0o700)).unwrap();
+    refused(&folder, &["join"], &["not known that you joined", "127.0.0.1:1", "another invitation"]);
+    // With a key of the machine, it can be trusted.
+    let seed = nkeys_of(&folder);
+    let key = folder.write(".muster/joined/guest-1.nk", seed).unwrap();
+    fs::set_permissions(key, fs::Permissions::from_mode(0o600)).unwrap();
+    refused(&folder, &["trust"], &["point at a bus", "joined", "127.0.0.1:1"]);
+    refused(&folder, &["join"], &["not known that you joined", "muster trust"]);
+    trust(&folder);
+    let (_, told) = said(&folder, &["join", "--set", "fleet.start_limit=1s"]);
+    assert!(!told.contains("not known that you joined"), "{told}");
+}
+
+/// The seed of some user's key.
+fn nkeys_of(folder: &Folder) -> String {
+    folder.output(&["keys", "init", "--keys", "elsewhere"]).unwrap();
+    let made = folder.output(&["keys", "issue", "observer", "--keys", "elsewhere"]).unwrap();
+    made.lines().find(|line| line.starts_with("SU")).unwrap().to_owned()
+}
+
+#[test]
+fn a_key_that_is_gone_is_told_and_credentials_overwrite_nothing_else() {
+    let (folder, mark) = with_program();
+    let keys = folder.path().join(".muster/nats/keys");
+    let set: &[&str] = &["--set", "server.binary=./server.sh"];
+    let folder_said = |words: &[&str]| said(&folder, &[words, set].concat());
+    let done = |words: &[&str]| {
+        let (code, told) = folder_said(words);
+        assert_eq!(code, Some(0), "{words:?}: {told}");
+        told
+    };
+    done(&["keys", "init"]);
+    done(&["keys", "person", "ann", "--out", "ann.creds"]);
+    done(&["keys", "issue", "person:ann", "--out", "ann.creds"]);
+    assert!(done(&["keys", "list"]).contains("ann"));
+    folder.write("notes", "mine").unwrap();
+    let own = keys.join("operator.nk").display().to_string();
+    for (holder, file) in [
+        ("person:bob", "ann.creds"),
+        ("worker", "ann.creds"),
+        ("worker", "notes"),
+        ("operator", own.as_str()),
+    ] {
+        let (code, told) = folder_said(&["keys", "issue", holder, "--out", file]);
+        assert_eq!(code, Some(2), "{holder} {file}: {told}");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("notes")).unwrap(), "mine");
+    for word in ["person", "presence", "system", "guard"] {
+        refused(&folder, &[&["keys", "issue", word], set].concat(), &["is no role", "person:NAME"]);
+    }
+
+    // What is open to others is told before anything is started.
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, doctor) = folder_said(&["doctor"]);
+    assert!(doctor.contains("can be read by others"), "{doctor}");
+    // It asked the server which version it is.
+    let _ = fs::remove_file(&mark);
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o700)).unwrap();
+
+    fs::rename(keys.join("account.nk"), folder.path().join("account.nk")).unwrap();
+    let (code, told) = folder_said(&["up"]);
+    assert!(code != Some(0) && told.contains("account.nk is missing"), "{told}");
+    assert!(!mark.exists() && !keys.join("account.nk").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_listens_in_the_servers_place_is_sent_nothing() {
+    use std::io::{Read, Write};
+
+    if !is_root() {
+        return;
+    }
+    let folder = project();
+    folder.output(&["keys", "init"]).unwrap();
+    folder.output(&["keys", "issue", "observer", "--out", "eye.creds"]).unwrap();
+    let eye = folder.path().join("eye.creds").display().to_string();
+    let folder = folder.with("MUSTER_BUS_CREDENTIALS", eye);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // Whose a socket is the kernel tells by this.
+    std::os::unix::fs::fchown(&listener, Some(STRANGER), None).unwrap();
+    let url = format!("nats://{}", listener.local_addr().unwrap());
+    let heard = std::thread::spawn(move || {
+        let info = r#"{"server_id":"x","server_name":"x","version":"2.14.0","proto":1,"nonce":"abc","max_payload":1000000,"headers":true}"#;
+        let mut heard = Vec::new();
+        for _ in 0..2 {
+            let (mut client, _) = listener.accept().unwrap();
+            client.write_all(format!("INFO {info}\r\n").as_bytes()).unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+            let mut one = [0; 4096];
+            let read = client.read(&mut one).unwrap_or(0);
+            heard.push(String::from_utf8_lossy(&one[..read]).into_owned());
+        }
+        heard
+    });
+    let (code, told) = said(&folder, &["ps", "--url", &url]);
+    let told = told.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == Some(3) && told.contains("nothing is sent to") && told.contains("65534"), "{told}");
+    assert!(!told.contains("auth callback"), "{told}");
+    // Unless the user says that he may.
+    said(&folder, &["ps", "--url", &url, "--set", "bus.server_user=65534"]);
+    let heard = heard.join().unwrap();
+    assert_eq!(heard[0], "");
+    assert!(heard[1].contains("jwt"), "{heard:?}");
 }

@@ -1,6 +1,6 @@
 //! Requests to the fleet that are answered (`ask.<request>`), by NATS request and reply: any orchestrator answers.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -15,9 +15,10 @@ use uuid::Uuid;
 
 use crate::backend::{INBOX, Incoming, Message};
 use crate::bus::{Core, now};
+use crate::dead::DeadLetter;
 use crate::error::{AppendError, BusError};
 use crate::kv::{Bucket, KvEntry};
-use crate::orders::{OrderTimes, check_age, proof, refusal, signer_kind};
+use crate::orders::{OrderTimes, SeenRequests, check_age, proof, refusal, signer_kind};
 use crate::seal::{About, encoding_of, open_inline};
 use crate::signatures::Purpose;
 use crate::subject::Subject;
@@ -62,11 +63,11 @@ impl Asks {
     /// When the bus fails.
     pub async fn serve(&self) -> Result<BoxStream<'static, Asked>, BusError> {
         let requests = self.core.backend.serve("ask.*", ANSWERERS).await?;
-        let core = Arc::clone(&self.core);
+        let (core, seen) = (Arc::clone(&self.core), Arc::<Mutex<SeenRequests>>::default());
         Ok(requests
             .filter_map(move |asked| {
-                let asked = Asked::read(&core, asked);
-                async move { asked }
+                let (core, seen) = (Arc::clone(&core), Arc::clone(&seen));
+                async move { Asked::read(&core, &seen, asked).await }
             })
             .boxed())
     }
@@ -119,7 +120,7 @@ pub struct Asked {
 
 impl Asked {
     /// Nothing where an answer would do harm.
-    fn read(core: &Arc<Core>, asked: Incoming) -> Option<Self> {
+    async fn read(core: &Arc<Core>, seen: &Mutex<SeenRequests>, asked: Incoming) -> Option<Self> {
         let Incoming { message, reply } = asked;
         let reply = reply?;
         if !reply.starts_with(INBOX) {
@@ -130,7 +131,10 @@ impl Asked {
         let (core, mut signed) = (Arc::clone(core), None);
         let (id, sender, what) = match open_inline(&message) {
             Ok(envelope) => {
-                let by = signed_by(&core, &message, &envelope);
+                let by = signed_by(&core, seen, &message, &envelope);
+                if let Err(reason) = &by {
+                    bury(&core, &message, reason).await;
+                }
                 let id = Some(envelope.id).filter(|id| !id.is_nil());
                 let ask = ask_in(&message.subject, envelope.body).and_then(|ask| {
                     signed = by?;
@@ -177,8 +181,20 @@ impl std::fmt::Debug for Asked {
     }
 }
 
-/// Who signed a request, if he may ask for anything; nothing where nothing is signed.
-fn signed_by(core: &Core, message: &Message, envelope: &Envelope) -> Result<Option<SignedOrder>, String> {
+/// Keeps a request that counts for nothing, whoever hears the answer. One that cannot be kept is answered all the same.
+async fn bury(core: &Core, message: &Message, reason: &str) {
+    if let Err(error) = core.bury(DeadLetter::of(message, reason)).await {
+        tracing::warn!(%error, reason, "a request that was refused could not be kept");
+    }
+}
+
+/// Who signed a request, if he may ask for anything and asks it for the first time; nothing where nothing is signed.
+fn signed_by(
+    core: &Core,
+    seen: &Mutex<SeenRequests>,
+    message: &Message,
+    envelope: &Envelope,
+) -> Result<Option<SignedOrder>, String> {
     let now = now();
     let who = core.signatures.sender_of(Purpose::Order, message, now);
     let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok(None) };
@@ -186,11 +202,11 @@ fn signed_by(core: &Core, message: &Message, envelope: &Envelope) -> Result<Opti
         SignerKind::Orchestrator => return Err("orchestrators ask for nothing".to_owned()),
         kind @ (SignerKind::Operator | SignerKind::Person) => kind,
     };
-    if envelope.id.is_nil() {
-        return Err("field id: a signed order has an id of its own".to_owned());
-    }
     check_age(OrderTimes { sent: envelope.sent, stored: now }, core.settings.orders_within)?;
-    Ok(Some(proof(core, &who, kind, message)))
+    let order = proof(core, &who, kind, message);
+    // A note that was half made is none: nothing in it can fail.
+    seen.lock().unwrap_or_else(PoisonError::into_inner).note(envelope.id, &order)?;
+    Ok(Some(order))
 }
 
 /// Why a request cannot be read, with the field of its goal that is wrong, if it is one.
@@ -234,3 +250,6 @@ fn ask_in(subject: &str, body: Body) -> Result<Ask, String> {
         Ask::Submit { .. } => Ok(ask),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,8 +100,6 @@ pub(crate) struct WriteOptions {
     pub(crate) ttl: Option<Duration>,
     /// A second message of the same name within the stream's window is dropped.
     pub(crate) dedup: Option<String>,
-    /// Replaces all earlier messages of the subject.
-    pub(crate) rollup: bool,
 }
 
 /// Where a write stands: the positions of its first and last message.
@@ -187,7 +185,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn parted(&self) -> Result<Option<Partitions>, BusError>;
     /// Creates or upgrades everything in [`crate::topology`].
     async fn provision(&self) -> Result<(), BusError>;
+    /// Creates what is missing of it, and changes nothing that is there.
+    async fn mend(&self) -> Result<(), BusError>;
     async fn server(&self) -> Result<ServerInfo, BusError>;
+    /// The server's clock minus ours, in milliseconds, where it can be told.
+    async fn clock_skew(&self) -> Option<i64>;
     /// The error that ended this connection for good, once there is one.
     fn fatal(&self) -> watch::Receiver<Option<BusError>>;
     /// How often the connection broke and was made again.
@@ -254,6 +256,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn object_get(&self, name: &str, most: usize) -> Result<Option<Bytes>, BusError>;
     async fn object_has(&self, name: &str) -> Result<bool, BusError>;
     async fn object_delete(&self, name: &str) -> Result<(), BusError>;
+    /// Sweeps out what no object refers to and is so old; says of how many objects.
+    async fn object_sweep(&self, unused_for: Duration) -> Result<u64, BusError>;
 
     /// Publishes to whoever listens; not stored unless a stream takes the subject.
     async fn publish(&self, message: Message) -> Result<(), BusError>;

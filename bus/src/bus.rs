@@ -148,6 +148,14 @@ impl Bus {
         self.core.backend.provision().await
     }
 
+    /// Creates what is missing of the layout, and changes nothing that is there: settings of others may have made it.
+    ///
+    /// # Errors
+    /// When the bus fails, or this process may not lay it out.
+    pub async fn mend(&self) -> Result<(), BusError> {
+        self.core.backend.mend().await
+    }
+
     /// Nothing is in hand here: lets go what is kept for the runs at work, and gives memory back.
     pub fn rest(&self) {
         self.core.files.forget_all();

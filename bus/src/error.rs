@@ -47,12 +47,22 @@ pub enum BusError {
         url: String,
     },
     /// The server refuses the credentials.
-    #[error(
-        "the NATS server at {url} lets nobody in with these credentials: name a credentials file with bus.credentials (MUSTER_BUS_CREDENTIALS; `muster keys issue` where the fleet runs makes one), or check bus.user and bus.password"
-    )]
+    #[error("the NATS server at {url} lets nobody in {reason}")]
     Unauthorized {
         /// Where it runs.
         url: String,
+        /// By what, why that may be, and what to do.
+        reason: String,
+    },
+    /// Another user of this machine listens where the server was looked for.
+    #[error(
+        "nothing is sent to {url}: {reason}. See who that is, and bring the fleet up elsewhere (`muster down`, `muster up`); where that user runs your server, set bus.server_user"
+    )]
+    Stranger {
+        /// Where it was looked for.
+        url: String,
+        /// Who listens there.
+        reason: String,
     },
     /// The server refused a subject. It drops such messages silently, so nothing sent since can be trusted.
     #[error(
@@ -61,6 +71,18 @@ pub enum BusError {
     Denied {
         /// What the server said.
         what: String,
+    },
+    /// An order would be refused for its time: this machine's clock is wrong, or the server's.
+    #[error(
+        "this machine's clock is {by} s {way} the server's: an order counts for {most} s from when it is signed (bus.orders_within), so none was sent. Set the clock by NTP, and give it again"
+    )]
+    Clock {
+        /// By how much, in seconds.
+        by: u64,
+        /// Behind or ahead of.
+        way: &'static str,
+        /// The most that it may be, in seconds.
+        most: u64,
     },
     /// A call took longer than its limit.
     #[error("{what} got no answer within {limit:?}: the NATS server is away or overloaded")]
@@ -183,7 +205,9 @@ impl BusError {
             | Self::TooOld { .. }
             | Self::NoJetStream { .. }
             | Self::Unauthorized { .. }
+            | Self::Stranger { .. }
             | Self::Denied { .. }
+            | Self::Clock { .. }
             | Self::NotProvisioned { .. }
             | Self::TopologyNewer { .. }
             | Self::Parted { .. }
@@ -205,6 +229,7 @@ impl BusError {
             self,
             Self::Denied { .. }
                 | Self::Unauthorized { .. }
+                | Self::Stranger { .. }
                 | Self::TopologyNewer { .. }
                 | Self::Parted { .. }
         )

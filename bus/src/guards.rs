@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook};
 use muster_shared::ids::RunId;
 use muster_shared::wire::{Encoding, decode, encode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::backend::{Headers, INBOX, Incoming, Message};
 use crate::bus::Core;
@@ -19,6 +19,12 @@ use crate::subject::guard_requests;
 
 /// Pause before a guard is asked again that nobody is: one that is started anew is back within a moment.
 const AGAIN: Duration = Duration::from_millis(50);
+
+/// By this name guards are told that somebody only looks whether they are there.
+const PROBED: &str = "doctor";
+
+/// How long somebody who only looks waits for an answer, in milliseconds.
+const MOST_PROBE_MS: u64 = 1_000;
 
 /// Largest verdict that is read, in bytes.
 const MOST_REPLY: usize = 1024 * 1024;
@@ -75,6 +81,26 @@ impl GuardDoor {
             }
         }
         said
+    }
+
+    /// Asks a guard about nothing in particular, to see whether it is there and answers.
+    ///
+    /// # Errors
+    /// Why there is no verdict.
+    pub async fn probe(&self, rule: &GuardRule) -> Result<(), GuardFailure> {
+        let hook = rule.hooks.first().copied().unwrap_or(Hook::BeforeTool);
+        let payload = match hook {
+            Hook::BeforePlan => json!({ "plan": { "tasks": [] } }),
+            Hook::BeforeModel => json!({ "messages": [] }),
+            Hook::BeforeTool => json!({ "tool": PROBED, "arguments": {} }),
+            Hook::AfterObservation => {
+                json!({ "tool": PROBED, "arguments": {}, "status": "success", "content": "" })
+            }
+            Hook::BeforeReport => json!({ "report": { "title": "", "body": "" } }),
+        };
+        let (run, role) = (RunId::from_uuid(uuid::Uuid::nil()), PROBED.to_owned());
+        let rule = GuardRule { timeout_ms: rule.timeout_ms.min(MOST_PROBE_MS), ..rule.clone() };
+        self.ask(&rule, &GuardedThing { hook, run, task: None, role, payload }).await.map(drop)
     }
 
     async fn ask(&self, rule: &GuardRule, thing: &GuardedThing) -> Result<GuardReply, GuardFailure> {
@@ -187,7 +213,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use muster_shared::flow::{OnFailure, Ruling};
     use muster_shared::ids::Role;
-    use serde_json::json;
 
     use super::*;
     use crate::bus::Bus;
@@ -264,6 +289,14 @@ mod tests {
                 assert!(verdict.reason.contains(words), "{verdict}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn it_can_be_seen_whether_a_guard_is_there() {
+        let bus = Bus::in_memory(&"worker-1".parse().unwrap());
+        program(&bus, "here", Some(br#"{"verdict": "allow"}"#)).await;
+        assert_eq!(bus.guards().probe(&rule("here", OnFailure::Refuse)).await, Ok(()));
+        assert_eq!(bus.guards().probe(&rule("gone", OnFailure::Refuse)).await, Err(GuardFailure::Gone));
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::{BoxStream, select};
 use muster_shared::ids::{AgentId, Role};
+use muster_shared::text::quoted;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,8 @@ use crate::subject::{host_requests, join_requests};
 
 /// Largest request that is read, in bytes.
 const MOST_BYTES: usize = 4 * 1024;
+/// Most that is said of what cannot be read, in characters.
+const MOST_SAID: usize = 400;
 /// Who serves them: of several, one.
 const DESKS: &str = "desk";
 
@@ -134,6 +137,14 @@ pub enum Answer<T> {
     Refused(String),
     /// It could not be seen to: worth another try.
     Failed(String),
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// Says in bounded words what is wrong with it: what stands there may be of any length.
+pub fn read_answer<A: DeserializeOwned>(answer: &[u8]) -> Result<A, String> {
+    serde_json::from_slice(answer).map_err(|error| quoted(&error.to_string(), MOST_SAID))
 }
 
 /// A question, as it came.

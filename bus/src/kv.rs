@@ -139,7 +139,7 @@ impl Bucket {
         headers.add(OPERATION, "PURGE");
         let message = Message { subject: self.subject(key), headers, payload: Bytes::new() };
         let fence = after.map(|after| Fence { filter: message.subject.clone(), after });
-        let options = WriteOptions { fence, ttl: Some(MARK_TTL), rollup: true, ..WriteOptions::default() };
+        let options = WriteOptions { fence, ttl: Some(MARK_TTL), ..WriteOptions::default() };
         core.backend.append(self.0, vec![message], options).await.map(|_| ())
     }
 }

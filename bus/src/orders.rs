@@ -1,6 +1,7 @@
 //! Who may give which order, and whether an order that was signed is taken: pure, but for the ids that were seen.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 use std::time::Duration;
 
 use base64::Engine;
@@ -14,10 +15,14 @@ use uuid::Uuid;
 use crate::backend::Message;
 use crate::bus::Core;
 use crate::credentials::{HolderKind, Identity};
+use crate::error::BusError;
 use crate::signatures::{SignatureError, signature_in};
 
 /// Most ids that are kept in mind: what is forgotten is taken twice at worst, which the record makes harmless.
 const MOST_SEEN: usize = 16 * 1024;
+
+/// Why a signed order without an id is refused.
+const NO_ID: &str = "field id: a signed order has an id of its own";
 
 /// As what somebody may give an order at all.
 ///
@@ -79,21 +84,43 @@ pub(crate) struct OrderTimes {
     pub(crate) stored: Millis,
 }
 
-/// Refuses what was signed long before it came.
+/// Refuses what was signed long before it came, and what says that it was signed long after: either would be good for longer
+/// than an order is.
 pub(crate) fn check_age(times: OrderTimes, most: Duration) -> Result<(), String> {
     if times.sent == Millis(0) {
         return Err("field sent: a signed order says when it was given, in UTC milliseconds".to_owned());
     }
-    let age = times.stored.since(times.sent);
-    if age <= most {
+    let (age, ahead) = (times.stored.since(times.sent), times.sent.since(times.stored));
+    if age > most {
+        return Err(format!(
+            "field sent: it was signed {} s before it came, {} s is the most (bus.orders_within): give it anew, and set the \
+             sender's clock by NTP",
+            age.as_secs(),
+            most.as_secs()
+        ));
+    }
+    if ahead > most {
+        return Err(format!(
+            "field sent: by what it says it was signed {} s after it came, {} s is the most (bus.orders_within): set the \
+             sender's clock by NTP, and give it anew",
+            ahead.as_secs(),
+            most.as_secs()
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses to give an order that would be refused for its time. `skew` is the server's clock minus ours, in milliseconds.
+pub(crate) fn check_clock(skew: i64, most: Duration) -> Result<(), BusError> {
+    let by = Duration::from_millis(skew.unsigned_abs());
+    if by <= most {
         return Ok(());
     }
-    Err(format!(
-        "field sent: it was signed {} s before it came, {} s is the most (bus.orders_within): give it anew, and set the \
-         sender's clock by NTP",
-        age.as_secs(),
-        most.as_secs()
-    ))
+    Err(BusError::Clock {
+        by: by.as_secs(),
+        way: if skew > 0 { "behind" } else { "ahead of" },
+        most: most.as_secs(),
+    })
 }
 
 /// Why a signature that is wrong is refused, and what to do.
@@ -134,35 +161,87 @@ pub(crate) fn proof(core: &Core, who: &Identity, kind: SignerKind, message: &Mes
     }
 }
 
-/// The ids of orders that were taken, and where in the queue each of them stood. Bounded.
+/// What was seen lately, with what is known of it. Bounded: the oldest is forgotten.
+#[derive(Debug)]
+struct Lately<K, V> {
+    known: HashMap<K, V>,
+    order: VecDeque<K>,
+}
+
+impl<K, V> Default for Lately<K, V> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> Lately<K, V> {
+    /// Keeps what was not seen yet.
+    fn keep(&mut self, key: K, value: V) {
+        if self.order.len() >= MOST_SEEN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        self.order.push_back(key.clone());
+        self.known.insert(key, value);
+    }
+}
+
+/// The ids of orders that were taken, and where in the queue each of them stood.
 #[derive(Debug, Default)]
 pub(crate) struct SeenOrders {
-    places: HashMap<Uuid, Seq>,
-    order: VecDeque<Uuid>,
+    places: Lately<Uuid, Seq>,
 }
 
 impl SeenOrders {
     /// Takes note of an order. The queue may give the very same message out again; another one of the same id is a replay.
     pub(crate) fn note(&mut self, id: Uuid, at: Seq) -> Result<(), String> {
         if id.is_nil() {
-            return Err("field id: a signed order has an id of its own".to_owned());
+            return Err(NO_ID.to_owned());
         }
-        match self.places.get(&id) {
-            Some(known) if *known == at => return Ok(()),
-            Some(_) => {
+        match self.places.known.get(&id) {
+            Some(known) if *known == at => Ok(()),
+            Some(_) => Err(format!(
+                "it is a replay: the order {id} was taken before, and an order counts once; nothing was done"
+            )),
+            None => {
+                self.places.keep(id, at);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Requests that were taken: by whom each id was used, and what was signed.
+#[derive(Debug, Default)]
+pub(crate) struct SeenRequests {
+    signers: Lately<Uuid, String>,
+    signatures: Lately<String, ()>,
+}
+
+impl SeenRequests {
+    /// Takes note of a request. What was signed counts once, and an id is that of whoever used it first: what he asks under it
+    /// again, he signs again.
+    pub(crate) fn note(&mut self, id: Uuid, order: &SignedOrder) -> Result<(), String> {
+        if id.is_nil() {
+            return Err(NO_ID.to_owned());
+        }
+        match self.signers.known.get(&id) {
+            Some(by) if *by != order.by => {
                 return Err(format!(
-                    "it is a replay: the order {id} was taken before, and an order counts once; nothing was done"
+                    "it is a replay: the request {id} was signed by somebody else before; give this one an id of its own"
                 ));
             }
-            None => {}
+            Some(_) => {}
+            None => self.signers.keep(id, order.by.clone()),
         }
-        if self.order.len() >= MOST_SEEN
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.places.remove(&oldest);
+        if self.signatures.known.contains_key(&order.signature) {
+            return Err(format!(
+                "it is a replay: the request {id} was taken before, and what was signed counts once; to hear again what \
+                 became of it, sign it anew, with the same id or run in its content"
+            ));
         }
-        self.order.push_back(id);
-        self.places.insert(id, at);
+        self.signatures.keep(order.signature.clone(), ());
         Ok(())
     }
 }
@@ -226,7 +305,10 @@ mod tests {
         let at = |sent, stored| OrderTimes { sent: Millis(sent), stored: Millis(stored) };
         let most = Duration::from_secs(300);
         assert!(check_age(at(1_000, 301_000), most).is_ok());
-        assert!(check_age(at(500_000, 301_000), most).is_ok(), "its clock is ahead");
+        assert!(check_age(at(601_000, 301_000), most).is_ok(), "its clock is ahead");
+        let ahead = check_age(at(601_001, 301_000), most).unwrap_err();
+        assert!(ahead.contains("300 s after it came") && ahead.contains("bus.orders_within"), "{ahead}");
+        assert!(check_age(at(u64::MAX, 301_000), most).is_err());
         assert!(check_age(at(1_000, 301_001), most).unwrap_err().contains("bus.orders_within"));
         assert!(check_age(at(0, 1), most).unwrap_err().contains("field sent"));
     }
@@ -243,6 +325,34 @@ mod tests {
         for n in 0..MOST_SEEN {
             assert!(seen.note(Uuid::from_u128(100 + n as u128), Seq(n as u64)).is_ok());
         }
-        assert_eq!((seen.places.len(), seen.order.len()), (MOST_SEEN, MOST_SEEN));
+        assert_eq!((seen.places.known.len(), seen.places.order.len()), (MOST_SEEN, MOST_SEEN));
+    }
+
+    #[test]
+    fn a_request_counts_once_and_its_id_is_one_persons() {
+        let order = |by: &str, signature: &str| SignedOrder {
+            by: by.to_owned(),
+            kind: SignerKind::Person,
+            subject: "ask.submit".to_owned(),
+            payload: String::new(),
+            signature: signature.to_owned(),
+        };
+        let mut seen = SeenRequests::default();
+        let id = Uuid::from_u128(1);
+        assert!(seen.note(id, &order("ann", "a")).is_ok());
+        assert!(seen.note(id, &order("ann", "a")).unwrap_err().contains("was taken before"));
+        assert!(seen.note(id, &order("ben", "b")).unwrap_err().contains("somebody else"));
+        assert!(seen.note(id, &order("ann", "c")).is_ok(), "she signed it again");
+        assert!(seen.note(Uuid::nil(), &order("ann", "d")).unwrap_err().contains("field id"));
+    }
+
+    #[test]
+    fn no_order_is_given_that_would_be_refused_for_its_time() {
+        let most = Duration::from_secs(300);
+        assert!(check_clock(300_000, most).is_ok() && check_clock(-300_000, most).is_ok());
+        let behind = check_clock(3_600_000, most).unwrap_err().to_string();
+        assert!(behind.contains("this machine's clock is 3600 s behind the server's"), "{behind}");
+        let ahead = check_clock(-3_600_000, most).unwrap_err().to_string();
+        assert!(ahead.contains("3600 s ahead of the server's") && ahead.contains("NTP"), "{ahead}");
     }
 }

@@ -18,7 +18,7 @@ use crate::error::BusError;
 use crate::record::check_offer;
 use crate::seal::{About, trace_in};
 use crate::signatures::Signature;
-use crate::subject::{Subject, queue_filter};
+use crate::subject::{Subject, offers_of, queue_filter};
 use crate::topology::TASKS;
 
 /// How long the queue of one agent outlives it.
@@ -194,6 +194,14 @@ impl Tasks {
     pub async fn withdraw(&self, ack_subject: &str) -> Result<(), BusError> {
         check_ack(ack_subject)?;
         self.core.backend.ack(ack_subject, Ack::Term, true).await
+    }
+
+    /// Takes all tasks of a run out of their queues undone, whether anybody has them or not.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn withdraw_all(&self, run: RunId) -> Result<(), BusError> {
+        self.core.backend.purge(TASKS, &offers_of(run)).await.map(drop)
     }
 }
 

@@ -138,10 +138,11 @@ pub(crate) async fn is_registered(core: &Core, agent: &AgentId) -> Result<bool, 
     Ok(own.is_none_or(|own| !is_stale(entry.at, own.at, core.settings.registry_ttl)))
 }
 
-/// Whether an entry is older than the registry keeps any. A server that was killed can bring expired entries back
-/// and forget that they expire; whoever lives has written since, so the stamps of the broker tell them apart.
+/// Whether an entry is older than the registry keeps any. That one has expired is told by nobody, and a server that was killed
+/// can bring expired entries back and forget that they expire; whoever lives has written since, so the stamps of the broker
+/// tell them apart.
 fn is_stale(at: Millis, newest: Millis, ttl: Duration) -> bool {
-    newest.since(at) > ttl * 2
+    newest.since(at) > ttl + ttl / 4
 }
 
 /// The profiles that somebody who watches knows, each with when it was written.
@@ -426,9 +427,9 @@ mod tests {
             known.take(&of("worker-b", at / 2));
         }
         assert_eq!((known.profiles.len(), known.by_age.len()), (2, 2));
-        assert_eq!(known.take(&of("worker-a", 220)), [], "the other is as old as may be");
+        assert_eq!(known.take(&of("worker-a", 149)), [], "the other is as old as may be");
         let left: AgentId = "worker-b".parse().unwrap();
-        let changes = known.take(&of("worker-a", 225));
+        let changes = known.take(&of("worker-a", 150));
         assert_eq!(changes, [RegistryChange::Left(left)]);
         assert_eq!((known.profiles.len(), known.by_age.len()), (1, 1));
         assert!(known.take(&of("worker-b", 20)).is_empty(), "what is old is no news");

@@ -39,6 +39,9 @@ settings! {
         pub system_credentials: Option<PathBuf> = None => text().example("\"/etc/muster/presence.creds\""),
         /// A NATS credentials file (`.creds`). `muster keys issue` makes one; a local fleet gives each process its own.
         pub credentials: Option<PathBuf> = None => text().example("\"/etc/muster/agent.creds\""),
+        /// Another user of this machine who may run the server, by name or number, besides you and root: without TLS nothing is
+        /// sent to whoever else listens at an address of this machine.
+        pub server_user: Option<String> = None => text().example("\"nats\""),
         /// A file of root certificates, for servers with a certificate of one's own authority. With it, connections are
         /// encrypted or not made.
         pub tls_ca: Option<PathBuf> = None => text().example("\"/etc/muster/ca.pem\""),
@@ -74,8 +77,8 @@ settings! {
         /// order comes from positions alone, and such a clock says nothing of how long a goal has time.
         #[serde(with = "muster_shared::span")]
         pub clock_ahead: Duration = Duration::from_secs(3600) => span(SECOND, 30 * DAY),
-        /// How long after it was signed an order is taken, by the broker's stamp. An older one becomes a dead letter: it may be
-        /// a replay.
+        /// How long after it was signed an order is taken, by the broker's stamp, and how long before. Any other becomes a dead
+        /// letter: it may be a replay, or would be good for longer.
         #[serde(with = "muster_shared::span")]
         pub orders_within: Duration = Duration::from_secs(300) => span(SECOND, DAY),
         /// Most bytes of the object store.

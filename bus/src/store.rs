@@ -1,6 +1,7 @@
 //! The object store: documents, artifacts, snapshots, and bodies too large for a message.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -77,6 +78,15 @@ impl Store {
     pub async fn delete(&self, name: &str) -> Result<(), BusError> {
         check_name(name)?;
         self.core.backend.object_delete(name).await
+    }
+
+    /// Sweeps out what no object refers to any more and was written so long before the newest object: what replaced or deleted
+    /// objects had, and what was never finished. Says of how many objects.
+    ///
+    /// # Errors
+    /// When the bus fails, or this process may not do that.
+    pub async fn sweep(&self, unused_for: Duration) -> Result<u64, BusError> {
+        self.core.backend.object_sweep(unused_for).await
     }
 
     fn check_size(&self, bytes: &Bytes) -> Result<(), BusError> {

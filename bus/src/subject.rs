@@ -224,6 +224,11 @@ pub fn queue_filter(queue: &Queue) -> String {
     format!("task.{queue}.>")
 }
 
+/// The entries of one run in all queues.
+pub(crate) fn offers_of(run: RunId) -> String {
+    format!("task.*.{run}.*")
+}
+
 /// The subjects that concern one run, or any, for whoever watches.
 #[must_use]
 pub fn watched(run: Option<RunId>) -> Vec<String> {

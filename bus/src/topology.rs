@@ -11,7 +11,7 @@ use crate::partition::Part;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 6;
+pub const TOPOLOGY_VERSION: u32 = 7;
 
 /// Most bytes of what runs taught; the oldest goes first. A lesson has a few hundred: thousands of them are more than a
 /// new run is ever given of.
@@ -75,12 +75,14 @@ pub struct StreamSpec {
     pub per_subject: Option<u32>,
     /// For how long names of messages are remembered.
     pub dedup: Option<Duration>,
-    /// Takes messages that replace all earlier ones of their subject.
-    pub rollup: bool,
+    /// Single messages are read without asking the stream's leader.
+    pub direct: bool,
     /// Takes atomic batches.
     pub batches: bool,
-    /// Takes messages that expire by themselves, and marks what expired.
+    /// Takes messages that expire by themselves.
     pub expiry: bool,
+    /// Marks what expired. A server then takes messages that empty a stream, too: no stream that agents write to may have it.
+    pub marks: bool,
     /// Single messages cannot be deleted.
     pub keeps: bool,
     /// It cannot be emptied, not even by who may do all else.
@@ -177,7 +179,11 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
             ..stream(ADVISORIES, "Deliveries that went wrong", &["$JS.EVENT.ADVISORY.CONSUMER.>"], 8 * MIB)
         },
         StreamSpec { waits_for_disk: false, ..bucket(AGENTS, "Who is on the bus", "$KV.AGENTS.>", 16 * MIB) },
-        bucket(LEASE, "Which orchestrator has which runs", "$KV.LEASE.>", 16 * MIB),
+        StreamSpec {
+            marks: true,
+            keeps_all: false,
+            ..bucket(LEASE, "Which orchestrator has which runs", "$KV.LEASE.>", 16 * MIB)
+        },
         StreamSpec {
             republish: Some(("$KV.ALLOWANCE.", ALLOWANCE_SHOWN)),
             ..bucket(ALLOWANCE, "Rates and budgets of the whole fleet", "$KV.ALLOWANCE.>", 4 * MIB)
@@ -216,8 +222,10 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
             ..bucket(TRACK_RECORD, "What agents and tools did", "$KV.TRACK_RECORD.>", STANDING_BYTES)
         },
         StreamSpec {
-            rollup: true,
+            direct: true,
+            // For what was written by earlier versions, and expires.
             expiry: true,
+            keeps: true,
             ..stream(
                 OBJECTS_STREAM,
                 "Documents, artifacts, snapshots and large bodies",
@@ -240,9 +248,10 @@ fn stream(name: &'static str, description: &'static str, subjects: &[&str], max_
         max_age: None,
         per_subject: None,
         dedup: None,
-        rollup: false,
+        direct: false,
         batches: false,
         expiry: false,
+        marks: false,
         keeps: false,
         keeps_all: false,
         waits_for_disk: true,
@@ -254,8 +263,9 @@ fn bucket(name: &'static str, description: &'static str, subjects: &str, max_byt
     StreamSpec {
         per_subject: Some(1),
         expiry: true,
-        rollup: true,
+        direct: true,
         keeps: true,
+        keeps_all: true,
         ..stream(name, description, &[subjects], max_bytes)
     }
 }

@@ -28,18 +28,18 @@ async def answer(msg):
     print(asked["run"], asked.get("task"), asked["hook"], verdict["verdict"], verdict.get("reason", ""), flush=True)
     await msg.respond(json.dumps(verdict).encode())
 
-def encrypted():  # by the authority in NATS_CA, where the fleet has one of its own; None leaves it to the URL
-    ca, cert = os.environ.get("NATS_CA"), os.environ.get("NATS_CERT")
-    context = ssl.create_default_context(cafile=ca) if ca else None
+def encrypted(ca=os.environ.get("NATS_CA"), cert=os.environ.get("NATS_CERT")):
+    context = ssl.create_default_context(cafile=ca) if ca else None  # of the fleet's own authority; None leaves it to the URL
     if context and cert:
         context.load_cert_chain(cert, os.environ["NATS_KEY"])
     return context
 
 async def main():
     inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
-    nc = await nats.connect(os.environ["NATS_URL"], name=f"guard-{NAME}", inbox_prefix=inbox,
-                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted())
+    nc = await nats.connect(os.environ["NATS_URL"], name=f"guard-{NAME}", inbox_prefix=inbox, tls=encrypted(),
+                            user_credentials=os.environ.get("NATS_CREDS"), max_reconnect_attempts=-1)
     await nc.subscribe(f"guard.{NAME}", queue=NAME, cb=answer)  # of several that run, one is asked
-    await asyncio.Event().wait()
+    while not nc.is_closed:  # for good, when its credentials were taken away: whoever started it sees that it has ended
+        await asyncio.sleep(1)
 
 asyncio.run(main())

@@ -128,7 +128,7 @@ func main() {
 	if err != nil {
 		seconds = 0.1
 	}
-	options := []nats.Option{nats.Name(me)} // by this name it is known at once when it dies
+	options := []nats.Option{nats.Name(me), nats.MaxReconnects(-1)} // by this name it is known at once when it dies
 	if file := os.Getenv("NATS_CREDS"); file != "" {
 		options = append(options, nats.UserCredentials(file))
 	}

@@ -18,6 +18,7 @@ const { NATS_CA: caFile, NATS_CERT: certFile, NATS_KEY: keyFile } = process.env;
 const nc = await connect({
   servers: process.env.NATS_URL,
   name: ME, // by this name it is known at once when it dies
+  maxReconnectAttempts: -1, // a cut may last
   authenticator: creds || undefined,
   tls: caFile ? { caFile, certFile, keyFile } : undefined,
   inboxPrefix: process.env.NATS_INBOX_PREFIX, // what its credentials let it listen to

@@ -14,8 +14,7 @@ async def ask(nc, verb, **said):
     said["id"] = uuid.uuid4().hex  # sent again with it, after a lost answer, nothing is recorded twice
     while True:
         try:
-            reply = await nc.request(f"agent.{ROLE}.{verb}", json.dumps(said).encode(), timeout=40)
-            answer = json.loads(reply.data)
+            answer = json.loads((await nc.request(f"agent.{ROLE}.{verb}", json.dumps(said).encode(), timeout=40)).data)
         except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
             answer = {"error": {"retry": True}}
         if not answer.get("error", {}).get("retry"):
@@ -49,9 +48,8 @@ async def serve(nc):
                 job.cancel()
             print(*(job.exception() or "done" for job in done), flush=True)
 
-def encrypted():  # by the authority in NATS_CA, where the fleet has one of its own; None leaves it to the URL
-    ca, cert = os.environ.get("NATS_CA"), os.environ.get("NATS_CERT")
-    context = ssl.create_default_context(cafile=ca) if ca else None
+def encrypted(ca=os.environ.get("NATS_CA"), cert=os.environ.get("NATS_CERT")):
+    context = ssl.create_default_context(cafile=ca) if ca else None  # of the fleet's own authority; None leaves it to the URL
     if context and cert:
         context.load_cert_chain(cert, os.environ["NATS_KEY"])
     return context
@@ -59,7 +57,7 @@ def encrypted():  # by the authority in NATS_CA, where the fleet has one of its 
 async def main():
     inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
     nc = await nats.connect(os.environ["NATS_URL"], name=ME, inbox_prefix=inbox,  # by this name it is known at once when it dies
-                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted())
+                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted(), max_reconnect_attempts=-1)
     await asyncio.gather(serve(nc), serve(nc))
 
 asyncio.run(main())

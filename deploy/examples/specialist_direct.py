@@ -91,7 +91,7 @@ def encrypted():  # by the authority in NATS_CA, where the fleet has one of its 
 async def main():
     inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # what its credentials let it listen to
     nc = await nats.connect(os.environ["NATS_URL"], name=ME, inbox_prefix=inbox,  # by this name its death is noticed
-                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted())
+                            user_credentials=os.environ.get("NATS_CREDS"), tls=encrypted(), max_reconnect_attempts=-1)
     made = None
     while made is None:  # an orchestrator makes the queues of its role and its own, once one is there
         with contextlib.suppress(nats.errors.TimeoutError, nats.errors.NoRespondersError):

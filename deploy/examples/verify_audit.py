@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Verifies a file that `muster audit RUN --export FILE` wrote, with nothing of Muster: python3 verify_audit.py FILE."""
+"""Verifies that the entries in a file of `muster audit RUN --export FILE` fit each other, with nothing of Muster: python3
+verify_audit.py FILE. Who wrote them, seals prove: `muster audit --file FILE --keys KEYS` checks those."""
 import base64, hashlib, json, sys
 
 def sha(*parts): return hashlib.sha256(b"".join(parts)).digest()
@@ -51,3 +52,4 @@ if __name__ == "__main__":
     if so_far is None:
         sys.exit(f"run {head['run']} has no chain")
     print(f"run {head['run']}: {len(entries)} entries, {links} links, {uncovered} after the last; head {so_far.hex()}")
+    print("seals were not checked: this proves that the entries fit each other, not who wrote them, nor that none came after")

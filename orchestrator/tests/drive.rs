@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use muster_bus::{Bus, BusSettings, RecordFilter};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{
-    Ending, Goal, Product, RefineOperation, Reflection, RunLimits, TaskDraft, TaskStatus, Work,
+    Ending, Goal, People, Product, RefineOperation, Reflection, RunLimits, TaskDraft, TaskStatus, Work,
 };
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId, TaskIndex};
 use muster_shared::run::{RecordEvent, RunStatus, StopReason};
@@ -108,8 +108,16 @@ async fn a_planner_that_fails_ends_in_an_honest_failure() {
 #[tokio::test(flavor = "multi_thread")]
 async fn goals_that_are_none_are_refused_on_record() {
     let fleet = Fleet::start(bus(), 1, at_once(|offer| good(offer, &tasks()))).await;
-    let _orchestrator = Orchestrator::start(&fleet.bus, 1);
+    let people = People { approve_by: vec!["ann".to_owned()], ..People::default() };
+    let limits = RunLimits { people, ..RunLimits::default() };
+    let settings = OrchestratorSettings { limits, ..OrchestratorSettings::default() };
+    let _orchestrator = Orchestrator::with(&fleet.bus, 1, settings);
     let empty = fleet.submit(Goal::new(" ")).await;
+    let others = People { approve_by: vec!["cy".to_owned()], ..People::default() };
+    let others = RunLimits { people: others, ..RunLimits::default() };
+    let others = fleet.submit(Goal { limits: Some(others), ..goal() }).await;
+    let others = fleet.finished(others).await;
+    assert!(others.reason.unwrap().contains("in this fleet ann may approve"));
     let long = fleet.submit(Goal::new("why ".repeat(100_000))).await;
     let empty = fleet.finished(empty).await;
     let long = fleet.finished(long).await;

@@ -529,3 +529,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_hides_or_steers_is_written_as_what_it_is() {
+    let mut blueprint = parse(shipped(shipped_names().next().unwrap()).unwrap()).unwrap();
+    let evil = "a\u{9b}2J \u{202e}\u{200b}\u{e0041} 'single' \"double\" back\\slash \u{1}<0:\nline\u{ad}";
+    blueprint.description = evil.to_owned();
+    let text = write(&blueprint);
+    assert!(!text.chars().any(|c| muster_shared::text::is_control(c) && c != '\n'), "{text:?}");
+    assert!(text.contains("\\U0000009B") && text.contains("\\U0000202E"), "{text}");
+    assert_eq!(parse(&text).unwrap(), blueprint, "{text}");
+}

@@ -14,7 +14,7 @@ use super::read::parse_span;
 /// `.creds` files (NATS JWT and NKey) that `nats` and every NATS client read; docs/rights.md says what each kind may do.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys issue person:ann --out ann.creds\n  muster keys context && nats sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
+    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys person ann --out ann.creds\n  muster keys context && nats --context muster sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n  muster keys certificate nats-0.example.org 10.0.0.5 --out nats-0\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
 )]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
@@ -31,6 +31,8 @@ pub(crate) enum KeysCommand {
     Init,
     /// Make credentials for one process or person.
     Issue(IssueArgs),
+    /// Make credentials for a person, as `issue person:NAME` does.
+    Person(PersonArgs),
     /// List what was issued and counts.
     List {
         /// Print JSON.
@@ -46,6 +48,8 @@ pub(crate) enum KeysCommand {
     Rotate(RotateArgs),
     /// Print the part of a NATS server's configuration that lets the fleet in.
     Export,
+    /// Make a certificate for a NATS server of your own, by the fleet's authority.
+    Certificate(CertificateArgs),
     /// Print the fleet's public keys, by which others verify what `muster audit --export` writes, and their fingerprint.
     Public,
     /// Give the `nats` command a context with which it watches this fleet and changes nothing.
@@ -72,6 +76,25 @@ pub(crate) struct IssueArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
+/// The person that credentials are for.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PersonArgs {
+    /// What the person is called.
+    pub(crate) name: String,
+    /// For how long they count, such as 12h or 30d; default: until they are revoked.
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(crate) expires: Option<Duration>,
+    /// File to write, for its owner alone; default: standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+}
+
+impl From<PersonArgs> for IssueArgs {
+    fn from(PersonArgs { name, expires, out }: PersonArgs) -> Self {
+        Self { holder: format!("person:{name}"), name: None, direct: false, expires, out }
+    }
+}
+
 /// What is rotated.
 ///
 /// New keys vouch from now on. Credentials of the fleet's processes and of its owner are made anew in their files, which
@@ -88,6 +111,20 @@ pub(crate) struct RotateArgs {
     /// Make the certificates anew alone.
     #[arg(long, conflicts_with = "finish")]
     pub(crate) certificates: bool,
+}
+
+/// The certificate that is asked for.
+///
+/// Writes server.pem, server.key and ca.pem, to be copied to the server. It holds for 397 days, for clients and for the other
+/// servers of a cluster. Made again, it has a new key; the authority stays. A fleet of `muster up --tls` makes its own.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CertificateArgs {
+    /// Names and addresses by which the server is reached.
+    #[arg(required = true, value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Folder to write to; made where there is none.
+    #[arg(long, value_name = "FOLDER", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) out: PathBuf,
 }
 
 /// The context that is asked for.

@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 /// Settings in a project's muster.toml that run a program (server.binary), say where keys of models are sent
 /// (agent.endpoint, agent.key_file), or point at a bus (bus.url, bus.user, bus.credentials, …) count only once you have
 /// trusted the project; so do settings, team and agent files that belong to somebody else or can be written by others,
-/// and a nats-server in the project's .muster/bin. Shows each of them with file, line and value, then asks. What is trusted is kept with a
+/// and a nats-server in the project's .muster/bin; so do the keys of a fleet in .muster/nats/keys that you did not make. Shows each of them with file, line and value, then asks. What is trusted is kept with a
 /// fingerprint in ~/.local/state/muster (XDG_STATE_HOME); when it changes, it is not trusted any more, and the
 /// difference is shown.
 ///

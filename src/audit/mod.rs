@@ -7,7 +7,7 @@ use muster_bus::KeptMessage;
 use muster_bus::subject::Subject;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::chain::{Misfit, Read, Verified, verify};
-use muster_shared::run::{CHAIN_SINCE, RunEvent};
+use muster_shared::run::{CHAIN_SINCE, RunEvent, SEALED_SINCE};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope, decode};
 use serde::Serialize;
@@ -28,6 +28,15 @@ pub(crate) struct Audit {
     pub(crate) apart: Apart,
     /// Who vouches for the links, and gave the orders; nothing where no keys of the fleet are known, or nothing is signed.
     pub(crate) signed: Option<Signatures>,
+    /// Whether the fleet's keys are known and nobody vouches for any link: of runs of before there were seals. Whoever can write
+    /// the stream could have made all of it up.
+    pub(crate) unvouched: bool,
+    /// Whether the run has ended by what stands here; nothing where that lies apart.
+    pub(crate) ended: Option<bool>,
+    /// The last entry that stands here.
+    pub(crate) last: Option<Seq>,
+    /// What the server says of entries that are not here.
+    pub(crate) missing: Option<String>,
 }
 
 /// Whether the entries fit.
@@ -40,6 +49,8 @@ pub(crate) enum Found {
     NoChain {
         /// How many there are.
         entries: u64,
+        /// Whether the decision that began the run is among them.
+        begun: bool,
     },
     /// This one does not.
     Misfit {
@@ -85,6 +96,8 @@ pub(crate) struct EntryAt {
 pub(crate) struct AuditedRecord<'a> {
     pub(crate) messages: &'a [KeptMessage],
     pub(crate) keys: Option<&'a AuditKeys>,
+    /// What the server says of entries that it does not give out.
+    pub(crate) missing: Option<&'a str>,
 }
 
 /// What the chain says, unless a signature before that is wrong.
@@ -99,18 +112,22 @@ fn first_misfit(found: Result<Verified, Misfit>, fault: Option<Misfit>) -> Resul
 impl Audit {
     /// Holds the messages of a run against its chain.
     pub(crate) fn of(run: RunId, record: &AuditedRecord<'_>, apart: Apart) -> Self {
-        let AuditedRecord { messages, keys } = *record;
+        let AuditedRecord { messages, keys, missing } = *record;
         let reads: Vec<Read> = messages.iter().map(KeptMessage::to_verify).collect();
         let is_linked = reads.iter().any(|read| read.link.is_some());
         // Of a run whose beginning cannot be read, nothing is passed over.
-        let all_linked = version(messages).map_or(is_linked, |version| version >= CHAIN_SINCE);
-        let signed = keys.map(|keys| signed::check(messages, keys)).transpose();
+        let version = version(messages);
+        let all_linked = version.map_or(is_linked, |version| version >= CHAIN_SINCE);
+        let all_sealed = version.is_none_or(|version| version >= SEALED_SINCE);
+        let signed = keys.map(|keys| signed::check(messages, keys, all_sealed)).transpose();
         let (signed, fault) = match signed {
             Ok(signed) => (signed, None),
             Err(fault) => (None, Some(fault)),
         };
         let found = match first_misfit(verify(run, &reads, all_linked), fault) {
-            Ok(found) if found.begins.is_none() => Found::NoChain { entries: found.entries },
+            Ok(found) if found.begins.is_none() => {
+                Found::NoChain { entries: found.entries, begun: version.is_some() }
+            }
             Ok(found) => Found::Fits(found),
             Err(misfit) => {
                 let there = messages.iter().find(|message| message.seq == misfit.seq);
@@ -119,12 +136,23 @@ impl Audit {
         };
         let at = |message: Option<&KeptMessage>| message.map(|message| message.at);
         let (first_at, last_at) = (at(messages.first()), at(messages.last()));
-        Self { run, found, first_at, last_at, apart, signed: signed.filter(|signed| !signed.is_empty()) }
+        Self {
+            run,
+            unvouched: keys.is_some() && matches!(&found, Found::Fits(found) if found.sealed == 0),
+            found,
+            first_at,
+            last_at,
+            apart,
+            signed: signed.filter(|signed| !signed.is_empty()),
+            ended: has_ended(messages),
+            last: messages.last().map(|message| message.seq),
+            missing: missing.map(str::to_owned),
+        }
     }
 
-    /// Whether there is a chain, and all fits.
+    /// Whether there is a chain that somebody vouches for, where that can be told, and all fits.
     pub(crate) fn passes(&self) -> bool {
-        matches!(self.found, Found::Fits(_)) && self.apart.wrong.is_empty()
+        matches!(self.found, Found::Fits(_)) && !self.unvouched && self.apart.wrong.is_empty()
     }
 }
 
@@ -143,15 +171,20 @@ fn created_with(message: &KeptMessage) -> Option<u32> {
     })
 }
 
-/// Whether a run's record tells its end.
-pub(crate) fn has_ended(messages: &[KeptMessage]) -> bool {
-    messages.iter().rev().any(|message| {
+/// Whether a run's record tells its end; nothing where the body of a decision lies apart that may do so.
+pub(crate) fn has_ended(messages: &[KeptMessage]) -> Option<bool> {
+    let mut is_apart = false;
+    for message in messages.iter().rev() {
         let envelope: Option<Envelope> = decode(&message.payload, message.encoding).ok();
         match envelope.map(|envelope| envelope.body) {
-            Some(Body::Decided(decided)) => decided.events.iter().any(RunEvent::ends_run),
-            _ => false,
+            Some(Body::Decided(decided)) if decided.events.iter().any(RunEvent::ends_run) => {
+                return Some(true);
+            }
+            Some(Body::Stored(_)) if message.subject.starts_with("run.") => is_apart = true,
+            Some(_) | None => {}
         }
-    })
+    }
+    (!is_apart).then_some(false)
 }
 
 fn entry_at(message: &KeptMessage) -> EntryAt {
@@ -169,13 +202,13 @@ fn entry_at(message: &KeptMessage) -> EntryAt {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use muster_shared::run::Chain;
-    use muster_shared::run::chain::digest;
+    use muster_shared::run::chain::{ChainFault, digest};
     use muster_shared::wire::Encoding;
 
     use super::*;
 
     fn unsigned(messages: &[KeptMessage]) -> AuditedRecord<'_> {
-        AuditedRecord { messages, keys: None }
+        AuditedRecord { messages, keys: None, missing: None }
     }
 
     /// A run of before there was a chain, as it once was recorded.
@@ -213,7 +246,10 @@ mod tests {
         let entries = messages.len() as u64;
         let audit = Audit::of(run, &unsigned(&messages), Apart::default());
         assert!(!audit.passes());
-        assert!(matches!(audit.found, Found::NoChain { entries: all } if all == entries), "{audit:?}");
+        assert!(
+            matches!(audit.found, Found::NoChain { entries: all, begun: true } if all == entries),
+            "{audit:?}"
+        );
         let mut chain = Chain::default();
         decides(run, &mut messages, &mut chain);
         let begins = messages.last().unwrap().seq;
@@ -240,17 +276,71 @@ mod tests {
         );
     }
 
+    /// A chain of hashes can be computed by anybody: where the fleet's keys are known, somebody has to vouch for it.
+    #[test]
+    fn nobody_vouches_for_what_bears_no_seal() {
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = muster_bus::credentials::FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+        let keys = AuditKeys { trust: fleet.public().unwrap(), origin: signed::KeysOrigin::Given };
+        let (run, mut messages) = old();
+        let mut chain = Chain::default();
+        decides(run, &mut messages, &mut chain);
+        decides(run, &mut messages, &mut chain);
+        let record = AuditedRecord { messages: &messages, keys: Some(&keys), missing: None };
+        let audit = Audit::of(run, &record, Apart::default());
+        let said = crate::render::audit::lines(&audit).join("\n");
+        assert!(matches!(audit.found, Found::Fits(_)) && !audit.passes(), "{said}");
+        assert!(
+            said.contains("fits its hash chain") && said.contains("nobody vouches for it: it bears no seal"),
+            "{said}"
+        );
+
+        let created = created(SEALED_SINCE);
+        let link = Chain::default().draft(run).over([digest(&created.subject, &created.payload)]);
+        let created = KeptMessage { link: Some(link.to_header()), ..created };
+        let record =
+            AuditedRecord { messages: std::slice::from_ref(&created), keys: Some(&keys), missing: None };
+        let audit = Audit::of(run, &record, Apart::default());
+        let Found::Misfit { misfit, .. } = &audit.found else { panic!("{audit:?}") };
+        assert_eq!((misfit.seq, &misfit.fault), (created.seq, &ChainFault::NoSeal));
+        assert!(Audit::of(run, &unsigned(std::slice::from_ref(&created)), Apart::default()).passes());
+    }
+
+    /// Whoever cuts a record off leaves a chain that fits.
+    #[test]
+    fn it_is_said_where_a_record_stops_and_what_is_missing() {
+        let (run, messages) = old();
+        let of = |messages: &[KeptMessage]| {
+            let record = AuditedRecord { messages, keys: None, missing: Some("the server counts 9") };
+            let audit = Audit::of(run, &record, Apart::default());
+            (audit.ended, crate::render::audit::lines(&audit).join("\n"))
+        };
+        assert_eq!(of(&messages).0, Some(true), "{}", of(&messages).1);
+        let (ended, said) = of(&messages[..3]);
+        let last = messages[2].seq;
+        assert_eq!(ended, Some(false));
+        assert!(said.contains(&format!("the run has not ended at entry {last}")), "{said}");
+        assert!(said.contains("messages are missing: the server counts 9"), "{said}");
+        assert!(said.contains("by the broker's clock, which nothing covers"), "{said}");
+        assert!(said.contains("begun by a build that wrote none"), "{said}");
+        let (_, said) = of(&messages[messages.len() - 1..]);
+        assert!(said.contains("the decision that began the run is not there"), "{said}");
+    }
+
+    /// The decision that began a run, in another version of events.
+    fn created(version: u32) -> KeptMessage {
+        let (_, messages) = old();
+        let mut envelope: serde_json::Value = serde_json::from_slice(&messages[0].payload).unwrap();
+        let events = envelope["body"]["content"]["events"].as_array_mut().unwrap();
+        let event = events.iter_mut().find(|event| event["event"] == "run_created").unwrap();
+        event["event_version"] = version.into();
+        KeptMessage { payload: envelope.to_string().into(), ..messages[0].clone() }
+    }
+
     /// Whoever takes all links out of a newer run, or puts an older beginning before it, is found.
     #[test]
     fn a_newer_run_is_nowhere_without_a_link() {
         let (run, mut messages) = old();
-        let created = |version: u32| {
-            let mut envelope: serde_json::Value = serde_json::from_slice(&old().1[0].payload).unwrap();
-            let events = envelope["body"]["content"]["events"].as_array_mut().unwrap();
-            let event = events.iter_mut().find(|event| event["event"] == "run_created").unwrap();
-            event["event_version"] = version.into();
-            KeptMessage { payload: envelope.to_string().into(), ..old().1[0].clone() }
-        };
         messages[0] = created(CHAIN_SINCE);
         let audit = Audit::of(run, &unsigned(&messages), Apart::default());
         let Found::Misfit { misfit, .. } = &audit.found else { panic!("{audit:?}") };

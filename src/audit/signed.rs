@@ -70,11 +70,16 @@ pub(crate) struct OrderGiven {
     pub(crate) kept: bool,
 }
 
-/// Holds seals and orders against the keys.
+/// Holds seals and orders against the keys. With `all_sealed` every link must have a seal, as in all runs of fleets with keys
+/// since [`SEALED_SINCE`](muster_shared::run::SEALED_SINCE).
 ///
 /// # Errors
 /// The first entry whose seal, or whose order, does not fit.
-pub(crate) fn check(messages: &[KeptMessage], keys: &AuditKeys) -> Result<Signatures, Misfit> {
+pub(crate) fn check(
+    messages: &[KeptMessage],
+    keys: &AuditKeys,
+    all_sealed: bool,
+) -> Result<Signatures, Misfit> {
     let verifier = Verifier::of(keys.trust.clone());
     let mut found = Signatures {
         fingerprint: keys.trust.fingerprint(),
@@ -87,8 +92,10 @@ pub(crate) fn check(messages: &[KeptMessage], keys: &AuditKeys) -> Result<Signat
         let wrong = |fault| Misfit { seq: message.seq, told_by: None, fault };
         let sealer =
             seal(message, &verifier, &mut known).map_err(|why| wrong(ChainFault::WrongSeal { why }))?;
-        if let Some(sealer) = sealer {
-            *found.sealed_by.entry(sealer.name.to_string()).or_default() += 1;
+        match sealer {
+            Some(sealer) => *found.sealed_by.entry(sealer.name.to_string()).or_default() += 1,
+            None if all_sealed && message.link.is_some() => return Err(wrong(ChainFault::NoSeal)),
+            None => {}
         }
         for input in inputs(message) {
             let order =
@@ -276,7 +283,7 @@ mod tests {
         let order = signed(&member("ann"), "enough");
         let request = Request::new(run(), RequestAction::Cancel).because("enough");
         let request = request.with_id(uuid::Uuid::from_u128(7)).signed(Some(order.clone()));
-        let checked = |request: &Request| check(&[decision(request)], &keys);
+        let checked = |request: &Request| check(&[decision(request)], &keys, false);
 
         let found = checked(&request).unwrap();
         assert_eq!((found.orders.len(), found.orders[0].by.as_str(), found.orders[0].kept), (1, "ann", true));

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use muster_agents::definition::Definition;
-use muster_agents::{AgentSettings, run_agent, run_specialist};
+use muster_agents::{AgentError, AgentSettings, run_agent, run_specialist};
+use muster_bus::credentials::{HolderKind, Identity, identity};
 use muster_shared::ids::Role;
 use muster_shared::text::counted;
 use serde_json::json;
@@ -35,6 +36,10 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
     };
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
+    let credentials = app.way_to(&url).credentials;
+    if let Some(other) = credentials.as_deref().and_then(|path| are_of_another(path, &role)) {
+        return Err(other);
+    }
     let bus = app.connect_to(&url, &role.to_string()).await?;
     // An agent may be the first on a bus; doing it again changes nothing.
     bus.provision().await.map_err(bus_failure)?;
@@ -49,13 +54,42 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
             Some(definition) => Box::pin(run_specialist(bus, definition, settings, redactor, stop)).await,
             None => Box::pin(run_agent(bus, role.clone(), settings, redactor, stop)).await,
         };
-        worked.map_err(|error| {
-            Failure::failed(format!("the {role} stopped: {error}"))
-                .help("`muster doctor` checks the bus and the models")
-        })
+        worked.map_err(|error| stopped(&role, error))
     };
     super::rejoin::or_rejoin(app, (&bus, &url), work).await?;
     Ok(Exit::Completed)
+}
+
+/// Refuses credentials that let nobody be an agent of this role: the server would deny it one subject after another.
+fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
+    // What cannot be read is told when it is used.
+    let Identity { name, kind } = identity(path).ok().flatten()?;
+    let fits = match &kind {
+        HolderKind::Operator => true,
+        HolderKind::Agent(own) => own == role,
+        HolderKind::Person
+        | HolderKind::Observer
+        | HolderKind::Orchestrator
+        | HolderKind::Program(_)
+        | HolderKind::Guard(_)
+        | HolderKind::Host
+        | HolderKind::Guest
+        | HolderKind::Presence => false,
+    };
+    (!fits).then(|| {
+        Failure::usage(format!("the credentials in {} are those of {name} ({kind}), and not of a {role}", path.display()))
+            .help(format!("`muster keys issue {role} --direct` where the fleet runs makes such ones; bus.credentials names them"))
+    })
+}
+
+/// Why an agent works no more.
+fn stopped(role: &Role, error: AgentError) -> Failure {
+    let said = format!("the {role} stopped: {error}");
+    let exit = match error {
+        AgentError::Bus(error) => bus_failure(error).exit(),
+        AgentError::Stopped => Exit::Failed,
+    };
+    Failure::new(exit, said).help("`muster doctor` checks the bus and the models")
 }
 
 /// The settings of agents, with what lies beside the fleet.

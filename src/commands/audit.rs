@@ -25,11 +25,13 @@ struct ReadRecord {
     apart: Apart,
     /// The fleet's keys, as the bus or the file that it comes from tells them.
     keys: Option<AuditKeys>,
+    /// What the server says of entries that it does not give out.
+    missing: Option<String>,
 }
 
 /// Verifies the record of a run, or of a file.
 pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> {
-    let ReadRecord { run, messages, apart, keys } = match &args.file {
+    let ReadRecord { run, messages, apart, keys, missing } = match &args.file {
         Some(file) => of_file(file)?,
         None => {
             super::run::check_output(args.export.as_deref())?;
@@ -41,14 +43,19 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
     };
     let keys = match &args.keys {
         Some(path) => Some(keys_at(path)?),
-        // Keys of another fleet than the record's are of no use, whatever is in this folder.
+        // Keys of another fleet than the record's are of no use, whatever is in this folder: so are any of a bus that has
+        // none. A file from which the keys were taken out may well be of this fleet.
         None => own_keys(app)
-            .filter(|own| keys.as_ref().is_none_or(|told| told.trust.account == own.trust.account))
+            .filter(|own| match &keys {
+                Some(told) => told.trust.account == own.trust.account,
+                None => args.file.is_some(),
+            })
             .or(keys),
     };
-    let audit = Audit::of(run, &AuditedRecord { messages: &messages, keys: keys.as_ref() }, apart);
+    let record = AuditedRecord { messages: &messages, keys: keys.as_ref(), missing: missing.as_deref() };
+    let audit = Audit::of(run, &record, apart);
     if let Some(path) = &args.export {
-        export(path, run, &AuditedRecord { messages: &messages, keys: keys.as_ref() })?;
+        export(path, run, &record)?;
     }
     if args.json {
         output::json(&audit)?;
@@ -63,6 +70,8 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
 async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
     let run = select::run(bus, wanted).await?;
     let record = bus.record();
+    // Counted before they are read: a run that goes on has more by then.
+    let counted = record.counted(run).await.map_err(bus_failure)?;
     let messages = record.kept(run).await.map_err(bus_failure)?;
     let mut apart = Apart::default();
     for message in &messages {
@@ -72,8 +81,9 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
             None => {}
         }
     }
+    let missing = select::held_back(counted, messages.len());
     let keys = bus.signatures().fleet().map(|trust| AuditKeys { trust, origin: KeysOrigin::Own });
-    Ok(ReadRecord { run, messages, apart, keys })
+    Ok(ReadRecord { run, messages, apart, keys, missing })
 }
 
 /// The public keys in a file or folder: what `muster keys public` wrote, credentials of the fleet, or its folder of keys.
@@ -118,7 +128,7 @@ fn of_file(path: &Path) -> Result<ReadRecord, Failure> {
     };
     let not_checked = messages.iter().filter(apart).count() as u64;
     let keys = keys.map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed });
-    Ok(ReadRecord { run, messages, apart: Apart { not_checked, ..Apart::default() }, keys })
+    Ok(ReadRecord { run, messages, apart: Apart { not_checked, ..Apart::default() }, keys, missing: None })
 }
 
 fn export(path: &Path, run: RunId, record: &AuditedRecord<'_>) -> Result<(), Failure> {
@@ -126,7 +136,7 @@ fn export(path: &Path, run: RunId, record: &AuditedRecord<'_>) -> Result<(), Fai
     let text = file::write(run, messages, keys)
         .map_err(|error| Failure::failed(format!("the record cannot be written as JSON: {error}")))?;
     write(path, &text, "the record").map_err(|failure| failure.help("give --export another file"))?;
-    if !has_ended(messages) {
+    if has_ended(messages) == Some(false) {
         output::note("the run has not ended: the file tells its secret, keep it to yourself until it has");
     }
     Ok(())

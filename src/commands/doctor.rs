@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_bus::BusError;
-use muster_bus::server::{find_binary, version_of};
+use muster_bus::server::{find_binary, keys_folder, version_of};
 use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::run::RunState;
 use muster_shared::text::counted;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::app::{App, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet;
+use crate::fleet::{self, own_keys};
 use crate::output;
 use crate::render::checks::{Check, CheckResult, list};
 use crate::render::figures;
@@ -44,6 +44,7 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.extend(app.loaded.team.as_ref().map(|one| team(app, one)));
     checks.push(folder(app));
     checks.push(space(app));
+    checks.extend(keys(app));
     checks.push(server_program(app).await);
     checks.extend(bus(app).await);
     checks.extend(super::models::checks(app).await);
@@ -91,6 +92,26 @@ fn folder(app: &App) -> Check {
             "go to a folder that is yours, or mend its permissions: a local fleet keeps its record there",
         ),
     }
+}
+
+/// The keys of the fleet here, and the credentials that are used, where others could take them.
+fn keys(app: &App) -> Option<Check> {
+    const MEND: &str = "`chmod -R go= FOLDER` closes it, and `muster keys rotate --grace 0s` makes what was read of no use; a key that is gone \
+                        comes from a copy";
+    let folder = keys_folder(&app.beside_fleet(&app.settings().server.store_dir)).ok()?;
+    if let Some(fault) = own_keys::fault(&folder) {
+        return Some(Check::fail("keys", fault, MEND));
+    }
+    let named = &app.settings().bus.credentials;
+    if let Some(path) = named.as_deref().filter(|path| own_keys::is_open(path)) {
+        let found = format!("{} can be read by others: whoever has it is who it names", path.display());
+        return Some(Check::warn(
+            "keys",
+            found,
+            "`chmod go= FILE` closes it; have others made where somebody may have read it",
+        ));
+    }
+    folder.is_dir().then(|| Check::ok("keys", format!("{} is closed to others", folder.display())))
 }
 
 /// Room on the disk that the store is on, which need not be that of the fleet's folder.
@@ -192,6 +213,7 @@ async fn bus(app: &App) -> Vec<Check> {
     checks.push(super::integrity::check(&bus).await);
     checks.extend(waiting(&bus).await);
     checks.extend(providers(&bus).await);
+    checks.extend(guards(app, &bus).await);
     checks
 }
 
@@ -235,6 +257,19 @@ async fn providers(bus: &muster_bus::Bus) -> Vec<Check> {
     let breakers = bus.allowances().breakers().await.unwrap_or_default();
     let open = breakers.iter().filter(|breaker| breaker.is_open());
     open.map(|breaker| Check::warn("provider", breaker.in_words(now()), MEND)).collect()
+}
+
+/// Guards that give no verdict, or that all do.
+async fn guards(app: &App, bus: &muster_bus::Bus) -> Vec<Check> {
+    const WHAT: &str = "guards";
+    const MEND: &str = "`muster up` starts those that come with Muster, their logs are in .muster/log; start your own by hand";
+    let asked = app.settings().limits.guards.len();
+    let silent = super::guard::silent(app, bus).await;
+    match silent.is_empty() {
+        true if asked == 0 => Vec::new(),
+        true => vec![Check::ok(WHAT, format!("{} answer", counted(asked, "guard", "guards")))],
+        false => silent.into_iter().map(|line| Check::fail(WHAT, line, MEND)).collect(),
+    }
 }
 
 /// How the death of an agent is noticed.

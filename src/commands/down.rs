@@ -17,13 +17,7 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         let why = format!("what stands in {} is not believed: {fault}", app.fleet.path().display());
         return Err(not_believed(&format!("nothing is stopped: {why}")));
     }
-    let Some(state) = app.fleet.read() else {
-        output::note(&format!("no fleet is running in {}", app.fleet.path().display()));
-        if args.json {
-            output::json(&json!({ "stopped": [] }))?;
-        }
-        return Ok(Exit::Completed);
-    };
+    let Some(state) = app.fleet.live() else { return nothing_runs(app, args) };
     if let Some(stranger) = processes(&state).find(|process| process.is_alive() && !process.is_ours()) {
         let why = format!("process {} belongs to somebody else", stranger.pid);
         return Err(not_believed(&format!("nothing is stopped: {why}")));
@@ -51,6 +45,36 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         output::line(&format!("stopped {}{before}", stopped.join(", ")))?;
     }
     Ok(Exit::Completed)
+}
+
+/// No supervisor watches over this folder. What its state file names may be anybody's processes, as when the folder is a copy:
+/// none of them is ended.
+fn nothing_runs(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
+    let left = app.fleet.read();
+    let is_left = |(name, process): (&str, &ProcessRef)| {
+        process.is_ours().then(|| format!("{name} (process {})", process.pid))
+    };
+    let named = left.iter().flat_map(named_processes).filter_map(is_left).collect::<Vec<_>>();
+    output::note(&format!("no fleet is running in {}", app.fleet.path().display()));
+    if !named.is_empty() {
+        output::note(&format!(
+            "not stopped, as nobody watches over what was left in {}: {}; `kill` ends what is yours",
+            app.fleet.path().display(),
+            named.join(", ")
+        ));
+    }
+    app.fleet.clear();
+    if args.json {
+        output::json(&json!({ "stopped": [] }))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// The processes that a state names, with their names.
+fn named_processes(state: &FleetState) -> impl Iterator<Item = (&str, &ProcessRef)> {
+    let members = state.members.iter();
+    let members = members.filter_map(|member| Some((member.name.as_str(), member.process.as_ref()?)));
+    members.chain([("supervisor", &state.supervisor)])
 }
 
 fn processes(state: &FleetState) -> impl Iterator<Item = &ProcessRef> {

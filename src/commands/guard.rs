@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use muster_bus::{Bus, OpenRequest};
 use muster_shared::flow::guard::is_guard_name;
-use muster_shared::flow::{GuardReply, GuardRequest};
+use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, OnFailure};
 use muster_shared::wire::{Encoding, Profile};
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::guard::allow_list::AllowList;
 use crate::guard::secrets;
 use crate::output;
+use crate::settings::GuardKind;
 use crate::signals::StopSignals;
 
 /// Largest list that is read, in bytes.
@@ -57,6 +58,41 @@ pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
 /// Under which role the guard of a name is in the registry: none that a task can have.
 pub(crate) fn role_of(name: &str) -> String {
     format!("guard-{name}")
+}
+
+/// What is wrong with the guards that runs are guarded by, in a sentence for each: those that give no verdict.
+pub(super) async fn silent(app: &App, bus: &Bus) -> Vec<String> {
+    let rules = &app.settings().limits.guards;
+    let door = bus.guards();
+    let probed = rules.iter().map(|rule| {
+        let door = door.clone();
+        async move { door.probe(rule).await.err().map(|failure| (rule, failure)) }
+    });
+    let silent = futures::future::join_all(probed).await.into_iter().flatten();
+    let told = silent.filter(|(_, failure)| match failure {
+        GuardFailure::Gone | GuardFailure::Hung | GuardFailure::Garbage(_) => true,
+        // Whoever looks may not ask: that says nothing of the guard.
+        GuardFailure::NotAsked(_) => false,
+    });
+    let in_words = |(rule, failure): (&GuardRule, GuardFailure)| {
+        let then = match rule.on_failure {
+            OnFailure::Refuse => "what it is asked about is refused meanwhile",
+            OnFailure::Allow => "what it is asked about goes on unguarded meanwhile",
+        };
+        format!("{} ({then})", failure.about(rule))
+    };
+    told.map(in_words).collect()
+}
+
+/// Refuses to begin with an allow-list that cannot be used: its guard would die, and all calls be refused.
+pub(crate) fn check_lists(app: &App) -> Result<(), Failure> {
+    for (name, guard) in app.settings().guards.iter().filter(|(_, guard)| guard.enabled) {
+        match (guard.kind(name), &guard.file) {
+            (GuardKind::AllowList, Some(file)) => drop(read(app, &app.beside_fleet(file))?),
+            (GuardKind::AllowList | GuardKind::Secrets | GuardKind::Program, _) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Reads an allow-list.

@@ -1,6 +1,7 @@
 //! `muster join`: makes this machine a part of a fleet that is elsewhere, and runs agents for it here.
 
-use std::io::Read;
+mod line;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,26 +16,25 @@ use muster_shared::text::counted;
 use nix::sys::signal::Signal;
 use secrecy::{ExposeSecret, SecretString};
 
+pub(crate) use line::INVITATION;
+use line::{given, hide};
+
 use super::up;
 use crate::app::{App, bus_failure, current_folder, not_believed, now};
 use crate::args::JoinArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::background;
 use crate::fleet::far::{FarDesk, Own};
 use crate::fleet::joined::{JoinedFolder, Membership, by_credentials};
 use crate::fleet::member::MemberChange;
 use crate::fleet::state::{FleetFolder, FleetState};
 use crate::fleet::supervisor::Fleet;
+use crate::fleet::{background, own_keys};
 use crate::output;
 use crate::render::figures;
 use crate::settings;
 use crate::signals::StopSignals;
+use crate::trust::Item;
 
-/// Holds the invitation where it is not to be read by others.
-pub(crate) const INVITATION: &str = "MUSTER_INVITATION";
-
-/// Longest invitation that is read, in bytes.
-const LONGEST: u64 = 16 * 1024;
 /// Longest wait for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long after a try that came to nothing the next one is made.
@@ -44,6 +44,9 @@ const AT_ONCE: Duration = Duration::from_millis(300);
 
 /// Joins, or goes on, and works until told to stop.
 pub(super) async fn join(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
+    if let Some(line) = args.line.as_deref().filter(|line| *line != "-") {
+        hide(line);
+    }
     let app = in_this_folder(app)?;
     let is_in_background = args.as_supervisor;
     let ended = Box::pin(begin(&app, args)).await;
@@ -78,7 +81,7 @@ async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
     let given = if args.as_supervisor { None } else { given(&args)? };
     let mut joined = match given {
         Some(line) => enter(app, &folder, &line, &args).await?,
-        None => known(&folder)?,
+        None => known(app, &folder, args.as_supervisor)?,
     };
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     joined.scale = joined.scaled(&args.scale, processors).map_err(|name| {
@@ -93,29 +96,28 @@ async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
     Box::pin(supervise(app, &folder, &joined, args.json)).await
 }
 
-/// The line that was given: as an argument, on standard input, or in the environment.
-fn given(args: &JoinArgs) -> Result<Option<SecretString>, Failure> {
-    match args.line.as_deref() {
-        Some("-") => {
-            let mut text = String::new();
-            let read = std::io::stdin().lock().take(LONGEST).read_to_string(&mut text);
-            read.map_err(|error| Failure::usage(format!("the invitation cannot be read: {error}")))?;
-            Ok(Some(SecretString::from(text)))
-        }
-        Some(line) => Ok(Some(SecretString::from(line))),
-        None => Ok(std::env::var(INVITATION).ok().filter(|line| !line.is_empty()).map(SecretString::from)),
-    }
-}
-
-fn known(folder: &JoinedFolder) -> Result<Membership, Failure> {
+/// What is kept here, where it was the user who joined: a folder may be a copy, and work for whoever it likes. Who supervises in
+/// the background was started by whoever has looked.
+fn known(app: &App, folder: &JoinedFolder, is_looked_at: bool) -> Result<Membership, Failure> {
     let found = folder.read().map_err(|error| {
         Failure::usage(format!("what is kept in {} cannot be read: {error}", folder.path().display()))
             .help("join anew, by another invitation")
     })?;
-    found.ok_or_else(|| {
+    let joined = found.ok_or_else(|| {
         Failure::usage("this folder joined no fleet yet")
             .help("`muster invite` on the fleet's machine prints a line; `muster join LINE` joins by it")
-    })
+    })?;
+    let is_own = |item: &Item| app.trust.knows(folder.path(), item);
+    if is_looked_at || folder.item(&joined).is_some_and(|item| is_own(&item)) {
+        return Ok(joined);
+    }
+    Err(Failure::usage(format!(
+        "it is not known that you joined the fleet at {} here: what is in {} came with the folder, or an earlier version of Muster \
+         joined",
+        joined.url,
+        folder.path().display()
+    ))
+    .help("`muster trust` shows it and asks you once; or join by another invitation"))
 }
 
 fn cannot_keep(folder: &JoinedFolder, error: &std::io::Error) -> Failure {
@@ -133,8 +135,9 @@ async fn enter(
     let invited = Invitation::from_line(line.expose_secret())
         .map_err(|error| Failure::usage(error.to_string()).help("`muster invite` prints the line"))?;
     if invited.until <= now() {
-        return Err(Failure::usage(format!("this invitation ended at {} UTC", figures::date(invited.until)))
-            .help("ask for another one: `muster invite` on the fleet's machine"));
+        let (until, now) = (figures::date(invited.until), figures::date(now()));
+        return Err(Failure::usage(format!("this invitation ended at {until} UTC, and by this machine's clock it is {now}"))
+            .help("ask for another one: `muster invite` on the fleet's machine; or set the clock by NTP, if it is wrong"));
     }
     folder.create(&app.fleet).map_err(|error| cannot_keep(folder, &error))?;
     let wrong = |error| Failure::failed(format!("{error}"));
@@ -165,6 +168,9 @@ async fn enter(
     };
     let kept = folder.keep(&joined, &credentials, asker.authority().as_deref());
     kept.map_err(|error| cannot_keep(folder, &error))?;
+    if let Some(item) = folder.item(&joined) {
+        own_keys::keep(app, folder.path(), item);
+    }
     if !args.json {
         let Membership { host, url, .. } = &joined;
         output::note(&format!(
@@ -229,7 +235,7 @@ async fn connect_as_guest(
         while let Some((url, tried)) = tries.next().await {
             match tried {
                 Ok(asker) => return Ok((url, asker)),
-                Err(BusError::Unauthorized { url }) => return Err(unknown(&url)),
+                Err(BusError::Unauthorized { url, .. }) => return Err(unknown(&url)),
                 Err(BusError::Unreachable { url, reason }) => {
                     away = Some(format!("no fleet answers at {url} ({reason})"));
                 }

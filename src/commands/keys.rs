@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use muster_bus::credentials::tls::ca_file;
-use muster_bus::credentials::{CredentialsError, FleetKeys, FleetTls, Holder, Issued, Place};
+use muster_bus::credentials::{
+    CredentialsError, FleetKeys, FleetTls, Holder, HolderKind, Identity, Issued, Place, Unread, identity,
+};
 use muster_bus::server::reload;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
@@ -12,17 +14,22 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use crate::app::{App, new_id, no_fleet, now};
-use crate::args::{IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs};
+use crate::args::{CertificateArgs, IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs};
 use crate::exit::{Exit, Failure};
+use crate::fleet::{own_keys, private};
 use crate::output;
 use crate::render::{figures, table};
+use crate::trust::real;
+
+/// Words that would make a program of such a role, and mean something else.
+const RESERVED: [&str; 8] = ["person", "people", "presence", "guard", "host", "guest", "system", "account"];
 
 /// Does what is asked.
 pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
     let folder = folder(app, args)?;
     match &args.command {
         KeysCommand::Init => {
-            let keys = FleetKeys::open_or_make(&folder).map_err(wrong)?;
+            let keys = own_keys::make(app, &folder).map_err(wrong)?;
             keys.write_own().map_err(wrong)?;
             output::line(&format!(
                 "the keys are in {}: whoever reads them is the fleet's owner",
@@ -30,9 +37,11 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
             ))?;
         }
         KeysCommand::Issue(asked) => issue(&open(&folder)?, asked)?,
+        KeysCommand::Person(asked) => issue(&open(&folder)?, &IssueArgs::from(asked.clone()))?,
         KeysCommand::Export => output::line(
             open(&folder)?.server_configuration(&[app.settings().bus.parted()]).map_err(wrong)?.trim_end(),
         )?,
+        KeysCommand::Certificate(asked) => certificate(&folder, asked)?,
         KeysCommand::Public => {
             let public = open(&folder)?.public().map_err(wrong)?;
             output::note(&format!("fingerprint: {}", public.fingerprint()));
@@ -78,7 +87,11 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
         Some(file) => {
             // In the ledger with its file: it is made anew when the keys are.
             let absolute = std::path::absolute(file).map_err(|error| unwritable(&error))?;
-            keys.issue_to(&absolute, &holder, until).map_err(|error| unwritable(&error))?;
+            may_write(keys, &absolute, &holder, asked.name.is_some())?;
+            keys.issue_to(&absolute, &holder, until).map_err(|error| match error {
+                CredentialsError::Name { .. } => wrong(error),
+                error => unwritable(&error),
+            })?;
             output::line(&format!(
                 "{} ({}) is let in by {}: set MUSTER_BUS_CREDENTIALS for a process of Muster, NATS_CREDS and \
                  NATS_INBOX_PREFIX={} for a program",
@@ -91,18 +104,55 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
     }
 }
 
+/// Refuses to write over what is no credentials of the same holder: a key that is gone is gone for ever.
+fn may_write(keys: &FleetKeys, file: &Path, holder: &Holder, is_named: bool) -> Result<(), Failure> {
+    if file.parent().is_some_and(|folder| real(folder) == real(keys.folder())) {
+        return Err(Failure::usage(format!("{} is where the fleet keeps its own", keys.folder().display()))
+            .help("name a file elsewhere (--out)"));
+    }
+    let fits = match identity(file) {
+        _ if !file.exists() && !file.is_symlink() => true,
+        // Whose they were is not told any more; credentials they were.
+        Err(CredentialsError::Expired { .. }) => true,
+        Ok(Some(Identity { name, kind })) => {
+            kind == holder.kind() && ((kind != HolderKind::Person && !is_named) || name == *holder.name())
+        }
+        Ok(None) | Err(_) => false,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "{} is there already, and holds no credentials of {}",
+            file.display(),
+            holder.name()
+        ))
+        .help("name another file (--out), or take this one away first")),
+    }
+}
+
 /// What was issued and counts.
 fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
-    let issued = keys.issued().map_err(wrong)?;
+    let (issued, unread) = (keys.issued().map_err(wrong)?, keys.unread().map_err(wrong)?);
     if as_json {
-        return output::json(&issued);
+        let all = issued.iter().map(|one| json!(one)).chain(unread.iter().map(|one| json!(one)));
+        return output::json(&all.collect::<Vec<_>>());
     }
     let row = |issued: &Issued| {
         let expires = issued.until.map_or_else(|| "-".to_owned(), figures::date);
         let machine = issued.place.as_ref().map_or_else(|| "-".to_owned(), of_machines);
         vec![issued.name.to_string(), issued.kind.to_string(), figures::date(issued.issued), expires, machine]
     };
-    let rows = issued.iter().map(row).collect();
+    let later = |one: &Unread| {
+        let expires = one.until.map_or_else(|| "-".to_owned(), figures::date);
+        vec![
+            one.name.clone(),
+            one.kind.clone(),
+            "-".to_owned(),
+            expires,
+            "made by a later version".to_owned(),
+        ]
+    };
+    let rows = issued.iter().map(row).chain(unread.iter().map(later)).collect();
     let heads = ["NAME", "FOR", "ISSUED (UTC)", "EXPIRES", "MACHINE"];
     output::line(table::plain(&heads, rows, &[], None).trim_end())
 }
@@ -117,6 +167,22 @@ fn of_machines(place: &Place) -> String {
         Place::Machine { roles, invitation } => format!("joined by {invitation}, for {}", names(roles)),
         Place::On { host, .. } => format!("on {host}"),
     }
+}
+
+/// Makes a certificate for a server that is not the fleet's own.
+fn certificate(folder: &Path, asked: &CertificateArgs) -> Result<(), Failure> {
+    // Without keys there is no fleet to be a server of.
+    open(folder)?;
+    let made = FleetTls::for_server(folder, &asked.names, &asked.out).map_err(|error| {
+        Failure::failed(error.to_string()).help("name a folder that you may write to (--out)")
+    })?;
+    output::line(&format!(
+        "{} is the certificate of {}, {} its key; clients know it by {} (bus.tls_ca)",
+        made.certificate_file().display(),
+        asked.names.join(", "),
+        made.key_file().display(),
+        made.ca_file().display(),
+    ))
 }
 
 /// Throws somebody out: at once where the server is this folder's own.
@@ -225,6 +291,10 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
         "observer" => Holder::Observer { name: name("observer")? },
         "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
         other => {
+            if RESERVED.contains(&other) {
+                return Err(Failure::usage(format!("{other:?} is no role: it is kept for what belongs to a fleet itself"))
+                    .help("people are person:NAME (or `muster keys person NAME`), guards guard:NAME, machines join by `muster invite`"));
+            }
             let role: Role = other.parse().map_err(|error| {
                 Failure::usage(format!("{other:?} is no role: {error}"))
                     .help("name operator, person:NAME, observer, orchestrator, or a role such as worker or word_counter")
@@ -246,7 +316,8 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
 /// Writes credentials of an observer, and the file by which the `nats` command finds them.
 fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), Failure> {
     let KeysContextArgs { name } = asked;
-    let url = app.url().ok_or_else(no_fleet)?;
+    // Who watches has credentials of his own.
+    let url = without_user(&app.url().ok_or_else(no_fleet)?);
     let holder = Holder::Observer { name: named("--name ", name)? };
     let credentials = keys.folder().join(format!("context-{name}.creds"));
     // In the ledger with its file: it is made anew when the keys are.
@@ -258,12 +329,22 @@ fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), F
         "description": "Watches a fleet of Muster", "url": url, "creds": credentials, "ca": ca.unwrap_or_default(),
         "inbox_prefix": muster_bus::credentials::rights::inbox(holder.name()),
     });
-    let written =
-        std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, format!("{content:#}\n")));
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| private::write(&file, format!("{content:#}\n").as_bytes()));
     written.map_err(|error| {
         Failure::failed(format!("{}: {error}", file.display())).help("XDG_CONFIG_HOME names another folder")
     })?;
     output::line(&format!("wrote {}: `nats --context {name} sub 'run.>'` watches the fleet", file.display()))
+}
+
+/// Addresses without users and passwords in them.
+fn without_user(url: &str) -> String {
+    let clean = |one: &str| {
+        let (scheme, at) = one.split_once("://").map_or(("", one), |(scheme, at)| (scheme, at));
+        let host = at.rsplit_once('@').map_or(at, |(_, host)| host);
+        if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
+    };
+    url.split(',').map(|one| clean(one.trim())).collect::<Vec<_>>().join(",")
 }
 
 /// Where the `nats` command keeps contexts.
@@ -273,4 +354,32 @@ fn contexts() -> Result<PathBuf, Failure> {
     folder
         .map(|folder| folder.join("nats/context"))
         .ok_or_else(|| Failure::usage("no folder for settings is known").help("set HOME or XDG_CONFIG_HOME"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_hold_no_password() {
+        assert_eq!(without_user("nats://ann:pass@h:1, tls://t@b:2"), "nats://h:1,tls://b:2");
+        assert_eq!((without_user("nats://h:1"), without_user("a:b@h")), ("nats://h:1".into(), "h".into()));
+    }
+
+    #[test]
+    fn words_of_the_fleet_itself_are_no_roles() {
+        let asked = |holder: &str| IssueArgs {
+            holder: holder.to_owned(),
+            name: None,
+            direct: false,
+            expires: None,
+            out: None,
+        };
+        for word in RESERVED {
+            assert!(holder(&asked(word)).is_err(), "{word}");
+        }
+        for word in ["operator", "observer", "person:ann", "worker", "word_counter"] {
+            assert!(holder(&asked(word)).is_ok(), "{word}");
+        }
+    }
 }

@@ -27,6 +27,7 @@ mod plan_file;
 mod prompt;
 mod ps;
 mod questions;
+mod refused;
 mod rejoin;
 mod replay;
 mod run;

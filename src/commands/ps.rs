@@ -38,6 +38,8 @@ struct FleetShown {
     hosts: Vec<Machine>,
     /// Providers that are not asked for now.
     open: Vec<BreakerState>,
+    /// What is wrong with guards that give no verdict.
+    silent: Vec<String>,
 }
 
 /// Prints the registry.
@@ -76,7 +78,8 @@ async fn look(app: &App, bus: &Bus) -> Result<FleetShown, Failure> {
         Some(_) => machines(app, &listed),
         None => Vec::new(),
     };
-    Ok(FleetShown { listed, agents, members, hosts, open })
+    let silent = super::guard::silent(app, bus).await;
+    Ok(FleetShown { listed, agents, members, hosts, open, silent })
 }
 
 /// The machines that joined, by the ledger of this folder's keys, with who of them is there.
@@ -127,11 +130,12 @@ fn in_json(fleet: &FleetShown) -> Vec<Value> {
         let said = breaker.in_words(now());
         json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
     });
-    listed.chain(given_up).chain(hosts).chain(open).collect()
+    let silent = fleet.silent.iter().map(|why| json!({ "guard_without_verdict": why }));
+    listed.chain(given_up).chain(hosts).chain(open).chain(silent).collect()
 }
 
 async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
-    let FleetShown { listed, agents, members, hosts, open } = fleet;
+    let FleetShown { listed, agents, members, hosts, open, silent } = fleet;
     if let Some(team) = app.fleet.live().and_then(|state| state.team) {
         output::line(&format!("team {team}"))?;
     }
@@ -146,6 +150,9 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     }
     for breaker in &open {
         output::line(&figures::one_line(&breaker.in_words(now()), LINE))?;
+    }
+    for line in &silent {
+        output::line(&figures::one_line(line, LINE))?;
     }
     for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
         output::line(&format!("an agent file is left out: {}", file.reason))?;

@@ -1,5 +1,6 @@
 //! `muster run`: asks a goal, shows how it is worked on, delivers the report.
 
+mod cut_short;
 mod deliver;
 mod documents;
 mod estimate;
@@ -124,10 +125,10 @@ async fn ask(
     };
     screen.end();
     let files = match &watched {
-        Watched::Ended(state) => {
+        Watched::Ended(ended) => {
             // First the report: a file of the same name does not take its place.
-            deliver::write_report(wanted, state)?;
-            files::bring(&bus, wanted, state).await
+            deliver::write_report(wanted, &ended.state)?;
+            files::bring(&bus, wanted, &ended.state).await
         }
         Watched::Left { .. } | Watched::Moved(_) => files::Files::default(),
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::{summary, unknown_task};
+use muster_shared::run::unguarded::Unguarded;
 use muster_shared::run::{RunState, count, shortfalls};
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     let found = read(&reading, &run).await;
     let agents = agents(&reading).await;
     reading.close().await;
-    let ShownRun { state, children, missing } = found?;
+    let ShownRun { state, children, missing, unguarded } = found?;
     check(&state, args)?;
     let waits = agents.as_ref().map(|agents| waits_for(&state, agents)).unwrap_or_default();
     if let Some(missing) = &missing {
@@ -39,6 +40,10 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
         if let (Some(missing), Value::Object(fields)) = (missing, &mut shown) {
             fields.insert("missing".to_owned(), json!(missing));
         }
+        if let (false, Value::Object(fields)) = (unguarded.is_empty(), &mut shown) {
+            fields.insert("complete".to_owned(), json!(false));
+            fields.insert("refused_without_verdict".to_owned(), json!(unguarded));
+        }
         output::json(&shown)?;
     } else {
         output::line(&in_words(app, &state, &children, args))?;
@@ -46,6 +51,9 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
         let inner = render::run::within(&state, &children, now(), app.paint());
         if is_whole && !inner.is_empty() {
             output::line(&format!("\n{inner}"))?;
+        }
+        for line in unguarded.in_words().filter(|_| is_whole) {
+            output::line(&format!("not all was done: {line}"))?;
         }
         if is_whole && !state.status.is_ended() {
             match &agents {
@@ -68,6 +76,8 @@ struct ShownRun {
     state: RunState,
     children: Vec<RunState>,
     missing: Option<String>,
+    /// What was refused for want of a guard's verdict.
+    unguarded: Unguarded,
 }
 
 async fn read(reading: &ReadAccess, wanted: &str) -> Result<ShownRun, Failure> {
@@ -75,7 +85,8 @@ async fn read(reading: &ReadAccess, wanted: &str) -> Result<ShownRun, Failure> {
     let (entries, missing) = select::whole(&reading.bus, run).await?;
     let state = select::fold(run, &entries)?;
     let children = within::all(&reading.bus, &state).await?;
-    Ok(ShownRun { state, children, missing })
+    let unguarded = Unguarded::of(&entries);
+    Ok(ShownRun { state, children, missing, unguarded })
 }
 
 /// Who is there; nothing where no fleet is up.

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use muster_bus::credentials::FleetKeys;
 use serde_json::{Value, json};
 
 use crate::app::{current_folder, inputs, now, variables};
 use crate::args::{Global, TrustArgs};
 use crate::exit::{Exit, Failure};
+use crate::fleet::joined::JoinedFolder;
 use crate::fleet::state::FleetFolder;
 use crate::settings::{self, Care, Inputs, Loaded, MemberSource};
 use crate::trust::{
@@ -80,10 +82,26 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let programs =
         project_server(&inputs.folder).into_iter().chain(own_program(&inputs.folder, &folder, loaded));
     items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project".to_owned())));
+    items.extend(keys_of_others(trust, &beside.join(&loaded.settings.server.store_dir)));
+    items.extend(joined_by_others(trust, &fleet));
     let mut seen = BTreeSet::new();
     items.retain(|item| seen.insert(item.name.clone()));
     let held = trust.grant(&folder).map_err(cannot)?;
     Ok(Project { folder, items, held })
+}
+
+/// The keys of the fleet here, where the user did not make them.
+fn keys_of_others(trust: &Trust, store: &Path) -> Option<Item> {
+    let folder = muster_bus::server::keys_folder(store).ok()?;
+    let account = FleetKeys::open(&folder).ok()??.account();
+    Some(Item::keys(&folder, &account)).filter(|item| !trust.made(&folder, item))
+}
+
+/// What this machine is in a fleet elsewhere, where it was not the user who joined.
+fn joined_by_others(trust: &Trust, fleet: &FleetFolder) -> Option<Item> {
+    let folder = JoinedFolder::of(fleet);
+    let joined = folder.read().ok()??;
+    folder.item(&joined).filter(|item| !trust.made(folder.path(), item))
 }
 
 /// The server that the project's file names, where it is the project's own.

@@ -1,6 +1,7 @@
 //! `muster up`: a local fleet, watched over until told to stop.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt as _;
 use std::time::{Duration, Instant};
 
 use muster_shared::secret;
@@ -8,10 +9,11 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::args::UpArgs;
+use crate::commands::guard::check_lists;
 use crate::exit::{Exit, Failure};
 use crate::fleet::member::MemberChange;
 use crate::fleet::state::FleetState;
-use crate::fleet::supervisor::Fleet;
+use crate::fleet::supervisor::{Fleet, lost_its_port};
 use crate::fleet::{background, scale, users};
 use crate::output;
 use crate::render::figures;
@@ -48,6 +50,7 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     if args.detach && !args.in_background {
         // Said here: what the process in the background says is in its log.
         scale::of(app, &scale)?;
+        check_lists(app)?;
         return detach(app, &args).await;
     }
     let mut stop = StopSignals::listen()?;
@@ -90,10 +93,29 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     }
     fleet.stop().await;
     drop(gate);
+    if ended_by_itself && lost_its_port(app) {
+        return Err(begin_anew());
+    }
     if ended_by_itself {
         return Err(died_too_often(app, &given_up));
     }
     Ok(Exit::Completed)
+}
+
+/// Somebody else has taken the server's port in a moment in which it was down. This process begins anew with the same words: the
+/// server gets another port, agents are started there, and whoever waits for the fleet finds it. Only returns when it failed.
+fn begin_anew() -> Failure {
+    output::note(
+        "another program listens on the port of this fleet's server: the fleet comes up on another one",
+    );
+    let failed = |error: std::io::Error| {
+        Failure::failed(format!("the port of the fleet is taken, and it cannot restart itself: {error}"))
+            .help("`muster up` starts it on another port")
+    };
+    match std::env::current_exe() {
+        Ok(program) => failed(std::process::Command::new(program).args(std::env::args_os().skip(1)).exec()),
+        Err(error) => failed(error),
+    }
 }
 
 /// Nothing is left to be watched over.

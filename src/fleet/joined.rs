@@ -5,12 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use muster_bus::BusSettings;
-use muster_bus::credentials::Credentials;
+use muster_bus::credentials::{Credentials, OwnKey};
 use muster_shared::ids::{AgentId, Role};
 use serde::{Deserialize, Serialize};
 
 use super::private;
 use super::state::FleetFolder;
+use crate::trust::Item;
 
 /// Agents of a role that are started unless told otherwise, at most.
 const MOST_AGENTS: u16 = 8;
@@ -117,6 +118,13 @@ impl JoinedFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// By what it is told whether the user joined here; nothing without the machine's key.
+    pub(crate) fn item(&self, joined: &Membership) -> Option<Item> {
+        let file = Some(self.key_file(&joined.invitation)).filter(|file| file.is_file())?;
+        let key = OwnKey::in_file(&file).ok()?.public();
+        Some(Item::joined(&self.root, &joined.url, &key))
     }
 
     /// Keeps what the machine is and by what it proves that; what only the invitation needed goes.

@@ -11,7 +11,7 @@ use crate::trust::{self, Fault, Me};
 ///
 /// # Errors
 /// When it cannot be made, or belongs to somebody else.
-pub(super) fn folder(path: &Path) -> io::Result<()> {
+pub(crate) fn folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     if let Some(fault @ Fault::Foreign { .. }) = trust::of_own(Me::of_process(), path) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, fault.to_string()));
@@ -23,7 +23,7 @@ pub(super) fn folder(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     create(path)?.write_all(content)
 }
 
@@ -31,7 +31,7 @@ pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot be made.
-pub(super) fn create(path: &Path) -> io::Result<File> {
+pub(crate) fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
     close(path, 0o600)?;
     Ok(file)
@@ -41,7 +41,7 @@ pub(super) fn create(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// When it cannot be made or opened.
-pub(super) fn append(path: &Path) -> io::Result<File> {
+pub(crate) fn append(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
     close(path, 0o600)?;
     Ok(file)

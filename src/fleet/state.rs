@@ -1,15 +1,15 @@
 //! The state file of a local fleet, `.muster/fleet.json`, and the lock that says whether somebody watches over it.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use muster_shared::ids::AgentId;
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
+use super::lock::{self, FleetLock};
 use super::private;
 use super::process::ProcessRef;
 use crate::settings::RunsWith;
@@ -107,20 +107,30 @@ impl FleetFolder {
 
     /// Takes the lock, which the system gives back when the process ends, however it ends.
     pub(crate) fn lock(&self) -> io::Result<Option<FleetLock>> {
-        let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).mode(0o600).open(self.lock_file())?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(held) => Ok(Some(FleetLock { _held: held })),
-            Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
-            Err((_, errno)) => Err(errno.into()),
-        }
+        lock::take(&self.lock_file())
     }
 
     /// The state of the fleet that is up here, if one is. A state file that a killed supervisor left behind does
-    /// not count: the lock is free, or the process is another one.
+    /// not count, nor one that came with a copy of the folder: the lock is free, or another process has it.
     pub(crate) fn live(&self) -> Option<FleetState> {
-        let state = self.read()?;
-        state.supervisor.is_ours().then_some(state)
+        self.read().filter(|state| state.supervisor.is_ours() && self.is_watched_by(&state.supervisor))
+    }
+
+    /// Why the state file does not count, where it names a supervisor that runs.
+    pub(crate) fn pretended(&self) -> Option<String> {
+        let state = self.read().filter(|state| state.supervisor.is_ours())?;
+        let pid = state.supervisor.pid;
+        (!self.is_watched_by(&state.supervisor)).then(|| {
+            format!(
+                "what {} says is not believed: process {pid} does not watch over this folder ({} is not locked by it)",
+                self.state_file().display(),
+                self.lock_file().display()
+            )
+        })
+    }
+
+    fn is_watched_by(&self, supervisor: &ProcessRef) -> bool {
+        lock::is_held_by(&self.lock_file(), supervisor.pid)
     }
 
     /// The state file as it stands, true or not. One that somebody else can write is not believed.
@@ -145,12 +155,6 @@ impl FleetFolder {
     pub(crate) fn clear(&self) {
         let _ = std::fs::remove_file(self.state_file());
     }
-}
-
-/// Held by the process that watches over the fleet of a folder.
-#[derive(Debug)]
-pub(crate) struct FleetLock {
-    _held: Flock<File>,
 }
 
 /// A local fleet.
@@ -318,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_file_counts_while_its_supervisor_lives() {
+    fn a_state_file_counts_while_its_supervisor_lives_and_has_the_lock() {
         let folder = tempfile::tempdir().unwrap();
         let fleet = FleetFolder::of(folder.path());
         fleet.create().unwrap();
@@ -326,28 +330,19 @@ mod tests {
 
         let mine = state(ProcessRef::of(std::process::id()));
         fleet.write(&mine).unwrap();
-        assert_eq!(fleet.live(), Some(mine.clone()));
+        assert_eq!(fleet.live(), None, "the file alone may have come from anywhere");
+        assert!(fleet.pretended().is_some());
+        let _held = fleet.lock().unwrap().unwrap();
+        assert_eq!((fleet.live(), fleet.pretended()), (Some(mine.clone()), None));
 
         let mut reused = mine;
         reused.supervisor.started += 1;
         fleet.write(&reused).unwrap();
         assert_eq!(fleet.live(), None, "another process with the same number is not the supervisor");
-        assert!(fleet.read().is_some());
+        assert!(fleet.read().is_some() && fleet.pretended().is_none());
 
         std::fs::write(fleet.state_file(), "half a f").unwrap();
         assert_eq!(fleet.live(), None);
-    }
-
-    #[test]
-    fn one_lock_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let fleet = FleetFolder::of(folder.path());
-        fleet.create().unwrap();
-        let held = fleet.lock().unwrap();
-        assert!(held.is_some());
-        assert!(fleet.lock().unwrap().is_none());
-        drop(held);
-        assert!(fleet.lock().unwrap().is_some());
     }
 
     #[test]
@@ -375,6 +370,7 @@ mod tests {
         fleet.create().unwrap();
         let mine = state(ProcessRef::of(std::process::id()));
         fleet.write(&mine).unwrap();
+        let _held = fleet.lock().unwrap().unwrap();
         fleet.keep_port(4321).unwrap();
         let modes = [fleet.path(), &fleet.store(), &fleet.state_file(), &fleet.port_file()].map(mode);
         assert_eq!(modes, [0o700, 0o700, 0o600, 0o600]);

@@ -20,9 +20,10 @@ use super::pass::{Desk, OwnDesk};
 use super::scale;
 use super::welcome::Welcome;
 use crate::app::{App, bus_failure};
+use crate::commands::guard::check_lists;
 use crate::exit::Failure;
 pub(crate) use members::global_words;
-pub(crate) use server::ReadAccess;
+pub(crate) use server::{ReadAccess, lost_its_port};
 use watcher::Watcher;
 
 /// The name of the fleet's own NATS server among its processes.
@@ -50,6 +51,7 @@ impl Fleet {
         for_runs: bool,
     ) -> Result<Self, Failure> {
         let scale = scale::of(app, scale)?;
+        check_lists(app)?;
         let folder = app.fleet.clone();
         let lock = server::lock(&folder).await?;
         let server = match &app.settings().bus.url {

@@ -10,10 +10,14 @@ use crate::audit::{Apart, Audit, Found};
 pub(crate) fn lines(audit: &Audit) -> Vec<String> {
     let short = audit.run.short();
     let mut lines = match &audit.found {
-        Found::Fits(found) => fits(&short, found, audit.signed.is_some()),
-        Found::NoChain { entries } => vec![
+        Found::Fits(found) => fits(audit, found),
+        Found::NoChain { entries, begun } => vec![
             format!("run {short} has no chain: nothing can be said of its {}", entries_of(*entries)),
-            "  it was begun by a build that wrote none, or all links were taken out".to_owned(),
+            match begun {
+                true => "  it was begun by a build that wrote none, or all links were taken out",
+                false => "  messages are missing: the decision that began the run is not there, nor any other with a link",
+            }
+            .to_owned(),
         ],
         Found::Misfit { misfit, entry } => {
             let mut lines = vec![format!("run {short} was changed: entry {} does not fit", misfit.seq)];
@@ -28,12 +32,39 @@ pub(crate) fn lines(audit: &Audit) -> Vec<String> {
             lines
         }
     };
+    lines.extend(audit.missing.iter().map(|missing| format!("  messages are missing: {missing}")));
+    lines.extend(end(audit));
     if let (Some(first), Some(last)) = (audit.first_at, audit.last_at) {
-        lines.push(format!("  first entry {}, last {} (UTC)", figures::date(first), figures::date(last)));
+        lines.push(format!(
+            "  first entry {}, last {} (UTC; by the broker's clock, which nothing covers)",
+            figures::date(first),
+            figures::date(last)
+        ));
+    }
+    if audit.unvouched {
+        lines.push(
+            "  nobody vouches for it: it bears no seal. It was begun before links were sealed, or by a fleet without keys, or \
+             somebody made it up"
+                .to_owned(),
+        );
     }
     lines.extend(audit.signed.iter().flat_map(signed));
     lines.extend(apart(&audit.apart));
     lines
+}
+
+/// Whether the run has ended: of one that has not, nobody can tell from here whether later entries were taken off.
+fn end(audit: &Audit) -> Option<String> {
+    let last = audit.last?;
+    match audit.ended {
+        Some(true) => None,
+        Some(false) => Some(format!(
+            "  the run has not ended at entry {last}: it goes on, or what came after was taken off"
+        )),
+        None => Some(format!(
+            "  whether the run has ended at entry {last} stands in a body that lies apart: it cannot be told from here"
+        )),
+    }
 }
 
 /// Most orders that are told one by one.
@@ -67,10 +98,12 @@ fn signed(signed: &Signatures) -> Vec<String> {
     lines
 }
 
-fn fits(short: &str, found: &Verified, is_judged: bool) -> Vec<String> {
-    let entries = entries_of;
+fn fits(audit: &Audit, found: &Verified) -> Vec<String> {
+    let (entries, is_judged) = (entries_of, audit.signed.is_some());
+    let how = if audit.unvouched { "fits its hash chain" } else { "is as it was written" };
     let mut lines = vec![format!(
-        "run {short} is as it was written: {} of {} covered by {}",
+        "run {} {how}: {} of {} covered by {}",
+        audit.run.short(),
         found.covered,
         entries(found.entries),
         figures::plural(found.links, "link"),
@@ -92,7 +125,7 @@ fn fits(short: &str, found: &Verified, is_judged: bool) -> Vec<String> {
         None => lines.push("  nothing stands after the last link".to_owned()),
     }
     let sealed = match (found.sealed, found.sealed_since, is_judged) {
-        (0, _, _) => "not sealed".to_owned(),
+        (0, _, _) => "not sealed: nobody vouches for it".to_owned(),
         (_, _, false) => {
             "sealed; the fleet's keys are not known here, so nobody can tell by whom: --keys names them"
                 .to_owned()

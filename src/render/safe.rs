@@ -3,15 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::paint;
+pub(crate) use muster_shared::text::is_control;
 
-/// Whether a character could steer a terminal, turn the direction of text around, part lines where none is parted, or hide.
-pub(crate) fn is_control(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
+use super::paint;
 
 /// Whether a joiner belongs to the writing that it stands in: letters of Arabic and Indic scripts, and emoji.
 fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
@@ -220,6 +214,7 @@ mod tests {
     fn what_hides_is_shown_and_what_joins_letters_stays() {
         assert_eq!(text("a\u{200b}b\u{feff}\u{2028}c\u{e0041}"), "a\\u{200b}b\\u{feff}\\u{2028}c\\u{e0041}");
         assert_eq!(text("a\u{200d}b"), "a\\u{200d}b");
+        assert_eq!(text("a\u{ad}\u{3164}\u{e0100}\u{e01ef}"), "a\\u{ad}\\u{3164}\\u{e0100}\\u{e01ef}");
         for kept in ["می\u{200c}خواهم", "👩\u{200d}💻", "क्\u{200d}ष", "naïve – ünïcödé 漢字"]
         {
             assert_eq!(text(kept), kept);

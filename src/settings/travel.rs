@@ -16,7 +16,7 @@ use super::{DEFAULT, Effective, Settings};
 const MOST_NAMED: usize = 5;
 
 /// Settings of the bus that whoever connects has for himself.
-const OWN_OF_BUS: [&str; 14] = [
+const OWN_OF_BUS: [&str; 15] = [
     "url",
     "user",
     "password",
@@ -25,6 +25,7 @@ const OWN_OF_BUS: [&str; 14] = [
     "system_password",
     "system_credentials",
     "credentials",
+    "server_user",
     "tls_ca",
     "tls_cert",
     "tls_key",

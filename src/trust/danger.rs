@@ -25,6 +25,8 @@ pub(crate) enum Danger {
     Rights,
     /// A file that somebody else can change.
     Foreign,
+    /// Keys of a fleet that came with the project: whoever made them is its operator.
+    Keys,
 }
 
 impl Danger {
@@ -39,12 +41,13 @@ impl Danger {
             Self::Guard => "change a guard of yours",
             Self::Rights => "change what your own settings let tasks use",
             Self::Foreign => "be read, though others can change it",
+            Self::Keys => "say who belongs to the fleet here, and who is its operator",
         }
     }
 }
 
 /// Settings that need the user's word whatever they say.
-const ALWAYS: [(&str, Danger); 13] = [
+const ALWAYS: [(&str, Danger); 14] = [
     ("server.binary", Danger::Program),
     ("agent.endpoint", Danger::Secret),
     ("agent.key_file", Danger::Secret),
@@ -53,6 +56,7 @@ const ALWAYS: [(&str, Danger); 13] = [
     ("bus.system_user", Danger::Bus),
     ("bus.system_credentials", Danger::Bus),
     ("bus.credentials", Danger::Bus),
+    ("bus.server_user", Danger::Bus),
     ("bus.tls_ca", Danger::Bus),
     ("bus.tls_cert", Danger::Bus),
     ("bus.tls_key", Danger::Bus),

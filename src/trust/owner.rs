@@ -130,7 +130,15 @@ fn fault(me: Me, path: &Path, facts: Facts) -> Option<Fault> {
 }
 
 fn look(me: Me, path: &Path) -> io::Result<Option<Fault>> {
-    Ok(fault(me, path, Facts::from(&std::fs::metadata(path)?)))
+    let own = of_link(me, path);
+    Ok(own.or(fault(me, path, Facts::from(&std::fs::metadata(path)?))))
+}
+
+/// Whose a link is, where it is somebody else's: in a folder as /tmp, whatever he chose would count as the user's own.
+fn of_link(me: Me, path: &Path) -> Option<Fault> {
+    let known = std::fs::symlink_metadata(path).ok()?;
+    let is_foreign = known.is_symlink() && known.uid() != me.uid && known.uid() != 0;
+    is_foreign.then(|| Fault::Foreign { path: path.to_owned(), uid: known.uid() })
 }
 
 /// What is wrong with a file that was found, or with a folder that holds it, up to `base` where it lies below that. What
@@ -162,6 +170,9 @@ pub(crate) fn of_named(me: Me, path: &Path) -> Option<Fault> {
 
 /// What is wrong with a folder or file in which only the user's own word is believed: root's does not count.
 pub(crate) fn of_own(me: Me, path: &Path) -> Option<Fault> {
+    if let Some(fault) = of_link(me, path) {
+        return Some(fault);
+    }
     let known = std::fs::metadata(path).ok()?;
     let facts = Facts::from(&known);
     if facts.uid != me.uid {
@@ -262,6 +273,22 @@ mod tests {
         let link = mine.path().join("muster.toml");
         std::os::unix::fs::symlink(open.path().join("muster.toml"), &link).unwrap();
         assert!(matches!(of_found(me, &link, mine.path()), Some(Fault::Writable { .. })));
+    }
+
+    #[test]
+    fn a_link_of_somebody_elses_does_not_count_whatever_it_leads_to() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let (me, folder) = (Me { uid: 0, gid: 0, alone: Some(true) }, tempfile::tempdir().unwrap());
+        let (file, link) = (folder.path().join("mine"), folder.path().join("muster.toml"));
+        std::fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!((of_found(me, &link, folder.path()), of_own(me, &link)), (None, None));
+        std::os::unix::fs::lchown(&link, Some(1001), None).unwrap();
+        for found in [of_found(me, &link, folder.path()), of_own(me, &link)] {
+            assert!(matches!(found, Some(Fault::Foreign { uid: 1001, .. })), "{found:?}");
+        }
     }
 
     #[test]

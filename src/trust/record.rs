@@ -46,6 +46,25 @@ impl Item {
         Self { what, place: name.clone(), digest: digest([content]), name, shown }
     }
 
+    /// The keys of a fleet, by its account.
+    pub(crate) fn keys(folder: &Path, account: &str) -> Self {
+        let (name, place) = ("the fleet's account".to_owned(), real(folder).display().to_string());
+        Self {
+            what: Danger::Keys,
+            name,
+            place,
+            shown: account.to_owned(),
+            digest: digest([account.as_bytes()]),
+        }
+    }
+
+    /// What a machine is in a fleet elsewhere, by the public key that it made for itself.
+    pub(crate) fn joined(folder: &Path, url: &str, key: &str) -> Self {
+        let (name, place) = ("joined".to_owned(), real(folder).display().to_string());
+        let shown = muster_shared::secret::without_passwords(url).into_owned();
+        Self { what: Danger::Bus, name, place, shown, digest: digest([url.as_bytes(), key.as_bytes()]) }
+    }
+
     /// Whether the other is the same thing, whatever its value.
     fn is_of(&self, other: &Self) -> bool {
         self.name == other.name && self.what == other.what
@@ -123,6 +142,11 @@ impl Records {
     /// Under the user's state folder.
     pub(crate) fn new(me: Me, state: Option<PathBuf>) -> Self {
         Self { me, folder: state.map(|state| state.join("muster").join("trust")) }
+    }
+
+    /// Which keys of fleets the user made, beside that: one file for each folder of keys.
+    pub(crate) fn of_keys(me: Me, state: Option<PathBuf>) -> Self {
+        Self { me, folder: state.map(|state| state.join("muster").join("keys")) }
     }
 
     /// What was allowed to a project.

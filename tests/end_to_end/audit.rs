@@ -23,6 +23,7 @@ pub(crate) fn fits(folder: &Folder, run: &str) -> Value {
     assert_eq!(count("unlinked"), 0, "{audit}");
     assert_eq!(count("covered") + count("uncovered"), count("entries"), "{audit}");
     assert!(count("links") > 1, "{audit}");
+    assert_eq!(audit["unvouched"], false, "{audit}");
     audit
 }
 
@@ -180,6 +181,33 @@ fn seals(folder: &Folder, file: &Path, lines: &[Value]) {
     );
     let found = with(&|link| drop(link.as_object_mut().unwrap().remove("seal")));
     assert_eq!((&found["seq"], &found["fault"]["kind"]), (&lines[at]["seq"], &json!("no_seal")), "{found}");
+
+    // All of them: what is left anybody could have computed.
+    let mut bare = lines.to_vec();
+    for at in &linked {
+        let mut of = link(*at);
+        of.as_object_mut().unwrap().remove("seal");
+        bare[*at]["link"] = json!(of.to_string());
+    }
+    write(file, &bare);
+    let (of_fleet, first) = (keys.to_str().unwrap(), &lines[linked[0]]["seq"]);
+    for by in [&["--file", path][..], &["--file", path, "--keys", of_fleet]] {
+        let found = misfit(folder, by);
+        assert_eq!((&found["seq"], &found["fault"]["kind"]), (first, &json!("no_seal")), "{by:?}: {found}");
+    }
+    bare[0].as_object_mut().unwrap().remove("keys");
+    write(file, &bare);
+    let found = misfit(folder, &["--file", path]);
+    assert_eq!((&found["seq"], &found["fault"]["kind"]), (first, &json!("no_seal")), "{found}");
+
+    // Cut off before its last decision, it fits: where it stops is said.
+    let mut cut = lines[..*linked.last().unwrap()].to_vec();
+    cut[0]["entries"] = json!(cut.len() - 1);
+    write(file, &cut);
+    let audit = folder.json(&["audit", "--file", path, "--json"]).unwrap();
+    assert_eq!((&audit["ended"], &audit["last"]), (&json!(false), &cut.last().unwrap()["seq"]), "{audit}");
+    let (code, said) = audited(folder, &["--file", path]);
+    assert_eq!((code, said.contains("the run has not ended at entry")), (Some(0), true), "{said}");
 }
 
 /// What is no exported record, or only a part of one.

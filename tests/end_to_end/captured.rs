@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::StreamExt;
+use muster_bus::credentials::rights::inbox;
 use muster_support::async_nats::{Client, ConnectOptions, Event};
 use muster_support::fleet::{Fleet, wait_until};
 use muster_support::way;
@@ -18,22 +19,78 @@ type Refused = Arc<Mutex<Vec<String>>>;
 
 /// A client with the credentials of a worker of its own name, what it is refused, and that name.
 async fn captured(fleet: &Fleet) -> (Client, Refused, String) {
-    let told = way::program(&fleet.url(), "worker", true).unwrap();
-    let of =
-        |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap();
+    let (client, refused) = holding(fleet, "worker", CAPTURED).await;
+    (client, refused, CAPTURED.to_owned())
+}
+
+/// What the process is called whose credentials were captured.
+const CAPTURED: &str = "captured-1";
+
+/// A client with the credentials of somebody else, and what it is refused.
+async fn holding(fleet: &Fleet, holder: &str, name: &str) -> (Client, Refused) {
+    let file = fleet.folder().path().join(format!("{name}.creds"));
+    let out = file.display().to_string();
+    fleet.folder().output(&["keys", "issue", holder, "--name", name, "--out", &out]).unwrap();
     let refused = Refused::default();
     let heard = Arc::clone(&refused);
-    let options = ConnectOptions::with_credentials_file(of("NATS_CREDS")).await.unwrap();
-    let options = options.custom_inbox_prefix(of("NATS_INBOX_PREFIX")).event_callback(move |event| {
+    let options = ConnectOptions::with_credentials_file(file).await.unwrap();
+    let inbox = inbox(&name.parse().unwrap());
+    let options = options.custom_inbox_prefix(inbox).event_callback(move |event| {
         if let Event::ServerError(error) = event {
             heard.lock().unwrap().push(error.to_string());
         }
         std::future::ready(())
     });
-    (options.connect(fleet.url()).await.unwrap(), refused, of("MUSTER_AGENT_ID"))
+    (options.connect(fleet.url()).await.unwrap(), refused)
 }
 
-/// Subjects on which a worker has nothing to say, for a run that there is. `RUN` stands for it, `OTHER` for another agent.
+/// Has a client publish and listen where it may not; each is refused by the server.
+async fn tries(client: &Client, refused: &Refused, attacks: &[String], ears: &[String]) {
+    let refusal = |kind: &'static str, subject: &str| {
+        let (refused, subject) = (Arc::clone(refused), subject.to_owned());
+        move || refused.lock().unwrap().iter().any(|said| said.contains(kind) && said.contains(&subject))
+    };
+    for subject in attacks {
+        client.publish(subject.clone(), "forged".into()).await.unwrap();
+        client.flush().await.unwrap();
+        wait_until(&format!("{subject} is refused"), LIMIT, refusal("Publish", subject)).unwrap();
+    }
+    for subject in ears {
+        let _heard = client.subscribe(subject.clone()).await.unwrap();
+        client.flush().await.unwrap();
+        let what = format!("listening to {subject} is refused");
+        wait_until(&what, LIMIT, refusal("Subscription", subject)).unwrap();
+    }
+}
+
+/// The attacks on a fleet with one run, for somebody who is of none of the roles but this.
+struct Attacks {
+    run: String,
+    other: String,
+}
+
+impl Attacks {
+    fn on(fleet: &Fleet) -> Self {
+        let folder = fleet.folder();
+        assert!(folder.run(&["run", "What is 17.5 % of 2480?", "--quiet"]).unwrap().status.success());
+        let run = folder.json(&["runs", "-n", "1", "--json"]).unwrap()[0]["run"].as_str().unwrap().to_owned();
+        let others = folder.json(&["ps", "--json"]).unwrap().to_string();
+        let other = others.split('"').find(|word| word.starts_with("worker-")).unwrap().to_owned();
+        Self { run, other }
+    }
+
+    fn of(&self, subjects: &[&str], role: &str) -> Vec<String> {
+        let elsewhere = if role == "writer" { "planner" } else { "writer" };
+        let told = |subject: &&str| {
+            let subject = subject.replace("OTHER", &self.other).replace("ELSE", elsewhere);
+            if subject.starts_with("$JS") { subject } else { subject.replace("RUN", &self.run) }
+        };
+        subjects.iter().map(told).collect()
+    }
+}
+
+/// Subjects on which an agent has nothing to say, for a run that there is. `RUN` stands for it, `OTHER` for another agent, `ELSE` for
+/// another role.
 const ATTACKS: [&str; 46] = [
     // Decisions and offers in the name of an orchestrator.
     "run.RUN.decided",
@@ -84,13 +141,13 @@ const ATTACKS: [&str; 46] = [
     "$JS.API.STREAM.MSG.DELETE.RUNS",
     "$JS.API.STREAM.PURGE.OBJ_MUSTER",
     "$JS.API.CONSUMER.CREATE.TASKS.mine.task.writer.>",
-    "$JS.API.CONSUMER.MSG.NEXT.TASKS.writer",
+    "$JS.API.CONSUMER.MSG.NEXT.TASKS.ELSE",
     "$JS.API.CONSUMER.DELETE.TASKS.worker",
-    "$JS.ACK.TASKS.writer.1.1.1.1.0",
+    "$JS.ACK.TASKS.ELSE.1.1.1.1.0",
     "$JS.API.CONSUMER.CREATE.COMMANDS.mine",
 ];
 
-/// What a worker cannot listen to.
+/// What an agent cannot listen to.
 const EARS: [&str; 12] = [
     ">",
     "run.>",
@@ -106,8 +163,8 @@ const EARS: [&str; 12] = [
     "$JS.API.>",
 ];
 
-/// The captured worker writes entries of its own that say what an orchestrator says, and has the server deliver them where
-/// somebody listens: the server does not hold the subject of a reader against its rights.
+/// The captured worker writes entries of its own that say what an orchestrator says, and has the server answer with them where
+/// somebody listens: the server does not hold where an answer goes against the asker's rights.
 #[test]
 fn what_a_captured_worker_has_delivered_is_not_obeyed() {
     let fleet = folder().up(&[]).unwrap();
@@ -144,12 +201,15 @@ fn what_a_captured_worker_has_delivered_is_not_obeyed() {
             let kept = client.request(subject.clone(), forged.clone().into()).await.unwrap();
             assert!(String::from_utf8_lossy(&kept.payload).contains("\"seq\""), "{kept:?}");
             let reader = json!({ "stream_name": "RUNS", "config": {
-                "deliver_subject": to, "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
-                "max_deliver": 1, "inactive_threshold": 60_000_000_000_u64, "mem_storage": true, "num_replicas": 1,
+                "name": format!("forged-{n}"), "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
+                "inactive_threshold": 60_000_000_000_u64, "mem_storage": true, "num_replicas": 1,
             } });
-            let made = client.request("$JS.API.CONSUMER.CREATE.RUNS", reader.to_string().into()).await.unwrap();
+            let ask = format!("$JS.API.CONSUMER.CREATE.RUNS.forged-{n}.{subject}");
+            let made = client.request(ask, reader.to_string().into()).await.unwrap();
             let made = String::from_utf8_lossy(&made.payload).into_owned();
-            assert!(made.contains("deliver_subject"), "{made}");
+            assert!(made.contains("consumer_create_response") && !made.contains("error"), "{made}");
+            let next = format!("$JS.API.CONSUMER.MSG.NEXT.RUNS.forged-{n}");
+            client.publish_with_reply(next, to.clone(), r#"{"batch":1}"#.into()).await.unwrap();
             // It is delivered, to everybody who listens: what follows shows that nobody obeys.
             let delivered = tokio::time::timeout(LIMIT, heard.next()).await.expect("it is delivered").unwrap();
             assert_eq!(delivered.payload, forged, "{to}");
@@ -182,42 +242,45 @@ fn whoever_has_no_credentials_is_not_let_in() {
     });
 }
 
-#[test]
-fn a_captured_worker_can_do_no_more_than_its_own_tasks() {
-    let fleet = folder().up(&[]).unwrap();
+/// The fleet goes on, and has taken nothing of what was said by others.
+fn goes_on(fleet: &Fleet) {
     let folder = fleet.folder();
-    assert!(folder.run(&["run", "What is 17.5 % of 2480?", "--quiet"]).unwrap().status.success());
-    let run = folder.json(&["runs", "-n", "1", "--json"]).unwrap()[0]["run"].as_str().unwrap().to_owned();
-    let others = folder.json(&["ps", "--json"]).unwrap().to_string();
-    let other = others.split('"').find(|word| word.starts_with("worker-")).unwrap().to_owned();
-    let told = |subject: &str| subject.replace("RUN", &run);
-
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let (client, refused, _) = captured(&fleet).await;
-        let refusal = |kind: &'static str, subject: String| {
-            let refused = Arc::clone(&refused);
-            move || refused.lock().unwrap().iter().any(|said| said.contains(kind) && said.contains(&subject))
-        };
-        for attack in ATTACKS {
-            let subject = match attack.starts_with("$JS") {
-                true => attack.to_owned(),
-                false => told(attack).replace("OTHER", &other),
-            };
-            client.publish(subject.clone(), "forged".into()).await.unwrap();
-            client.flush().await.unwrap();
-            wait_until(&format!("{subject} is refused"), LIMIT, refusal("Publish", subject.clone())).unwrap();
-        }
-        for ear in EARS {
-            let subject = ear.replace("OTHER", &other);
-            let _heard = client.subscribe(subject.clone()).await.unwrap();
-            client.flush().await.unwrap();
-            let what = format!("listening to {subject} is refused");
-            wait_until(&what, LIMIT, refusal("Subscription", subject.clone())).unwrap();
-        }
-    });
-    // The fleet goes on, and has taken none of it.
     assert!(folder.run(&["run", "What is 3 + 4?", "--quiet"]).unwrap().status.success());
     let listed = folder.json(&["runs", "-n", "5", "--json"]).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
+}
+
+#[test]
+fn a_captured_worker_can_do_no_more_than_its_own_tasks() {
+    let fleet = folder().up(&[]).unwrap();
+    let attacks = Attacks::on(&fleet);
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let (client, refused, _) = captured(&fleet).await;
+        let (said, heard) = (attacks.of(&ATTACKS, "worker"), attacks.of(&EARS, "worker"));
+        tries(&client, &refused, &said, &heard).await;
+    });
+    goes_on(&fleet);
+}
+
+/// Agents of the other roles, a guard, and whoever only watches.
+#[test]
+fn whoever_captured_somebody_else_can_say_and_hear_no_more_than_he() {
+    let fleet = folder().up(&[]).unwrap();
+    let attacks = Attacks::on(&fleet);
+    // An observer hears what happens, and reads the commands; not what is meant for others alone.
+    let watched = ["$JS.API.CONSUMER.CREATE.COMMANDS.mine"];
+    let hidden = [">", "agent.>", "queue.>", "_INBOX.>", "_INBOX.OTHER.>", "$JS.API.>", "gateway.>"];
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        for holder in ["planner", "researcher", "reflector", "refiner", "writer", "guard:secrets", "observer"]
+        {
+            let name = format!("captured-{}", holder.rsplit(':').next().unwrap());
+            let (client, refused) = holding(&fleet, holder, &name).await;
+            let is_observer = holder == "observer";
+            let said: Vec<&str> =
+                ATTACKS.into_iter().filter(|attack| !is_observer || !watched.contains(attack)).collect();
+            let heard = if is_observer { &hidden[..] } else { &EARS[..] };
+            tries(&client, &refused, &attacks.of(&said, holder), &attacks.of(heard, holder)).await;
+        }
+    });
+    goes_on(&fleet);
 }

@@ -232,6 +232,36 @@ fn a_go_specialist_does_tasks_obeys_and_may_die() {
     lives_and_dies(&[&program]);
 }
 
+/// An offer that nobody took before its run ended is given to nobody.
+#[test]
+fn what_a_cancelled_run_offered_is_not_given_out() {
+    let fleet = folder().up(&[]).unwrap();
+    let folder = fleet.folder();
+    let stranger = Stranger::connect(&fleet.url()).unwrap();
+    let program = Program::new(&stranger, "one");
+    program.enter();
+    let (mut asker, run) = submit(folder, &[]);
+    wait_until("it is offered", LIMIT, || {
+        let shown = folder.json(&["show", &run, "--json", "--full"]).unwrap_or_default();
+        let tasks = shown["tasks"].as_object().cloned().unwrap_or_default();
+        tasks.values().any(|task| task["status"] == "queued" && task["queue"].to_string().contains(ROLE))
+    })
+    .unwrap_or_else(|late| panic!("{late}: {:?}", folder.output(&["show", &run, "--json"])));
+    folder.output(&["cancel", &run]).unwrap();
+    assert_eq!(asker.wait().unwrap().code(), Some(4));
+    // With the time that offers have to come in, and beyond that from which they are looked up.
+    for patience in [500, 3_000] {
+        let mut who = program.who();
+        who["patience_ms"] = json!(patience);
+        assert_eq!(program.ask("take", &who), json!({ "task": null }));
+    }
+    let record = trace(folder, &run);
+    assert!(of_role(&record, "started").is_empty(), "{record:?}");
+    let audited = folder.run(&["audit", &run]).unwrap();
+    assert!(audited.status.success(), "{}", both(&audited));
+    assert!(!both(&audited).contains("wait for the next decision"), "{}", both(&audited));
+}
+
 /// The gateway is killed while a program has a task: it goes on at another one with the same token, and what it sends again
 /// because the answer was lost is recorded once.
 #[test]

@@ -475,6 +475,81 @@ fn a_folder_adds_guards_and_changes_none_of_the_users() {
     }
 }
 
+#[test]
+fn a_guard_that_is_gone_is_told_of_wherever_somebody_looks() {
+    let server = ModelServer::start(sums()).unwrap();
+    let folder = folder();
+    folder.write("muster.toml", "[guards.eye]\nhooks = [\"before_tool\"]\ntimeout = \"300ms\"\n").unwrap();
+    let fleet = up(&server, folder, &[]);
+    let folder = fleet.folder();
+    let usual = ["run", "What is 6 * 7?", "--planning", "always", "--deadline", "60s"];
+    let output = folder.run(&[&usual[..], &["--json"]].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(6), "{}", both(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    completed(&summary, folder);
+    assert_eq!(
+        (&summary["complete"], &summary["refused_without_verdict"]["eye"]["times"]),
+        (&json!(false), &json!(1))
+    );
+    let output = folder.run(&usual).unwrap();
+    let words = "once something was refused without a verdict: guard eye is gone";
+    assert!(output.status.code() == Some(6) && both(&output).contains(words), "{}", both(&output));
+    assert!(folder.output(&["show", "last"]).unwrap().contains(words));
+    assert_eq!(
+        folder.json(&["show", "last", "--json"]).unwrap()["refused_without_verdict"]["eye"]["times"],
+        1
+    );
+    let ps = folder.output(&["ps"]).unwrap();
+    assert!(ps.contains("guard eye is gone"), "{ps}");
+    let doctor = folder.run(&["doctor"]).unwrap();
+    assert!(!doctor.status.success() && both(&doctor).contains("guard eye is gone"), "{}", both(&doctor));
+
+    let stranger = Stranger::connect(&fleet.url()).unwrap();
+    let _eye = Eye::open(&stranger, "eye");
+    let output = folder.run(&usual).unwrap();
+    assert!(output.status.success(), "{}", both(&output));
+    let doctor = both(&folder.run(&["doctor"]).unwrap());
+    assert!(doctor.contains("1 guard answer"), "{doctor}");
+}
+
+#[test]
+fn a_fleet_does_not_begin_with_a_list_that_cannot_be_used() {
+    let folder = folder();
+    folder.write("muster.toml", "[guards.allow-list]\nfile = \"tools.toml\"\n").unwrap();
+    for arguments in [&["up"][..], &["up", "--detach"]] {
+        let output = folder.run(arguments).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+        assert!(both(&output).contains("tools.toml cannot be used"), "{}", both(&output));
+    }
+    folder.write("tools.toml", "[[allow]]\nname = \"x\"\n").unwrap();
+    let output = folder.run(&["up"]).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+    assert!(both(&output).contains("unknown field `name`"), "{}", both(&output));
+    assert!(!folder.path().join(".muster/nats").exists(), "nothing was started");
+}
+
+/// A guard that hangs holds a report up; when its time is up nothing of it is told.
+#[test]
+fn time_delivers_nothing_that_guards_did_not_let_through() {
+    let server = ModelServer::start(sums()).unwrap();
+    let fleet = up(&server, folder(), &[]);
+    let (folder, stranger) = (fleet.folder(), Stranger::connect(&fleet.url()).unwrap());
+    stranger.serve("guard.hangs", "hangs", |_| None).unwrap();
+    let set =
+        ["guards.hangs.hooks=before_report", "guards.hangs.timeout=500ms", "limits.writing_deadline=2s"];
+    let more: Vec<&str> = set.iter().flat_map(|set| ["--set", *set]).collect();
+    let usual = ["run", "What is 6 * 7?", "--planning", "always", "--json", "--deadline", "60s"];
+    let output = folder.run(&[&usual[..], &more].concat()).unwrap();
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = summary["report"]["body"].as_str().unwrap_or_default();
+    assert!(!report.contains("worked out"), "{summary}");
+    assert!(!output.status.success(), "{summary}");
+    let reason = summary["reason"].as_str().unwrap();
+    assert!(report.contains("withheld") || reason.contains("guard hangs did not answer"), "{summary}");
+    assert!(!reason.contains("muster doctor"), "no model is to blame: {reason}");
+    trace(folder);
+}
+
 /// A program on the task gateway asks `agent.word_counter.<verb>`.
 fn ask_gateway(program: &Stranger, verb: &str, said: &Value) -> Value {
     let answer = program.request(&format!("agent.word_counter.{verb}"), said.to_string().as_bytes()).unwrap();
@@ -533,6 +608,94 @@ fn what_programs_put_to_models_and_observe_is_asked_about() {
     assert_eq!(step["observation"]["content"], "many words");
     let notes = step["notes"].to_string();
     for words in ["nobody is better", "no questions", "many is better"] {
+        assert!(notes.contains(words), "{words}: {notes}");
+    }
+}
+
+#[test]
+fn what_is_carried_out_for_programs_and_what_they_announce_is_asked_about() {
+    let task = json!({ "name": "count", "goal": "Count the words.", "role": "word_counter" });
+    let server = ModelServer::start(script_of(vec![task], |_: &CapturedRequest| done("Counted."))).unwrap();
+    let folder = folder();
+    folder.write("muster.toml", EYE).unwrap();
+    folder.write("docs/harbour.md", "# Harbour\n\nNine ships lie in the harbour.\n").unwrap();
+    let fleet = up(&server, folder, &["--set", "limits.reflection=none"]);
+    let (folder, stranger) = (fleet.folder(), Stranger::connect(&fleet.url()).unwrap());
+    let program = Stranger::connect(&fleet.url()).unwrap();
+    let eye = Eye::open(&stranger, "eye");
+    let who = json!({ "agent": "word_counter-1", "patience_ms": 5000, "slots": 1, "description": "Counts the words of a text.",
+                      "capabilities": ["word count"] });
+    let mut shortly = who.clone();
+    shortly["patience_ms"] = json!(100);
+    assert_eq!(ask_gateway(&program, "take", &shortly), json!({ "task": null }));
+    let asking = [
+        "run",
+        "Count these words.",
+        "--planning",
+        "always",
+        "--json",
+        "--deadline",
+        "60s",
+        "--docs",
+        "docs",
+    ];
+    let asker = folder.command(&asking).stdout(Stdio::piped()).spawn().unwrap();
+    let mut token = Value::Null;
+    wait_until("a task comes", LIMIT, || {
+        token = ask_gateway(&program, "take", &who)["task"]["token"].clone();
+        token.is_string()
+    })
+    .unwrap();
+    let with = |verb: &str, mut said: Value| {
+        said["token"] = token.clone();
+        ask_gateway(&program, verb, &said)
+    };
+    let refused = |answer: &Value, words: &str| {
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(answer["error"]["code"] == "not_allowed" && message.contains(words), "{words}: {answer}");
+    };
+
+    eye.at("before_tool", |payload| match payload["tool"].as_str() {
+        Some("workspace.write") => refuse("nothing is written"),
+        Some("request_info") => refuse("nobody is asked"),
+        Some("land") => refuse("no landing"),
+        _ => reworded(payload, "moon", "mars"),
+    });
+    refused(&with("files", json!({ "do": "put", "path": "a.md", "text": "x" })), "eye: nothing is written");
+    refused(&with("wait", json!({ "for": { "answer": { "text": "Which?" } } })), "eye: nobody is asked");
+    let lands = json!({ "thought": "Go.", "action": { "name": "launch", "arguments": {} }, "more": [{ "action": { "name": "land" } }] });
+    refused(&with("step", lands), "eye: no landing");
+    let launch = |observation: Value| json!({ "thought": "Go.", "action": { "name": "launch", "arguments": { "to": "the moon" } }, "observation": observation });
+    let told = with("step", launch(Value::Null));
+    assert_eq!(told["arguments"], json!({ "to": "the mars" }), "{told}");
+    assert!(told["idempotency_key"].is_string(), "{told}");
+    assert_eq!(with("step", launch(json!("there")))["step"], told["step"]);
+    let found = with("files", json!({ "do": "search", "query": "moon ships" }));
+    assert_eq!(found["arguments"]["query"], "mars ships", "{found}");
+
+    eye.at("after_observation", |payload| reworded(payload, "Nine", "Ten"));
+    let read = with("files", json!({ "do": "read", "path": "harbour.md" }));
+    assert!(read["lines"].to_string().contains("Ten ships"), "{read}");
+    eye.at("after_observation", |_| refuse("it is none of yours"));
+    refused(&with("files", json!({ "do": "read", "path": "harbour.md" })), "withheld: refused by guard eye");
+    let counted = json!({ "thought": "Count.", "action": { "name": "count" }, "observation": "seven" });
+    assert!(with("step", counted)["step"].is_u64());
+    assert_eq!(with("finish", json!({ "result": { "conclusion": "Seven words." } }))["recorded"], true);
+    let output = asker.wait_with_output().unwrap();
+    completed(&serde_json::from_slice(&output.stdout).unwrap(), folder);
+    let notes: String = trace(folder)
+        .iter()
+        .filter(|entry| entry["role"] == "word_counter")
+        .map(|entry| entry["event"]["notes"].to_string())
+        .collect();
+    for words in [
+        "nothing is written",
+        "nobody is asked",
+        "no landing",
+        "mars is better",
+        "Ten is better",
+        "none of yours",
+    ] {
         assert!(notes.contains(words), "{words}: {notes}");
     }
 }

@@ -6,10 +6,11 @@ mod user;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use muster_support::fleet::{Fleet, both};
+use muster_support::skip::skipped;
 
 use super::support::folder;
 
@@ -18,12 +19,6 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Where the fleet's bus listens.
 fn address(fleet: &Fleet) -> String {
     fleet.url().trim_start_matches("nats://").to_owned()
-}
-
-/// Says that a test cannot be made here, and why.
-#[expect(clippy::print_stderr, reason = "whoever reads of a test that passed is told that it was none")]
-fn skipped(what: &str, why: &str) {
-    eprintln!("SKIPPED: {what}: {why}");
 }
 
 /// The fleet does what it is there for.
@@ -134,6 +129,19 @@ impl Namespace {
         steps.iter().all(|step| ran(step)).then_some(made)
     }
 
+    /// What somebody within is told who says something.
+    fn hears(&self, host: &str, port: &str, says: &str) -> String {
+        let talk = format!("exec 3<>/dev/tcp/{host}/{port}; cat >&3; timeout 8 cat <&3");
+        let mut child = Command::new("ip")
+            .args(["netns", "exec", &self.name, "bash", "-c", &talk])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(says.as_bytes()).unwrap();
+        String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).into_owned()
+    }
+
     /// Whether a connection can be made from within.
     fn reaches(&self, host: &str, port: &str) -> bool {
         ran(&format!("ip netns exec {} timeout 5 bash -c 'exec 3<>/dev/tcp/{host}/{port}'", self.name))
@@ -166,6 +174,57 @@ fn from_another_network_namespace_nothing_is_reached() {
     let port = address.rsplit(':').next().unwrap();
     for host in [namespace.here.as_str(), "127.0.0.1", "localhost"] {
         assert!(!namespace.reaches(host, port), "{host}:{port} is reached");
+    }
+    goes_on(&fleet);
+}
+
+/// A fleet that listens to others is reached from there, and lets nobody in who has no credentials of it.
+#[test]
+fn a_fleet_that_listens_tells_nothing_to_another_network_namespace() {
+    let Some(namespace) = Namespace::new() else {
+        return skipped("another network namespace", "it takes root and `ip netns`");
+    };
+    let fleet = folder().up(&["--listen", &namespace.here]).unwrap();
+    let (url, keys) = (fleet.url(), fleet.folder().path().join(".muster/nats/keys"));
+    let (host, port) = url.trim_start_matches("tls://").rsplit_once(':').unwrap();
+    assert_eq!(host, namespace.here, "{url}");
+    assert!(url.starts_with("tls://") && namespace.reaches(host, port), "{url} is not reached");
+    for knock in KNOCKS {
+        let said = namespace.hears(host, port, knock);
+        assert!(said.starts_with("INFO ") && said.contains("\"tls_required\":true"), "{knock:?}: {said}");
+        let after = said.split_once("\r\n").map_or("", |(_, after)| after);
+        assert!(!["MSG", "PONG", "+OK", "HTTP"].iter().any(|word| after.contains(word)), "{knock:?}: {said}");
+        assert!(!said.contains("SUA") && !said.contains("seed"), "{knock:?}: {said}");
+    }
+    // Knowing the authority is no credentials, and credentials of another fleet are none here. With the owner's, it works.
+    let stranger = folder();
+    stranger.output(&["keys", "init", "--keys", "theirs"]).unwrap();
+    let (authority, theirs) = (keys.join("ca.pem"), stranger.path().join("theirs/operator.creds"));
+    for (authority, credentials, is_let_in) in [
+        (None, None, false),
+        (Some(&authority), None, false),
+        (Some(&authority), Some(theirs), false),
+        (Some(&authority), Some(keys.join("operator.creds")), true),
+    ] {
+        let mut ps = Command::new("ip");
+        ps.args(["netns", "exec", &namespace.name, env!("CARGO_BIN_EXE_muster"), "--url", &url, "ps"]);
+        ps.current_dir(stranger.path()).env("HOME", stranger.path());
+        for (name, file) in
+            [("MUSTER_BUS_TLS_CA", authority), ("MUSTER_BUS_CREDENTIALS", credentials.as_ref())]
+        {
+            match file {
+                Some(file) => ps.env(name, file),
+                None => ps.env_remove(name),
+            };
+        }
+        let ps = ps.output().unwrap();
+        let said = both(&ps);
+        assert_eq!(
+            ps.status.code(),
+            Some(if is_let_in { 0 } else { 3 }),
+            "{authority:?} {credentials:?}: {said}"
+        );
+        assert_eq!(said.contains("worker-"), is_let_in, "{said}");
     }
     goes_on(&fleet);
 }

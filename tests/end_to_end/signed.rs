@@ -101,6 +101,43 @@ fn two_people_approve_by_their_own_credentials_and_the_record_proves_it() {
 }
 
 #[test]
+fn whoever_asks_has_the_fleets_policy_and_whoever_may_not_approve_changes_nothing() {
+    let fleet = folder()
+        .up(&["--set", "limits.people.approve_by=[\"ann\"]", "--set", "limits.people.review=ask"])
+        .unwrap();
+    let folder = fleet.folder();
+    let [ann, cy] = ["ann", "cy"].map(|name| person(folder, name));
+    let asks = |approve_by: &str| {
+        let set = format!("limits.people.approve_by={approve_by}");
+        let mut command =
+            folder.command(&["run", "What is 6 * 7?", "--review=auto", "--json", "--set", &set]);
+        command.env("MUSTER_BUS_CREDENTIALS", &cy).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let refused = asks("[\"cy\"]").wait_with_output().unwrap();
+    assert!(!refused.status.success(), "{}", both(&refused));
+    assert!(both(&refused).contains("in this fleet ann may approve"), "{}", both(&refused));
+
+    let asking = asks("[]");
+    let questions = || says(folder, &cy, &["questions"]).1;
+    wait_until("it is asked", LIMIT, || questions().contains("ann and nobody else"))
+        .unwrap_or_else(|late| panic!("{late}: {}\n{}", questions(), folder.logs()));
+    for order in [&["edit", "last", "1", "--goal", "another goal"][..], &["skip", "last", "1"]] {
+        let (went_well, said) = says(folder, &cy, order);
+        assert!(!went_well && said.contains("cy has no say in this"), "{order:?}: {said}");
+    }
+    let (went_well, said) = says(folder, &ann, &["approve", "last"]);
+    assert!(went_well, "{said}");
+    let output = asking.wait_with_output().unwrap();
+    assert!(output.status.success() && both(&output).contains("42"), "{}\n{}", both(&output), folder.logs());
+
+    let file = folder.path().join("operator.creds");
+    let owner = folder.run(&["keys", "issue", "person:operator", "--out", file.to_str().unwrap()]).unwrap();
+    assert_eq!(owner.status.code(), Some(2), "{}", both(&owner));
+    assert!(both(&owner).contains("no person may be called operator"), "{}", both(&owner));
+}
+
+#[test]
 fn a_person_asks_and_looks_on_by_credentials_of_his_own() {
     let fleet = folder().up(&[]).unwrap();
     let folder = fleet.folder();
@@ -111,6 +148,63 @@ fn a_person_asks_and_looks_on_by_credentials_of_his_own() {
         let (went_well, said) = says(folder, &ann, look);
         assert!(went_well, "{look:?}: {said}");
     }
+}
+
+/// What puts the clock of a process off by `CLOCK_OFF` seconds, where there is a C compiler.
+fn other_clock(folder: &Folder) -> Option<PathBuf> {
+    const SOURCE: &str = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stdlib.h>
+        #include <time.h>
+        int clock_gettime(clockid_t clock, struct timespec *time) {
+            static int (*real)(clockid_t, struct timespec *);
+            if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+            int result = real(clock, time);
+            const char *off = getenv("CLOCK_OFF");
+            if (off && clock == CLOCK_REALTIME) time->tv_sec += atol(off);
+            return result;
+        }"#;
+    let (source, library) = (folder.path().join("clock.c"), folder.path().join("clock.so"));
+    std::fs::write(&source, SOURCE).unwrap();
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
+    let made = compiler.output().is_ok_and(|made| made.status.success());
+    (made && cfg!(target_os = "linux")).then_some(library)
+}
+
+#[test]
+fn by_a_clock_that_is_off_nothing_is_sent_and_nothing_is_said_to_be_queued() {
+    let folder = folder();
+    write_documents(&folder);
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let Some(library) = other_clock(folder) else { return };
+    let zoe = person(folder, "zoe");
+    let asking = asker(&fleet, &zoe);
+    let questions = || folder.output(&["questions"]).unwrap();
+    wait_until("it is asked", LIMIT, || questions().contains("approved 0 of 2 times")).unwrap();
+    let off = |seconds: &str, arguments: &[&str]| {
+        let mut command = folder.command(arguments);
+        let output = command.env("LD_PRELOAD", &library).env("CLOCK_OFF", seconds).output().unwrap();
+        // Lines are broken for a terminal.
+        let said = both(&output).replace("\n  │ ", " ");
+        (output.status.code(), said)
+    };
+    for (seconds, words) in [("-3600", "s behind the server's"), ("3600", "s ahead of the server's")] {
+        for order in [&["run", "What is 6 * 7?"][..], &["pause", "last"]] {
+            let (code, said) = off(seconds, order);
+            assert_eq!((code, said.contains(words)), (Some(3), true), "{order:?}: {said}");
+        }
+    }
+    assert_eq!(folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().len(), 1);
+    assert!(folder.output(&["dead", "list"]).unwrap().contains("no dead letters"));
+    // What is sent all the same is not said to wait.
+    let (code, said) = off("-3600", &["pause", "last", "--set", "bus.orders_within=2h", "--wait", "3s"]);
+    assert_eq!((code, said.contains("the request was refused")), (Some(3), true), "{said}");
+    assert!(!said.contains("stays queued"), "{said}");
+    folder.output(&["cancel", "last"]).unwrap();
+    asking.wait_with_output().unwrap();
 }
 
 #[test]

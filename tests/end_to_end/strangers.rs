@@ -204,4 +204,16 @@ fn errors_quote_what_was_written_as_what_it_is() {
     folder.write("blueprints/\u{1b}[31mx.toml", "name = \"\\u001b[2Jx\"\n").unwrap();
     shown(&folder, &["blueprint", "list"]);
     shown(&folder, &["blueprint", "show", "\u{1b}[31mx"]);
+    // The command line itself: names of files in a pattern, words that somebody else gave.
+    for wrong in
+        [&["tap", EVIL][..], &[EVIL], &["--url", "nats://h", "ps", "x\u{e0100}\u{ad}"], &["run", EVIL, EVIL]]
+    {
+        let output = folder.run(wrong).unwrap();
+        harmless(&wrong.join(" "), &both(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+    }
+    assert!(shown(&folder, &["tap", EVIL]).contains("\\u{1b}]52"), "it is there to be seen");
+    for asked in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        assert_eq!(folder.run(asked).unwrap().status.code(), Some(0), "{asked:?}");
+    }
 }

@@ -74,6 +74,32 @@ fn a_killed_supervisor_takes_its_fleet_along() {
 }
 
 #[test]
+fn a_fleet_whose_port_somebody_takes_comes_up_on_another_one() {
+    let fleet =
+        folder().up(&["--set", "fleet.restart_wait=3s", "--set", "fleet.max_restart_wait=3s"]).unwrap();
+    let (before, supervisor) = (fleet.url(), fleet.pid("supervisor").unwrap());
+    let port: u16 = before.rsplit(':').next().unwrap().parse().unwrap();
+    let server = fleet.pid("nats-server").unwrap();
+    signal(server, Signal::SIGKILL);
+    let mut taken = None;
+    wait_until("the port is free for a moment", LIMIT, || {
+        taken = std::net::TcpListener::bind(("127.0.0.1", port)).ok();
+        taken.is_some()
+    })
+    .unwrap();
+    wait_until("it is up elsewhere", LIMIT, || {
+        let state = fleet.folder().state().unwrap_or_default();
+        state["ready"] == true && state["url"] != before.as_str()
+    })
+    .unwrap_or_else(|late| panic!("{late}\n{}", fleet.folder().logs()));
+    assert_eq!(fleet.pid("supervisor"), Some(supervisor), "the same process watches over it");
+    write_documents(fleet.folder());
+    let summary =
+        fleet.folder().json(&["run", "How deep may delegation go?", "--docs", "docs", "--json"]).unwrap();
+    assert_eq!(summary["status"], "completed");
+}
+
+#[test]
 fn a_deadline_ends_a_run_and_the_exit_code_says_so() {
     let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());

@@ -38,7 +38,15 @@ impl Checker {
     ) -> Result<T, GatewayRefusal> {
         let faults = self.schemas().get(&verb).map(|schema| schema.faults("", &content)).unwrap_or_default();
         if !faults.is_empty() {
-            return Err(unfit(verb, faults.iter().map(|fault| named(fault)).collect()));
+            // Of alternatives the schema says only that none fits: who reads it knows which there are.
+            let known = serde_json::from_value::<T>(content).err().map(|error| error.to_string());
+            let in_words = |fault: &String| match &known {
+                Some(known) if fault.contains("oneOf") || fault.contains("anyOf") => {
+                    format!("{}: {known}", named(fault))
+                }
+                Some(_) | None => named(fault),
+            };
+            return Err(unfit(verb, faults.iter().map(in_words).collect()));
         }
         let id = content.get("id").and_then(Value::as_str);
         if id.is_some_and(|id| id.len() > MAX_MESSAGE_ID || id.chars().any(char::is_control)) {
@@ -107,7 +115,8 @@ mod tests {
         let found = fault::<StepRequest>(GatewayVerb::Step, &step);
         assert!(found.contains("`action`") && found.contains("`observation`"), "{found}");
         let finish = json!({"token": "t", "ending": "success"});
-        assert!(fault::<FinishRequest>(GatewayVerb::Finish, &finish).contains("`ending`"));
+        let found = fault::<FinishRequest>(GatewayVerb::Finish, &finish);
+        assert!(found.contains("`ending`") && found.contains("`done_partial`"), "which there are: {found}");
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use muster_agents::host::guarded::{APART, AfterGuards};
 use muster_agents::tools::workspace::{Workspace, WorkspaceError, WorkspacePath};
 use muster_bus::GatewayRequest;
 use muster_corpus::Corpus;
-use muster_shared::flow::Use;
+use muster_shared::flow::{Action, Use};
 use muster_shared::ids::Role;
 use muster_shared::wire::gateway::{FilesAction, FilesRequest, GatewayRefusal, RefusalCode};
 use serde_json::{Value, json};
@@ -38,17 +39,97 @@ pub(crate) async fn files(
     if let Some(closed) = &course.closed {
         return Err(closed.refusal());
     }
-    rights::may(&task, &mut course, &uses(&request))?;
+    rights::may(&task, &mut course, APART, &uses(&request))?;
+    rights::has_place(&course)?;
     drop(course);
-    let mut answer = match request.action {
-        FilesAction::List => list(desk, &task, &request).await?,
-        FilesAction::Get => get(desk, &task, &request).await?,
-        FilesAction::Put => put(desk, &task, &request).await?,
-        FilesAction::Read => read(desk, &task, &request).await?,
-        FilesAction::Search => search(desk, &task, &request).await?,
-    };
+    let (request, changed) = let_through(desk, &task, request).await?;
+    let given = carry_out(desk, &task, &request).await?;
+    let mut answer = shown(desk, &task, &request, given).await?;
+    if let Some(arguments) = changed {
+        answer["arguments"] = arguments;
+    }
     answer["token"] = json!(task.token);
     Ok(Some(answer))
+}
+
+async fn carry_out(desk: &Desk, task: &OpenTask, request: &FilesRequest) -> Result<Value, GatewayRefusal> {
+    match request.action {
+        FilesAction::List => list(desk, task, request).await,
+        FilesAction::Get => get(desk, task, request).await,
+        FilesAction::Put => put(desk, task, request).await,
+        FilesAction::Read => read(desk, task, request).await,
+        FilesAction::Search => search(desk, task, request).await,
+    }
+}
+
+/// The request as guards leave it, with its arguments where they changed them.
+async fn let_through(
+    desk: &Desk,
+    task: &OpenTask,
+    request: FilesRequest,
+) -> Result<(FilesRequest, Option<Value>), GatewayRefusal> {
+    let action = call(&request);
+    let fits = |arguments: &Value| {
+        let changed = with_arguments(&request, arguments)?;
+        task.offer.rights.allow_all(&uses(&changed)).map_err(|refusal| refusal.to_string())
+    };
+    let AfterGuards { what, note } = rights::ask_guards(desk, task, (APART, &action), &fits).await;
+    rights::keep(&mut *task.course.lock().await, note);
+    match what? {
+        None => Ok((request, None)),
+        Some(arguments) => {
+            let changed = with_arguments(&request, &arguments).map_err(|why| invalid("arguments", &why))?;
+            Ok((changed, Some(arguments)))
+        }
+    }
+}
+
+/// What is given, as guards leave it.
+async fn shown(
+    desk: &Desk,
+    task: &OpenTask,
+    request: &FilesRequest,
+    given: Value,
+) -> Result<Value, GatewayRefusal> {
+    let action = call(request);
+    let asked = desk.shared.guard_answer(&task.role, &task.offer, &action, given);
+    let AfterGuards { what, note } = asked.await;
+    rights::keep(&mut *task.course.lock().await, note);
+    what.map_err(|why| not_allowed(format!("what {} gives is withheld: {why}", action.name)))
+}
+
+/// The call of an agent's tool that a request is, for guards.
+fn call(request: &FilesRequest) -> Action {
+    let FilesRequest { path, text, version, query, .. } = request;
+    let (name, arguments) = match request.action {
+        FilesAction::List => ("workspace.list", json!({})),
+        FilesAction::Get => ("workspace.read", json!({ "path": path })),
+        FilesAction::Put => ("workspace.write", json!({ "path": path, "text": text, "replaces": version })),
+        FilesAction::Read => {
+            ("corpus.read", json!({ "path": path, "from": request.from.max(1), "to": request.to }))
+        }
+        FilesAction::Search => ("corpus.search", json!({ "query": query, "k": request.most })),
+    };
+    let given = arguments.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let arguments = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+    Action { name: name.to_owned(), arguments: Value::Object(arguments) }
+}
+
+/// The same request with other arguments; those that are left out stay as they were.
+fn with_arguments(request: &FilesRequest, arguments: &Value) -> Result<FilesRequest, String> {
+    let arguments = arguments.as_object().ok_or_else(|| "`arguments` is no object".to_owned())?;
+    let mut whole = serde_json::to_value(request).map_err(|error| error.to_string())?;
+    for (name, value) in arguments {
+        let known = match name.as_str() {
+            "path" | "text" | "query" | "to" => name.as_str(),
+            "from" if request.action == FilesAction::Read => "from",
+            "replaces" => "version",
+            "k" => "most",
+            other => return Err(format!("there is no argument `{other}`")),
+        };
+        whole[known] = value.clone();
+    }
+    serde_json::from_value(whole).map_err(|error| format!("`arguments`: {error}"))
 }
 
 /// What a request uses, by the names that tools of agents have for it.

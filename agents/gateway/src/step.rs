@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_agents::host::for_programs::said_by_program;
 use muster_agents::host::guarded::AfterGuards;
 use muster_bus::GatewayRequest;
-use muster_shared::flow::{AgentState, FurtherAction, Observation, Step, Thought, Use};
+use muster_shared::flow::{Action, AgentState, FurtherAction, Observation, Step, Thought, Use};
 use muster_shared::ids::Role;
 use muster_shared::run::{AgentEvent, ToolStarted};
 use muster_shared::wire::gateway::{GatewayRefusal, StepRequest};
@@ -34,6 +34,7 @@ pub(crate) async fn step(
         Seen { observation: request.observation.clone().map(Observation::from), more: request.more.clone() };
     if course.recorded(id).is_none() {
         has_right(&task, &mut course, &request)?;
+        announce(desk, &task, &mut course, &request).await?;
         seen = guarded(desk, &task, &mut course, &request, seen).await;
     }
     let made = |course: &Course| event(desk, &task, course, &request, &seen);
@@ -58,6 +59,7 @@ pub(crate) async fn step(
     answer["step"] = json!(number);
     if request.observation.is_none() {
         answer["idempotency_key"] = json!(key_of(&task, number));
+        put_changed(&course, &mut seen.more, &mut answer);
     }
     let given = request.observation.clone().map(Observation::from);
     if let Some(kept) = seen.observation.as_ref().filter(|kept| Some(*kept) != given.as_ref()) {
@@ -81,15 +83,67 @@ pub(crate) async fn step(
 /// Whether the task has a right to what a step is to do. What was done already stands in the record all the same, and
 /// that there was no right to it.
 fn has_right(task: &OpenTask, course: &mut Course, request: &StepRequest) -> Result<(), GatewayRefusal> {
-    let action = &request.action;
-    let wanted = Use::of_call(&action.name, &action.arguments);
-    if request.observation.is_none() {
-        return rights::may(task, course, &wanted);
-    }
-    if let Err(refusal) = task.offer.rights.allow_all(&wanted) {
-        rights::note(course, refusal);
+    for (at, Call { action, is_done }) in calls(request).enumerate() {
+        let wanted = Use::of_call(&action.name, &action.arguments);
+        if !is_done {
+            rights::may(task, course, at, &wanted)?;
+        } else if let Err(refusal) = task.offer.rights.allow_all(&wanted) {
+            rights::note(course, at, refusal);
+        }
     }
     Ok(())
+}
+
+/// One call of a step.
+struct Call<'a> {
+    action: &'a Action,
+    /// Whether it was observed what came of it.
+    is_done: bool,
+}
+
+/// The calls of a step, in their places.
+fn calls(request: &StepRequest) -> impl Iterator<Item = Call<'_>> {
+    let first = Call { action: &request.action, is_done: request.observation.is_some() };
+    let more = request.more.iter();
+    std::iter::once(first)
+        .chain(more.map(|one| Call { action: &one.action, is_done: one.observation.is_some() }))
+}
+
+/// Asks guards about the calls that are told before they are done.
+async fn announce(
+    desk: &Desk,
+    task: &OpenTask,
+    course: &mut Course,
+    request: &StepRequest,
+) -> Result<(), GatewayRefusal> {
+    for (at, Call { action, is_done }) in calls(request).enumerate() {
+        if !is_done {
+            rights::has_place(course)?;
+            let AfterGuards { what, note } =
+                rights::ask_guards(desk, task, (at, action), &are_arguments).await;
+            rights::keep(course, note);
+            what?;
+        }
+    }
+    Ok(())
+}
+
+fn are_arguments(arguments: &Value) -> Result<(), String> {
+    if arguments.is_object() { Ok(()) } else { Err("`arguments` is no object".to_owned()) }
+}
+
+/// The arguments that a program is to use in the place of those that it announced: they stand in the record with the step.
+fn put_changed(course: &Course, more: &mut [FurtherAction], answer: &mut Value) {
+    let Some(begun) = course.history.begun() else { return };
+    let notes = &begun.step.notes;
+    if let Some(arguments) = rights::changed_arguments(notes, 0) {
+        answer["arguments"] = arguments.clone();
+    }
+    for (at, one) in more.iter_mut().enumerate() {
+        if let Some(arguments) = rights::changed_arguments(notes, at + 1) {
+            one.action.arguments = arguments.clone();
+        }
+    }
 }
 
 /// What a program observed of the calls of a step.

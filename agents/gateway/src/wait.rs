@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use muster_agents::host::for_programs::said_by_program;
+use muster_agents::host::guarded::AfterGuards;
 use muster_bus::GatewayRequest;
 use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
 use muster_shared::flow::{Action, Awaited, RolePermission, Step, Thought, Use, Wait};
@@ -42,15 +43,18 @@ pub(crate) async fn wait(
         return Ok(Some(answer));
     }
     may(desk, &task, &request.wait)?;
-    let wanted: Vec<Use<'_>> =
-        std::iter::once(Use::Tool(tool(&request.wait))).chain(Use::of_wait(&request.wait)).collect();
-    rights::may(&task, &mut course, &wanted)?;
+    rights::may(&task, &mut course, 0, &uses(&request.wait))?;
+    let wait = guarded(desk, &task, &mut course, &request.wait).await?;
+    let mut answer = answer;
+    if wait != request.wait {
+        answer["arguments"] = arguments(&wait);
+    }
     let begun = task.id_of(request.id.as_deref().map(|id| format!("{id}/begun")).as_deref());
     let announced = |course: &Course| Ok(AgentEvent::ToolStarted(announced(desk, &task, course, &request)));
     course.write(&task, begun, announced).await?;
     let released = |course: &Course| {
-        let reason = format!("it waits for {}", first_line(&request.wait.in_words(), SHOWN));
-        let awaited = Awaited { step: course.history.next_step(), wait: request.wait.clone() };
+        let reason = format!("it waits for {}", first_line(&wait.in_words(), SHOWN));
+        let awaited = Awaited { step: course.history.next_step(), wait: wait.clone() };
         let wait = Some(Box::new(awaited));
         Ok(AgentEvent::Released(course.released(Released {
             reason,
@@ -65,6 +69,48 @@ pub(crate) async fn wait(
     drop(course);
     crate::beat::keep(desk, &task).await;
     Ok(Some(answer))
+}
+
+/// What it waits for as guards leave it. The record keeps in its step what the program said, and what they made of it.
+async fn guarded(
+    desk: &Desk,
+    task: &OpenTask,
+    course: &mut Course,
+    wait: &Wait,
+) -> Result<Wait, GatewayRefusal> {
+    rights::has_place(course)?;
+    let action = Action { name: tool(wait).to_owned(), arguments: arguments(wait) };
+    let fits = |changed: &Value| {
+        let changed = with_arguments(wait, changed)?;
+        may(desk, task, &changed).map_err(|refusal| refusal.message)?;
+        task.offer.rights.allow_all(&uses(&changed)).map_err(|refusal| refusal.to_string())
+    };
+    let AfterGuards { what, note } = rights::ask_guards(desk, task, (0, &action), &fits).await;
+    rights::keep(course, note);
+    let changed = what?.and_then(|changed| with_arguments(wait, &changed).ok());
+    Ok(changed.unwrap_or_else(|| wait.clone()))
+}
+
+/// What a wait uses, its tool too.
+fn uses(wait: &Wait) -> Vec<Use<'_>> {
+    std::iter::once(Use::Tool(tool(wait))).chain(Use::of_wait(wait)).collect()
+}
+
+/// What it waits for, without the word for its kind: what the tool is called with.
+fn arguments(wait: &Wait) -> Value {
+    match serde_json::to_value(wait) {
+        Ok(Value::Object(kinds)) => kinds.into_iter().next().map_or(Value::Null, |(_, inner)| inner),
+        Ok(_) | Err(_) => Value::Null,
+    }
+}
+
+/// A wait of the same kind with other arguments.
+fn with_arguments(wait: &Wait, arguments: &Value) -> Result<Wait, String> {
+    let mut whole = serde_json::to_value(wait).map_err(|error| error.to_string())?;
+    if let Some(inner) = whole.as_object_mut().and_then(|kinds| kinds.values_mut().next()) {
+        *inner = arguments.clone();
+    }
+    serde_json::from_value(whole).map_err(|error| format!("`arguments`: {error}"))
 }
 
 /// The step that waits.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_bus::{BusError, Record};
-use muster_journal::Begin;
+use muster_journal::{Begin, LATE};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::Seq;
-use muster_shared::run::{AgentEvent, AgentKey};
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent};
 use uuid::Uuid;
 
 use super::history::History;
@@ -48,7 +48,7 @@ pub struct Journal {
 pub enum JournalOpening {
     /// It is ours: `started` is in the record, and this is what was done before.
     Ours(Box<(Journal, History)>),
-    /// Its outcome is in the record already, or it had been offered anew.
+    /// Its outcome is in the record already, it had been offered anew, or its run has ended.
     Closed,
 }
 
@@ -69,7 +69,7 @@ pub struct Starter {
 
 impl Journal {
     /// Writes `started`. A task given out for the first time is taken for new, without a look into the record:
-    /// the fence tells when it is not.
+    /// the fence tells when it is not. An offer that came late may have outlived its run: no fence of a task tells that.
     ///
     /// # Errors
     /// [`JournalError::Lost`] when others keep writing, else when the bus fails.
@@ -79,6 +79,11 @@ impl Journal {
         starter: &Starter,
         patience: Duration,
     ) -> Result<JournalOpening, JournalError> {
+        let may_be_old = starter.delivered > 1 || starter.waited >= LATE;
+        if may_be_old && has_ended(&record, offer.run).await {
+            tracing::debug!(run = %offer.run, task = %offer.task, "dropping an offer of a run that has ended");
+            return Ok(JournalOpening::Closed);
+        }
         let this = Self::new(record, offer, starter, patience);
         let step = this.place.journal().open(begin(offer, starter), this.place.now());
         match this.place.carry_out(step).await {
@@ -154,6 +159,20 @@ impl Journal {
     pub async fn append(&mut self, event: &AgentEvent) -> Result<(), JournalError> {
         let step = self.place.journal().append(Cow::Borrowed(event), self.place.now());
         self.place.carry_out(step).await
+    }
+}
+
+/// Whether a run is known to have ended. Where that cannot be told, its tasks are begun as ever.
+async fn has_ended(record: &Record, run: RunId) -> bool {
+    match record.last_decision(run).await {
+        Ok(Some(Entry { event: RecordEvent::Decided(decided), .. })) => {
+            decided.events.iter().any(RunEvent::ends_run)
+        }
+        Ok(Some(_) | None) => false,
+        Err(error) => {
+            tracing::debug!(%run, %error, "it cannot be told whether a run has ended");
+            false
+        }
     }
 }
 

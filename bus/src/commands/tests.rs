@@ -133,12 +133,14 @@ async fn an_order_is_good_once_and_not_for_long() {
         ..order.clone()
     };
     let old = message(&ann, |envelope| envelope.sent = Millis(envelope.sent.0 - 301_000)).await;
+    let early = message(&ann, |envelope| envelope.sent = Millis(envelope.sent.0 + 302_000)).await;
     let nameless = message(&ann, |envelope| envelope.id = Uuid::nil()).await;
     for (message, words) in [
         (order, "it is a replay"),
         (moved, "not the one its subject names"),
         (changed, "the signature is not that of ann"),
         (old, "301 s before it came, 300 s is the most (bus.orders_within)"),
+        (early, "s after it came, 300 s is the most (bus.orders_within)"),
         (nameless, "field id"),
     ] {
         send(message).await.unwrap();

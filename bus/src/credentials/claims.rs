@@ -61,6 +61,10 @@ pub(super) enum Said {
         signing_keys: Vec<SigningKey>,
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         revocations: BTreeMap<String, u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        exports: Vec<Export>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        imports: Vec<Import>,
     },
     /// Whoever connects.
     User {
@@ -73,6 +77,68 @@ pub(super) enum Said {
         #[serde(flatten)]
         may: Option<Permissions>,
     },
+}
+
+/// What an account lets others use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Export {
+    name: String,
+    subject: String,
+    #[serde(rename = "type")]
+    what: Shared,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    response_type: Option<Answered>,
+}
+
+/// What an account uses of another one, under the same subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Import {
+    name: String,
+    subject: String,
+    account: String,
+    #[serde(rename = "type")]
+    what: Shared,
+}
+
+/// Whether requests pass to an account, or messages from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Shared {
+    Service,
+    Stream,
+}
+
+/// How often a request is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answered {
+    #[serde(rename = "Singleton")]
+    Once,
+    #[serde(rename = "Stream")]
+    Many,
+}
+
+impl Export {
+    /// Requests that are answered so often.
+    pub(super) fn service(subject: String, answered: Answered) -> Self {
+        Self { name: subject.clone(), subject, what: Shared::Service, response_type: Some(answered) }
+    }
+
+    /// Messages.
+    pub(super) fn stream(subject: String) -> Self {
+        Self { name: subject.clone(), subject, what: Shared::Stream, response_type: None }
+    }
+}
+
+impl Import {
+    /// Requests to an account.
+    pub(super) fn service(subject: String, account: String) -> Self {
+        Self { name: subject.clone(), subject, account, what: Shared::Service }
+    }
+
+    /// Messages from an account.
+    pub(super) fn stream(subject: String, account: String) -> Self {
+        Self { name: subject.clone(), subject, account, what: Shared::Stream }
+    }
 }
 
 /// A key that vouches for users of an account. All of them may do the same.
@@ -207,17 +273,30 @@ impl Said {
 
     /// The server's own account, which stores nothing.
     pub(super) fn system() -> Self {
-        Self::Account {
-            version: VERSION,
-            limits: Limits::new(false),
-            signing_keys: Vec::new(),
-            revocations: BTreeMap::new(),
-        }
+        Self::account(Vec::new(), BTreeMap::new(), Vec::new())
     }
 
-    /// An account with the keys that vouch for its users, and the users whose credentials from before a time count no more.
-    pub(super) fn account(signing_keys: Vec<SigningKey>, revocations: BTreeMap<String, u64>) -> Self {
-        Self::Account { version: VERSION, limits: Limits::new(true), signing_keys, revocations }
+    /// An account with the keys that vouch for its users, the users whose credentials from before a time count no more, and what
+    /// it uses of others. It stores nothing.
+    pub(super) fn account(
+        signing_keys: Vec<SigningKey>,
+        revocations: BTreeMap<String, u64>,
+        imports: Vec<Import>,
+    ) -> Self {
+        let limits = Limits::new(false);
+        Self::Account { version: VERSION, limits, signing_keys, revocations, exports: Vec::new(), imports }
+    }
+
+    /// An account that stores, and has no users.
+    pub(super) fn store(exports: Vec<Export>) -> Self {
+        Self::Account {
+            version: VERSION,
+            limits: Limits::new(true),
+            signing_keys: Vec::new(),
+            revocations: BTreeMap::new(),
+            exports,
+            imports: Vec::new(),
+        }
     }
 
     /// A user for whom an account itself vouches.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::{ExposeSecret, SecretString};
@@ -44,6 +44,16 @@ pub(super) fn make(path: &Path, kind: KeyPairType) -> Result<(), CredentialsErro
     }
     let seed = SecretString::from(KeyPair::new(kind).seed().map_err(CredentialsError::key)?);
     write_private(path, seed.expose_secret().as_bytes()).map_err(|error| CredentialsError::file(path, error))
+}
+
+/// Refuses a set of keys, in the order in which they are made, of which one is missing that was there: one that is made after it
+/// is. Whoever was killed while he made them left the first of them.
+pub(super) fn whole(set: &[PathBuf]) -> Result<(), CredentialsError> {
+    let made = set.iter().rposition(|path| path.exists()).unwrap_or(0);
+    match set.iter().take(made).find(|path| !path.exists()) {
+        Some(missing) => Err(CredentialsError::Missing { path: missing.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// Replaces a file: whoever reads it finds all of one or all of the other.

@@ -5,14 +5,15 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use muster_shared::ids::AgentId;
+use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
 use secrecy::SecretString;
 
+use super::accounts::{self, store_of};
 use super::claims::{Claims, Said, Statement};
-use super::files::{closed, make, read};
-use super::ledger::{Issued, Ledger};
+use super::files::{closed, make, read, whole};
+use super::ledger::{Issued, Ledger, Unread};
 use super::rights::{Holder, HolderKind};
 use super::rotation::Retired;
 use super::scope::Scope;
@@ -31,6 +32,7 @@ const ALWAYS: Millis = Millis(1_000);
 
 /// What the accounts are called for people.
 const FLEET_ACCOUNT: &str = "MUSTER";
+const STORE_ACCOUNT: &str = "MUSTER_STORE";
 const SYSTEM_ACCOUNT: &str = "SYSTEM";
 
 /// What the owner of the keys is called in credentials for himself, and what orchestrators are called by the server's account.
@@ -42,6 +44,7 @@ pub struct FleetKeys {
     pub(super) folder: PathBuf,
     operator: KeyPair,
     account: KeyPair,
+    store: KeyPair,
     system: KeyPair,
     pub(super) signers: Signers,
 }
@@ -50,6 +53,33 @@ impl std::fmt::Debug for FleetKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FleetKeys").field("folder", &self.folder).finish_non_exhaustive()
     }
+}
+
+/// What a person may not be called, besides the names of roles: policies and records mean somebody else by it.
+const NO_PERSONS: [&str; 12] = [
+    OPERATOR,
+    PRESENCE,
+    "person",
+    "observer",
+    "orchestrator",
+    "agent",
+    "program",
+    "guard",
+    "host",
+    "guest",
+    "anonymous",
+    "somebody",
+];
+
+/// Refuses a name by which a person would be taken for somebody else: `limits.people.approve_by` means the fleet's owner by
+/// `operator`.
+fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
+    let Holder::Person { name } = holder else { return Ok(()) };
+    let roles = Role::BUILT_IN.iter().map(Role::as_str);
+    if NO_PERSONS.into_iter().chain(roles).any(|other| name.as_str().eq_ignore_ascii_case(other)) {
+        return Err(CredentialsError::Name { name: name.to_string() });
+    }
+    Ok(())
 }
 
 /// The keys that all others hang on, by the names of their files.
@@ -74,12 +104,18 @@ impl FleetKeys {
             .map(|(name, kind)| (folder.join(name), kind))
             .map(|(path, kind)| read(&path, &kind).transpose())
         else {
-            return Ok(None);
+            // Made anew, it would be another fleet's, and the record of this one nobody's.
+            let signers = Scope::ALL.map(|scope| super::signers::file_of(folder, scope));
+            let made: Vec<PathBuf> =
+                FILES.map(|(name, _)| folder.join(name)).into_iter().chain(signers).collect();
+            return whole(&made).map(|()| None);
         };
+        let account = account?;
         Ok(Some(Self {
             folder: folder.to_owned(),
             operator: operator?,
-            account: account?,
+            store: store_of(&account)?,
+            account,
             system: system?,
             signers: Signers::open_or_make(folder)?,
         }))
@@ -146,10 +182,16 @@ impl FleetKeys {
         &self.folder
     }
 
-    /// What servers call the fleet's account.
+    /// What servers call the fleet's account, in which all are who connect.
     #[must_use]
     pub fn account(&self) -> String {
         self.account.public_key()
+    }
+
+    /// What servers call the account in which all is stored.
+    #[must_use]
+    pub fn store_account(&self) -> String {
+        self.store.public_key()
     }
 
     /// The public keys, by which anybody can tell who belongs to the fleet, and who does no more.
@@ -185,23 +227,26 @@ impl FleetKeys {
     /// # Errors
     /// When a key cannot be used.
     pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
+        check_name(holder)?;
         self.issue_for(holder, until, None)
     }
 
     /// The same, written to a file. What was made before for a file in the folder of keys is not kept in mind any more.
     ///
     /// # Errors
-    /// When a key cannot be used, or the file cannot be written.
+    /// When a key cannot be used, the name is none for a person, or the file cannot be written.
     pub fn issue_to(
         &self,
         file: &Path,
         holder: &Holder,
         until: Option<Millis>,
     ) -> Result<(), CredentialsError> {
+        check_name(holder)?;
         self.issue_for(holder, until, Some(file))?.write(file)
     }
 
-    fn issue_for(
+    /// The same for whoever had credentials before, whatever he is called.
+    pub(super) fn issue_for(
         &self,
         holder: &Holder,
         until: Option<Millis>,
@@ -251,6 +296,14 @@ impl FleetKeys {
         Ok(issued)
     }
 
+    /// The same of what a later version made, of a kind that this one does not know.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn unread(&self) -> Result<Vec<Unread>, CredentialsError> {
+        Ledger::of(&self.folder).unread()
+    }
+
     /// Revokes all credentials that holders of this name have, those of a machine that joined with all that it was given; says how many. A server that runs learns of it by
     /// [`crate::server::reload`].
     ///
@@ -279,16 +332,24 @@ impl FleetKeys {
         };
         let revoked = Ledger::of(&self.folder).revoked()?;
         let revoked = revoked.into_iter().map(|(key, revoked)| (key, revoked.at.0 / 1000)).collect();
-        let fleet = Said::account(self.signers.scoped(&self.retired()?, ways)?, revoked);
+        let signing_keys = self.signers.scoped(&self.retired()?, ways)?;
+        let fleet = Said::account(signing_keys, revoked, accounts::imports(&self.store));
         let operator = sign(&self.operator, "muster", Said::operator(&self.system))?;
-        let account = sign(&self.account, FLEET_ACCOUNT, fleet)?;
-        let system = sign(&self.system, SYSTEM_ACCOUNT, Said::system())?;
-        let (account_key, system_key) = (self.account.public_key(), self.system.public_key());
+        let system_key = self.system.public_key();
+        let accounts = [
+            (&self.account, FLEET_ACCOUNT, fleet),
+            (&self.store, STORE_ACCOUNT, Said::store(accounts::exports())),
+            (&self.system, SYSTEM_ACCOUNT, Said::system()),
+        ];
+        let mut preloaded = String::new();
+        for (key, name, said) in accounts {
+            preloaded += &format!("  {}: \"{}\"\n", key.public_key(), sign(key, name, said)?);
+        }
         Ok(format!(
             "operator: \"{operator}\"\n\
              system_account: {system_key}\n\
              resolver: MEMORY\n\
-             resolver_preload {{\n  {account_key}: \"{account}\"\n  {system_key}: \"{system}\"\n}}\n"
+             resolver_preload {{\n{preloaded}}}\n"
         ))
     }
 }

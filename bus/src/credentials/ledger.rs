@@ -9,6 +9,7 @@ use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::files::replace;
 use super::{CredentialsError, HolderKind};
@@ -91,6 +92,43 @@ pub struct Revoked {
     pub until: Option<Millis>,
 }
 
+/// Credentials of a kind that this version does not know, as a later one wrote them down: they are kept, can be listed and can be
+/// revoked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// What their holder is called.
+    pub name: String,
+    /// What they are for, in the words of that version.
+    pub kind: String,
+    /// The public key of the holder.
+    pub key: String,
+    /// Until when they count; for ever when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Millis>,
+    /// The machine that the process runs on, where it is said.
+    #[serde(skip)]
+    host: Option<String>,
+    /// The line as it stands.
+    #[serde(skip)]
+    line: String,
+}
+
+impl Unread {
+    /// Reads what matters; nothing of what names no key, such as the part of a line that somebody left who was killed.
+    fn of(line: &str) -> Option<Self> {
+        let said: Value = serde_json::from_str(line).ok()?;
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            name: text(said.get("name"))?,
+            kind: text(said.get("kind")).unwrap_or_default(),
+            key: text(said.get("key"))?,
+            until: said.get("until").and_then(Value::as_u64).map(Millis),
+            host: text(said.pointer("/place/on/host")),
+            line: line.to_owned(),
+        })
+    }
+}
+
 mod as_text {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -127,6 +165,8 @@ fn with(known: Vec<Issued>, new: Issued, own: &Path, now: Millis) -> Vec<Issued>
 pub(super) struct Books {
     /// What was made and has not ended.
     pub(super) issued: Vec<Issued>,
+    /// The same of what this version cannot read.
+    pub(super) unread: Vec<Unread>,
     /// What counts no more, by public key.
     pub(super) revoked: BTreeMap<String, Revoked>,
 }
@@ -142,6 +182,15 @@ impl Books {
         let (gone, kept): (Vec<Issued>, Vec<Issued>) = self.issued.drain(..).partition(whose);
         self.issued = kept;
         self.revoked.retain(|_, old| !ended(old.until, now));
+        self.revoked.extend(gone.iter().map(|old| (old.key.clone(), Revoked { at: now, until: old.until })));
+        gone.len()
+    }
+
+    /// The same of what this version cannot read, by what a holder or his machine is called.
+    fn revoke_unread(&mut self, now: Millis, name: &str) -> usize {
+        let whose = |old: &Unread| old.name == name || old.host.as_deref() == Some(name);
+        let (gone, kept): (Vec<Unread>, Vec<Unread>) = self.unread.drain(..).partition(whose);
+        self.unread = kept;
         self.revoked.extend(gone.iter().map(|old| (old.key.clone(), Revoked { at: now, until: old.until })));
         gone.len()
     }
@@ -163,10 +212,24 @@ impl<'a> Ledger<'a> {
 
     /// What was made, ended or not.
     pub(super) fn issued(&self) -> Result<Vec<Issued>, CredentialsError> {
-        let path = self.folder.join(ISSUED);
-        let text = read(&path)?;
-        // Whoever was killed while it wrote left a part of a line; a later version may write what this one does not know.
-        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+        Ok(self.lines()?.0)
+    }
+
+    /// The same of what a later version wrote, that this one cannot read.
+    pub(super) fn unread(&self) -> Result<Vec<Unread>, CredentialsError> {
+        Ok(self.lines()?.1)
+    }
+
+    fn lines(&self) -> Result<(Vec<Issued>, Vec<Unread>), CredentialsError> {
+        let text = read(&self.folder.join(ISSUED))?;
+        let (mut known, mut unread) = (Vec::new(), Vec::new());
+        for line in text.lines() {
+            match serde_json::from_str(line) {
+                Ok(issued) => known.push(issued),
+                Err(_) => unread.extend(Unread::of(line)),
+            }
+        }
+        Ok((known, unread))
     }
 
     /// What counts no more, by public key.
@@ -180,24 +243,28 @@ impl<'a> Ledger<'a> {
     /// Takes note of credentials that were made.
     pub(super) fn note(&self, new: Issued, now: Millis) -> Result<(), CredentialsError> {
         let _alone = self.lock()?;
-        let kept = with(self.issued()?, new, self.folder, now);
-        self.write_issued(&kept)
+        let (known, unread) = self.lines()?;
+        let kept = with(known, new, self.folder, now);
+        self.write_issued(&kept, &unread)
     }
 
     /// Has what is made anew count until a time besides, apart from its file: it can be revoked as long as it does.
     pub(super) fn outlive(&self, key: &str, until: Millis) -> Result<(), CredentialsError> {
         let _alone = self.lock()?;
-        let mut known = self.issued()?;
+        let (mut known, unread) = self.lines()?;
         for one in known.iter_mut().filter(|one| one.key == key) {
             one.until = Some(one.until.map_or(until, |own| own.min(until)));
             one.file = None;
         }
-        self.write_issued(&known)
+        self.write_issued(&known, &unread)
     }
 
     /// Revokes what a holder of this name has, and all that a machine of this name was given; says how much that is.
     pub(super) fn revoke(&self, name: &AgentId, now: Millis) -> Result<usize, CredentialsError> {
-        self.change(now, |books| books.revoke(now, |old| old.name == *name || old.host() == Some(name)))
+        self.change(now, |books| {
+            let known = books.revoke(now, |old| old.name == *name || old.host() == Some(name));
+            known + books.revoke_unread(now, name.as_str())
+        })
     }
 
     /// Changes both at once: nobody else does meanwhile.
@@ -207,8 +274,10 @@ impl<'a> Ledger<'a> {
         change: impl FnOnce(&mut Books) -> T,
     ) -> Result<T, CredentialsError> {
         let _alone = self.lock()?;
-        let issued = self.issued()?.into_iter().filter(|old| !ended(old.until, now)).collect();
-        let before = Books { issued, revoked: self.revoked()? };
+        let (mut issued, mut unread) = self.lines()?;
+        issued.retain(|old| !ended(old.until, now));
+        unread.retain(|old| !ended(old.until, now));
+        let before = Books { issued, unread, revoked: self.revoked()? };
         let mut after = before.clone();
         let came = change(&mut after);
         // Revoked first: what is in neither could not be revoked any more.
@@ -216,15 +285,16 @@ impl<'a> Ledger<'a> {
             let text = serde_json::to_string_pretty(&after.revoked).map_err(CredentialsError::key)?;
             replace(&self.folder.join(REVOKED), &text)?;
         }
-        if after.issued != before.issued {
-            self.write_issued(&after.issued)?;
+        if (&after.issued, &after.unread) != (&before.issued, &before.unread) {
+            self.write_issued(&after.issued, &after.unread)?;
         }
         Ok(came)
     }
 
-    fn write_issued(&self, all: &[Issued]) -> Result<(), CredentialsError> {
+    fn write_issued(&self, all: &[Issued], unread: &[Unread]) -> Result<(), CredentialsError> {
         let lines = all.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
-        let lines = lines.map_err(CredentialsError::key)?;
+        let mut lines = lines.map_err(CredentialsError::key)?;
+        lines.extend(unread.iter().map(|one| one.line.clone()));
         replace(&self.folder.join(ISSUED), &lines.iter().map(|line| format!("{line}\n")).collect::<String>())
     }
 
@@ -319,5 +389,24 @@ mod tests {
         assert_eq!(names(&ledger.issued().unwrap()), ["a", "c"]);
         fs::write(folder.path().join(REVOKED), "{").unwrap();
         assert!(ledger.revoked().is_err());
+    }
+
+    #[test]
+    fn what_a_later_version_wrote_is_kept_as_it_is_and_can_be_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::of(folder.path());
+        let later = r#"{"name":"z","kind":"wizard/of:oz","key":"UZ","issued":1,"new":[1, 2]}"#;
+        let on =
+            r#"{"name":"y","kind":"wizard","key":"UY","issued":1,"place":{"on":{"host":"mill","since":3}}}"#;
+        fs::write(folder.path().join(ISSUED), format!("{later}\n{on}\n")).unwrap();
+        ledger.note(made("a", None, None), Millis(10)).unwrap();
+        ledger.outlive("Ua", Millis(50)).unwrap();
+        assert_eq!((names(&ledger.issued().unwrap()), ledger.unread().unwrap().len()), (vec!["a"], 2));
+        let text = || fs::read_to_string(folder.path().join(ISSUED)).unwrap();
+        assert!(text().contains(later), "{}", text());
+        assert_eq!(ledger.revoke(&"z".parse().unwrap(), Millis(20)).unwrap(), 1);
+        assert_eq!(ledger.revoke(&"mill".parse().unwrap(), Millis(20)).unwrap(), 1);
+        assert_eq!(ledger.revoked().unwrap().keys().collect::<Vec<_>>(), ["UY", "UZ"]);
+        assert!(!text().contains("wizard") && names(&ledger.issued().unwrap()) == ["a"]);
     }
 }

@@ -1,10 +1,11 @@
 //! Who may connect, and what for: the fleet's keys, credentials made with them, and the rights that these carry.
 //!
 //! The keys are NATS's own (Ed25519 NKeys), and credentials are `.creds` files that every NATS tool reads. An operator
-//! key vouches for two accounts, the fleet's and the server's own. The fleet's has a signing key for each kind of holder,
-//! which vouches for users of that kind alone. A server knows the accounts, with the signing keys and what their users may
+//! key vouches for three accounts: the fleet's, in which all are who connect, that in which all is stored, and the server's own.
+//! The fleet's has a signing key for each kind of holder, which vouches for users of that kind alone. A server knows the accounts, with the signing keys and what their users may
 //! do, and not the users: whoever has a signing key can let somebody in without telling any server.
 
+mod accounts;
 mod claims;
 mod files;
 mod invite;
@@ -36,7 +37,7 @@ use claims::{Claims, Said};
 pub use invite::Invited;
 pub use joining::{Equipping, Joined, Joining, MOST_OF_A_HOST, Refusal};
 pub use keys::{FleetKeys, operator_file, presence_file, signing_key_file};
-pub use ledger::{Issued, Place, Revoked};
+pub use ledger::{Issued, Place, Revoked, Unread};
 pub use line::{Fingerprint, Invitation, LineError, MOST_ADDRESSES};
 pub use rights::{Holder, HolderKind, Rights};
 pub use rotation::{Retired, is_grace_over};
@@ -58,6 +59,12 @@ pub enum CredentialsError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// A key that was there is gone, and others hang on it.
+    #[error("{} is missing: put it back; without it nobody is let in who was, and the record is nobody's", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file cannot be read or written.
     #[error("{}: {reason}", path.display())]
     File {
@@ -67,12 +74,20 @@ pub enum CredentialsError {
         reason: String,
     },
     /// Their time is over.
-    #[error("the credentials in {} ended at {until}: ask whoever runs the fleet for new ones (`muster keys issue`)", path.display())]
+    #[error("the credentials in {} ended at {} UTC: ask whoever runs the fleet for new ones (`muster keys issue`)", path.display(), date(*until))]
     Expired {
         /// The file.
         path: PathBuf,
         /// When they ended.
         until: Millis,
+    },
+    /// A person would be taken for somebody else.
+    #[error(
+        "no person may be called {name}: it is the name of somebody else in policies and records. Give him another one"
+    )]
+    Name {
+        /// The name.
+        name: String,
     },
     /// A key cannot be used.
     #[error("a key cannot be used: {reason}")]
@@ -208,6 +223,18 @@ pub fn identity(path: &Path) -> Result<Option<Identity>, CredentialsError> {
     Ok(identity_of(&claims))
 }
 
+/// When the time of what is in a `.creds` file was over, in words, if it is by this machine's clock.
+pub(crate) fn ended_at(path: &Path) -> Option<String> {
+    let until = Millis(claims_in(path).ok()?.exp?.saturating_mul(1000));
+    (until <= crate::bus::now()).then(|| date(until))
+}
+
+/// A time for people, in UTC.
+fn date(at: Millis) -> String {
+    let time = i64::try_from(at.0).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    time.map_or_else(|| "?".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
 /// Who claims say that somebody is; nothing where Muster did not make them.
 fn identity_of(claims: &Claims) -> Option<Identity> {
     let Said::User { tags, .. } = &claims.nats else { return None };
@@ -255,6 +282,11 @@ fn parts_of(path: &Path) -> Result<(String, Option<SecretString>), CredentialsEr
     let jwt = lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).and_then(|_| lines.next());
     let jwt = jwt.ok_or_else(|| CredentialsError::file(path, "it holds no NATS credentials"))?;
     Ok((jwt.trim().to_owned(), seed_in(text.expose_secret())))
+}
+
+/// What was vouched for in a `.creds` file.
+pub(crate) fn jwt_in(path: &Path) -> Result<String, CredentialsError> {
+    parts_of(path).map(|(jwt, _)| jwt)
 }
 
 /// The seed in the text of a credentials file.

@@ -435,7 +435,7 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
 }
 
 /// An orchestrator decides for everybody, and reports for the programs whose gateway it is. It mends what is missing of the
-/// bus; it takes nothing of it away, and nothing out of the record.
+/// bus; it takes nothing of it away, nothing out of the record, and of the object store what nobody refers to any more.
 fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
     let never = [
         "$JS.API.STREAM.DELETE.>",
@@ -448,7 +448,7 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         "host.>",
     ];
     let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
-    let kept = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD, OBJECTS_STREAM]
+    let kept = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD]
         .into_iter()
         .map(purge)
         .chain(parts.parts().map(|part| purge(part.stream())))

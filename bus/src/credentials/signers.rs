@@ -6,7 +6,7 @@ use nkeys::{KeyPair, KeyPairType};
 
 use super::CredentialsError;
 use super::claims::SigningKey;
-use super::files::{make, read};
+use super::files::{make, read, whole};
 use super::rotation::Retired;
 use super::scope::Scope;
 use crate::partition::Partitions;
@@ -25,8 +25,20 @@ pub(super) struct Signers {
 }
 
 impl Signers {
-    /// The keys of a folder. Those that are missing are made: folders of earlier versions have none.
+    /// The keys of a folder. Those that are missing are made: folders of earlier versions have none. One that was there and is
+    /// gone is not: nobody whom it vouched for would be let in.
+    ///
+    /// # Errors
+    /// When they cannot be read or made, or one is gone.
     pub(super) fn open_or_make(folder: &Path) -> Result<Self, CredentialsError> {
+        let files = Scope::ALL.map(|scope| file_of(folder, scope));
+        whole(&files)?;
+        if files.iter().any(|path| path.exists())
+            && let Some(gone) =
+                told_of(folder).map(|scope| file_of(folder, scope)).find(|path| !path.exists())
+        {
+            return Err(CredentialsError::Missing { path: gone });
+        }
         let key = |scope: Scope| {
             let path = file_of(folder, scope);
             make(&path, KeyPairType::Account)?;
@@ -73,6 +85,13 @@ impl Signers {
             |(scope, key): (Scope, String)| Ok(SigningKey::new(key, scope.name(), scope.template(ways)?));
         current.chain(before).map(scoped).collect()
     }
+}
+
+/// The kinds of holders for which there are keys, by what the owner of the keys is told of them.
+fn told_of(folder: &Path) -> impl Iterator<Item = Scope> {
+    let told = super::fleet_in(&super::operator_file(folder)).ok().flatten();
+    let keys = told.into_iter().flat_map(|trust| trust.signing_keys);
+    keys.filter(|key| key.until.is_none()).map(|key| key.kind)
 }
 
 /// Where a folder has the key for holders of a kind.

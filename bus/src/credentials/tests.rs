@@ -28,6 +28,33 @@ fn keys_are_made_once_and_are_nobody_elses() {
 }
 
 #[test]
+fn a_key_that_is_gone_is_told_and_not_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("keys");
+    let keys = FleetKeys::open_or_make(&folder).unwrap();
+    keys.write_own().unwrap();
+    let aside = folder.join("aside");
+    for name in ["operator.nk", "account.nk", "system.nk", "signing-agent.nk", "signing-guest.nk"] {
+        std::fs::rename(folder.join(name), &aside).unwrap();
+        for opened in [FleetKeys::open_or_make(&folder).map(Some), FleetKeys::open(&folder)] {
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains(&format!("{name} is missing: put it back")), "{error}");
+        }
+        std::fs::rename(&aside, folder.join(name)).unwrap();
+        assert_eq!(FleetKeys::open_or_make(&folder).unwrap().account(), keys.account());
+    }
+    // Who was killed while he made the first of them goes on.
+    for later in ["account.nk", "system.nk"].map(|name| folder.join(name)) {
+        std::fs::remove_file(later).unwrap();
+    }
+    for scope in Scope::ALL {
+        std::fs::remove_file(folder.join(format!("signing-{}.nk", scope.name()))).unwrap();
+    }
+    assert!(FleetKeys::open(&folder).unwrap().is_none());
+    FleetKeys::open_or_make(&folder).unwrap();
+}
+
+#[test]
 fn a_key_of_another_kind_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("keys");
@@ -36,6 +63,21 @@ fn a_key_of_another_kind_is_refused() {
     assert!(FleetKeys::open(&folder).unwrap_err().to_string().contains("another kind"));
     std::fs::write(folder.join("account.nk"), "nonsense").unwrap();
     assert!(FleetKeys::open(&folder).is_err());
+}
+
+/// Who has to approve is told by names: `operator` is whoever runs the fleet.
+#[test]
+fn no_person_is_called_as_somebody_else_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+    let person = |name: &str| Holder::Person { name: name.parse().unwrap() };
+    for name in ["operator", "Operator", "presence", "orchestrator", "worker", "planner", "observer"] {
+        let refused = keys.issue(&person(name), None).unwrap_err().to_string();
+        assert!(refused.contains(&format!("no person may be called {name}")), "{refused}");
+        assert!(keys.issue_to(&folder.path().join("x.creds"), &person(name), None).is_err());
+    }
+    assert!(keys.issue(&person("ann"), None).is_ok());
+    assert!(keys.issue(&Holder::Operator { name: "operator".parse().unwrap() }, None).is_ok());
 }
 
 #[test]

@@ -102,6 +102,11 @@ impl Backend for InMemory {
         Ok(())
     }
 
+    async fn mend(&self) -> Result<(), BusError> {
+        // Nothing is ever taken away from it.
+        Ok(())
+    }
+
     async fn server(&self) -> Result<ServerInfo, BusError> {
         Ok(ServerInfo {
             url: "in memory".into(),
@@ -112,6 +117,10 @@ impl Backend for InMemory {
             round_trip: Duration::ZERO,
             clock_skew: Some(0),
         })
+    }
+
+    async fn clock_skew(&self) -> Option<i64> {
+        Some(0)
     }
 
     fn fatal(&self) -> watch::Receiver<Option<BusError>> {
@@ -253,6 +262,11 @@ impl Backend for InMemory {
     async fn object_delete(&self, name: &str) -> Result<(), BusError> {
         self.shared.broker().objects.remove(name);
         Ok(())
+    }
+
+    async fn object_sweep(&self, _: Duration) -> Result<u64, BusError> {
+        // Nothing is kept of what was replaced.
+        Ok(0)
     }
 
     async fn publish(&self, message: Message) -> Result<(), BusError> {

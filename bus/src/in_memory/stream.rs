@@ -68,10 +68,8 @@ impl MemoryStream {
     }
 
     fn store(&mut self, message: Message, options: &WriteOptions, now: Millis) {
-        let keep =
-            if options.rollup { Some(0) } else { self.spec.per_subject.map(|keep| keep.saturating_sub(1)) };
-        if let Some(keep) = keep {
-            self.trim(&message.subject, keep as usize);
+        if let Some(keep) = self.spec.per_subject {
+            self.trim(&message.subject, keep.saturating_sub(1) as usize);
         }
         self.last += 1;
         self.bytes += size(&message);
@@ -185,7 +183,7 @@ impl MemoryStream {
     fn mark(&mut self, kept: &Kept, now: Millis) {
         let subject = kept.message.subject.clone();
         let is_mark = kept.message.payload.is_empty() && !kept.message.headers.0.is_empty();
-        if !self.spec.expiry || is_mark || self.last_on(&subject).is_some() {
+        if !self.spec.marks || is_mark || self.last_on(&subject).is_some() {
             return;
         }
         let mut headers = Headers::default();

@@ -12,12 +12,13 @@ use muster_shared::ids::AgentId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::connect::{Caller, Link, client, shown, speaker};
+use super::connect::{Caller, client, shown, speaker};
+use super::link::Link;
 use super::pinned::Pinned;
 use crate::credentials::Fingerprint;
 use crate::credentials::rights::inbox;
 use crate::error::BusError;
-use crate::hosts::{Asking, nudges};
+use crate::hosts::{Asking, nudges, read_answer};
 use crate::settings::BusSettings;
 
 /// Letters in a line of a certificate's text.
@@ -57,7 +58,7 @@ impl Asker {
     pub async fn connect(settings: &BusSettings, authority: Option<Fingerprint>) -> Result<Self, BusError> {
         let url = settings.url.clone().unwrap_or_default();
         let (who, _) = speaker(settings, &AgentId::anonymous())?;
-        let (link, pinned) = (Link::new(&url), authority.map(Pinned::new));
+        let (link, pinned) = (Link::new(&url, settings), authority.map(Pinned::new));
         let caller = Caller { settings, url: &url, inbox: inbox(&who), pinned: pinned.as_ref() };
         let client = client(&caller, who.as_str(), &link).await.map_err(|error| match error {
             BusError::Tls { url, .. } if pinned.as_ref().is_some_and(|pinned| pinned.is_another()) => {
@@ -105,7 +106,10 @@ impl Asker {
             error = self.failed() => return Err(error),
         };
         match answered {
-            Ok(Ok(message)) => serde_json::from_slice(&message.payload).map(Reply::Answered).map_err(codec),
+            Ok(Ok(message)) => {
+                let answer = read_answer(&message.payload);
+                answer.map(Reply::Answered).map_err(|reason| BusError::Codec { reason })
+            }
             Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Ok(Reply::Nobody),
             Ok(Err(_)) | Err(_) => self.link.check().map(|()| Reply::Silence),
         }

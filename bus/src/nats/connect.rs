@@ -1,23 +1,21 @@
-//! Connecting, and what happens to a connection.
+//! Connecting: to whom, and by what.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use async_nats::{
-    Auth, AuthError, ClientError, ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream,
-};
+use async_nats::{Auth, AuthError, ConnectErrorKind, ConnectOptions, jetstream};
 use muster_shared::backoff::Backoff;
 use muster_shared::ids::AgentId;
 use secrecy::ExposeSecret;
-use tokio::sync::{OnceCell, watch};
 
+use super::link::Link;
+use super::listener::Expected;
 use super::pinned::Pinned;
 use super::{Nats, tls};
 use crate::bus::ServerInfo;
 use crate::credentials::rights::inbox;
-use crate::credentials::{HolderKind, Identity, Proof, identity, proof};
+use crate::credentials::{CredentialsError, HolderKind, Identity, Proof, identity, proof};
 use crate::error::BusError;
 use crate::server::{is_recent, least};
 use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
@@ -29,110 +27,10 @@ const DEFAULT_URL: &str = "nats://127.0.0.1:4222";
 /// anybody misses an answer for long.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Refusals in a row after which credentials are of no use any more: some two seconds of trying.
-const MOST_REFUSALS: u32 = 20;
-
-/// What happened to a connection.
-pub(super) struct Link {
-    /// Shared by all connections of a process.
-    fatal: watch::Sender<Option<BusError>>,
-    /// Rises with every connection made again: what hung on the one before must be asked for again.
-    epoch: watch::Sender<u64>,
-    /// The first connection breaks nothing off; it may be told when requests are under way already.
-    was_connected: AtomicBool,
-    /// Where the server is, as it is told.
-    server: String,
-    /// How often in a row the server let nobody in by these credentials.
-    refusals: AtomicU32,
-}
-
-impl Link {
-    pub(super) fn new(url: &str) -> Arc<Self> {
-        Self::with(watch::Sender::new(None), shown(url))
-    }
-
-    /// The link of another connection of the same process: it is cut off and connected again by itself.
-    pub(super) fn apart(&self) -> Arc<Self> {
-        Self::with(self.fatal.clone(), self.server.clone())
-    }
-
-    fn with(fatal: watch::Sender<Option<BusError>>, server: String) -> Arc<Self> {
-        let (was_connected, refusals) = (AtomicBool::new(false), AtomicU32::new(0));
-        Arc::new(Self { fatal, epoch: watch::Sender::new(0), was_connected, server, refusals })
-    }
-
-    pub(super) fn fatal(&self) -> watch::Receiver<Option<BusError>> {
-        self.fatal.subscribe()
-    }
-
-    pub(super) fn epoch(&self) -> watch::Receiver<u64> {
-        self.epoch.subscribe()
-    }
-
-    /// How often the connection was made again.
-    pub(super) fn connections(&self) -> u64 {
-        *self.epoch.borrow()
-    }
-
-    /// The error that made this connection useless, if any.
-    pub(super) fn check(&self) -> Result<(), BusError> {
-        self.fatal.borrow().clone().map_or(Ok(()), Err)
-    }
-
-    fn note(&self, name: &str, event: &Event) {
-        match event {
-            Event::Connected => {
-                self.refusals.store(0, Ordering::Relaxed);
-                if self.was_connected.swap(true, Ordering::Relaxed) {
-                    self.epoch.send_modify(|epoch| *epoch += 1);
-                }
-                tracing::debug!(name, "connected to NATS");
-            }
-            Event::Disconnected => tracing::warn!(name, "cut off from NATS"),
-            Event::ServerError(ServerError::Other(text)) if is_denial(text) => {
-                tracing::error!(name, what = text, "NATS denied a subject");
-                self.fail(BusError::Denied { what: text.clone() });
-            }
-            // Credentials that count no more may count again once a server has read its configuration to the end.
-            Event::ClientError(ClientError::Other(text)) if is_refusal(text) => {
-                if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_REFUSALS {
-                    self.fail(BusError::Unauthorized { url: self.server.clone() });
-                }
-            }
-            Event::SlowConsumer(_) | Event::ServerError(_) | Event::ClientError(_) => {
-                tracing::warn!(name, %event, "NATS complains");
-            }
-            Event::LameDuckMode | Event::Draining | Event::Closed => tracing::debug!(name, %event, "NATS"),
-        }
-    }
-}
-
-impl Link {
-    /// Makes the connection useless, for the first reason that there is.
-    fn fail(&self, error: BusError) {
-        self.fatal.send_if_modified(|fatal| {
-            let first = fatal.is_none();
-            fatal.get_or_insert(error);
-            first
-        });
-    }
-}
-
-/// Whether the client says that it was not let in, by the words of its `ConnectErrorKind`.
-fn is_refusal(text: &str) -> bool {
-    [ConnectErrorKind::AuthorizationViolation, ConnectErrorKind::Authentication]
-        .iter()
-        .any(|kind| text == kind.to_string())
-}
-
-fn is_denial(text: &str) -> bool {
-    text.to_ascii_lowercase().contains("permissions violation")
-}
-
 impl Nats {
     pub(crate) async fn connect(settings: &BusSettings, who: &AgentId) -> Result<Self, BusError> {
         let url = settings.url.clone().unwrap_or_else(|| DEFAULT_URL.to_owned());
-        let link = Link::new(&url);
+        let link = Link::new(&url, settings);
         let (who, kind) = speaker(settings, who)?;
         let caller = Caller { settings, url: &url, inbox: inbox(&who), pinned: None };
         let client = client(&caller, who.as_str(), &link).await?;
@@ -143,9 +41,9 @@ impl Nats {
         let mut context = jetstream::new(client.clone());
         // Our own limit decides first: it tells a time-out from other failures.
         context.set_timeout(settings.request_timeout * 2);
-        let (objects, parted) = (Arc::new(OnceCell::new()), Arc::default());
+        let parted = Arc::default();
         let settings = Arc::new(settings.clone());
-        let nats = Self { client, context, link, settings, who, kind, url, objects, parted };
+        let nats = Self { client, context, link, settings, who, kind, url, parted };
         nats.check_jetstream().await?;
         Ok(nats)
     }
@@ -171,8 +69,7 @@ pub(super) fn speaker(
     wanted: &AgentId,
 ) -> Result<(AgentId, Option<HolderKind>), BusError> {
     let Some(path) = &settings.credentials else { return Ok((wanted.clone(), None)) };
-    let found = identity(path)
-        .map_err(|error| BusError::Settings { reason: format!("the credentials file {error}") })?;
+    let found = identity(path).map_err(|error| of_file(&error))?;
     Ok(match found {
         Some(Identity { name, kind }) if kind.binds_the_name() => (name, Some(kind)),
         Some(Identity { kind, .. }) => (wanted.clone(), Some(kind)),
@@ -210,9 +107,7 @@ pub(super) async fn client(
         _ if let Some(reason) = tls::why_not(&error, settings, url) => {
             BusError::Tls { url: shown(url), reason }
         }
-        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-            BusError::Unauthorized { url: shown(url) }
-        }
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => link.refused(),
         ConnectErrorKind::ServerParse => BusError::Settings {
             reason: format!("{:?} is not a URL such as nats://127.0.0.1:4222", shown(url)),
         },
@@ -242,7 +137,7 @@ pub(super) async fn system_client(nats: &Nats) -> Result<Option<(async_nats::Cli
     };
     let name = format!("{} presence", nats.who);
     let (holder, _) = speaker(&settings, &nats.who)?;
-    let link = Link::new(&nats.url);
+    let link = Link::new(&nats.url, &settings);
     // A user in the URL would come before this one.
     let caller = Caller { settings: &settings, url: &shown(&nats.url), inbox: inbox(&holder), pinned: None };
     let client = client(&caller, &name, &link).await?;
@@ -251,52 +146,75 @@ pub(super) async fn system_client(nats: &Nats) -> Result<Option<(async_nats::Cli
 
 fn options(caller: &Caller<'_>, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
     let settings = caller.settings;
-    let events = Arc::clone(link);
+    let (events, delays) = (Arc::clone(link), Arc::clone(link));
     let called = name.to_owned();
-    let mut options = match &settings.credentials {
-        Some(path) => by_file(path)?,
-        None => ConnectOptions::new(),
-    };
-    options = options
+    let options = shows_who_we_are(caller, link)?
         .name(name)
         .custom_inbox_prefix(caller.inbox.clone())
         .connection_timeout(settings.connect_timeout)
         .request_timeout(Some(settings.request_timeout))
         .ping_interval(PING_INTERVAL)
         .subscription_capacity(SUBSCRIPTION_BUFFER)
-        .reconnect_delay_callback(reconnect_delay)
+        .reconnect_delay_callback(move |attempts| reconnect_delay(attempts.saturating_add(delays.short())))
         .event_callback(move |event| {
             events.note(&called, &event);
             std::future::ready(())
         });
-    if let (Some(user), Some(password)) = (&settings.user, &settings.password) {
-        options = options.user_and_password(user.clone(), password.expose_secret().to_owned());
-    }
-    if let Some(token) = &settings.token {
-        options = options.token(token.expose_secret().to_owned());
-    }
     let options = tls::encrypted(options, settings, caller.url)?;
     let Some(pinned) = caller.pinned else { return Ok(options) };
     let config = pinned.config().map_err(|error| BusError::Settings { reason: error.to_string() })?;
     Ok(options.require_tls(true).tls_client_config(config))
 }
 
-/// Shows who we are by a credentials file, which is read anew for each connection: it is written anew when the fleet's keys
+/// Shows who we are to the server, and nothing to anybody else: whoever listens in its place on this machine is looked at before
+/// anything is sent, at each connection. A credentials file is read anew for each: it is written anew when the fleet's keys
 /// change.
-fn by_file(path: &Path) -> Result<ConnectOptions, BusError> {
-    ordinary("credentials", path)?;
-    // Said at once and by its name; later it is one refusal of many.
-    proof(path, b"")
-        .map_err(|error| BusError::Settings { reason: format!("the credentials file {error}") })?;
-    let path = path.to_owned();
-    Ok(ConnectOptions::with_auth_callback(move |nonce| {
-        let signed = proof(&path, &nonce).map_err(AuthError::new);
-        std::future::ready(signed.map(|Proof { jwt, signature }| {
-            let mut auth = Auth::new();
+fn shows_who_we_are(caller: &Caller<'_>, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
+    let settings = caller.settings;
+    let expected = match caller.pinned {
+        Some(_) => Expected::default(),
+        None => Expected::at(caller.url, settings)?,
+    };
+    if let Some(path) = &settings.credentials {
+        ordinary("credentials", path)?;
+        // Said at once and by its name; later it is one refusal of many.
+        proof(path, b"").map_err(|error| of_file(&error))?;
+    }
+    let (path, link) = (settings.credentials.clone(), Arc::clone(link));
+    let named = settings.user.clone().zip(settings.password.clone());
+    let token = settings.token.clone();
+    let show = move |nonce: &[u8]| {
+        if let Some(stranger) = expected.stranger() {
+            link.holds_back(stranger.to_string());
+            return Err(AuthError::new(stranger));
+        }
+        let mut auth = Auth::new();
+        if let Some(path) = &path {
+            let Proof { jwt, signature } = proof(path, nonce).map_err(AuthError::new)?;
             (auth.jwt, auth.signature) = (Some(jwt), Some(signature));
-            auth
-        }))
-    }))
+        }
+        if let Some((user, password)) = &named {
+            auth.username = Some(user.clone());
+            auth.password = Some(password.expose_secret().to_owned());
+        }
+        auth.token = token.as_ref().map(|token| token.expose_secret().to_owned());
+        link.shows(auth.jwt.clone());
+        Ok(auth)
+    };
+    Ok(ConnectOptions::with_auth_callback(move |nonce| std::future::ready(show(&nonce))))
+}
+
+/// What is wrong with the credentials that the settings name.
+fn of_file(error: &CredentialsError) -> BusError {
+    let reason = match error {
+        CredentialsError::Expired { .. }
+        | CredentialsError::Missing { .. }
+        | CredentialsError::Name { .. } => error.to_string(),
+        CredentialsError::Open { .. } | CredentialsError::File { .. } | CredentialsError::Key { .. } => {
+            format!("the credentials file {error}")
+        }
+    };
+    BusError::Settings { reason }
 }
 
 /// Refuses what is no ordinary file of some size: a pipe would be waited for, and a device never ends.
@@ -358,7 +276,7 @@ pub(super) async fn server(nats: &Nats) -> Result<ServerInfo, BusError> {
 }
 
 /// The server's clock minus ours, by the time stamp of an API answer; unknown when there is none.
-async fn clock_skew(nats: &Nats) -> Option<i64> {
+pub(super) async fn clock_skew(nats: &Nats) -> Option<i64> {
     #[derive(serde::Deserialize)]
     struct Stamped {
         ts: String,
@@ -382,41 +300,6 @@ mod tests {
         assert_eq!(shown("nats://user:pass@host:4222"), "nats://host:4222");
         assert_eq!(shown("nats://a:1,nats://token@b:2"), "nats://a:1,nats://b:2");
         assert_eq!(shown("user:pass@host"), "host");
-    }
-
-    /// Once, a goal lay untouched for 30 s because the connection for control came up while it was on its way.
-    #[test]
-    fn only_the_same_connection_made_again_breaks_requests_off() {
-        let link = Link::new("nats://127.0.0.1:1");
-        let mut epoch = link.epoch();
-        link.note("main", &Event::Connected);
-        link.apart().note("control", &Event::Connected);
-        let other = link.apart();
-        other.note("control", &Event::Connected);
-        other.note("control", &Event::Connected);
-        assert!(!epoch.has_changed().unwrap());
-        link.note("main", &Event::Disconnected);
-        link.note("main", &Event::Connected);
-        assert!(epoch.has_changed().unwrap());
-        epoch.mark_unchanged();
-        other.note("control", &Event::ServerError(ServerError::Other("Permissions Violation for x".into())));
-        assert!(link.check().is_err(), "what is denied to one is told to all");
-    }
-
-    #[test]
-    fn credentials_that_are_refused_again_and_again_are_of_no_use() {
-        let link = Link::new("nats://ann:secret@127.0.0.1:1");
-        let kind = ConnectErrorKind::AuthorizationViolation;
-        let refused = Event::ClientError(ClientError::Other(kind.to_string()));
-        let refuse = |times: u32| (0..times).for_each(|_| link.note("main", &refused));
-        refuse(MOST_REFUSALS - 1);
-        link.note("main", &Event::Connected);
-        refuse(MOST_REFUSALS - 1);
-        assert!(link.check().is_ok(), "it was let in between");
-        link.note("main", &Event::ClientError(ClientError::Other("IO error".into())));
-        refuse(1);
-        let error = link.check().unwrap_err();
-        assert!(matches!(&error, BusError::Unauthorized { url } if url == "nats://127.0.0.1:1"), "{error}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::error::BusError;
 
 /// Messages asked for at a time.
 const CHUNK: usize = 500;
+/// Of large messages.
+const FEW: usize = 8;
 /// How long a consumer outlives its reader.
 const IDLE: Duration = Duration::from_secs(30);
 /// How often the server says that a follower with nothing to read is still served.
@@ -77,10 +79,116 @@ async fn read(
     after: Seq,
     headers_only: bool,
 ) -> Result<Vec<Stored>, BusError> {
-    let consumer = reader(nats, stream, filters, Begin::After(after), headers_only).await?;
-    let _forgotten = Reader::of(nats, stream, &consumer);
-    let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
-    read_all(nats, &consumer, pending).await
+    let reading = Reading { nats, stream, filters, headers_only };
+    reading.all(Begin::After(after)).await
+}
+
+/// The newest message of each subject, up to now.
+pub(super) async fn latest(
+    nats: &Nats,
+    stream: &'static str,
+    filter: String,
+) -> Result<Vec<Stored>, BusError> {
+    Reading { nats, stream, filters: &[filter], headers_only: false }.all(Begin::LastPerSubject).await
+}
+
+/// What the messages of a subject hold together, up to so many bytes and a few messages more.
+pub(super) async fn content(
+    nats: &Nats,
+    stream: &'static str,
+    subject: String,
+    most: usize,
+) -> Result<Vec<u8>, BusError> {
+    let reading = Reading { nats, stream, filters: &[subject], headers_only: false };
+    let mut content = Vec::with_capacity(most);
+    reading
+        .each(Begin::After(Seq(0)), FEW, |stored| {
+            content.extend_from_slice(&stored.message.payload);
+            content.len() <= most
+        })
+        .await?;
+    Ok(content)
+}
+
+/// A message that a server takes for the end of the answers where they come from another account: it passes nothing on to the
+/// reader that comes after it. Nothing of ours is so empty; whoever may write to a stream can write such a one.
+fn ends_answers(stored: &Stored) -> bool {
+    stored.message.payload.is_empty() && stored.message.headers.0.is_empty()
+}
+
+/// What is read of a stream, up to now.
+struct Reading<'a> {
+    nats: &'a Nats,
+    stream: &'static str,
+    filters: &'a [String],
+    headers_only: bool,
+}
+
+impl Reading<'_> {
+    async fn all(&self, begin: Begin) -> Result<Vec<Stored>, BusError> {
+        let mut found = Vec::new();
+        self.each(begin, CHUNK, |stored| {
+            found.push(stored);
+            true
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Gives each message that is there now, asked for in chunks, until the taker wants no more.
+    async fn each(
+        &self,
+        mut begin: Begin,
+        chunk: usize,
+        mut take: impl FnMut(Stored) -> bool + Send,
+    ) -> Result<(), BusError> {
+        let (mut taken, mut whole) = (0, None);
+        loop {
+            let consumer = reader(self.nats, self.stream, self.filters, begin, self.headers_only).await?;
+            let _forgotten = Reader::of(self.nats, self.stream, &consumer);
+            let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
+            let whole = *whole.get_or_insert(pending);
+            let mut cut_short = None;
+            while taken < whole && cut_short.is_none() {
+                let messages = batch(self.nats, &consumer, (whole - taken).min(chunk)).await?;
+                // What was purged or expired in the meantime does not come.
+                if messages.is_empty() {
+                    return Ok(());
+                }
+                taken += messages.len();
+                cut_short = messages.last().filter(|last| ends_answers(last)).map(|last| last.seq);
+                for stored in messages {
+                    if !take(stored) {
+                        return Ok(());
+                    }
+                }
+            }
+            match cut_short {
+                Some(seq) if taken < whole => begin = Begin::After(seq),
+                Some(_) | None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// So many messages of a consumer, or those before the server takes the answers for ended.
+async fn batch(
+    nats: &Nats,
+    consumer: &Consumer<pull::Config>,
+    wanted: usize,
+) -> Result<Vec<Stored>, BusError> {
+    let mut found = Vec::with_capacity(wanted);
+    let mut batch = nats.limited("reading", consumer.fetch().max_messages(wanted).messages()).await?;
+    while let Some(message) = nats.limited("reading", async { batch.next().await.transpose() }).await? {
+        let read = convert::delivered(message);
+        let read = read.map_err(|reason| BusError::Other { what: "reading".into(), reason })?;
+        let is_last = ends_answers(&read.stored);
+        found.push(read.stored);
+        if is_last {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Removes a consumer when it is dropped: every one that is left costs the server something with every write.
@@ -103,30 +211,6 @@ impl Drop for Reader {
         let (context, stream, name) = (self.context.clone(), self.stream, std::mem::take(&mut self.name));
         runtime.spawn(async move { context.delete_consumer_from_stream(name, stream).await });
     }
-}
-
-/// Reads what was there when the consumer was made.
-async fn read_all(
-    nats: &Nats,
-    consumer: &Consumer<pull::Config>,
-    pending: usize,
-) -> Result<Vec<Stored>, BusError> {
-    let mut found = Vec::with_capacity(pending.min(CHUNK));
-    while found.len() < pending {
-        let wanted = (pending - found.len()).min(CHUNK);
-        let mut batch = nats.limited("reading", consumer.fetch().max_messages(wanted).messages()).await?;
-        let before = found.len();
-        while let Some(message) = nats.limited("reading", async { batch.next().await.transpose() }).await? {
-            let read = convert::delivered(message);
-            let read = read.map_err(|reason| BusError::Other { what: "reading".into(), reason })?;
-            found.push(read.stored);
-        }
-        // What was purged or expired in the meantime does not come.
-        if found.len() == before {
-            break;
-        }
-    }
-    Ok(found)
 }
 
 /// A reader that goes on for ever.
@@ -214,9 +298,15 @@ impl Follower {
                 return None;
             }
             source.given = read.consumer_seq;
+            let is_last = ends_answers(&read.stored);
             match self.begin {
                 Begin::After(last) if read.stored.seq <= last => {}
-                Begin::After(_) | Begin::LastPerSubject => return Some(read.stored),
+                Begin::After(_) | Begin::LastPerSubject => {
+                    if is_last {
+                        self.source = None;
+                    }
+                    return Some(read.stored);
+                }
             }
         }
     }

@@ -4,6 +4,8 @@ mod asker;
 mod connect;
 mod convert;
 mod follow;
+mod link;
+mod listener;
 mod objects;
 mod pinned;
 mod presence;
@@ -23,11 +25,11 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{AgentId, Seq};
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use self::asker::{Asker, Reply};
-use self::connect::Link;
+use self::link::Link;
 use crate::backend::{
     Ack, Appended, Backend, Begin, Incoming, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,
     WriteOptions,
@@ -49,7 +51,6 @@ pub(crate) struct Nats {
     /// What its credentials are for, if these say it.
     kind: Option<HolderKind>,
     url: String,
-    objects: Arc<OnceCell<jetstream::object_store::ObjectStore>>,
     /// How the record is parted, once it is known.
     parted: Arc<OnceLock<Partitions>>,
 }
@@ -156,8 +157,16 @@ impl Backend for Nats {
         provision::provision(self).await
     }
 
+    async fn mend(&self) -> Result<(), BusError> {
+        provision::mend(self).await
+    }
+
     async fn server(&self) -> Result<ServerInfo, BusError> {
         connect::server(self).await
+    }
+
+    async fn clock_skew(&self) -> Option<i64> {
+        connect::clock_skew(self).await
     }
 
     fn fatal(&self) -> watch::Receiver<Option<BusError>> {
@@ -305,6 +314,10 @@ impl Backend for Nats {
 
     async fn object_delete(&self, name: &str) -> Result<(), BusError> {
         objects::delete(self, name).await
+    }
+
+    async fn object_sweep(&self, unused_for: Duration) -> Result<u64, BusError> {
+        objects::sweep(self, unused_for).await
     }
 
     async fn publish(&self, message: Message) -> Result<(), BusError> {

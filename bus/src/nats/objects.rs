@@ -1,57 +1,49 @@
 //! The object store, in the layout that every NATS client knows.
+//!
+//! Nothing is taken away when an object is replaced or deleted: whoever might do that could empty the store. What no object
+//! refers to any more is swept out by those who may lay out the bus.
 
-use async_nats::HeaderMap;
-use async_nats::header;
-use async_nats::jetstream::object_store::{
-    GetErrorKind, InfoErrorKind, ObjectInfo, ObjectOptions, ObjectStore,
-};
+use std::collections::HashSet;
+use std::time::Duration;
+
+use async_nats::jetstream::object_store::{ObjectInfo, ObjectOptions};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
-use tokio::io::AsyncReadExt;
 use uuid::Uuid;
 
-use super::Nats;
+use super::{Nats, follow};
+use crate::backend::Backend;
 use crate::error::BusError;
-use crate::topology::OBJECTS;
+use crate::topology::{OBJECTS, OBJECTS_STREAM};
 
 /// Bytes per message.
 const CHUNK: usize = 128 * 1024;
 /// Messages under way at a time.
 const UNDER_WAY: usize = 16;
 
-async fn store(nats: &Nats) -> Result<&ObjectStore, BusError> {
-    let open = || nats.limited("the object store", nats.context.get_object_store(OBJECTS));
-    nats.objects.get_or_try_init(open).await
-}
-
 /// Writes the chunks, several at a time, and then what names them: a reader never sees half an object.
 pub(super) async fn put(nats: &Nats, name: &str, bytes: Bytes) -> Result<(), BusError> {
-    let before = info(nats, name).await?;
     let nuid = Uuid::now_v7().simple().to_string();
     let chunks = (0..bytes.len()).step_by(CHUNK).map(|at| bytes.slice(at..(at + CHUNK).min(bytes.len())));
-    let subject = format!("$O.{OBJECTS}.C.{nuid}");
-    let sent =
-        futures::stream::iter(chunks.map(|chunk| publish(nats, subject.clone(), HeaderMap::new(), chunk)));
+    let subject = chunks_of(&nuid);
+    let sent = futures::stream::iter(chunks.map(|chunk| publish(nats, subject.clone(), chunk)));
     let sent: Vec<()> = sent.buffered(UNDER_WAY).try_collect().await?;
-    announce(nats, &about(name, nuid, &bytes, sent.len())).await?;
-    if let Some(before) = before.filter(|before| !before.deleted) {
-        forget_chunks(nats, &before).await?;
-    }
-    Ok(())
+    announce(nats, &about(name, nuid, &bytes, sent.len())).await
 }
 
-/// Puts an empty message that soon expires in place of an object's chunks: no agent has the right to purge a stream.
-async fn forget_chunks(nats: &Nats, object: &ObjectInfo) -> Result<(), BusError> {
-    if object.chunks == 0 {
-        return Ok(());
-    }
-    let mut headers = HeaderMap::new();
-    headers.insert(header::NATS_ROLLUP, "sub");
-    headers.insert(header::NATS_MESSAGE_TTL, "1s");
-    publish(nats, format!("$O.{OBJECTS}.C.{}", object.nuid), headers, Bytes::new()).await
+fn chunks_of(nuid: &str) -> String {
+    format!("$O.{OBJECTS}.C.{nuid}")
+}
+
+fn about_of(name: &str) -> String {
+    format!("$O.{OBJECTS}.M.{}", URL_SAFE.encode(name))
+}
+
+fn digest_of(bytes: &[u8]) -> String {
+    format!("SHA-256={}", URL_SAFE.encode(Sha256::digest(bytes)))
 }
 
 fn about(name: &str, nuid: String, bytes: &Bytes, chunks: usize) -> ObjectInfo {
@@ -66,29 +58,23 @@ fn about(name: &str, nuid: String, bytes: &Bytes, chunks: usize) -> ObjectInfo {
         size: bytes.len(),
         chunks,
         modified: None,
-        digest: Some(format!("SHA-256={}", URL_SAFE.encode(Sha256::digest(bytes)))),
+        digest: Some(digest_of(bytes)),
         deleted: false,
     }
 }
 
-async fn publish(nats: &Nats, subject: String, headers: HeaderMap, payload: Bytes) -> Result<(), BusError> {
+async fn publish(nats: &Nats, subject: String, payload: Bytes) -> Result<(), BusError> {
     let publish = async {
-        let ack = nats.context.publish_with_headers(subject, headers, payload).await?;
+        let ack = nats.context.publish(subject, payload).await?;
         ack.await.map(|_| ())
     };
     nats.limited("writing an object", publish).await
 }
 
+/// What is said of an object; nothing where nothing was ever, or where that cannot be read.
 async fn info(nats: &Nats, name: &str) -> Result<Option<ObjectInfo>, BusError> {
-    let store = store(nats).await?;
-    let get = async {
-        match store.info(name).await {
-            Ok(info) => Ok(Some(info)),
-            Err(error) if error.kind() == InfoErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
-    nats.limited("looking up an object", get).await
+    let said = nats.last(OBJECTS_STREAM, &about_of(name)).await?;
+    Ok(said.and_then(|said| serde_json::from_slice(&said.message.payload).ok()))
 }
 
 pub(super) async fn has(nats: &Nats, name: &str) -> Result<bool, BusError> {
@@ -96,7 +82,7 @@ pub(super) async fn has(nats: &Nats, name: &str) -> Result<bool, BusError> {
 }
 
 pub(super) async fn get(nats: &Nats, name: &str, most: usize) -> Result<Option<Bytes>, BusError> {
-    // An object that is replaced while it is read gives an error once.
+    // An object that is replaced and swept out while it is read gives an error once.
     match get_once(nats, name, most).await {
         Err(BusError::Other { .. }) => get_once(nats, name, most).await,
         result => result,
@@ -104,44 +90,65 @@ pub(super) async fn get(nats: &Nats, name: &str, most: usize) -> Result<Option<B
 }
 
 async fn get_once(nats: &Nats, name: &str, most: usize) -> Result<Option<Bytes>, BusError> {
-    let store = store(nats).await?;
-    let open = async {
-        match store.get(name).await {
-            Ok(object) => Ok(Some(object)),
-            Err(error) if error.kind() == GetErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+    let too_large = |bytes| BusError::TooLarge { what: format!("object {name}"), bytes, most };
+    let Some(object) = info(nats, name).await?.filter(|object| !object.deleted) else { return Ok(None) };
+    if object.size > most {
+        return Err(too_large(object.size));
+    }
+    let content = match object.chunks {
+        0 => Bytes::new(),
+        1 => match nats.last(OBJECTS_STREAM, &chunks_of(&object.nuid)).await? {
+            Some(chunk) => chunk.message.payload,
+            None => Bytes::new(),
+        },
+        _ => follow::content(nats, OBJECTS_STREAM, chunks_of(&object.nuid), object.size).await?.into(),
     };
-    let Some(mut object) = nats.limited("opening an object", open).await? else { return Ok(None) };
-    if object.info().deleted {
-        return Ok(None);
+    let is_whole = object.digest.as_ref().is_none_or(|digest| *digest == digest_of(&content));
+    if content.len() != object.size || !is_whole {
+        let reason = "what is stored is not what was written".to_owned();
+        return Err(BusError::Other { what: format!("object {name}"), reason });
     }
-    let bytes = object.info().size;
-    if bytes > most {
-        return Err(BusError::TooLarge { what: format!("object {name}"), bytes, most });
-    }
-    let mut content = Vec::with_capacity(bytes);
-    // Chunk by chunk, so that the time limit is one of progress.
-    while nats.limited("reading an object", object.read_buf(&mut content)).await? > 0 {
-        if content.len() > most {
-            return Err(BusError::TooLarge { what: format!("object {name}"), bytes: content.len(), most });
-        }
-    }
-    Ok(Some(content.into()))
+    Ok(Some(content))
 }
 
-/// Says that an object is deleted, as NATS clients do, and forgets its chunks.
+/// Says that an object is deleted, as NATS clients do.
 pub(super) async fn delete(nats: &Nats, name: &str) -> Result<(), BusError> {
     let Some(before) = info(nats, name).await?.filter(|before| !before.deleted) else { return Ok(()) };
-    let gone = ObjectInfo { size: 0, chunks: 0, digest: None, deleted: true, ..before.clone() };
-    announce(nats, &gone).await?;
-    forget_chunks(nats, &before).await
+    announce(nats, &ObjectInfo { size: 0, chunks: 0, digest: None, deleted: true, ..before }).await
 }
 
-/// Writes what names an object, in place of what named it before.
+/// Sweeps out what no object refers to any more, if it was written so long before the newest object was: chunks of objects that
+/// were replaced, deleted or never finished, and what was said of an object before. Says of how many objects.
+pub(super) async fn sweep(nats: &Nats, unused_for: Duration) -> Result<u64, BusError> {
+    let said = follow::latest(nats, OBJECTS_STREAM, format!("$O.{OBJECTS}.M.>")).await?;
+    let Some(newest) = said.iter().map(|said| said.at).max() else { return Ok(0) };
+    let objects =
+        said.iter().filter_map(|said| serde_json::from_slice::<ObjectInfo>(&said.message.payload).ok());
+    let used: HashSet<String> =
+        objects.filter(|object| !object.deleted).map(|object| chunks_of(&object.nuid)).collect();
+    let stream = nats.stream(OBJECTS_STREAM).await?;
+    let mut swept = 0;
+    for subject in nats.state(OBJECTS_STREAM, Some(&format!("$O.{OBJECTS}.C.>"))).await?.subjects.into_keys()
+    {
+        if used.contains(&subject) {
+            continue;
+        }
+        let written = nats.last(OBJECTS_STREAM, &subject).await?;
+        if written.is_some_and(|chunk| newest.since(chunk.at) > unused_for) {
+            nats.limited("sweeping the object store", stream.purge().filter(subject)).await?;
+            swept += 1;
+        }
+    }
+    for (subject, count) in nats.state(OBJECTS_STREAM, Some(&format!("$O.{OBJECTS}.M.>"))).await?.subjects {
+        if count > 1 {
+            nats.limited("sweeping the object store", stream.purge().filter(subject).keep(1)).await?;
+        }
+    }
+    Ok(swept)
+}
+
+/// Writes what names an object. The last that was written counts.
 async fn announce(nats: &Nats, object: &ObjectInfo) -> Result<(), BusError> {
     let about = serde_json::to_vec(object).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-    let mut headers = HeaderMap::new();
-    headers.insert(header::NATS_ROLLUP, "sub");
-    publish(nats, format!("$O.{OBJECTS}.M.{}", URL_SAFE.encode(&object.name)), headers, about.into()).await
+    publish(nats, about_of(&object.name), about.into()).await
 }

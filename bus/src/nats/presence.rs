@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::connect::{self, Link};
+use super::connect;
+use super::link::Link;
 use super::{Nats, convert};
 use crate::backend::{Headers, Message};
 use crate::error::BusError;

@@ -1,6 +1,6 @@
 //! Creating what [`crate::topology`] describes, or changing it in place. Nothing is ever deleted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_nats::jetstream::ErrorCode;
@@ -9,7 +9,7 @@ use async_nats::jetstream::stream::{
     Config, DiscardPolicy, PersistenceMode, Republish, RetentionPolicy, Source, StorageType, SubjectTransform,
 };
 
-use futures::{TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 
 use super::Nats;
 use super::write::is_missing;
@@ -50,6 +50,20 @@ pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
     }
     for spec in specs.iter().filter(|spec| spec.sources.len() > 1) {
         copies_from_all(nats, spec).await?;
+    }
+    Ok(())
+}
+
+/// Creates the streams that are missing: somebody took them away.
+pub(super) async fn mend(nats: &Nats) -> Result<(), BusError> {
+    let mut there = HashSet::new();
+    let mut names = nats.context.stream_names();
+    while let Some(name) = nats.limited("the streams", async { names.next().await.transpose() }).await? {
+        there.insert(name);
+    }
+    for spec in topology::streams(&nats.settings).iter().filter(|spec| !there.contains(spec.name)) {
+        tracing::error!(stream = spec.name, "it is missing: somebody took it away; it is made anew, empty");
+        ensure(nats, spec).await?;
     }
     Ok(())
 }
@@ -113,6 +127,7 @@ async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
     }
     // The server does not change this of an existing stream.
     let wanted = Config { persist_mode: found.persist_mode, ..wanted };
+    tracing::info!(stream = spec.name, "it is laid out anew: it was not as it is meant to be");
     nats.limited(&what, nats.context.update_stream(wanted)).await?;
     Ok(())
 }
@@ -142,12 +157,35 @@ fn lacks_peers(error: &CreateStreamError) -> bool {
 /// Compares what we set; the server fills in the rest.
 fn is_as_wanted(found: &Config, wanted: &Config) -> bool {
     let same_metadata = wanted.metadata.iter().all(|(name, value)| found.metadata.get(name) == Some(value));
-    same_metadata
-        && found.max_bytes == wanted.max_bytes
-        && found.max_age == wanted.max_age
-        && found.max_messages_per_subject == wanted.max_messages_per_subject
-        && found.num_replicas == wanted.num_replicas
-        && found.subjects == wanted.subjects
+    same_metadata && set_by_us(found) == set_by_us(wanted)
+}
+
+/// What of a stream's configuration we set, and may change.
+fn set_by_us(config: &Config) -> Config {
+    let sources = config.sources.iter().flatten().map(|source| Source {
+        name: source.name.clone(),
+        subject_transforms: source.subject_transforms.clone(),
+        ..Source::default()
+    });
+    Config {
+        subjects: config.subjects.clone(),
+        max_bytes: config.max_bytes,
+        max_age: config.max_age,
+        max_messages_per_subject: config.max_messages_per_subject,
+        num_replicas: config.num_replicas,
+        discard: config.discard,
+        retention: config.retention,
+        allow_rollup: config.allow_rollup,
+        deny_delete: config.deny_delete,
+        deny_purge: config.deny_purge,
+        allow_direct: config.allow_direct,
+        allow_message_ttl: config.allow_message_ttl,
+        subject_delete_marker_ttl: config.subject_delete_marker_ttl.filter(|ttl| !ttl.is_zero()),
+        allow_atomic_publish: config.allow_atomic_publish,
+        sources: (config.sources.is_some()).then(|| sources.collect()),
+        republish: config.republish.clone(),
+        ..Config::default()
+    }
 }
 
 fn source(spec: &SourceSpec) -> Source {
@@ -178,12 +216,13 @@ fn config(spec: &StreamSpec, replicas: usize) -> Config {
         persist_mode: (!spec.waits_for_disk && replicas == 1).then_some(PersistenceMode::Async),
         num_replicas: replicas,
         duplicate_window: spec.dedup.unwrap_or_default(),
-        allow_rollup: spec.rollup,
+        // The server wants it where it marks what expired.
+        allow_rollup: spec.marks,
         deny_delete: spec.keeps,
         deny_purge: spec.keeps_all,
-        allow_direct: spec.rollup,
+        allow_direct: spec.direct,
         allow_message_ttl: spec.expiry,
-        subject_delete_marker_ttl: spec.expiry.then_some(MARK_TTL),
+        subject_delete_marker_ttl: spec.marks.then_some(MARK_TTL),
         allow_atomic_publish: spec.batches,
         sources: (!spec.sources.is_empty()).then(|| spec.sources.iter().map(source).collect()),
         republish: spec.republish.map(|(from, to)| Republish {

@@ -26,6 +26,8 @@ const WAITING: i64 = 8192;
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long an agent waits for an orchestrator that makes its queues.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often is asked by one inbox: what the server remembers of requests that pass from account to account it forgets with it.
+const MOST_ASKED: u32 = 64;
 /// Shorter waits ask for what is there now.
 const SHORTEST: Duration = Duration::from_millis(5);
 
@@ -99,6 +101,7 @@ struct NatsPull {
 struct Inbox {
     subject: Subject,
     answers: Subscriber,
+    asked: u32,
 }
 
 /// What became of a request.
@@ -148,11 +151,14 @@ impl NatsPull {
         let client = &self.nats.client;
         let subject = Subject::from(client.new_inbox());
         let answers = self.nats.limited("a subscription", client.subscribe(subject.clone())).await?;
-        Ok(Inbox { subject, answers })
+        Ok(Inbox { subject, answers, asked: 0 })
     }
 
     /// Nothing is waited for: who has a message in hand may be dropped at any such place, and the message with it.
     fn keep(&self, inbox: Inbox) {
+        if inbox.asked >= MOST_ASKED {
+            return;
+        }
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(inbox);
     }
 
@@ -165,6 +171,7 @@ impl NatsPull {
         let QueueSpec { stream, name, .. } = &self.spec;
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}");
         let asked = self.nats.client.publish_with_reply(subject, inbox.subject.clone(), request.into());
+        inbox.asked += 1;
         self.nats.limited("a queue", asked).await?;
         while let Some(message) = inbox.answers.next().await {
             match message.status {

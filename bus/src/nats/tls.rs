@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use async_nats::{ConnectError, ConnectOptions};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, CertificateError};
 
@@ -31,7 +31,7 @@ pub(super) fn encrypted(
             certificates("bus.tls_cert", certificate)?;
             ordinary("key", key)?;
             PrivateKeyDer::from_pem_file(key)
-                .map_err(|error| unreadable("bus.tls_key", key, &error.to_string()))?;
+                .map_err(|error| unreadable("bus.tls_key", key, &pem_error(&error)))?;
             options = options.add_client_certificate(certificate.clone(), key.clone());
         }
         (None, None) => {}
@@ -44,7 +44,7 @@ pub(super) fn encrypted(
 }
 
 /// Whether a connection that is not encrypted is none.
-fn wants_tls(settings: &BusSettings, url: &str) -> bool {
+pub(super) fn wants_tls(settings: &BusSettings, url: &str) -> bool {
     settings.tls_ca.is_some() || url.split(',').any(|one| one.trim().starts_with("tls://"))
 }
 
@@ -53,7 +53,16 @@ fn certificates(setting: &str, path: &Path) -> Result<(), BusError> {
     match read {
         Ok(all) if all.is_empty() => Err(unreadable(setting, path, "there is no certificate in it")),
         Ok(_) => Ok(()),
-        Err(error) => Err(unreadable(setting, path, &error.to_string())),
+        Err(error) => Err(unreadable(setting, path, &pem_error(&error))),
+    }
+}
+
+/// What is wrong with a PEM file. The library's own words list the bytes of the line.
+fn pem_error(error: &pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => error.to_string(),
+        pem::Error::NoItemsFound => "nothing of the kind is in it".to_owned(),
+        _ => "it is no PEM file, or a damaged one".to_owned(),
     }
 }
 

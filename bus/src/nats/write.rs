@@ -85,9 +85,6 @@ fn add_options(headers: &mut HeaderMap, options: &WriteOptions) {
     if let Some(name) = &options.dedup {
         headers.insert(header::NATS_MESSAGE_ID, name.as_str());
     }
-    if options.rollup {
-        headers.insert(header::NATS_ROLLUP, "sub");
-    }
 }
 
 #[derive(Deserialize)]

@@ -18,7 +18,7 @@ const ACCOUNTS: &str = "accounts.conf";
 /// Where the server says which process it is.
 const PID: &str = "nats-server.pid";
 
-/// What the fleet's account was called before accounts had keys: by name, and the server's nameless one.
+/// What the account was called that all was stored in before accounts had keys: by name, and the server's nameless one.
 const EARLIER_ACCOUNTS: [&str; 2] = ["MUSTER", "$G"];
 
 /// Where the server's files are.
@@ -29,9 +29,10 @@ pub(super) struct ServerFiles {
 }
 
 impl ServerFiles {
-    /// Where the server of this process id names its ports.
-    pub(super) fn ports(&self, pid: u32) -> PathBuf {
-        self.store_dir.join(format!("nats-server_{pid}.ports"))
+    /// Where the server of this process id names its ports, once it does: by what its program is called, and the number.
+    pub(super) fn ports(&self, pid: u32) -> Option<PathBuf> {
+        let ending = format!("_{pid}.ports");
+        ports_files(&self.store_dir).find(|path| path.to_string_lossy().ends_with(&ending))
     }
 }
 
@@ -59,7 +60,7 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
     };
-    give_to(&keys.account(), &store_dir.join("jetstream"))?;
+    give_to(keys, &store_dir.join("jetstream"))?;
     write_accounts(&store_dir, keys, settings.partitions)?;
     let text = text(wanted, &store_dir, &pid_file, &files.log);
     write_private(&files.config, text.as_bytes())
@@ -70,14 +71,20 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
 /// Writes anew who is let in by the server of a directory, and gives its process id if it runs.
 pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Option<u32>, ServerError> {
     let store_dir = absolute(store_dir)?;
+    let pid = running(&store_dir.join(PID));
+    let stored = store_dir.join("jetstream/jetstream");
+    // Told of two accounts, it would find nothing of what it stored in one.
+    if pid.is_some() && stored.join(keys.account()).is_dir() && !stored.join(keys.store_account()).exists() {
+        return Err(ServerError::EarlierServer { store_dir });
+    }
     write_accounts(&store_dir, keys, None)?;
-    Ok(running(&store_dir.join(PID)))
+    Ok(pid)
 }
 
 /// Writes the part of the configuration that says who is let in, and what for.
 fn write_accounts(store_dir: &Path, keys: &FleetKeys, wanted: Option<u8>) -> Result<(), ServerError> {
     let path = store_dir.join(ACCOUNTS);
-    let text = keys.server_configuration(&ways(store_dir, &keys.account(), wanted))?;
+    let text = keys.server_configuration(&ways(store_dir, &keys.store_account(), wanted))?;
     write_private(&path, text.as_bytes())
         .map_err(|e| ServerError::io(format!("writing {}", path.display()), e))
 }
@@ -107,11 +114,13 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> 
     file.write_all(content)
 }
 
-/// Gives what a server stored before accounts had keys to the fleet's account.
-fn give_to(account: &str, jetstream: &Path) -> Result<(), ServerError> {
+/// Gives what a server stored in the account that clients are in, or before accounts had keys, to that in which all is stored.
+fn give_to(keys: &FleetKeys, jetstream: &Path) -> Result<(), ServerError> {
     let stored = |account: &str| jetstream.join("jetstream").join(account);
-    let now = stored(account);
-    let before = EARLIER_ACCOUNTS.map(stored).into_iter().find(|folder| folder.is_dir());
+    let now = stored(&keys.store_account());
+    let [named, nameless] = EARLIER_ACCOUNTS;
+    let before = [keys.account().as_str(), named, nameless].map(stored);
+    let before = before.into_iter().find(|folder| folder.is_dir());
     let Some(before) = before.filter(|_| !now.exists()) else { return Ok(()) };
     fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
 }

@@ -126,6 +126,16 @@ pub enum ServerError {
         /// The server's process.
         pid: u32,
     },
+    /// The server that works in this directory was started by a version that stores in another account.
+    #[error(
+        "the NATS server of {} was started by an earlier version of Muster, and this one cannot change whom it lets in: stop the \
+         fleet and start it again (`muster down`, `muster up`)",
+        store_dir.display()
+    )]
+    EarlierServer {
+        /// The directory.
+        store_dir: PathBuf,
+    },
     /// The server ended before it took connections, or did not take them in time.
     #[error("nats-server did not come up ({reason}); its log is {}", log.display())]
     NotReady {
@@ -259,6 +269,8 @@ impl LocalServer {
             // Ctrl-C in a terminal goes to the whole group; the server must outlive the fleet's orderly end.
             .process_group(0)
             .kill_on_drop(!settings.detached);
+        // Its log and what it says of its ports are for the user alone.
+        close_files(&mut command, &files.log);
         if !settings.detached {
             die_with_parent(&mut command);
         }
@@ -346,9 +358,8 @@ impl LocalServer {
     /// Waits for the file in which the server names its port.
     async fn wait_until_ready(&mut self, files: &config::ServerFiles) -> Result<u16, ServerError> {
         let until = Instant::now() + self.settings.start_timeout;
-        let ports = files.ports(self.pid);
         loop {
-            if let Some(port) = config::port_in(&ports) {
+            if let Some(port) = files.ports(self.pid).and_then(|ports| config::port_in(&ports)) {
                 return Ok(port);
             }
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -405,6 +416,20 @@ pub fn die_with_parent(command: &mut Command) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = command;
+}
+
+/// Has what a child writes be for the user alone, and a log that was open to others before.
+fn close_files(command: &mut Command, log: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let _ = std::fs::set_permissions(log, std::fs::Permissions::from_mode(0o600));
+    #[expect(unsafe_code, reason = "between fork and exec only umask is called, which is async-signal-safe")]
+    // SAFETY: the closure allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| {
+            nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+            Ok(())
+        });
+    }
 }
 
 /// Whether a process with this id runs. One that has ended and that nobody has waited for yet does not.

@@ -74,8 +74,12 @@ async fn a_silent_agent_is_forgotten(f: Fixture) {
     tokio::time::sleep(Duration::from_millis(1800)).await;
     assert_eq!(registry.list().await.unwrap().len(), 1);
     drop(announced);
+    // Whoever lives goes on writing: by that it is seen who does not.
+    let living = f.bus.as_agent(&agent("worker-2")).registry();
+    let _living = living.announce(profile("worker-2")).await.unwrap();
+    assert_eq!(next(&mut changes).await, RegistryChange::Joined(profile("worker-2")));
     assert_eq!(next(&mut changes).await, RegistryChange::Left(agent("worker-1")));
-    assert!(registry.list().await.unwrap().is_empty());
+    assert_eq!(registry.list().await.unwrap(), [profile("worker-2")]);
 }
 
 fn note(runs: &[RunId]) -> LeaseNote {

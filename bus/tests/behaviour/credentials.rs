@@ -39,6 +39,9 @@ const SUBJECTS: &str = "
     bid.ROLE.OWN.RUN.1 bid.ROLE.other-2.RUN.1 bid.planner.OWN.RUN.1 bid.>
     ask.submit ask.list ask.> queue.ROLE.OWN queue.ROLE.other-2 queue.planner.OWN queue.>
     agent.ROLE.next agent.ROLE.result agent.planner.result agent.> gateway.ROLE gateway.>
+    agent.ROLE.take agent.ROLE.step agent.ROLE.finish agent.ROLE.wait agent.ROLE.beat agent.ROLE.files agent.ROLE.model
+    agent.planner.take agent.planner.step agent.planner.finish agent.planner.model gateway.moved gateway.OWN.ROLE.step
+    guard.ROLE guard.other guard.* guard.> hb.guard-ROLE.OWN hb.guard-ROLE.other-2 hb.guard-other.OWN ctl.role.guard-ROLE
     err.OWN err.other-2 err.> dlq.cmd.RUN.cancel dlq.>
     watch.all watch.who watch.RUN watch.>
     join.OWN join.other-2 join.> host.OWN.credentials host.other-2.credentials host.OWN.other host.>

@@ -13,6 +13,7 @@ mod parts;
 mod presence;
 mod queues;
 mod record;
+mod reflected;
 mod secrets;
 mod server;
 mod stores;

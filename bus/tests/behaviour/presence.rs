@@ -111,14 +111,20 @@ async fn the_credentials_are_private_and_outlive_the_server() {
 /// A store of before there were accounts is found again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_older_server_stored_goes_to_the_fleets_account() {
+    before_accounts(|_| "$G".to_owned()).await;
+    // All that connected were in the account in which all was stored.
+    before_accounts(|server| server.keys().account()).await;
+}
+
+async fn before_accounts(earlier: impl Fn(&LocalServer) -> String) {
     let mut f = on_nats().await;
     let offered = f.offer(run(), Seq(0), &["1"]).await.last;
     let server = f.server.take().unwrap();
-    let account = server.keys().account();
+    let (account, earlier) = (server.keys().store_account(), earlier(&server));
     server.stop().await.unwrap();
     let folder = f.folder.as_ref().unwrap().path().to_owned();
     let accounts = folder.join("nats/jetstream/jetstream");
-    std::fs::rename(accounts.join(account), accounts.join("$G")).unwrap();
+    std::fs::rename(accounts.join(account), accounts.join(earlier)).unwrap();
     f.server = Some(LocalServer::start(&server_settings(&folder, 0)).await.unwrap());
     let bus = connect_as(&f, "tester").await;
     assert_eq!(bus.record().newest().await.unwrap(), offered.into());

@@ -45,6 +45,8 @@ pub(super) struct DecisionBuilder<'a> {
     given: BTreeMap<AgentId, u32>,
     /// What outcomes of this decision do not hold that their agents promise.
     broken: BTreeMap<Seq, Vec<String>>,
+    /// The outcomes that guards refused with this decision.
+    refused: BTreeSet<Seq>,
     wrong: Option<ApplyError>,
 }
 
@@ -71,6 +73,7 @@ impl<'a> DecisionBuilder<'a> {
             placements: Vec::new(),
             given: BTreeMap::new(),
             broken: BTreeMap::new(),
+            refused: BTreeSet::new(),
             wrong: None,
         }
     }
@@ -120,6 +123,16 @@ impl<'a> DecisionBuilder<'a> {
     /// What of an agent's contract the result of an outcome does not hold.
     pub(super) fn contract_violation(&self, outcome: Seq) -> Option<&[String]> {
         self.broken.get(&outcome).map(Vec::as_slice)
+    }
+
+    /// Takes note that guards refused what an outcome gave.
+    pub(super) fn was_refused_by_guard(&mut self, outcome: Seq) {
+        self.refused.insert(outcome);
+    }
+
+    /// Whether they did.
+    pub(super) fn is_refused_by_guard(&self, outcome: Seq) -> bool {
+        self.refused.contains(&outcome)
     }
 
     pub(super) const fn now(&self) -> Millis {
@@ -233,6 +246,11 @@ impl<'a> DecisionBuilder<'a> {
     pub(super) fn effect(&mut self, effect: Effect) {
         self.before = None;
         self.effects.push(effect);
+    }
+
+    /// Whether whoever works for the run is told that it is over.
+    pub(super) fn cancels_run(&self) -> bool {
+        self.effects.iter().any(|effect| matches!(effect, Effect::CancelRun { .. }))
     }
 
     /// What was given, or would have been given, to each agent so far.

@@ -84,6 +84,9 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     if run.status.is_ended() {
         return None;
     }
+    if let Some(end) = super::guards::stops_at(run) {
+        return Some(end);
+    }
     if run.control.paused.is_some() {
         return Some(run.deadline);
     }

@@ -95,6 +95,8 @@ pub enum Effect {
         /// Where the acknowledgement of the last try goes.
         ack: String,
     },
+    /// Take all offers of the run out of their queues that are left there.
+    WithdrawOffers,
     /// Keep what the run taught, for later runs.
     KeepLessons {
         /// The lessons.

@@ -69,7 +69,8 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     if *task == TaskId::Plan && spare(decision, generation, outcome, &reason) {
         return;
     }
-    let fatal = fatal(task, failures, &reason);
+    let by_guard = outcome.is_some_and(|seq| decision.is_refused_by_guard(seq));
+    let fatal = if by_guard { by_guards(task, failures, &reason) } else { fatal(task, failures, &reason) };
     if ending == Ending::BudgetExhausted && fatal.is_some() {
         decision.emit(TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
         return budget::stop_without(decision, task, &reason);
@@ -123,7 +124,7 @@ fn told(reason: String, response: Response, withheld: Option<&str>) -> String {
 
 /// A planner that fails where there is a plan already does not end the run: a draft is carried out as it stands. Where
 /// what is left cannot be planned anew, the run is given up with what it has.
-fn spare(
+pub(super) fn spare(
     decision: &mut DecisionBuilder<'_>,
     generation: Generation,
     outcome: Option<Seq>,
@@ -145,9 +146,27 @@ fn spare(
     true
 }
 
+fn in_tries(failures: u32) -> String {
+    if failures == 1 { "one try".to_owned() } else { format!("{failures} tries") }
+}
+
+/// The same where guards refused what was made: no model is to blame.
+fn by_guards(task: &TaskId, failures: u32, reason: &str) -> Option<String> {
+    let times = in_tries(failures);
+    match task {
+        TaskId::Plan => Some(format!("no plan was let through in {times}: {reason}")),
+        TaskId::Write
+        | TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::DraftReview(_) => None,
+    }
+}
+
 /// Why the run cannot go on without this task, and what to do; nothing when it can.
 pub(super) fn fatal(task: &TaskId, failures: u32, reason: &str) -> Option<String> {
-    let times = if failures == 1 { "one try".to_owned() } else { format!("{failures} tries") };
+    let times = in_tries(failures);
     match task {
         TaskId::Plan => Some(format!(
             "no plan could be made in {times}: {reason}. Check the planner's model with `muster doctor`, or ask for \

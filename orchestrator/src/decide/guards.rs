@@ -1,28 +1,26 @@
 //! Guards are asked about what the run is about to adopt or deliver: what an agent gave waits for their verdict, as does a
 //! report that was put together by rule. What they refuse goes back to whoever made it, with their reason.
 
+mod verdict;
+
 use std::time::Duration;
 
 use muster_shared::flow::{
-    DraftRemark, DraftReview, DraftVerdict, Ending, FailureKind, GuardRule, Guarded, Hook, Outcome, Product,
-    Reflection, Report, Revision,
+    DraftRemark, DraftReview, DraftVerdict, GuardRule, Hook, Outcome, PlanDraft, Product, Reflection, Report,
+    Revision,
 };
-use muster_shared::ids::{Seq, TaskId};
-use muster_shared::run::event::{AskedAbout, GuardsAnswered, GuardsAsked, RunFailed, WritingBegan};
-use muster_shared::run::{AgentKey, Held, Phase, RunState};
+use muster_shared::ids::Seq;
+use muster_shared::run::event::{AskedAbout, GuardsAsked, Stopped};
+use muster_shared::run::{AgentKey, GUARDS_WAITED_FOR_SINCE, Held, RunState};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
+pub(super) use self::verdict::answered;
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
-use super::failure::{self, Failure};
-use super::{outcome, planning, report};
 
 /// How long after all guards have had their time somebody has to bring what they said.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// Most times that a report is refused before the run fails.
-const MOST_REFUSED: u32 = 3;
 
 /// At which hook guards are asked about a product, and what they are shown; nothing of what they are not asked about.
 pub(crate) fn asked_about(product: &Product) -> Option<(Hook, Value)> {
@@ -106,6 +104,58 @@ pub(super) fn hold_report(decision: &mut DecisionBuilder<'_>, report: &Report) -
     )
 }
 
+/// The same for the plan that came with the goal.
+pub(super) fn hold_brought(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) -> bool {
+    if !has_guards(decision) || !waits_for_guards(decision) {
+        return false;
+    }
+    let hook = Hook::BeforePlan;
+    let rules = |run: &RunState| run.limits.guards_at(hook, None, None).cloned().collect();
+    let product = Product::Plan(brought.clone());
+    let question = Question { number: 0, hook, product: &product, role: String::new(), outcome: None };
+    ask(decision, question, AskedAbout::BroughtPlan, rules)
+}
+
+/// The same for the report of a run that is stopped: the run ends with what they say of it. Work on it ends at once.
+pub(super) fn hold_stop(decision: &mut DecisionBuilder<'_>, stopped: Stopped) -> bool {
+    if !has_guards(decision) || !waits_for_guards(decision) {
+        return false;
+    }
+    if is_stopping(decision) {
+        return true;
+    }
+    let hook = Hook::BeforeReport;
+    let rules = |run: &RunState| run.limits.guards_at(hook, None, None).cloned().collect();
+    let product = Product::Report(stopped.report.clone());
+    let question = Question { number: 0, hook, product: &product, role: String::new(), outcome: None };
+    let reason = stopped.reason.clone();
+    let is_held = ask(decision, question, AskedAbout::Stopped(Box::new(stopped)), rules);
+    if is_held {
+        decision.effect(Effect::CancelRun { reason });
+    }
+    is_held
+}
+
+/// Whether the run is being stopped: nothing else becomes of it.
+pub(super) fn is_stopping(decision: &DecisionBuilder<'_>) -> bool {
+    decision.open().is_some_and(|run| run.guarding.stopping().is_some())
+}
+
+/// Whether nothing is decided before guards have answered.
+pub(super) fn hold_all_up(decision: &DecisionBuilder<'_>) -> bool {
+    is_stopping(decision) || decision.open().is_some_and(|run| run.guarding.holds_plan())
+}
+
+/// Whether reports of the run are guarded: what nobody can be asked about any more tells nothing of what was found.
+pub(super) fn watch_reports(run: &RunState) -> bool {
+    run.event_version >= GUARDS_WAITED_FOR_SINCE
+        && run.limits.guards_at(Hook::BeforeReport, None, None).next().is_some()
+}
+
+fn waits_for_guards(decision: &DecisionBuilder<'_>) -> bool {
+    decision.open().is_some_and(|run| run.event_version >= GUARDS_WAITED_FOR_SINCE)
+}
+
 fn has_guards(decision: &DecisionBuilder<'_>) -> bool {
     decision.open().is_some_and(|run| !run.limits.guards.is_empty())
 }
@@ -131,7 +181,8 @@ fn ask(
 ) -> bool {
     let Some(run) = decision.open() else { return false };
     let rules = rules(run);
-    if rules.is_empty() {
+    // What there is nothing of is asked of nobody, and nobody would answer.
+    if rules.is_empty() || asked_about(question.product).is_none() {
         return false;
     }
     let number = run.guarding.asked.saturating_add(1);
@@ -177,6 +228,16 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
                     Question { number, hook, product: &product, role: String::new(), outcome: None };
                 put(decision, question, None, rules);
             }
+            Held::BroughtPlan => {
+                let Some(run) = decision.open() else { return };
+                let rules = run.limits.guards_at(hook, None, None).cloned().collect();
+                let Some(product) = brought(run).map(Product::Plan) else { continue };
+                let question =
+                    Question { number, hook, product: &product, role: String::new(), outcome: None };
+                put(decision, question, None, rules);
+            }
+            // Nobody waits for ever for the end of what is stopped.
+            Held::Stopped(stopped) => return verdict::stop(decision, *stopped, None),
         }
     }
 }
@@ -186,82 +247,14 @@ pub(super) fn next_deadline(run: &RunState) -> Option<Millis> {
     run.guarding.next_asking()
 }
 
-/// Takes in what guards said. What nobody waits for any more changes nothing.
-pub(super) fn answered(decision: &mut DecisionBuilder<'_>, number: u32, said: &Guarded) {
-    let held = decision.open().and_then(|run| run.guarding.open.get(&number).cloned());
-    let Some(held) = held else { return };
-    let (hook, refused) = (held.hook, said.refused());
-    let made = |product: &Product| {
-        let changed_by = said.changed.as_ref().filter(|_| refused.is_none())?;
-        changed(product, changed_by).ok()
-    };
-    let product = match &held.what {
-        Held::Report(report) => made(&Product::Report((**report).clone())),
-        Held::Outcome { outcome, .. } => match (&outcome.product, &refused) {
-            // What was learnt counts without the change that it brings.
-            (Some(Product::Reflection(reflection)), Some(_)) => {
-                Some(Product::Reflection(Reflection { operations: Vec::new(), ..reflection.clone() }))
-            }
-            (Some(product), _) => made(product),
-            (None, _) => None,
-        },
-    };
-    let told = Guarded { changed: None, ..said.clone() };
-    let kept = product.clone().map(Box::new);
-    decision.emit(GuardsAnswered { number, hook, said: told, product: kept });
-    match (held.what, refused) {
-        (Held::Outcome { seq, key, .. }, Some(why)) => refuse(decision, &key, seq, why),
-        (Held::Outcome { seq, .. }, None) => outcome::take_in_guarded(decision, seq),
-        (Held::Report(report), None) => {
-            let report = match product {
-                Some(Product::Report(changed)) => changed,
-                Some(_) | None => *report,
-            };
-            deliver(decision, report);
-        }
-        // A writer is asked, and told why.
-        (Held::Report(_), Some(_)) => {
-            if decision.open().is_some_and(|run| run.phase == Phase::Executing) {
-                decision.emit(WritingBegan { from: None });
-            }
-        }
-    }
+/// When a run that is being stopped ends whatever guards say; nothing while it goes on.
+pub(super) fn stops_at(run: &RunState) -> Option<Millis> {
+    run.guarding.stopping().map(|(_, held)| held.until)
 }
 
-/// Ends the run with the report of its only task, unless its plan has grown meanwhile.
-fn deliver(decision: &mut DecisionBuilder<'_>, made: Report) {
-    let is_due = |run: &&RunState| run.phase == Phase::Executing;
-    let from = decision.open().filter(is_due).and_then(RunState::only_task).cloned();
-    if from.is_some() {
-        decision.emit(WritingBegan { from });
-        report::deliver(decision, made, None);
-    }
-}
-
-/// What an agent gave goes back to it, with the reason.
-fn refuse(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, why: String) {
-    if !decision.open().is_some_and(|run| outcome::is_current(run, key)) {
-        return;
-    }
-    let failure = |reason: String| {
-        let (kind, ending) = (FailureKind::NotAccepted, Ending::Done);
-        Failure { kind, ending, outcome: Some(seq), part: None, reason }
-    };
-    match &key.task {
-        TaskId::Plan => planning::refuse(decision, seq, vec![why]),
-        // What was learnt counts, without the change that it brings.
-        TaskId::Reflect(_) => outcome::take_in_guarded(decision, seq),
-        TaskId::Write if decision.open().is_some_and(|run| run.guarding.reports_refused >= MOST_REFUSED) => {
-            let reason = format!(
-                "the report was {why}; it was refused {MOST_REFUSED} times. What the tasks found is kept: see `muster show`"
-            );
-            decision.emit(RunFailed { reason });
-        }
-        TaskId::Write => failure::failed(decision, &key.task, failure(format!("the report was {why}"))),
-        TaskId::Refine(_) | TaskId::Leaf(_) | TaskId::Settle(_) | TaskId::DraftReview(_) => {
-            failure::failed(decision, &key.task, failure(format!("what it gave was {why}")));
-        }
-    }
+/// The plan that came with the goal.
+fn brought(run: &RunState) -> Option<PlanDraft> {
+    run.goal.plan.as_deref().cloned()
 }
 
 /// The report that guards refused last, for whoever writes it again.

@@ -55,10 +55,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::flow::{Placement, Reading, Specialty, TaskOffered};
+use muster_shared::flow::{Placement, Reading, Specialty, TaskOffered, TaskStatus};
 use muster_shared::ids::{Queue, RunId};
 use muster_shared::run::event::RunForked;
-use muster_shared::run::{ApplyError, Input, RunEvent, RunState};
+use muster_shared::run::{ApplyError, Input, RunEvent, RunState, TaskState};
 use muster_shared::time::Millis;
 
 pub(crate) use acceptance::promised;
@@ -170,13 +170,20 @@ pub fn decide_on(
     for input in inputs {
         take_in(&mut decision, input);
     }
-    go_on(&mut decision);
+    if guards::hold_all_up(&decision) {
+        wait_for_guards(&mut decision);
+    } else {
+        go_on(&mut decision);
+    }
     // Everything that is opened, ended or left out is known by now; an offer that is made cannot be taken back.
-    schedule::offer_what_is_due(&mut decision, before.is_new);
+    if !guards::hold_all_up(&decision) {
+        schedule::offer_what_is_due(&mut decision, before.is_new);
+    }
     // Others are told last: of the run as it stands when all is decided, and of offers that were made.
     children::follow(&mut decision, &before, inputs);
     news::tell(&mut decision);
     keep_what_it_taught(&mut decision, &before);
+    take_back_what_is_left(&mut decision, &before);
     if decision.may_wait() && brings_a_deadline_forward(&decision, &before) {
         decision.must_not_wait();
     }
@@ -189,37 +196,59 @@ pub fn decide_on(
 /// First comes what ends by the clock, then what follows from what has ended, then what the plan becomes by it, and last
 /// whether there is anything left to do at all.
 fn go_on(decision: &mut DecisionBuilder<'_>) {
+    for pass in PASSES {
+        pass(decision);
+        // Nothing else becomes of it.
+        if guards::is_stopping(decision) {
+            return;
+        }
+    }
+}
+
+const PASSES: [fn(&mut DecisionBuilder<'_>); 14] = [
     // What people did not say in time is settled first: it may stop the run, or open and end tasks whose deadlines come
     // next.
-    questions::enforce(decision);
+    questions::enforce,
     // Time that is up ends the run, its phase or a try, before anything else is made of what has had its time.
-    deadline::enforce(decision);
+    deadline::enforce,
     // After deadlines, so that a try whose time is up is told to have been late, whoever was away.
-    absence::enforce(decision);
+    absence::enforce,
     // Help has a time of its own. Whoever waited too long for it is answered here, and no longer waits when it comes to
     // what tasks wait for.
-    peers::enforce(decision);
+    peers::enforce,
     // Nobody is said to keep others waiting who has just ended.
-    response::let_go(decision);
+    response::let_go,
     // Tasks that wait go on with what has ended up to here, by inputs or by the clock.
-    waits::settle(decision);
+    waits::settle,
     // Members have ended by now: their task ends with them, before anything looks at which tasks have ended.
-    groups::settle(decision);
+    |decision| {
+        groups::settle(decision);
+    },
     // Results are all there, those of groups too. What loses is opened again, and tasks are added that verify: what comes
     // next must see both.
-    conflicts::pursue(decision);
+    conflicts::pursue,
     // After conflicts: a task that is opened again takes the draft with it, and there is nothing to review.
-    draft_review::enforce(decision);
+    draft_review::enforce,
     // Nothing else brings a verdict whose asker has died.
-    guards::enforce(decision);
+    guards::enforce,
     // Steps follow from what has ended, and add tasks. Before the last three, which look for what nothing follows from.
-    blueprint::expand(decision);
+    |decision| {
+        blueprint::expand(decision);
+    },
     // The plan is as this decision leaves it, so that people are asked about what they would get.
-    review::ask_again(decision);
+    review::ask_again,
     // Only now is it certain that nothing moves by itself: any pass before may have ended a wait.
-    deadlock::end(decision);
+    deadlock::end,
     // Last, since it is the end of all work: no pass before may have left anything to do. Goes over to the report.
-    settle::settle(decision);
+    settle::settle,
+];
+
+/// Decides what follows by the clock alone.
+fn wait_for_guards(decision: &mut DecisionBuilder<'_>) {
+    if !guards::is_stopping(decision) {
+        deadline::enforce(decision);
+    }
+    guards::enforce(decision);
 }
 
 /// What is told of a run by how it changed: it is changed in place.
@@ -251,6 +280,10 @@ pub(crate) const fn is_of_agent(input: &Input) -> bool {
 }
 
 fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
+    // Of what agents still say of a run that is being stopped only what was used counts.
+    if guards::is_stopping(decision) && !matches!(input, Input::GuardsSaid { .. } | Input::Request(_)) {
+        return;
+    }
     match input {
         Input::Goal { goal, limits, secret, event_version, lessons, signed: _ } => {
             if decision.run().is_none() {
@@ -291,6 +324,18 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
 fn brings_a_deadline_forward(decision: &DecisionBuilder<'_>, before: &Before) -> bool {
     let next = decision.run().and_then(next_deadline);
     next.is_some_and(|next| before.deadline.is_none_or(|before| next < before))
+}
+
+/// Nothing of a run that has ended is given out any more, and whoever works for it is told: what he did would be in vain.
+fn take_back_what_is_left(decision: &mut DecisionBuilder<'_>, before: &Before) {
+    let ended = decision.run().filter(|run| run.status.is_ended() && before.was_open);
+    let is_left = |task: &TaskState| task.status == TaskStatus::Aborted && task.queue.is_some();
+    let Some(run) = ended.filter(|run| run.tasks.values().any(is_left)) else { return };
+    let reason = run.reason.clone().unwrap_or_else(|| "the run has ended".to_owned());
+    if !decision.cancels_run() {
+        decision.effect(Effect::CancelRun { reason });
+    }
+    decision.effect(Effect::WithdrawOffers);
 }
 
 /// What a run taught, and what its agents and tools did, is kept for later runs when it ends.

@@ -42,6 +42,17 @@ pub(super) fn report(run: &RunState, reason: &str, reader: &Reader<'_>) -> Optio
     Some(Report { title, body, unanswered, offline: false, partial: true, artifacts: Vec::new() })
 }
 
+/// The report of a run that is stopped for this reason where guards of reports gave no leave: nothing of what was found.
+pub(super) fn withheld(run: &RunState, reason: &str) -> Report {
+    let title = format!("Partial report: {}", line(&run.goal.text, 120));
+    let body = format!(
+        "# {title}\n\n> This is not the whole answer: {}. What the tasks had given is withheld: the guards of reports did \
+         not let it through.\n",
+        line(reason, LONGEST_LINE)
+    );
+    Report { title, body, partial: true, ..Report::default() }
+}
+
 fn add(body: &mut String, leaf: &LeafRef) {
     // Writing into a text cannot fail.
     let _ = write!(

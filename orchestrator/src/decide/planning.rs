@@ -17,7 +17,7 @@ use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
 use super::outcome::completed;
 use super::reading::Reader;
-use super::{questions, replan, review, survey};
+use super::{guards, questions, replan, review, survey};
 
 /// Most questions about what a goal means.
 const MOST_QUESTIONS: usize = 3;
@@ -32,7 +32,11 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     }
     let goal = run.goal.clone();
     match &goal.plan {
-        Some(brought) => take_over(decision, brought),
+        Some(brought) => {
+            if !guards::hold_brought(decision, brought) {
+                take_over(decision, brought);
+            }
+        }
         None => {
             let role = whoever_does(&goal, &run.limits);
             if let Some(reason) = needs_no_plan(run, decision.reader(), specialists) {
@@ -69,7 +73,7 @@ fn whoever_does(goal: &Goal, limits: &RunLimits) -> Role {
 }
 
 /// A plan that the person brought is carried out as it is, or not at all.
-fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
+pub(super) fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
     let tools = tools::known(decision.specialists());
     let Some(run) = decision.open() else { return };
     let mut roles = survey::leaf_roles(decision.capacity());

@@ -70,7 +70,7 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// Whether somebody may approve, reject and answer in this run.
+/// Whether somebody may approve, reject, answer and change what is done in this run.
 pub(super) fn check_voice(run: &RunState, request: &Request) -> Result<(), String> {
     let people = &run.limits.people;
     let voice = request.voice();
@@ -79,7 +79,8 @@ pub(super) fn check_voice(run: &RunState, request: &Request) -> Result<(), Strin
     }
     let voice = if voice.is_empty() { "nobody in particular" } else { voice };
     Err(format!(
-        "{voice} has no say in this: of this run, {} may approve, reject and answer (limits.people.approve_by)",
+        "{voice} has no say in this: of this run, {} may approve, reject, answer and change what is done \
+         (limits.people.approve_by)",
         people.approve_by.join(", ")
     ))
 }

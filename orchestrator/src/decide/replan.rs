@@ -16,7 +16,7 @@ use muster_shared::run::{
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
 use super::reading::Reader;
-use super::{effect::Effect, partial, planning, survey, work};
+use super::{effect::Effect, guards, partial, planning, survey, work};
 
 /// Most of each list that is said when a run is given up.
 const MOST_LINES: usize = 12;
@@ -291,6 +291,12 @@ fn report(
     simpler: &str,
 ) -> Report {
     const WHY: &str = "the plans failed and the goal was not reached";
+    let instead = format!("\n## What to ask instead\n\n{}\n", partial::line(simpler, 400));
+    // Nobody asks guards about it: it ends the run.
+    if guards::watch_reports(run) {
+        let withheld = partial::withheld(run, WHY);
+        return Report { body: format!("{}{instead}", withheld.body), ..withheld };
+    }
     let mut report = partial::report(run, WHY, reader).unwrap_or_else(|| {
         let title = "The goal was not reached".to_owned();
         Report {
@@ -310,7 +316,7 @@ fn report(
         body.push_str("\n## What was learnt\n\n");
         body.extend(lessons.iter().map(|lesson| format!("- {}\n", partial::line(lesson, 400))));
     }
-    body.push_str(&format!("\n## What to ask instead\n\n{}\n", partial::line(simpler, 400)));
+    body.push_str(&instead);
     report.body = body;
     report
 }

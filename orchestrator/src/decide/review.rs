@@ -191,6 +191,11 @@ fn under_review(run: &RunState) -> Result<(QuestionId, About), String> {
     asked.ok_or_else(|| "nothing waits to be approved: `muster questions` shows what is asked".to_owned())
 }
 
+/// Whether something waits to be approved.
+pub(super) fn is_open(run: &RunState) -> bool {
+    run.open_questions().any(|(_, asked)| asked.about.is_approved())
+}
+
 pub(super) const fn is_verdict(about: &About) -> bool {
     match about {
         About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,

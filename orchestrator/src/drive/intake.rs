@@ -9,7 +9,7 @@ use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::flow::{Goal, People, RunLimits};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{
-    APPROVALS_SINCE, ChainEntry, EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request,
+    CHANGES_APPROVED_SINCE, ChainEntry, EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request,
     RequestAction, SignedOrder, apply,
 };
 use muster_shared::wire::Command;
@@ -279,6 +279,9 @@ async fn admit(
     if let Err(wrong) = goal.check() {
         return Ok(Some(refusal(context, goal, wrong.to_string())));
     }
+    if let Err(reason) = context.settings.check_policy(goal) {
+        return Ok(Some(refusal(context, goal, reason)));
+    }
     if context.admission.fullness(&context.bus).await? * 100.0 >= RECORD_PERCENT {
         let reason =
             "the record is almost full: delete finished runs, or raise `bus.record_bytes`, and ask again";
@@ -299,7 +302,7 @@ async fn admit(
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = context.ownership.sessions().common_version(EVENT_VERSION);
-    if limits.people.has_policy() && event_version < APPROVALS_SINCE {
+    if limits.people.has_policy() && event_version < CHANGES_APPROVED_SINCE {
         let reason = "certain people, or several, are to approve, which an orchestrator of an older version that is at work \
                       does not know of: bring all to one version and ask again";
         return Ok(Some(without_policy(refusal(context, &goal, reason.to_owned()))));

@@ -24,6 +24,7 @@ mod snapshots;
 mod takeover;
 mod track_record;
 mod turn;
+mod upkeep;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -118,6 +119,7 @@ fn begin_parts(context: &Arc<OrchestratorContext>, after: Places) -> JoinSet<Res
     });
     parts.spawn(lessons::follow(Arc::clone(context)).map(Ok));
     parts.spawn(track_record::follow(Arc::clone(context)).map(Ok));
+    parts.spawn(upkeep::keep(Arc::clone(context)));
     parts
 }
 

@@ -69,6 +69,7 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             context.bus.tasks().hand_on_unstarted(queue, run, task).await.map(drop)
         }
         Effect::Withdraw { queue, ack, .. } => context.bus.tasks().withdraw(of_queue(queue, ack)?).await,
+        Effect::WithdrawOffers => context.bus.tasks().withdraw_all(run).await,
         Effect::CallForProposals { call, most } => {
             let expected = context.capacity.agents_of(&call.role);
             let (context, call, most) = (Arc::clone(context), call.clone(), usize::from(*most));

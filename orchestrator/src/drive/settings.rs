@@ -51,9 +51,10 @@ impl OrchestratorSettings {
     #[must_use]
     pub fn limits_for(&self, goal: &Goal) -> RunLimits {
         let usual = goal.limits.as_ref().unwrap_or(&self.limits);
-        // A goal whose limits cannot be read is refused: those of its refusal do not matter.
-        let mut limits = usual.with(&goal.set_limits).unwrap_or_else(|_| usual.clone());
+        let mut limits = self.wished(goal);
         limits.people.review = goal.review.unwrap_or(limits.people.review);
+        // Who has to approve in this fleet, has to whatever the goal says.
+        limits.people = limits.people.within(&self.limits.people);
         limits.planning = goal.planning.unwrap_or(limits.planning);
         limits.draft_review = goal.draft_review.unwrap_or(limits.draft_review);
         limits.wait_for_role_ms = goal.wait_for_role_ms.unwrap_or(limits.wait_for_role_ms);
@@ -70,9 +71,71 @@ impl OrchestratorSettings {
         limits.within_bounds()
     }
 
+    /// The limits that a goal names, or the usual ones.
+    fn wished(&self, goal: &Goal) -> RunLimits {
+        let usual = goal.limits.as_ref().unwrap_or(&self.limits);
+        // A goal whose limits cannot be read is refused: those of its refusal do not matter.
+        usual.with(&goal.set_limits).unwrap_or_else(|_| usual.clone())
+    }
+
+    /// Whether anything could be approved in a run of this goal.
+    ///
+    /// # Errors
+    /// Says why not, and what to do.
+    pub fn check_policy(&self, goal: &Goal) -> Result<(), String> {
+        self.wished(goal).people.check_within(&self.limits.people)
+    }
+
     /// The longest deadline that a goal may name, in milliseconds.
     #[must_use]
     pub const fn longest_deadline_ms() -> u64 {
         LONGEST_RUN_MS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use muster_shared::flow::{People, ReviewPolicy};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn goal(people: &Value) -> Goal {
+        let Value::Object(set_limits) = json!({ "people": people }) else { panic!("no object") };
+        Goal { set_limits, ..Goal::new("Why?") }
+    }
+
+    #[test]
+    fn whoever_asks_takes_nothing_of_the_fleets_policy_away() {
+        let policy = People {
+            review: ReviewPolicy::Ask,
+            approve_by: vec!["ann".to_owned(), "ben".to_owned()],
+            approvals: 2,
+            ..People::default()
+        };
+        let limits = RunLimits { people: policy.clone(), ..RunLimits::default() };
+        let fleet = OrchestratorSettings { limits, ..OrchestratorSettings::default() };
+        let without = RunLimits { people: People::default(), ..RunLimits::default() };
+        for goal in [
+            Goal::new("Why?"),
+            Goal { review: Some(ReviewPolicy::Auto), ..goal(&json!({ "approve_by": [], "approvals": 1 })) },
+            goal(&json!({ "review": "auto", "approve_by": ["ben", "ann", "cy"] })),
+            Goal { limits: Some(without), ..Goal::new("Why?") },
+        ] {
+            assert_eq!(fleet.check_policy(&goal), Ok(()), "{goal:?}");
+            let held = fleet.limits_for(&goal).people;
+            let (review, approve_by, approvals) = (held.review, held.approve_by, held.approvals);
+            assert_eq!(
+                (review, approve_by, approvals),
+                (ReviewPolicy::Ask, policy.approve_by.clone(), 2),
+                "{goal:?}"
+            );
+        }
+        for names in [json!(["cy"]), json!(["ann"])] {
+            let goal = goal(&json!({ "approve_by": names }));
+            let why = fleet.check_policy(&goal).unwrap_err();
+            assert!(why.contains("ann, ben may approve, and 2 of them must"), "{why}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::check::check;
 use super::{Blueprint, Problem};
-use crate::text::quoted;
+use crate::text::{is_control, quoted};
 
 /// Most characters of what is wrong, which may quote a file. Decisions tell of problems as they came: old ones are made again.
 const MOST: usize = 2_000;
@@ -56,7 +56,41 @@ pub fn parse(text: &str) -> Result<Blueprint, Vec<Located>> {
 #[must_use]
 pub fn write(blueprint: &Blueprint) -> String {
     // Every field is a text, a list or a table of these: all of that can be written.
-    toml::to_string_pretty(blueprint).unwrap_or_default()
+    let text = toml::to_string_pretty(blueprint).unwrap_or_default();
+    if text.chars().any(hides) { escaped(blueprint, &text).unwrap_or(text) } else { text }
+}
+
+/// Whether a character has to stand escaped in a file that people read: TOML asks for that of a few only.
+fn hides(c: char) -> bool {
+    is_control(c) && !matches!(c, '\n' | '\r' | '\t')
+}
+
+/// The same with what hides or steers escaped. What forces a text into quotes in which escapes count marks the place.
+fn escaped(blueprint: &Blueprint, plain: &str) -> Option<String> {
+    let mark = (0_u32..).map(|number| format!("<{number}:")).find(|mark| !plain.contains(mark.as_str()))?;
+    let mut value = serde_json::to_value(blueprint).ok()?;
+    mark_all(&mut value, &mark);
+    let marked: Blueprint = serde_json::from_value(value).ok()?;
+    let text = toml::to_string_pretty(&marked).ok()?;
+    Some(text.replace(&format!("\\u0001{mark}"), "\\U"))
+}
+
+fn mark_all(value: &mut serde_json::Value, mark: &str) {
+    match value {
+        serde_json::Value::String(text) if text.chars().any(hides) => {
+            let escape = |c: char| match hides(c) {
+                true => format!("\u{1}{mark}{:08X}", u32::from(c)),
+                false => c.to_string(),
+            };
+            *text = text.chars().map(escape).collect();
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| mark_all(item, mark)),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(|field| mark_all(field, mark)),
+        serde_json::Value::String(_)
+        | serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_) => {}
+    }
 }
 
 fn locate(text: &str, tree: Option<&Spanned<DeTable<'_>>>, problem: &Problem) -> Located {

@@ -31,8 +31,8 @@ settings! {
         /// A person says whether to go on with a result whose agent is less sure of it than this, in percent; 0 for
         /// never.
         pub pause_below_confidence: u8 = 0 => percent(100),
-        /// Who may approve, reject and answer; everybody when empty. Names as in their credentials (`muster keys issue
-        /// person:NAME`); `operator` is whoever runs the fleet.
+        /// Who may approve, reject, answer, edit, skip and redo; everybody when empty. Names as in their credentials (`muster
+        /// keys issue person:NAME`); `operator` is whoever runs the fleet.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub approve_by: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"),
         /// How many different people must approve before something goes on. One who approves twice counts once.
@@ -59,10 +59,54 @@ impl People {
         self.approvals > 1 || !self.approve_by.is_empty()
     }
 
-    /// Whether somebody may approve, reject and answer.
+    /// Whether somebody may approve, reject, answer and change what is done.
     #[must_use]
     pub fn may_approve(&self, name: &str) -> bool {
         self.approve_by.is_empty() || self.approve_by.iter().any(|one| one == name)
+    }
+
+    /// What people have a say in where a fleet has a policy of its own: a goal adds to it, and takes nothing of it away. Where
+    /// nobody would be left to approve, it is those of the fleet: see [`Self::check_within`].
+    #[must_use]
+    pub fn within(&self, fleet: &Self) -> Self {
+        if !fleet.has_policy() {
+            return self.clone();
+        }
+        let approve_by = self.approvers_within(fleet);
+        let further = self.pause_at.iter().filter(|milestone| !fleet.pause_at.contains(milestone));
+        Self {
+            review: self.review.stricter(fleet.review),
+            pause_at: fleet.pause_at.iter().chain(further).cloned().collect(),
+            pause_on_failure: self.pause_on_failure || fleet.pause_on_failure,
+            pause_below_confidence: self.pause_below_confidence.max(fleet.pause_below_confidence),
+            approve_by: if approve_by.is_empty() { fleet.approve_by.clone() } else { approve_by },
+            approvals: self.approvals.max(fleet.approvals),
+            ..self.clone()
+        }
+    }
+
+    /// Whether anything could be approved in a run for which this is asked, in a fleet with a policy of its own.
+    ///
+    /// # Errors
+    /// Says who may approve there, and what to do.
+    pub fn check_within(&self, fleet: &Self) -> Result<(), String> {
+        let few = self.approvers_within(fleet);
+        let wanted = usize::from(self.approvals.max(fleet.approvals));
+        if fleet.approve_by.is_empty() || few.len() >= wanted {
+            return Ok(());
+        }
+        Err(format!(
+            "limits.people: in this fleet {} may approve, and {wanted} of them must; of those, the goal leaves {}. Ask without \
+             limits.people.approve_by, or name enough of them",
+            fleet.approve_by.join(", "),
+            if few.is_empty() { "nobody".to_owned() } else { few.join(", ") },
+        ))
+    }
+
+    fn approvers_within(&self, fleet: &Self) -> Vec<String> {
+        let both = |name: &&String| self.may_approve(name) && fleet.may_approve(name);
+        let names = if fleet.approve_by.is_empty() { &self.approve_by } else { &fleet.approve_by };
+        names.iter().filter(both).cloned().collect()
     }
 
     /// Whether nothing was said about people.
@@ -88,4 +132,81 @@ pub enum ReviewPolicy {
     Ask,
     /// It waits for a person when something in it is risky.
     AskIfRisky,
+}
+
+impl ReviewPolicy {
+    /// The one of both by which more plans wait.
+    #[must_use]
+    pub const fn stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Ask, _) | (_, Self::Ask) => Self::Ask,
+            (Self::AskIfRisky, _) | (_, Self::AskIfRisky) => Self::AskIfRisky,
+            (Self::Auto, Self::Auto) => Self::Auto,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn people(approve_by: &[&str], approvals: u8, review: ReviewPolicy) -> People {
+        let approve_by = approve_by.iter().map(|&name| name.to_owned()).collect();
+        People { approve_by, approvals, review, ..People::default() }
+    }
+
+    #[test]
+    fn a_goal_takes_nothing_of_a_fleets_policy_away() {
+        use ReviewPolicy::{Ask, AskIfRisky, Auto};
+        // What the fleet says, what the goal wishes, and what holds; nothing where nobody could approve.
+        type Case<'a> = (
+            (&'a [&'a str], u8, ReviewPolicy),
+            (&'a [&'a str], u8, ReviewPolicy),
+            Option<(&'a [&'a str], u8, ReviewPolicy)>,
+        );
+        let cases: &[Case<'_>] = &[
+            ((&["ann"], 1, Ask), (&[], 1, Auto), Some((&["ann"], 1, Ask))),
+            ((&["ann"], 1, Ask), (&["cy"], 1, Auto), None),
+            (
+                (&["ann", "ben"], 2, AskIfRisky),
+                (&["ben", "ann", "cy"], 1, Ask),
+                Some((&["ann", "ben"], 2, Ask)),
+            ),
+            ((&["ann", "ben"], 2, Auto), (&["ann"], 1, Auto), None),
+            ((&["ann", "ben"], 1, AskIfRisky), (&["ben"], 1, Auto), Some((&["ben"], 1, AskIfRisky))),
+            ((&[], 2, Ask), (&["cy", "ann"], 1, Auto), Some((&["cy", "ann"], 2, Ask))),
+            // Without a policy of the fleet it is the goal's.
+            ((&[], 1, Ask), (&["cy"], 1, Auto), Some((&["cy"], 1, Auto))),
+        ];
+        for (fleet, wish, held) in cases {
+            let of =
+                |(names, approvals, review): (&[&str], u8, ReviewPolicy)| people(names, approvals, review);
+            let (fleet, wish) = (of(*fleet), of(*wish));
+            assert_eq!(wish.check_within(&fleet).is_ok(), held.is_some(), "{fleet:?} {wish:?}");
+            match held {
+                Some(held) => assert_eq!(wish.within(&fleet), of(*held)),
+                None => {
+                    let why = wish.check_within(&fleet).unwrap_err();
+                    assert!(why.contains("limits.people.approve_by"), "{why}");
+                    assert!(wish.within(&fleet).approve_by.iter().all(|name| fleet.may_approve(name)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_fleet_with_a_policy_asks_about_is_asked_about() {
+        let fleet = People {
+            pause_at: vec!["1-2".to_owned()],
+            pause_on_failure: true,
+            pause_below_confidence: 40,
+            ..people(&["ann"], 1, ReviewPolicy::Auto)
+        };
+        let wish = People { pause_at: vec!["2".to_owned()], pause_below_confidence: 20, ..People::default() };
+        let held = wish.within(&fleet);
+        assert_eq!(held.pause_at, ["1-2", "2"]);
+        assert_eq!((held.pause_on_failure, held.pause_below_confidence), (true, 40));
+        assert_eq!(fleet.within(&fleet), fleet);
+    }
 }

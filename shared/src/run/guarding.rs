@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::AgentKey;
+use super::event::{AgentKey, Stopped};
 use crate::flow::{GuardVerdict, Hook, Outcome, Product, Report};
 use crate::ids::Seq;
 use crate::time::Millis;
@@ -41,8 +41,16 @@ pub struct HeldBack {
     pub hook: Hook,
     /// When they are asked again, should nobody bring their verdict.
     pub until: Millis,
+    /// How often they were to be asked again.
+    #[serde(default, skip_serializing_if = "is_never")]
+    pub again: u32,
     /// What waits for it.
     pub what: Held,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_never(times: &u32) -> bool {
+    *times == 0
 }
 
 /// What waits for the verdict of guards.
@@ -60,6 +68,10 @@ pub enum Held {
     },
     /// A report that was put together by rule.
     Report(Box<Report>),
+    /// The plan that came with the goal: nothing is planned or done before they have answered.
+    BroughtPlan,
+    /// The end of a run that is stopped: nothing else becomes of it.
+    Stopped(Box<Stopped>),
 }
 
 impl Guarding {
@@ -75,6 +87,19 @@ impl Guarding {
         self.open.values().map(|held| held.until).min()
     }
 
+    /// The run is being stopped, if guards are still asked about what it has to report.
+    #[must_use]
+    pub fn stopping(&self) -> Option<(u32, &HeldBack)> {
+        let mut open = self.open.iter().map(|(number, held)| (*number, held));
+        open.find(|(_, held)| matches!(held.what, Held::Stopped(_)))
+    }
+
+    /// Whether the plan that came with the goal waits for them.
+    #[must_use]
+    pub fn holds_plan(&self) -> bool {
+        self.open.values().any(|held| matches!(held.what, Held::BroughtPlan))
+    }
+
     pub(super) fn note(&mut self, hook: Hook, allowed: u32, verdicts: &[GuardVerdict]) {
         self.allowed = self.allowed.saturating_add(allowed);
         let room = MOST_KEPT.saturating_sub(self.verdicts.len());
@@ -88,6 +113,7 @@ impl Held {
     pub fn report(&self) -> Option<&Report> {
         match self {
             Self::Report(report) => Some(report),
+            Self::BroughtPlan | Self::Stopped(_) => None,
             Self::Outcome { outcome, .. } => match outcome.product.as_ref()? {
                 Product::Report(report) => Some(report),
                 Product::Plan(_)

@@ -29,6 +29,7 @@ pub mod snapshot;
 pub mod spending;
 pub mod state;
 pub mod task_state;
+pub mod unguarded;
 
 pub use apply::{
     ApplyError, WrittenDecision, apply, apply_event, apply_late, apply_offer, begin_run, close_inputs,
@@ -104,12 +105,23 @@ pub const CHAIN_SINCE: u32 = 6;
 /// The first version of events in which certain people, or several, have to approve.
 pub const APPROVALS_SINCE: u32 = 7;
 
+/// The first version of events in which orchestrators with credentials of a fleet seal every link.
+pub const SEALED_SINCE: u32 = 7;
+
 /// The first version of events in which only those have a say in a task that it was offered to, and of them whoever has it.
 pub const HOLDERS_SINCE: u32 = 7;
+
+/// The first version of events in which those who have to approve have a say in changes too, and a change of what is under
+/// review takes the approvals before it back.
+pub const CHANGES_APPROVED_SINCE: u32 = 8;
 
 /// The first version of events in which what others say of a task is not taken for a word of whoever has it: tries are
 /// counted by whoever decides, a try names the queue of its task, and what others say they used is not counted.
 pub const HELD_SINCE: u32 = 8;
+
+/// The first version of events in which guards that give no verdict are waited for, and are asked about plans that people
+/// bring and about what is left of a run that is stopped.
+pub const GUARDS_WAITED_FOR_SINCE: u32 = 8;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::CHANGES_APPROVED_SINCE;
 use super::state::RunState;
 use crate::flow::{About, OnTimeout, Question, Reply};
 use crate::ids::QuestionId;
@@ -62,6 +63,19 @@ impl RunState {
     /// The questions that wait for an answer.
     pub fn open_questions(&self) -> impl Iterator<Item = (QuestionId, &QuestionState)> {
         self.questions.iter().filter(|(_, state)| state.is_open()).map(|(id, state)| (*id, state))
+    }
+
+    /// Whoever approved the plan that is under review approved another one than it is now.
+    pub(super) fn take_approvals_back(&mut self) {
+        let asked = self.questions.values_mut().filter(|asked| asked.is_open() && asked.about == About::Plan);
+        asked.for_each(|asked| asked.approvals.clear());
+    }
+
+    /// The same, since there are approvals of changes: what is to be done is another thing now.
+    pub(super) fn changed_under_review(&mut self) {
+        if self.event_version >= CHANGES_APPROVED_SINCE {
+            self.take_approvals_back();
+        }
     }
 
     /// Whether nothing more is offered until somebody has answered.

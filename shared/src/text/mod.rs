@@ -11,6 +11,7 @@ mod nearest;
 mod numeral;
 pub mod stop;
 pub mod unit;
+mod unseen;
 mod words;
 
 pub use brackets::bracket_depth;
@@ -19,4 +20,5 @@ pub use calendar::MONTHS;
 pub use cut::{at_word, beginning, first_line, normalise_space, one_line, quoted, within_bytes};
 pub use nearest::nearest_name;
 pub use numeral::{Numeral, numerals};
+pub use unseen::is_control;
 pub use words::{counted, is_with_an, with_article};

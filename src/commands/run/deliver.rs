@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::files::Files;
 use super::screen::Screen;
-use super::watch::Watched;
+use super::watch::{EndedRun, Watched};
 use crate::app::{App, now};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -59,8 +59,8 @@ pub(super) fn deliver(
     watched: &Watched,
     files: &Files,
 ) -> Result<Exit, Failure> {
-    let state = match watched {
-        Watched::Ended(state) => state,
+    let ended = match watched {
+        Watched::Ended(ended) => ended,
         Watched::Left { run, goes_on } => {
             let short = run.short();
             output::note(&if *goes_on {
@@ -80,22 +80,23 @@ pub(super) fn deliver(
         }
     };
     if wanted.json {
-        output::json(&summary(state, wanted, files))?;
+        output::json(&summary(ended, wanted, files))?;
     } else {
-        tell(app, wanted, screen, state)?;
+        tell(app, wanted, screen, ended)?;
         if !wanted.quiet || files.is_kept() {
-            files.tell(state.id);
+            files.tell(ended.state.id);
         }
     }
-    Ok(match exit(state) {
+    Ok(match exit(ended) {
         Exit::Completed if files.is_kept() => Exit::Unmet,
         exit => exit,
     })
 }
 
-fn exit(state: &RunState) -> Exit {
+fn exit(EndedRun { state, unguarded }: &EndedRun) -> Exit {
     match state.status {
-        RunStatus::Completed if is_completed_in_part(state) => Exit::InPart,
+        // What was refused because a guard is gone may have made another answer of it.
+        RunStatus::Completed if is_completed_in_part(state) || !unguarded.is_empty() => Exit::InPart,
         RunStatus::Completed => Exit::Completed,
         RunStatus::Aborted(StopReason::Refused) => Exit::Refused,
         RunStatus::Aborted(_) => Exit::Stopped,
@@ -104,7 +105,12 @@ fn exit(state: &RunState) -> Exit {
     }
 }
 
-fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result<(), Failure> {
+fn tell(
+    app: &App,
+    wanted: &Wanted,
+    screen: &Screen,
+    EndedRun { state, unguarded }: &EndedRun,
+) -> Result<(), Failure> {
     if let Some(reason) = &state.reason {
         output::note(&format!(
             "run {} {}: {}",
@@ -125,6 +131,9 @@ fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result
             "not the whole answer: {counted}; what is missing stands at the end of the report, and in `muster show {}`",
             state.id.short()
         ));
+    }
+    for line in unguarded.in_words() {
+        output::note(&format!("not all was done: {line}"));
     }
     match (&wanted.output, &state.report) {
         (Some(file), Some(report)) => {
@@ -156,11 +165,12 @@ pub(in crate::commands) fn write(file: &Path, text: &str, what: &str) -> Result<
     std::fs::rename(&next, file).map_err(cannot)
 }
 
-fn summary(state: &RunState, wanted: &Wanted, files: &Files) -> serde_json::Value {
+fn summary(EndedRun { state, unguarded }: &EndedRun, wanted: &Wanted, files: &Files) -> serde_json::Value {
     let mut summary = json!({
         "run": state.id,
         "status": state.status,
-        "complete": super::super::runs::is_complete(state),
+        "complete": super::super::runs::is_complete(state) && unguarded.is_empty(),
+        "refused_without_verdict": unguarded,
         "count": count(state),
         "missing": shortfalls(state),
         "goal": state.goal.text,

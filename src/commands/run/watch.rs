@@ -9,6 +9,7 @@ use muster_bus::{Bus, RecordFilter, Unreadable};
 use muster_shared::flow::Parent;
 use muster_shared::ids::{QuestionId, RunId, Seq};
 use muster_shared::run::event::RequestRefused;
+use muster_shared::run::unguarded::Unguarded;
 use muster_shared::run::{
     AgentEvent, Entry, RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply,
 };
@@ -16,6 +17,8 @@ use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
+use super::super::refused::{Given, refused};
+use super::cut_short::{cannot_follow, cut_off, lost, too_late};
 use super::fleet::RunFleet;
 use super::lacking::Lacking;
 use super::outages::Outages;
@@ -23,7 +26,7 @@ use super::screen::{SILENCE, Screen};
 use super::typed::{self, Said, Typed};
 use super::within::Within;
 use crate::app::{App, bus_failure, now};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::fleet::lifeline::News;
 use crate::render::progress::Doing;
 use crate::render::{self, doing, figures};
@@ -41,7 +44,7 @@ const MOST_DOING: usize = 2_000;
 /// How watching ended.
 pub(super) enum Watched {
     /// The run ended.
-    Ended(Box<RunState>),
+    Ended(Box<EndedRun>),
     /// The person left before it ended.
     Left {
         /// The run.
@@ -51,6 +54,13 @@ pub(super) enum Watched {
     },
     /// The fleet is up at another address: the run is to be followed there.
     Moved(String),
+}
+
+/// A run that has ended, as its record tells.
+pub(super) struct EndedRun {
+    pub(super) state: RunState,
+    /// What was refused in it, and in those within it, for want of a guard's verdict.
+    pub(super) unguarded: Unguarded,
 }
 
 /// Follows a run until it ends or the person leaves.
@@ -99,7 +109,7 @@ pub(super) async fn watch(
             () = stop.wait() => if let Some(left) = view.interrupted(fleet.stays()).await? {
                 return Ok(left);
             },
-            () = tokio::time::sleep_until(view.patience) => return Err(view.too_late()),
+            () = tokio::time::sleep_until(view.patience) => return Err(view.too_late().await),
             error = bus.failed() => return Err(bus_failure(error)),
         }
     }
@@ -120,6 +130,7 @@ struct RunView<'a> {
     sent: BTreeSet<Uuid>,
     /// The runs within it.
     within: Within,
+    unguarded: Unguarded,
     /// Who is missing.
     lacking: Lacking,
     /// How often the person asked to leave.
@@ -140,6 +151,7 @@ impl<'a> RunView<'a> {
             told: BTreeSet::new(),
             sent: BTreeSet::new(),
             within: Within::default(),
+            unguarded: Unguarded::default(),
             lacking: Lacking::default(),
             interrupts: 0,
             patience: Instant::now() + app.settings().ask.accept_limit,
@@ -166,6 +178,7 @@ impl<'a> RunView<'a> {
         }
         let deadline = self.state.as_ref().map(|state| state.deadline);
         apply(&mut self.state, &entry).map_err(|error| cannot_follow(self.run, &error))?;
+        self.unguarded.note(&entry);
         let Some(state) = &self.state else { return Ok(()) };
         // It moves when a pause ends with a new one.
         if deadline != Some(state.deadline) {
@@ -183,6 +196,7 @@ impl<'a> RunView<'a> {
 
     /// The same of a run within.
     async fn take_in_child(&mut self, child: RunId, entry: &Entry, typed: &mut Typed) {
+        self.unguarded.note(entry);
         if let Some(child) = self.within.take_in(child, entry) {
             tell_questions(child, child.goal.parent.as_deref(), &mut self.told, self.screen, typed);
             tell_refusals(&entry.event, &self.sent, self.screen);
@@ -250,8 +264,12 @@ impl<'a> RunView<'a> {
         Ok(None)
     }
 
-    fn too_late(&self) -> Failure {
-        too_late(self.run, self.state.as_ref(), self.lacking.lines())
+    async fn too_late(&self) -> Failure {
+        let refused = match &self.state {
+            None => refused(self.bus, Given::Goal(self.run)).await,
+            Some(_) => None,
+        };
+        refused.unwrap_or_else(|| too_late(self.run, self.state.as_ref(), self.lacking.lines()))
     }
 
     /// The run has ended.
@@ -261,7 +279,9 @@ impl<'a> RunView<'a> {
                 self.screen.warn(&format!("at its end it still waited for {line}"));
             }
         }
-        self.state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| cut_off(self.run))
+        let unguarded = self.unguarded;
+        let ended = self.state.map(|state| Watched::Ended(Box::new(EndedRun { state, unguarded })));
+        ended.ok_or_else(|| cut_off(self.run))
     }
 }
 
@@ -365,39 +385,4 @@ fn streamed(before: Option<&String>, lead: &str, more: &str) -> String {
 fn tail(text: &str, most: usize) -> String {
     let length = text.chars().count();
     text.chars().skip(length.saturating_sub(most)).collect()
-}
-
-fn cannot_follow(run: RunId, error: &muster_shared::run::ApplyError) -> Failure {
-    Failure::failed(format!("the record of run {} cannot be followed: {error}", run.short()))
-        .help("a newer muster may have written it; `muster trace` shows it entry by entry")
-}
-
-fn lost(run: RunId, why: &str) -> Failure {
-    let short = run.short();
-    Failure::bus(format!("{why}, and run {short} has not ended")).help(format!(
-        "`muster up` restarts the fleet, and the run continues; `muster show {short}` shows its progress"
-    ))
-}
-
-fn cut_off(run: RunId) -> Failure {
-    Failure::bus(format!("the connection to the bus was lost while run {} went on", run.short()))
-        .help(format!("the run continues: `muster show {}` shows its progress", run.short()))
-}
-
-fn too_late(run: RunId, state: Option<&RunState>, lacking: &[String]) -> Failure {
-    match state {
-        None => Failure::new(Exit::BusUnreachable, format!("no orchestrator has accepted the goal yet; it stays queued as run {}", run.short()))
-            .help(format!(
-                "it starts as soon as an orchestrator is running: `muster ps` lists the processes of the fleet, `muster \
-                 orchestrator` starts one, `muster up` starts a fleet. To follow it, run the command again with \
-                 --run-id {}; that starts no second run",
-                run.as_uuid()
-            )),
-        Some(_) if !lacking.is_empty() => {
-            Failure::failed(format!("run {} is past its deadline and has not ended: it waits for {}", run.short(), lacking.join("; ")))
-                .help(format!("`muster show {}` shows its progress", run.short()))
-        }
-        Some(_) => Failure::failed(format!("run {} is past its deadline and has not ended", run.short()))
-            .help(format!("`muster show {}` shows its progress, `muster ps` the agents at work", run.short())),
-    }
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::super::refused::{Given, refused};
 use super::super::{select, within};
 use super::follow::{Following, Recorded, at_work, has_ended};
 use crate::app::{App, bus_failure};
@@ -109,8 +110,11 @@ impl Target {
         let command = Command::Request(Request::new(run, action).because(reason).with_id(id));
         bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
         let mut following = Following::new(record, *state);
-        let recorded =
-            following.until_recorded(id, until).await.ok_or_else(|| not_recorded(run, args.wait))??;
+        let Some(recorded) = following.until_recorded(id, until).await else {
+            let refused = refused(&bus, Given::Request(run, id)).await;
+            return Err(refused.unwrap_or_else(|| not_recorded(run, args.wait)));
+        };
+        let recorded = recorded?;
         if let Some(reason) = refusal(&recorded.events, id) {
             return Err(Failure::failed(format!("run {}: {reason}", run.short()))
                 .help(format!("`muster show {}` shows how it stands", run.short())));

@@ -7,6 +7,7 @@ use muster_shared::ids::Role;
 
 use crate::app::App;
 use crate::commands::guard::role_of;
+use crate::commands::join::INVITATION;
 use crate::exit::Failure;
 use crate::fleet::member::MemberSpec;
 use crate::fleet::pass::{Desk, Duty, Pass, TLS};
@@ -134,7 +135,12 @@ impl Common<'_> {
             folder: None,
             variables,
             pass: self.desk.map(|desk| Pass { desk: desk.clone(), duty, member: name.to_owned() }),
-            hidden: SYSTEM_ACCOUNT.into_iter().chain(of_elsewhere).map(str::to_owned).collect(),
+            hidden: SYSTEM_ACCOUNT
+                .into_iter()
+                .chain(of_elsewhere)
+                .chain([INVITATION])
+                .map(str::to_owned)
+                .collect(),
             log: app.fleet.log(name),
             max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
             policy: policy(&settings.fleet),

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use muster_bus::server::{LocalServer, ServerError, ServerSettings};
+use muster_bus::server::{LocalServer, ServerError, ServerSettings, keys_folder};
 use tokio::time::Instant;
 
 use crate::app::{App, bus_failure};
 use crate::exit::Failure;
-use crate::fleet::server_program;
-use crate::fleet::state::{FleetFolder, FleetLock};
+use crate::fleet::lock::FleetLock;
+use crate::fleet::state::FleetFolder;
+use crate::fleet::{own_keys, server_program};
 
 /// How long somebody who only reads the record, or a server whose supervisor was killed, is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -54,6 +55,7 @@ pub(super) async fn start_on_its_port(app: &App) -> Result<LocalServer, Failure>
     let listens_on = app.settings().server.listens_on().map_err(|error| bus_failure(error.into()))?;
     let known = app.fleet.port().filter(|_| listens_on.port.is_none());
     let program = server_program::of(app)?;
+    own_the_keys(app)?;
     let mut server = launch(app, known.unwrap_or(0), program.clone()).await;
     if known.is_some() && matches!(server, Err(ServerError::PortTaken { .. })) {
         tracing::warn!(port = known, "the port of this fleet is taken; it gets another one");
@@ -66,9 +68,28 @@ pub(super) async fn start_on_its_port(app: &App) -> Result<LocalServer, Failure>
     Ok(server)
 }
 
+/// Sees that the keys by which the server is to let anybody in are the user's own.
+fn own_the_keys(app: &App) -> Result<(), Failure> {
+    let folder = keys_folder(&app.beside_fleet(&app.settings().server.store_dir));
+    own_keys::made_or_trusted(app, &folder.map_err(|error| bus_failure(error.into()))?)
+}
+
+/// Whether somebody else listens where the fleet's server listened last, and another port would do: other machines know this one
+/// where they may join.
+pub(crate) fn lost_its_port(app: &App) -> bool {
+    let Ok(listens_on) = app.settings().server.listens_on() else { return false };
+    let is_any = listens_on.port.is_none() && app.settings().server.listen.is_none();
+    let is_taken = |port: u16| {
+        let bound = std::net::TcpListener::bind((listens_on.host.as_str(), port));
+        bound.is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
+    };
+    is_any && app.fleet.port().is_some_and(is_taken)
+}
+
 /// Starts the server for this process alone: nobody else is to find it, on another machine least of all.
 async fn start_to_read(app: &App) -> Result<LocalServer, Failure> {
     let program = server_program::of(app)?;
+    own_the_keys(app)?;
     let own = ServerSettings { listen: None, tls: false, tls_verify: false, ..app.settings().server.clone() };
     launch_with(app, own, 0, program).await.map_err(|error| bus_failure(error.into()))
 }

@@ -16,14 +16,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::{self, Sight};
 use super::members::policy;
-use super::server::{server_ended, start_server};
+use super::server::{lost_its_port, server_ended, start_server};
 use super::{CHANGES, SERVER};
 use crate::app::{App, now};
+use crate::fleet::lock::FleetLock;
 use crate::fleet::member::{Changed, MemberChange, MemberSpec, keep};
 use crate::fleet::pass::Desk;
 use crate::fleet::policy::{Deaths, RestartDecision};
 use crate::fleet::process::{ProcessRef, resident_bytes};
-use crate::fleet::state::{FleetFolder, FleetLock, FleetState, GaveUp, MemberState};
+use crate::fleet::state::{FleetFolder, FleetState, GaveUp, MemberState};
 use crate::fleet::store::{self, Care, StoreWatch};
 use crate::fleet::{keys, readiness};
 use crate::render::figures;
@@ -237,6 +238,11 @@ impl Watcher {
                     self.tell_of(SERVER, MemberChange::Started(ProcessRef::of(server.pid()))).await;
                     self.server = Some(server);
                     return true;
+                }
+                // Waiting does not free it: the fleet comes up anew, on another one.
+                Err(failure) if lost_its_port(&self.app) => {
+                    self.tell_of(SERVER, MemberChange::GivenUp { how: failure.to_string() }).await;
+                    return false;
                 }
                 Err(failure) => how = failure.to_string(),
             }

@@ -54,6 +54,11 @@ fn a_program_is_refused_what_its_task_has_no_right_to() {
             json!({ "thought": "Go.", "action": { "name": "launch" } }),
             "launch: this task may not call it",
         ),
+        (
+            "step",
+            json!({ "thought": "Go.", "action": { "name": "count" }, "more": [{ "action": { "name": "launch" } }] }),
+            "launch: this task may not call it",
+        ),
     ];
     for (verb, said, words) in &refused {
         let answer = program.ask(verb, &with(said.clone()));
@@ -71,7 +76,8 @@ fn a_program_is_refused_what_its_task_has_no_right_to() {
     let notes = steps[0]["event"]["notes"].as_array().unwrap();
     let noted: Vec<&str> =
         notes.iter().filter_map(|note| note["denied"]["refusal"]["wanted"].as_str()).collect();
-    assert_eq!(noted, ["read private/key.md", "write a file", "ask a person", "launch"]);
+    assert_eq!(noted, ["read private/key.md", "write a file", "ask a person", "launch", "launch"]);
+    assert_eq!(notes[4]["denied"]["at"], 1, "by its place in the step: {notes:?}");
     let text = folder.output(&["trace", &run]).unwrap();
     assert!(text.contains("refused     write a file: this task may write no files (goal: no)"), "{text}");
 }

@@ -6,16 +6,16 @@ use serde_json::Value;
 /// What a model was told outside of every fence, beside its own words; or how a fence was broken.
 pub(super) fn outside(request: &CapturedRequest) -> Result<String, String> {
     let told = request.messages.iter().filter(|message| message.role != "assistant");
-    let mark = told.clone().find_map(|message| {
+    let said = told.clone().find_map(|message| {
         let first = message.text.lines().next()?;
         first.strip_prefix("MARK is ")?.strip_suffix('.')
     });
+    // A question apart has fences of the same run, and does not say so in a line of its own.
+    let Some(mark) = said.or_else(|| told.clone().find_map(|message| first_mark(&message.text))) else {
+        return Ok(told.map(|message| message.text.as_str()).collect());
+    };
     let mut outside = String::new();
     for message in told {
-        let Some(mark) = mark else {
-            // A question apart has fences of the same run, and does not say so in a line of its own.
-            continue;
-        };
         let (begin, end) = (format!("<<<{mark} "), format!("{mark}>>>"));
         let mut is_inside = false;
         for line in message.text.lines() {
@@ -37,6 +37,11 @@ pub(super) fn outside(request: &CapturedRequest) -> Result<String, String> {
         }
     }
     Ok(outside)
+}
+
+/// The mark of the first fence in a text.
+fn first_mark(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("<<<")?.split(' ').next())
 }
 
 /// One thing that a task did.

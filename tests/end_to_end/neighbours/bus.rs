@@ -199,23 +199,26 @@ fn what_was_sent_once_changes_nothing_when_it_is_sent_again() {
     });
     assert!(said.iter().any(|subject| subject.ends_with("outcome") && subject.contains(&new)), "{said:?}");
     ends_rightly(&fleet, hand);
+    // What it said of a task that it does not have is put where people see it.
+    let dead = || both(&folder.run(&["dead", "list", "--json"]).unwrap());
+    wait_until("dead letters tell of it", LIMIT, || dead().contains(&new) && dead().contains("outcome"))
+        .unwrap_or_else(|late| panic!("{late}: {}", dead()));
 
     // Acknowledgements of what others have in hand: an offer that is gone is made again.
     let acks: Vec<&Message> =
         messages.iter().filter(|message| message.subject.starts_with("$JS.ACK.TASKS.worker")).collect();
+    let first = acks.first().expect("what was taken was acknowledged");
+    let parts: Vec<String> = first.subject.split('.').map(str::to_owned).collect();
+    assert!(parts.len() > 7, "{}", first.subject);
     let hand = in_hand(folder);
     runtime.block_on(async {
         let (client, _) = worker(&fleet).await;
         for ack in &acks {
             again(&client, &ack.subject, None, &ack.payload).await;
         }
-        let parts: Vec<String> =
-            acks.first().map(|ack| ack.subject.split('.').map(str::to_owned).collect()).unwrap_or_default();
         for place in 1..200 {
             let mut parts = parts.clone();
-            if parts.len() > 7 {
-                (parts[5], parts[6]) = (place.to_string(), place.to_string());
-            }
+            (parts[5], parts[6]) = (place.to_string(), place.to_string());
             client.publish(parts.join("."), "+TERM".into()).await.unwrap();
         }
         client.flush().await.unwrap();

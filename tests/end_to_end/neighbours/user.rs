@@ -1,13 +1,15 @@
 //! Another user of the machine, in the fleet's folder and at its address.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use muster_support::fleet::{Folder, both};
+use muster_support::skip::skipped;
 use nix::unistd::Uid;
 
-use super::{goes_on, skipped};
+use super::goes_on;
 use crate::support::folder;
 
 /// The user that is nobody.
@@ -42,15 +44,31 @@ fn home() -> tempfile::TempDir {
     home
 }
 
-/// What is there, byte for byte, besides what a fleet at work writes by itself.
-fn there(folder: &Folder) -> Vec<(String, Vec<u8>)> {
-    let mut found: Vec<_> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .flatten()
-        .filter(|entry| entry.path().is_file())
-        .map(|entry| (entry.path().display().to_string(), std::fs::read(entry.path()).unwrap()))
-        .collect();
-    found.sort();
+/// What is there at any depth, byte for byte; but of what a fleet at work writes by itself only that it is all its own.
+fn there(folder: &Folder) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn walk(at: &Path, root: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let known = path.strip_prefix(root).unwrap().to_owned();
+            let is_fleets = known.starts_with(".muster");
+            let kept = match std::fs::symlink_metadata(&path) {
+                Ok(kept) => kept,
+                // It was replaced meanwhile.
+                Err(_) if is_fleets => continue,
+                Err(error) => panic!("{}: {error}", path.display()),
+            };
+            assert_eq!(kept.uid(), Uid::effective().as_raw(), "{} is somebody else's", path.display());
+            if kept.is_dir() {
+                walk(&path, root, found);
+            }
+            if !is_fleets {
+                let bytes = if kept.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+                found.insert(known, [format!("{:o} ", kept.mode()).into_bytes(), bytes].concat());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    walk(folder.path(), folder.path(), &mut found);
     found
 }
 
@@ -125,6 +143,13 @@ fn another_user_of_the_machine_reads_and_changes_nothing() {
         &["keys", "issue", "operator", "--out", "/dev/stdout"],
         &["down"],
     ];
+    // Whoever may is let do such things: it is the user that makes the difference.
+    for command in
+        [&["runs"][..], &["show", "last"], &["trace", "last"], &["ps"], &["dead", "list"], &["keys", "list"]]
+    {
+        let own = folder.run(command).unwrap();
+        assert!(own.status.success(), "{command:?}: {}", both(&own));
+    }
     for command in commands {
         for variables in [&[][..], &[("MUSTER_BUS_URL", url.as_str())]] {
             let tried = as_another(home.path(), folder.path(), muster, command, variables);

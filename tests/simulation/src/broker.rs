@@ -130,6 +130,10 @@ impl Broker {
                 self.line(line).give_out_again(run, &task, now);
                 Handled::done()
             }
+            Request::WithdrawAll { run } => {
+                self.lines.values_mut().for_each(|line| line.withdraw_all(run));
+                Handled::done()
+            }
             Request::Progress { line, item } => {
                 self.line(line).hold_until(item, now + ACK_WAIT);
                 Handled::done()

@@ -221,6 +221,9 @@ impl Owner {
                     io.ask(Request::Done { line, item });
                 }
             }
+            Effect::WithdrawOffers => {
+                io.ask(Request::WithdrawAll { run });
+            }
             Effect::Command { command } => {
                 if let Some(order) = order(command) {
                     io.ask(Request::Command(command.run(), Rc::new(order)));

@@ -114,6 +114,10 @@ pub(crate) enum Request {
         run: RunId,
         task: TaskId,
     },
+    /// All offers of a run leave their queues.
+    WithdrawAll {
+        run: RunId,
+    },
     Progress {
         line: Line,
         item: u64,

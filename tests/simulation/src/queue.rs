@@ -76,6 +76,14 @@ impl WorkQueue {
         self.items.remove(&item);
     }
 
+    /// Removes all offers of a run.
+    pub(crate) fn withdraw_all(&mut self, run: RunId) {
+        self.items.retain(|_, kept| match &kept.body {
+            Item::Task(offer) => offer.run != run,
+            Item::Command(..) => true,
+        });
+    }
+
     pub(crate) fn hold_until(&mut self, item: u64, until: Time) {
         if let Some(kept) = self.items.get_mut(&item) {
             kept.free_at = until;

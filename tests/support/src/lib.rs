@@ -20,6 +20,7 @@ pub mod node;
 pub mod past;
 pub mod process;
 pub mod python;
+pub mod skip;
 pub mod takeover;
 pub mod way;
 pub mod workload;

@@ -1,6 +1,6 @@
 //! Paths that stay inside a workspace by their form alone.
 
-use muster_shared::text::quoted;
+use muster_shared::text::{is_control, quoted};
 
 use super::WorkspaceError;
 
@@ -10,7 +10,7 @@ pub const MAX_PATH: usize = 200;
 /// Most parts of a path.
 pub const MAX_DEPTH: usize = 8;
 
-/// A relative path without `.`, `..`, empty parts, control characters or hidden names.
+/// A relative path without `.`, `..`, empty parts, hidden names, or characters that steer a terminal or hide.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspacePath(String);
 
@@ -58,8 +58,8 @@ fn fault(path: &str) -> Option<&'static str> {
     if path.starts_with('/') {
         return Some("it must be relative");
     }
-    if path.contains(|c: char| c.is_control() || matches!(c, '\\' | ':')) {
-        return Some("control characters, `\\` and `:` are not allowed");
+    if path.contains(|c: char| is_control(c) || matches!(c, '\\' | ':')) {
+        return Some("characters that steer or hide, `\\` and `:` are not allowed");
     }
     if path.split('/').count() > MAX_DEPTH {
         return Some("it has more than 8 parts");

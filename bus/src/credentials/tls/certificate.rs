@@ -37,6 +37,8 @@ pub(super) enum Use {
     Server,
     /// A client shows it.
     Client,
+    /// A server of a cluster shows it to clients, and to the other servers, of which it is a client.
+    Member,
 }
 
 /// What the authority of a key is called. It hangs on the key, so that two fleets' authorities are told apart by their names.
@@ -77,10 +79,11 @@ pub(super) fn leaf(
     params.distinguished_name.push(DnType::CommonName, wanted.called);
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![match wanted.purpose {
-        Use::Server => ExtendedKeyUsagePurpose::ServerAuth,
-        Use::Client => ExtendedKeyUsagePurpose::ClientAuth,
-    }];
+    params.extended_key_usages = match wanted.purpose {
+        Use::Server => vec![ExtendedKeyUsagePurpose::ServerAuth],
+        Use::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
+        Use::Member => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
+    };
     params.use_authority_key_identifier_extension = true;
     hold(&mut params, wanted.now, LEAF)?;
     let issuer = of_authority(authority);
@@ -149,20 +152,18 @@ pub(super) fn holds(
     roots.add(authority.clone().into_owned()).map_err(|error| said(&error))?;
     let (roots, rules) = (Arc::new(roots), provider());
     let at = UnixTime::since_unix_epoch(Duration::from_millis(at.0));
-    match wanted.purpose {
-        Use::Server => {
-            let verifier = WebPkiServerVerifier::builder_with_provider(roots, rules).build();
-            let verifier = verifier.map_err(|error| said(&error))?;
-            for name in wanted.names {
-                let name = ServerName::try_from(name.as_str()).map_err(|error| said(&error))?;
-                verifier.verify_server_cert(found, &[], &name, &[], at).map_err(|error| said(&error))?;
-            }
+    if matches!(wanted.purpose, Use::Server | Use::Member) {
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&rules));
+        let verifier = verifier.build().map_err(|error| said(&error))?;
+        for name in wanted.names {
+            let name = ServerName::try_from(name.as_str()).map_err(|error| said(&error))?;
+            verifier.verify_server_cert(found, &[], &name, &[], at).map_err(|error| said(&error))?;
         }
-        Use::Client => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, rules).build();
-            let verifier = verifier.map_err(|error| said(&error))?;
-            verifier.verify_client_cert(found, &[], at).map_err(|error| said(&error))?;
-        }
+    }
+    if matches!(wanted.purpose, Use::Client | Use::Member) {
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, rules).build();
+        let verifier = verifier.map_err(|error| said(&error))?;
+        verifier.verify_client_cert(found, &[], at).map_err(|error| said(&error))?;
     }
     Ok(())
 }

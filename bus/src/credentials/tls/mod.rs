@@ -9,6 +9,7 @@ mod certificate;
 mod tests;
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -96,6 +97,28 @@ impl FleetTls {
         Ok(Some(tls))
     }
 
+    /// Makes a certificate for a server of one's own with these names and addresses, by the authority of a folder of keys, which is made
+    /// where there is none. It goes into a folder to be copied to that server: `server.pem`, `server.key` and `ca.pem`. Servers of a
+    /// cluster show it to each other as well.
+    ///
+    /// # Errors
+    /// As [`Self::open_or_make`], and when the folder cannot be written.
+    pub fn for_server(folder: &Path, names: &[String], out: &Path) -> Result<Self, CredentialsError> {
+        let (key, authority) = authority(folder)?;
+        let tls = Self { folder: folder.to_owned(), authority };
+        let (chain, key) = tls.made(&key, &of_member(names))?;
+        let into = Self { folder: out.to_owned(), authority: tls.authority.clone() };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(out)
+            .map_err(|error| CredentialsError::file(out, error))?;
+        replace(&into.key_file(), key.expose_secret())?;
+        replace(&into.certificate_file(), chain.expose_secret())?;
+        replace(&into.ca_file(), armoured("CERTIFICATE", into.authority.as_ref()).expose_secret())?;
+        Ok(into)
+    }
+
     /// The certificate of the authority, for whoever connects.
     #[must_use]
     pub fn ca_file(&self) -> PathBuf {
@@ -137,13 +160,28 @@ impl FleetTls {
     /// Makes a certificate with a new key where the one that is there will not do, or `always`. Says whether it did.
     fn leaf(&self, ca: &KeyPair, wanted: &Wanted<'_>, always: bool) -> Result<bool, CredentialsError> {
         let of = match wanted.purpose {
-            Use::Server => SERVER,
+            Use::Server | Use::Member => SERVER,
             Use::Client => CLIENT,
         };
         let (file, key_file) = (self.part(of, "pem"), self.part(of, "key"));
         if !always && self.is_usable(&file, &key_file, wanted)? {
             return Ok(false);
         }
+        let (chain, key) = self.made(ca, wanted)?;
+        if wanted.purpose == Use::Server {
+            replace(&self.folder.join(NAMES), &wanted.names.join("\n"))?;
+        }
+        replace(&key_file, key.expose_secret())?;
+        replace(&file, chain.expose_secret())?;
+        Ok(true)
+    }
+
+    /// A new certificate with the authority's after it, and its key, as PEM files have them.
+    fn made(
+        &self,
+        ca: &KeyPair,
+        wanted: &Wanted<'_>,
+    ) -> Result<(SecretString, SecretString), CredentialsError> {
         let key = KeyPair::generate().map_err(CredentialsError::key)?;
         let made = certificate::leaf(ca, &key, wanted)?;
         certificate::holds(&self.authority, &made, wanted, wanted.now).map_err(|why| {
@@ -153,14 +191,9 @@ impl FleetTls {
                  away to have another authority made, of which everybody who connects must be told"
             ))
         })?;
-        if wanted.purpose == Use::Server {
-            replace(&self.folder.join(NAMES), &wanted.names.join("\n"))?;
-        }
-        let key_text = armoured("PRIVATE KEY", key.serialized_der());
-        replace(&key_file, key_text.expose_secret())?;
         let chain = [&made, &self.authority].map(|one| armoured("CERTIFICATE", one.as_ref()));
-        replace(&file, &chain.iter().map(ExposeSecret::expose_secret).collect::<String>())?;
-        Ok(true)
+        let chain = chain.iter().map(ExposeSecret::expose_secret).collect::<String>();
+        Ok((SecretString::from(chain), armoured("PRIVATE KEY", key.serialized_der())))
     }
 
     fn is_usable(&self, file: &Path, key_file: &Path, wanted: &Wanted<'_>) -> Result<bool, CredentialsError> {
@@ -177,6 +210,10 @@ impl FleetTls {
 
 fn of_server(names: &[String]) -> Wanted<'_> {
     Wanted { purpose: Use::Server, called: "muster", names, now: crate::bus::now() }
+}
+
+fn of_member(names: &[String]) -> Wanted<'_> {
+    Wanted { purpose: Use::Member, ..of_server(names) }
 }
 
 fn of_client() -> Wanted<'static> {

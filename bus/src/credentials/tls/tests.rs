@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 use std::os::unix::fs::PermissionsExt;
 
 use muster_shared::time::Millis;
@@ -120,4 +120,28 @@ fn what_is_open_torn_or_of_another_authority_is_said() {
     assert!(other.contains("ca.pem") && other.contains("its key is not"), "{other}");
     fs::write(tls.ca_file(), "nonsense").unwrap();
     assert!(FleetTls::open(folder.path()).unwrap_err().to_string().contains("no certificate"));
+}
+
+#[test]
+fn a_certificate_for_a_server_of_a_cluster_is_a_servers_and_a_clients_and_leaves_the_fleets_own_alone() {
+    let (keys, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (own, _) = FleetTls::open_or_make(keys.path(), &names(&["127.0.0.1"])).unwrap();
+    let before = fs::read(own.certificate_file()).unwrap();
+    let there = out.path().join("nats-0");
+    let three = names(&["nats-0.nats", "10.0.0.5", "localhost"]);
+    let made = FleetTls::for_server(keys.path(), &three, &there).unwrap();
+    assert_eq!(made.fingerprint(), own.fingerprint(), "by the same authority");
+    assert_eq!(fs::read(own.certificate_file()).unwrap(), before);
+    let found = certificates(&there.join("server.pem")).unwrap();
+    assert_eq!(found.len(), 2, "the certificate, and the authority's after it");
+    let (leaf, authority) = (&found[0], &found[1]);
+    for purpose in [Use::Server, Use::Client, Use::Member] {
+        holds(authority, leaf, &wanted(purpose, &three, 0), crate::bus::now()).unwrap();
+    }
+    assert!(certificate::is_of(leaf, &key_in(&there.join("server.key")).unwrap().unwrap()));
+    assert_eq!(certificates(&there.join("ca.pem")).unwrap()[0], *authority);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&there), mode(&there.join("server.key"))), (0o700, 0o600));
+    assert!(FleetTls::for_server(keys.path(), &names(&["no name"]), &there).is_err());
+    assert_eq!(certificates(&there.join("server.pem")).unwrap(), found, "what was there stays");
 }

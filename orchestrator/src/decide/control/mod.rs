@@ -8,12 +8,12 @@ mod skip;
 
 use muster_shared::flow::Plan;
 use muster_shared::ids::TaskId;
-use muster_shared::run::event::{RequestRefused, RunAborted, TaskReopened};
-use muster_shared::run::{Group, Request, RequestAction, RunState, StopReason};
+use muster_shared::run::event::{RequestRefused, RunAborted, Stopped, TaskReopened};
+use muster_shared::run::{CHANGES_APPROVED_SINCE, Group, Request, RequestAction, RunState, StopReason};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
-use super::{draft_review, groups, partial, peers, questions, review, survey};
+use super::{draft_review, groups, guards, partial, peers, questions, review, survey};
 
 use edit::edit;
 use pause::{pause, resume};
@@ -49,6 +49,11 @@ pub(super) fn abort(decision: &mut DecisionBuilder<'_>, why: StopReason, reason:
             partial::report(run, &reason, decision.reader()).map(Box::new)
         }
     };
+    let asked =
+        report.as_deref().map(|report| Stopped { why, reason: reason.clone(), report: report.clone() });
+    if asked.is_some_and(|stopped| guards::hold_stop(decision, stopped)) {
+        return;
+    }
     decision.effect(Effect::CancelRun { reason: reason.clone() });
     decision.emit(RunAborted { why, reason, report });
 }
@@ -59,35 +64,51 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, request: &Request) {
     if decision.open().is_none_or(is_done) || !decision.takes_up(request.id) {
         return;
     }
-    let done =
-        match &request.action {
-            RequestAction::Cancel => {
-                cancel(decision, request);
-                Ok(())
-            }
-            RequestAction::Pause => pause(decision, request),
-            RequestAction::Resume { deadline_ms } => resume(decision, request, *deadline_ms),
-            RequestAction::Skip { task } => skip(decision, request, task),
-            RequestAction::Redo { task } => redo(decision, request, task),
-            RequestAction::Edit { task, goal } => edit(decision, request, task.as_ref(), goal),
-            RequestAction::Approve { plan } => has_a_say(decision, request)
-                .and_then(|()| review::approve(decision, request, plan.as_deref())),
-            RequestAction::Reject => {
-                has_a_say(decision, request).and_then(|()| review::reject(decision, request))
-            }
-            RequestAction::Answer { question, text } => has_a_say(decision, request)
-                .and_then(|()| questions::answer(decision, request, *question, text)),
-            RequestAction::SetContext { key, value, version } => {
-                peers::set(decision, request, (key, value, *version))
-            }
-        };
+    if guards::is_stopping(decision) && !matches!(request.action, RequestAction::Cancel) {
+        let reason = "the run is being stopped".to_owned();
+        return decision.emit(RequestRefused { id: request.id, reason });
+    }
+    let done = may_ask(decision, request).and_then(|()| carry_out(decision, request));
     if let Err(reason) = done {
         decision.emit(RequestRefused { id: request.id, reason });
     }
 }
 
-fn has_a_say(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
-    decision.open().map_or(Ok(()), |run| questions::check_voice(run, request))
+fn carry_out(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
+    match &request.action {
+        RequestAction::Cancel => {
+            cancel(decision, request);
+            Ok(())
+        }
+        RequestAction::Pause => pause(decision, request),
+        RequestAction::Resume { deadline_ms } => resume(decision, request, *deadline_ms),
+        RequestAction::Skip { task } => skip(decision, request, task),
+        RequestAction::Redo { task } => redo(decision, request, task),
+        RequestAction::Edit { task, goal } => edit(decision, request, task.as_ref(), goal),
+        RequestAction::Approve { plan } => review::approve(decision, request, plan.as_deref()),
+        RequestAction::Reject => review::reject(decision, request),
+        RequestAction::Answer { question, text } => questions::answer(decision, request, *question, text),
+        RequestAction::SetContext { key, value, version } => {
+            peers::set(decision, request, (key, value, *version))
+        }
+    }
+}
+
+/// Whether somebody may ask this of a run in which not everybody has a say: what is approved is what is done in the end, so
+/// whoever may not approve changes nothing of it either. To stop it, and to let it go on, is everybody's.
+fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
+    let needs_a_say = match &request.action {
+        RequestAction::Cancel | RequestAction::Pause | RequestAction::Resume { .. } => false,
+        RequestAction::Approve { .. } | RequestAction::Reject | RequestAction::Answer { .. } => true,
+        RequestAction::Skip { .. } | RequestAction::Redo { .. } | RequestAction::Edit { .. } => {
+            run.event_version >= CHANGES_APPROVED_SINCE
+        }
+        RequestAction::SetContext { .. } => {
+            run.event_version >= CHANGES_APPROVED_SINCE && review::is_open(run)
+        }
+    };
+    if needs_a_say { questions::check_voice(run, request) } else { Ok(()) }
 }
 
 /// Who asked, and why, in a few words.

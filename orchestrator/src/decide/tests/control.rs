@@ -6,7 +6,7 @@ use muster_shared::run::event::RequestRefused;
 use muster_shared::run::{AgentEvent, Input, Phase, Request, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, ID, failed, good, started};
+use super::fleet::{Fleet, ID, cancel, failed, good, leaf, started};
 use super::tables::{do_task, open, planned, status, tasks};
 use crate::decide::{Effect, next_deadline};
 
@@ -351,4 +351,23 @@ fn nothing_is_asked_of_a_run_that_has_ended() {
     fleet.ask(3, edit(None, "something else"));
     assert_eq!(fleet.run().tasks, before);
     assert!(fleet.record.len() <= entries + 3 && refusals(&fleet).is_empty());
+}
+
+/// What is offered and not taken would be given out, and done in vain.
+#[test]
+fn offers_of_a_run_that_ends_are_taken_back() {
+    let withdrawn = |fleet: &Fleet| {
+        fleet.effects.iter().filter(|effect| matches!(effect, Effect::WithdrawOffers)).count()
+    };
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    assert!(!fleet.open.is_empty());
+    fleet.turn(vec![cancel("ann", "enough")]);
+    assert!(fleet.status().is_ended());
+    assert_eq!(withdrawn(&fleet), 1);
+    assert!(fleet.effects.iter().any(|effect| matches!(effect, Effect::CancelRun { .. })));
+    // Nothing is left of one that comes to its end.
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    fleet.work(|offer| good(offer, &[leaf("one", &[])]));
+    assert!(fleet.status().is_ended());
+    assert_eq!(withdrawn(&fleet), 0);
 }

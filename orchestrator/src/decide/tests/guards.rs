@@ -2,11 +2,11 @@
 //! refuse goes back to whoever made it, and what nobody answers is asked again.
 
 use muster_shared::flow::{
-    GuardReply, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Outcome, Planning, Product,
+    GuardFailure, GuardReply, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Outcome, Planning, Product,
     ReflectionLevel, Report, RunLimits, TaskOffered, Work, Writing,
 };
 use muster_shared::ids::{Generation, TaskId};
-use muster_shared::run::{Input, RunStatus};
+use muster_shared::run::{Input, RunStatus, StopReason};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
@@ -140,6 +140,7 @@ fn a_plan_that_is_refused_goes_back_to_the_planner_and_the_run_fails_in_the_end(
     }
     assert_eq!(fleet.status(), RunStatus::Failed);
     assert!(fleet.reason().contains("refused by guard eye: too bold"), "{}", fleet.reason());
+    assert!(!fleet.reason().contains("muster doctor"), "no model is to blame: {}", fleet.reason());
     replay(ID, &fleet.record).unwrap();
 }
 
@@ -254,6 +255,185 @@ fn guards_are_asked_again_when_nobody_brings_what_they_said() {
     let late = Input::GuardsSaid { number: 1, outcome: None, said: Guarded::default() };
     fleet.turn(vec![late]);
     assert_eq!(fleet.status(), RunStatus::Completed);
+}
+
+/// The guard gives no verdict, and its setting refuses.
+fn nobody(fleet: &mut Fleet) {
+    let Some((number, _, Effect::AskGuards { outcome, .. })) = asked(fleet) else {
+        panic!("nothing is asked")
+    };
+    let (verdict, _) = GuardVerdict::of(&rule(), Err(GuardFailure::Gone), |_: &Value| Ok(()));
+    let said = Guarded { verdicts: vec![verdict], ..Guarded::default() };
+    fleet.now = Millis(fleet.now.0 + 1_000);
+    fleet.turn(vec![Input::GuardsSaid { number, outcome, said }]);
+}
+
+/// Lets time pass until somebody is to look.
+fn wake(fleet: &mut Fleet) {
+    fleet.now = next_deadline(fleet.run()).unwrap();
+    fleet.turn(vec![Input::Timer]);
+}
+
+#[test]
+fn a_guard_that_is_gone_is_waited_for_and_nobody_is_blamed() {
+    for hook in HOOKS {
+        let mut fleet = match hook {
+            Hook::BeforePlan => {
+                let mut fleet = Fleet::submitted(limits(&[hook]));
+                planned(&mut fleet);
+                fleet
+            }
+            _ => written(),
+        };
+        let questions = |fleet: &Fleet| {
+            fleet.effects.iter().filter(|effect| matches!(effect, Effect::AskGuards { .. })).count()
+        };
+        let mut pauses = Vec::new();
+        for _ in 0..3 {
+            let before = questions(&fleet);
+            nobody(&mut fleet);
+            assert_eq!(questions(&fleet), before, "not at once");
+            assert!(fleet.open.is_empty(), "nobody has to make it anew");
+            let since = fleet.now.0;
+            wake(&mut fleet);
+            assert_eq!(questions(&fleet), before + 1, "it is asked again");
+            pauses.push(fleet.now.0 - since);
+        }
+        assert!(pauses.is_sorted() && pauses[0] == 1_000 && pauses[2] > 2_000, "{pauses:?}");
+        say(&mut fleet, GuardReply::allow());
+        fleet.work(|offer| good(offer, &[]));
+        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        replay(ID, &fleet.record).unwrap();
+    }
+}
+
+#[test]
+fn a_guard_that_stays_away_ends_the_run_with_what_is_wrong_with_it() {
+    for hook in HOOKS {
+        let mut fleet = match hook {
+            Hook::BeforePlan => {
+                let mut fleet = Fleet::submitted(limits(&[hook]));
+                planned(&mut fleet);
+                fleet
+            }
+            _ => written(),
+        };
+        let mut rounds = 0;
+        while !fleet.status().is_ended() {
+            rounds += 1;
+            assert!(rounds < 500, "the run comes to no end");
+            nobody(&mut fleet);
+            if !fleet.status().is_ended() {
+                wake(&mut fleet);
+            }
+        }
+        let reason = fleet.reason();
+        assert_eq!(fleet.status(), RunStatus::Failed, "{reason}");
+        assert!(reason.contains("guard eye is gone") && !reason.contains("muster doctor"), "{reason}");
+        assert!(fleet.run().report.is_none(), "{reason}");
+        replay(ID, &fleet.record).unwrap();
+    }
+}
+
+#[test]
+fn a_report_has_three_tries() {
+    let mut fleet = written();
+    for _ in 0..2 {
+        say(&mut fleet, refuse("no"));
+        assert!(!fleet.status().is_ended(), "{}", fleet.reason());
+        end(&mut fleet, "write", report("Call +49 30 901820."));
+    }
+    say(&mut fleet, refuse("no"));
+    assert_eq!(fleet.status(), RunStatus::Failed);
+    assert!(fleet.reason().contains("refused 3 times"), "{}", fleet.reason());
+    replay(ID, &fleet.record).unwrap();
+}
+
+/// A run that is stopped by its time, with a result and a guard of reports.
+fn stopped() -> Fleet {
+    let mut fleet = Fleet::submitted(limits(&[Hook::BeforeReport]));
+    planned(&mut fleet);
+    let offer = fleet.find("1");
+    end(&mut fleet, "1", good(&offer, &[]));
+    fleet.now = fleet.run().deadline;
+    fleet.turn(vec![Input::Timer]);
+    assert!(!fleet.status().is_ended(), "its guard is asked first");
+    fleet
+}
+
+#[test]
+fn what_is_left_of_a_run_that_is_stopped_is_asked_about() {
+    let body = |fleet: &Fleet| {
+        assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::DeadlinePassed), "{}", fleet.reason());
+        replay(ID, &fleet.record).unwrap();
+        fleet.run().report.as_ref().unwrap().body.clone()
+    };
+    let mut fleet = stopped();
+    let due = next_deadline(fleet.run()).unwrap();
+    assert!(due > fleet.now, "nobody looks all the time");
+    let offer = fleet.find("write");
+    end(&mut fleet, "write", report("In the last moment."));
+    assert!(!fleet.status().is_ended() && fleet.open.iter().all(|open| *open == offer), "nothing is begun");
+    say(&mut fleet, GuardReply::allow());
+    assert!(body(&fleet).contains("is so"), "{}", body(&fleet));
+
+    let mut fleet = stopped();
+    let (_, Product::Report(mut made), _) = asked(&fleet).unwrap() else { panic!() };
+    made.body = "Other words.".to_owned();
+    say(&mut fleet, GuardReply::change("better".into(), json!({ "report": made })));
+    assert_eq!(body(&fleet), "Other words.");
+
+    let mut refused = stopped();
+    say(&mut refused, refuse("no"));
+    let mut gone = stopped();
+    nobody(&mut gone);
+    let mut forgotten = stopped();
+    wake(&mut forgotten);
+    for fleet in [refused, gone, forgotten] {
+        let body = body(&fleet);
+        assert!(!body.contains("is so") && body.contains("withheld") && body.contains("its time"), "{body}");
+    }
+
+    let mut fleet = stopped();
+    fleet.turn(vec![super::fleet::cancel("ann", "enough")]);
+    assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::Cancelled));
+}
+
+#[test]
+fn a_plan_that_a_person_brings_is_asked_about() {
+    let begun = |tasks: Vec<muster_shared::flow::TaskDraft>| {
+        let goal = muster_shared::flow::Goal {
+            plan: Some(Box::new(muster_shared::flow::PlanDraft {
+                tasks,
+                ..muster_shared::flow::PlanDraft::default()
+            })),
+            ..muster_shared::flow::Goal::new("Which limits are there?")
+        };
+        let mut fleet = Fleet::new();
+        fleet.begin_as_it_is(goal, limits(&[Hook::BeforePlan]));
+        fleet.turn(vec![Input::Capacity]);
+        fleet
+    };
+    assert!(begun(Vec::new()).status().is_ended(), "nobody is asked about nothing");
+    let brought = |name: &str| {
+        let fleet = begun(vec![leaf(name, &[])]);
+        assert!(fleet.open.is_empty() && fleet.run().plan.is_none(), "nothing is begun before");
+        fleet
+    };
+    let mut fleet = brought("one");
+    say(&mut fleet, GuardReply::allow());
+    fleet.work(|offer| good(offer, &[]));
+    assert_eq!(body(&fleet), "# Report");
+    let mut fleet = brought("one");
+    let (_, Product::Plan(mut plan), _) = asked(&fleet).unwrap() else { panic!() };
+    plan.tasks[0].name = "other".to_owned();
+    say(&mut fleet, GuardReply::change("named anew".into(), json!({ "plan": plan })));
+    assert!(fleet.run().plan.as_ref().unwrap().tasks.values().all(|task| task.name == "other"));
+    let mut fleet = brought("one");
+    say(&mut fleet, refuse("too bold"));
+    assert_eq!(fleet.status(), RunStatus::Failed);
+    assert!(fleet.reason().contains("refused by guard eye: too bold"), "{}", fleet.reason());
+    replay(ID, &fleet.record).unwrap();
 }
 
 #[test]

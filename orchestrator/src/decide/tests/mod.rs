@@ -41,5 +41,6 @@ mod transitions;
 mod truth;
 mod unreadable;
 mod values;
+mod voices;
 mod waits;
 mod words;

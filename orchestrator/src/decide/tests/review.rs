@@ -46,7 +46,7 @@ fn reject(fleet: &mut Fleet, n: u128, reason: &str) {
     fleet.ask_because(n, RequestAction::Reject, reason);
 }
 
-fn refused(fleet: &Fleet) -> Vec<&str> {
+pub(super) fn refused(fleet: &Fleet) -> Vec<&str> {
     let refused = fleet.events().into_iter().filter_map(|event| match event {
         RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.as_str()),
         _ => None,
@@ -247,8 +247,8 @@ fn the_default_that_is_recorded_is_the_one_that_is_taken() {
     assert_eq!(fleet.events().iter().filter(|event| answered(event)).count(), 0, "nobody approved it");
 }
 
-/// Somebody with credentials of his own approves.
-fn signed(fleet: &mut Fleet, n: u128, by: (&str, SignerKind), action: RequestAction) {
+/// Somebody with credentials of his own asks something.
+pub(super) fn signed(fleet: &mut Fleet, n: u128, by: (&str, SignerKind), action: RequestAction) {
     let (name, kind) = by;
     let order = SignedOrder {
         by: name.to_owned(),
@@ -263,13 +263,13 @@ fn signed(fleet: &mut Fleet, n: u128, by: (&str, SignerKind), action: RequestAct
     fleet.turn(vec![Input::Request(request)]);
 }
 
-const YES: RequestAction = RequestAction::Approve { plan: None };
+pub(super) const YES: RequestAction = RequestAction::Approve { plan: None };
 
-fn person(name: &str) -> (&str, SignerKind) {
+pub(super) fn person(name: &str) -> (&str, SignerKind) {
     (name, SignerKind::Person)
 }
 
-fn by(names: &[&str], approvals: u8) -> People {
+pub(super) fn by(names: &[&str], approvals: u8) -> People {
     People { approve_by: names.iter().map(|&name| name.to_owned()).collect(), approvals, ..asking() }
 }
 

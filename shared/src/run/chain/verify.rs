@@ -88,7 +88,7 @@ pub enum ChainFault {
     },
     /// A decision, or an offer that no decision announces, without a link.
     NoLink,
-    /// Nobody vouches for its link, and somebody does for one before it.
+    /// Nobody vouches for its link: somebody does for one before it, or the fleet has keys.
     NoSeal,
     /// The seal of its link does not hold.
     WrongSeal {
@@ -138,7 +138,7 @@ impl fmt::Display for ChainFault {
             Self::Unnamed => f.write_str("it was not there when the entries after it were decided upon"),
             Self::OffersMissing { missing } => write!(f, "offers of this decision are not there ({missing})"),
             Self::NoLink => f.write_str("it has no link, as every decision of this run has"),
-            Self::NoSeal => f.write_str("its link bears no seal, as those before it do"),
+            Self::NoSeal => f.write_str("nobody vouches for it: its link bears no seal"),
             Self::WrongSeal { why } => write!(f, "the seal of its link does not hold: {why}"),
             Self::WrongOrder { why } => write!(f, "an order that it took is not as it was signed: {why}"),
             Self::Garbled { why } => write!(f, "what stands in its header is no link: {why}"),

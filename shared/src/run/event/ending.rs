@@ -239,6 +239,9 @@ impl Payload for TaskSkipped {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         let task = TaskId::Leaf(self.task.clone());
+        if self.by_person {
+            run.changed_under_review();
+        }
         let found = end_without_outcome(run, Self::NAME, &task, TaskStatus::Skipped, &self.reason)?;
         found.skipped_by_person = self.by_person;
         Ok(())

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-use super::AgentEvent;
 use super::payload::{Payload, Words};
+use super::{AgentEvent, StopReason};
 use crate::flow::{Guarded, Hook, Outcome, Product, Report};
 use crate::ids::{Generation, Seq, TaskId};
 use crate::run::apply::ApplyError;
@@ -41,6 +41,21 @@ pub enum AskedAbout {
     },
     /// A report that was put together by rule.
     Report(Box<Report>),
+    /// The plan that came with the goal.
+    BroughtPlan,
+    /// What there is to report of a run that is stopped.
+    Stopped(Box<Stopped>),
+}
+
+/// A run that is to be stopped as soon as guards have said what becomes of its report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Stopped {
+    /// What stops it.
+    pub why: StopReason,
+    /// In words.
+    pub reason: String,
+    /// What there is to report. Put together by rule.
+    pub report: Report,
 }
 
 fn unknown(number: u32, event: &'static str) -> ApplyError {
@@ -54,11 +69,13 @@ impl Payload for GuardsAsked {
         match self.about.as_ref()? {
             AskedAbout::Outcome { task, .. } => Some(task.clone()),
             AskedAbout::Report(_) => Some(TaskId::Write),
+            AskedAbout::BroughtPlan => Some(TaskId::Plan),
+            AskedAbout::Stopped(_) => None,
         }
     }
 
     fn text(&self, _: Words<'_>) -> String {
-        let again = if self.about.is_some() { "" } else { " once more: nobody brought their verdict" };
+        let again = if self.about.is_some() { "" } else { " once more: there is no verdict yet" };
         format!("guards are asked, {}{again}", self.hook.as_str())
     }
 
@@ -67,10 +84,13 @@ impl Payload for GuardsAsked {
         let what = match about {
             None => {
                 let open = run.guarding.open.get_mut(number);
-                open.ok_or_else(|| unknown(*number, Self::NAME))?.until = *until;
+                let open = open.ok_or_else(|| unknown(*number, Self::NAME))?;
+                (open.until, open.again) = (*until, open.again.saturating_add(1));
                 return Ok(());
             }
             Some(AskedAbout::Report(report)) => Held::Report(report.clone()),
+            Some(AskedAbout::BroughtPlan) => Held::BroughtPlan,
+            Some(AskedAbout::Stopped(stopped)) => Held::Stopped(stopped.clone()),
             Some(AskedAbout::Outcome { task, generation, outcome: seq }) => {
                 let fits = run.pending.get(seq).is_some_and(|(key, event)| {
                     key.task == *task
@@ -87,7 +107,7 @@ impl Payload for GuardsAsked {
             return Err(unknown(*number, Self::NAME));
         }
         run.guarding.asked = *number;
-        run.guarding.open.insert(*number, HeldBack { hook: *hook, until: *until, what });
+        run.guarding.open.insert(*number, HeldBack { hook: *hook, until: *until, again: 0, what });
         Ok(())
     }
 }

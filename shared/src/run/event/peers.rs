@@ -105,8 +105,12 @@ impl Payload for ContextWritten {
         if *version != wanted {
             return Err(ApplyError::WrongContext { key: key.clone(), wanted, found: *version });
         }
-        if let ContextAuthor::Task { task, .. } = by {
-            run.peers.wrote.entry(task.clone()).or_default().insert(key.clone());
+        match by {
+            ContextAuthor::Task { task, .. } => {
+                run.peers.wrote.entry(task.clone()).or_default().insert(key.clone());
+            }
+            // Goals say what this value is.
+            ContextAuthor::Person(_) => run.changed_under_review(),
         }
         let entry = ContextEntry { value: value.clone(), version: *version, by: by.clone(), at: now };
         run.peers.context.insert(key.clone(), entry);

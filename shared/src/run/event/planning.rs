@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Checked;
 use super::payload::{Payload, Words, list, plural};
 use crate::blueprint::StepOutcome;
-use crate::flow::{About, Plan, PlanTask};
+use crate::flow::{Plan, PlanTask};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::{enter, require};
@@ -188,9 +188,7 @@ impl Payload for PlanEdited {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         require(run, &[Phase::Executing], Self::NAME)?;
-        // Whoever approved before approved another plan.
-        let asked = run.questions.values_mut().filter(|asked| asked.is_open() && asked.about == About::Plan);
-        asked.for_each(|asked| asked.approvals.clear());
+        run.take_approvals_back();
         change_plan(run, &self.plan)
     }
 }

@@ -1,5 +1,6 @@
 //! The doors, by topic. Those of the binary are in its own tests (`src/doors.rs`).
 
+mod answered;
 mod answers;
 mod blueprints;
 mod documents;
@@ -9,6 +10,7 @@ mod models;
 mod plans;
 mod record;
 mod texts;
+mod trust;
 mod wire;
 
 use serde_json::Value;
@@ -44,6 +46,13 @@ pub const ALL: &[&Target] = &[
     &documents::CITATIONS,
     &texts::CALCULATOR,
     &texts::RULES,
+    &trust::CREDENTIALS,
+    &trust::INVITATIONS,
+    &trust::HEADERS,
+    &trust::ORDERS,
+    &trust::LEDGER,
+    &answered::HOSTS,
+    &answered::VERDICTS,
 ];
 
 /// Text that is read where a file or an answer would be: what is none is shown as readers show it.

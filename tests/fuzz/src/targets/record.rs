@@ -34,7 +34,7 @@ pub(super) const EVENTS: Target = Target {
     name: "record_events",
     shape: Shape::Json,
     made: crate::none_made,
-    fixtures: &["shared/tests/golden/events/v5"],
+    fixtures: &["shared/tests/golden/events"],
     words: WORDS,
     check: event,
 };

@@ -15,8 +15,8 @@ pub type BrokerError = Box<dyn std::error::Error + Send + Sync>;
 /// When the broker refuses anything.
 pub async fn task_round_trips(url: &str, rounds: usize) -> Result<Vec<Duration>, BrokerError> {
     let context = jetstream::new(crate::way::client(url).await?);
-    let queue = create(&context, "BARE_TASKS", "bare.task.>", stream::RetentionPolicy::WorkQueue).await?;
-    create(&context, "BARE_RESULTS", "bare.result.>", stream::RetentionPolicy::Limits).await?;
+    let queue = create(&context, "BARE_TASKS", "own.bare.task.>", stream::RetentionPolicy::WorkQueue).await?;
+    create(&context, "BARE_RESULTS", "own.bare.result.>", stream::RetentionPolicy::Limits).await?;
     let config = consumer::pull::Config { durable_name: Some("bare".to_owned()), ..Default::default() };
     let consumer: consumer::PullConsumer = queue.create_consumer(config).await?;
 
@@ -25,9 +25,9 @@ pub async fn task_round_trips(url: &str, rounds: usize) -> Result<Vec<Duration>,
         // The pull is waiting before the task arrives, as it is for an idle agent.
         let mut batch = consumer.batch().max_messages(1).expires(Duration::from_secs(5)).messages().await?;
         let began = Instant::now();
-        context.publish("bare.task.worker", "task".into()).await?.await?;
+        context.publish("own.bare.task.worker", "task".into()).await?.await?;
         let message = batch.next().await.ok_or("no task arrived")??;
-        context.publish("bare.result.worker", "result".into()).await?.await?;
+        context.publish("own.bare.result.worker", "result".into()).await?.await?;
         message.double_ack().await?;
         taken.push(began.elapsed());
     }
@@ -42,11 +42,11 @@ pub async fn task_round_trips(url: &str, rounds: usize) -> Result<Vec<Duration>,
 /// When the broker refuses anything.
 pub async fn durable_publishes(url: &str, rounds: usize) -> Result<Vec<Duration>, BrokerError> {
     let context = jetstream::new(crate::way::client(url).await?);
-    create(&context, "BARE_WRITES", "bare.write.>", stream::RetentionPolicy::Limits).await?;
+    create(&context, "BARE_WRITES", "own.bare.write.>", stream::RetentionPolicy::Limits).await?;
     let mut taken = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let began = Instant::now();
-        context.publish("bare.write.x", vec![b'x'; 512].into()).await?.await?;
+        context.publish("own.bare.write.x", vec![b'x'; 512].into()).await?.await?;
         taken.push(began.elapsed());
     }
     context.delete_stream("BARE_WRITES").await?;
@@ -75,14 +75,14 @@ pub async fn writes_of_many(
 ) -> Result<usize, BrokerError> {
     let context = jetstream::new(crate::way::client(url).await?);
     for at in 0..streams {
-        let (name, subjects) = (format!("BARE_WRITES_{at}"), format!("bare.write.{at}.>"));
+        let (name, subjects) = (format!("BARE_WRITES_{at}"), format!("own.bare.write.{at}.>"));
         create(&context, &name, &subjects, stream::RetentionPolicy::Limits).await?;
     }
     let until = Instant::now() + time;
     let write = async |writer: usize| {
         let mut written = 0;
         while Instant::now() < until {
-            let subject = format!("bare.write.{}.{writer}", writer % streams);
+            let subject = format!("own.bare.write.{}.{writer}", writer % streams);
             let answer = context.publish(subject, vec![b'x'; bytes].into()).await?;
             answer.await?;
             written += 1;

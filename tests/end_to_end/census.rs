@@ -55,6 +55,8 @@ fn a_run_beside_old_ones_says_and_keeps_no_more_than_it_must() {
         let entries = bus.record().read(&RecordFilter::Run(run), Seq(0)).await.unwrap();
         past::fill(&full.path().join(".muster/nats"), &entries, OLD_RUNS).await.unwrap();
     });
+    // The keys that were made with them are not known to this user yet.
+    full.output(&["trust", "--yes"]).unwrap();
     drop(fleet);
     let fleet = no_more_than_it_must(full);
     let found = runtime

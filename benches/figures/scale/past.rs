@@ -114,6 +114,8 @@ fn with_past(runtime: &Runtime, entries: &[Entry], past: usize) -> Folder {
     if past > 0 {
         let began = Instant::now();
         runtime.block_on(fill(&store(&folder), entries, past)).unwrap();
+        // The keys that were made with them are not known to this user yet.
+        folder.output(&["trust", "--yes"]).unwrap();
         eprintln!("{past} runs written in {} s", began.elapsed().as_secs());
     }
     folder

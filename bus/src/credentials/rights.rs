@@ -480,7 +480,8 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
 }
 
 fn observer(name: &AgentId, parts: Partitions) -> Rights {
-    let streams = of_runs(parts).chain([COMMANDS, DEAD]);
+    // Not the queue of commands: whoever reads it could take orders out of it. He hears them as they are given.
+    let streams = of_runs(parts).chain([DEAD]);
     Rights {
         publish: looks()
             .chain(streams.flat_map(reading))
@@ -515,10 +516,8 @@ fn person(name: &AgentId, parts: Partitions) -> Rights {
         format!("$O.{OBJECTS}.C.*"),
         format!("$O.{OBJECTS}.M.*"),
     ];
-    // Not the queue of commands: whoever reads it could take orders of others.
-    let of_commands = |subject: &String| subject.contains(&format!(".{COMMANDS}"));
     let Rights { publish, never_publish, subscribe, never_subscribe, answers } = observer(name, parts);
-    let publish = publish.into_iter().filter(|subject| !of_commands(subject)).chain(says).collect();
+    let publish = publish.into_iter().chain(says).collect();
     // The files that go with a goal, and how models of the fleet fare.
     let shown = [FILES_SHOWN, ALLOWANCE_SHOWN].map(|of| format!("{of}>"));
     let subscribe = subscribe.into_iter().chain(shown).collect();

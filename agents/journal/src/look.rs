@@ -103,7 +103,7 @@ impl AskNewest {
             Err(why) => {
                 return match journal.pause(&mut self.tries, why, now) {
                     Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::AskNewest(self) }),
-                    Err(given_up) => given_up,
+                    Err(failure) => JournalStep::Done(Err(failure)),
                 };
             }
         };

@@ -83,12 +83,12 @@ impl<'e> Pause<'e> {
 
 impl<E> Journal<E> {
     /// Asks again after a pause, unless that was done for too long or is of no use.
-    pub(crate) fn pause<'e>(
+    pub(crate) fn pause(
         &self,
         tries: &mut Tries,
         why: Unanswered,
         now: Moment,
-    ) -> Result<Duration, JournalStep<'e>> {
-        tries.again(why, self.patience, now).ok_or(JournalStep::Done(Err(JournalFailure::Unreachable)))
+    ) -> Result<Duration, JournalFailure> {
+        tries.again(why, self.patience, now).ok_or(JournalFailure::Unreachable)
     }
 }

@@ -124,7 +124,7 @@ impl<'e> ReadTask<'e> {
             Err(why) => {
                 return match journal.pause(&mut self.tries, why, now) {
                     Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::Read(self) }),
-                    Err(given_up) => given_up,
+                    Err(failure) => JournalStep::Done(Err(failure)),
                 };
             }
         };

@@ -72,7 +72,7 @@ impl<'e> AskWhoHolds<'e> {
             Err(why) => {
                 return match journal.pause(&mut self.tries, why, now) {
                     Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::AskWhoHolds(self) }),
-                    Err(given_up) => given_up,
+                    Err(failure) => JournalStep::Done(Err(failure)),
                 };
             }
         };

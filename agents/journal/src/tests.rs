@@ -545,7 +545,7 @@ proptest! {
         let appended = if sure { Appended::Conflict } else { Appended::Ambiguous };
         let look = reading(write(&journal, &event).went(&mut journal, appended, at(1)));
         let next = look.read(&mut journal, Ok(entries.clone()), at(2));
-        let own = entries.iter().filter(|entry| matches!(&entry.event, RecordEvent::Agent(by, _) if *by == key(1)));
+        let mut own = entries.iter().filter(|entry| matches!(&entry.event, RecordEvent::Agent(by, _) if *by == key(1)));
         let is_this = |entry: &&Entry| entry.event == RecordEvent::Agent(key(1), event.clone());
         let ends = |entry: &Entry| match &entry.event {
             RecordEvent::Agent(by, event) if *by == key(1) => event.kind().is_decided_upon(),
@@ -557,7 +557,7 @@ proptest! {
         });
         match said(&next) {
             "who" => prop_assert!(is_begun),
-            "ok" => prop_assert!(!is_begun && own.last().iter().any(is_this)),
+            "ok" => prop_assert!(!is_begun && own.next_back().iter().any(is_this)),
             "lost" => prop_assert!(!is_begun && entries.iter().any(ends)),
             _ => prop_assert!(!is_begun && !entries.iter().any(ends)),
         }

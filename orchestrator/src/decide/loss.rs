@@ -204,7 +204,7 @@ fn is_with_another(state: &TaskState, key: &AgentKey) -> bool {
 
 /// Who has a task that this is to begin, if another has. It keeps the task, unless it is lost.
 #[must_use]
-pub fn holder_against<'a>(run: &'a RunState, seq: Seq) -> Option<&'a AgentId> {
+pub fn holder_against(run: &RunState, seq: Seq) -> Option<&AgentId> {
     let (key, event) = run.pending.get(&seq)?;
     let state = run.tasks.get(&key.task).filter(|state| state.generation == key.generation)?;
     let begins = matches!(event, AgentEvent::Started(_)) && state.status == TaskStatus::Processing;

@@ -18,6 +18,7 @@ fn key(agent: u32) -> AgentKey {
 }
 
 /// What is told of a task: by whom, and whether it counts.
+#[expect(clippy::large_enum_variant, reason = "there are few of them")]
 enum Told {
     Says(u32, AgentEvent, bool),
     Other(Role, AgentEvent),
@@ -66,7 +67,7 @@ fn entry(seq: u64, event: RecordEvent) -> Entry {
     Entry { seq: Seq(seq), at: Millis(seq), run: RunId::from_uuid(Uuid::nil()), event }
 }
 
-fn deciding(event: RunEvent) -> RecordEvent {
+fn deciding(event: &RunEvent) -> RecordEvent {
     let decided = serde_json::json!({
         "batch": Uuid::nil(), "by": "orchestrator-1", "inputs": [], "now": 1, "basis": 1, "offers": 0, "events": [event],
     });
@@ -133,7 +134,7 @@ fn whoever_has_a_task_has_a_say_and_nobody_else() {
             let (event, counts) = match told {
                 Says(agent, event, counts) => (RecordEvent::Agent(key(agent), event), counts),
                 Other(role, event) => (RecordEvent::Agent(AgentKey { role, ..key(3) }, event), false),
-                Decides(event) => (deciding(event), false),
+                Decides(event) => (deciding(&event), false),
             };
             let mut entries = vec![entry(seq, event)];
             say.keep(&mut entries);

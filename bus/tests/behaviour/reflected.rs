@@ -273,9 +273,11 @@ async fn empty_messages_hide_nothing() {
     for _ in 0..3 {
         foreigner.publish(format!("evt.{run}.worker.w.{}.1.outcome", leaf("1")), Bytes::new()).await.unwrap();
     }
-    foreigner.flush().await.unwrap();
-    let newest = f.bus.record().newest().await.unwrap();
-    assert_eq!(newest, Seq(5).into());
+    let record = f.bus.record();
+    crate::fixture::until("all of it is stored", || async {
+        record.newest().await.unwrap() == Seq(5).into()
+    })
+    .await;
     assert_eq!(f.bus.record().read_each(&all, Seq(0)).await.unwrap().len(), 5);
     for _ in 0..5 {
         drop(crate::fixture::next(&mut followed).await);
@@ -290,8 +292,7 @@ async fn what_is_under_way_outlives_that_the_configuration_is_read_anew() {
     let gone: Holder = Scope::Agent.holder("worker".parse().unwrap(), "gone".parse().unwrap());
     server.keys().issue(&gone, None).unwrap();
     let queue = f.bus.tasks().join(&worker()).await.unwrap();
-    let mut followed =
-        f.bus.record().follow(&muster_bus::RecordFilter::AllDecisions, Seq(0).into()).await.unwrap();
+    let mut followed = f.bus.record().follow(&muster_bus::RecordFilter::AllDecisions, Seq(0)).await.unwrap();
     let waits = tokio::spawn(async move { queue.take(Duration::from_secs(8)).await });
     tokio::time::sleep(Duration::from_millis(200)).await;
 

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::backend::{Ack, Delivery, Headers, Message, Pull, QueueSpec, WriteOptions};
 use crate::bus::{Core, now};
 use crate::error::{AppendError, BusError};
-use crate::orders::{OrderTimes, SeenOrders, check_age, check_clock, may_give, proof, refusal, signer_kind};
+use crate::orders::{OrderTimes, SeenOrders, check_age, may_give, proof, refusal, signer_kind};
 use crate::queue::{reject, take};
 use crate::seal::{About, open_inline};
 use crate::signatures::{Purpose, Signature, Signatures, said_by};
@@ -61,7 +61,7 @@ impl Commands {
         encoding: Encoding,
         asked: Option<&SignedOrder>,
     ) -> Result<Seq, BusError> {
-        self.check_clock().await?;
+        self.core.check_clock().await?;
         let run = command.run();
         let subject = Subject::Command(run, command.name().to_owned()).to_string();
         let body = Body::Command(command.clone());
@@ -84,18 +84,6 @@ impl Commands {
                 Err(BusError::TimedOut { what: format!("the command {}", command.name()), limit })
             }
             Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Whoever gives an order by a clock that is wrong would never hear that nothing comes of it. Orchestrators are told by
-    /// those who look after them, and ask the server often enough.
-    pub(crate) async fn check_clock(&self) -> Result<(), BusError> {
-        if !self.core.signatures.gives_orders() {
-            return Ok(());
-        }
-        match self.core.backend.clock_skew().await {
-            Some(skew) => check_clock(skew, self.core.settings.orders_within),
-            None => Ok(()),
         }
     }
 

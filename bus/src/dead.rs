@@ -12,7 +12,6 @@ use uuid::Uuid;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
-use crate::commands::Commands;
 use crate::error::{AppendError, BusError};
 use crate::seal::{About, encoding_of, open_inline};
 use crate::signatures::{Purpose, SIGNATURE};
@@ -195,7 +194,7 @@ impl DeadLetters {
                 what: format!("sending again what came on {}", letter.subject),
             });
         }
-        Commands::new(&self.core).check_clock().await?;
+        self.core.check_clock().await?;
         let message = self.core.signatures.sign_message(Purpose::Order, again(letter));
         match self.core.backend.append(COMMANDS, vec![message], WriteOptions::default()).await {
             Ok(_) => self.remove(letter.seq).await,

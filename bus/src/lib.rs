@@ -62,7 +62,7 @@ pub use hosts::HostDoor;
 pub use leases::{Lease, LeaseChange, LeaseNote, Leases, SeenLease};
 pub use lessons::Lessons;
 pub use live::LiveFeed;
-pub use nats::{Asker, Reply};
+pub use nats::{Asker, Reply, without_user};
 pub use places::Places;
 pub use presence::{Instance, Presence};
 pub use queue::{TakenTask, TaskQueue, Tasks, acknowledges};

@@ -123,6 +123,20 @@ pub(crate) fn check_clock(skew: i64, most: Duration) -> Result<(), BusError> {
     })
 }
 
+impl Core {
+    /// Whoever gives an order by a clock that is wrong would never hear that nothing comes of it. Orchestrators are told by
+    /// those who look after them, and ask the server often enough.
+    pub(crate) async fn check_clock(&self) -> Result<(), BusError> {
+        if !self.signatures.gives_orders() {
+            return Ok(());
+        }
+        match self.backend.clock_skew().await {
+            Some(skew) => check_clock(skew, self.settings.orders_within),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Why a signature that is wrong is refused, and what to do.
 pub(crate) fn refusal(error: &SignatureError) -> String {
     let help = match error {

@@ -13,7 +13,7 @@ use muster_shared::time::Millis;
 
 use crate::backend::Message;
 use crate::credentials::signing::{Signer, Trust, Verifier, Vouched};
-use crate::credentials::{CredentialsError, HolderKind, Identity, fleet_in, identity};
+use crate::credentials::{CredentialsError, Identity, fleet_in};
 
 pub use crate::credentials::signing::{Purpose, Signature, SignatureError};
 
@@ -43,8 +43,6 @@ struct Inner {
 #[derive(Default)]
 struct Known {
     signer: Option<Arc<Signer>>,
-    /// Whether the signer is one of those who say what is to be done: a person, or an operator.
-    gives_orders: bool,
     verifier: Option<Arc<Verifier>>,
     /// Runs of which a link that stands in the record has the JWT of this process: the next ones name its key.
     introduced: HashSet<RunId>,
@@ -126,7 +124,7 @@ impl Signatures {
     /// Whether orders of people are signed here: by a person's credentials, or an operator's.
     #[must_use]
     pub fn gives_orders(&self) -> bool {
-        self.known().gives_orders
+        self.known().signer.as_ref().is_some_and(|signer| signer.gives_orders())
     }
 
     /// The public keys of the fleet, where they are known.
@@ -241,9 +239,7 @@ impl Known {
         };
         // Whoever knows no fleet is not known to one.
         let signer = signer.filter(|_| verifier.is_some());
-        let kind = signer.as_ref().and_then(|_| identity(file).ok().flatten()).map(|who| who.kind);
-        let gives_orders = matches!(kind, Some(HolderKind::Person | HolderKind::Operator));
-        Ok(Self { signer, gives_orders, verifier, read, written, ..Self::default() })
+        Ok(Self { signer, verifier, read, written, ..Self::default() })
     }
 }
 

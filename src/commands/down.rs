@@ -78,8 +78,7 @@ fn named_processes(state: &FleetState) -> impl Iterator<Item = (&str, &ProcessRe
 }
 
 fn processes(state: &FleetState) -> impl Iterator<Item = &ProcessRef> {
-    let members = state.members.iter().filter_map(|member| member.process.as_ref());
-    members.chain([&state.supervisor])
+    named_processes(state).map(|(_, process)| process)
 }
 
 /// Processes that outlived their supervisor, where the system does not end them with it.

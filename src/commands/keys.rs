@@ -7,6 +7,7 @@ use muster_bus::credentials::{
     CredentialsError, FleetKeys, FleetTls, Holder, HolderKind, Identity, Issued, Place, Unread, identity,
 };
 use muster_bus::server::reload;
+use muster_bus::without_user;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
@@ -335,16 +336,6 @@ fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), F
         Failure::failed(format!("{}: {error}", file.display())).help("XDG_CONFIG_HOME names another folder")
     })?;
     output::line(&format!("wrote {}: `nats --context {name} sub 'run.>'` watches the fleet", file.display()))
-}
-
-/// Addresses without users and passwords in them.
-fn without_user(url: &str) -> String {
-    let clean = |one: &str| {
-        let (scheme, at) = one.split_once("://").map_or(("", one), |(scheme, at)| (scheme, at));
-        let host = at.rsplit_once('@').map_or(at, |(_, host)| host);
-        if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
-    };
-    url.split(',').map(|one| clean(one.trim())).collect::<Vec<_>>().join(",")
 }
 
 /// Where the `nats` command keeps contexts.

@@ -1,12 +1,11 @@
 //! Agents and orchestrators that were started by hand follow their fleet when it comes up at another address.
 
-use std::os::unix::process::CommandExt;
-
 use muster_bus::Bus;
 
 use crate::app::App;
 use crate::exit::Failure;
 use crate::fleet::lifeline::Lifeline;
+use crate::fleet::process;
 use crate::output;
 
 /// Does the work until it ends, or until the fleet is up at another address: then this process begins anew, with the same
@@ -34,8 +33,5 @@ fn begin_anew(url: &str) -> Failure {
         Failure::bus(format!("the fleet is at {url} now, and this process cannot restart itself: {error}"))
             .help("start it again")
     };
-    match std::env::current_exe() {
-        Ok(program) => failed(std::process::Command::new(program).args(std::env::args_os().skip(1)).exec()),
-        Err(error) => failed(error),
-    }
+    failed(process::begin_anew(std::env::args_os().skip(1), &[]))
 }

@@ -1,7 +1,6 @@
 //! `muster up`: a local fleet, watched over until told to stop.
 
 use std::collections::BTreeMap;
-use std::os::unix::process::CommandExt as _;
 use std::time::{Duration, Instant};
 
 use muster_shared::secret;
@@ -14,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::member::MemberChange;
 use crate::fleet::state::FleetState;
 use crate::fleet::supervisor::{Fleet, lost_its_port};
-use crate::fleet::{background, scale, users};
+use crate::fleet::{background, process, scale, users};
 use crate::output;
 use crate::render::figures;
 use crate::render::paint::Paint;
@@ -112,10 +111,7 @@ fn begin_anew() -> Failure {
         Failure::failed(format!("the port of the fleet is taken, and it cannot restart itself: {error}"))
             .help("`muster up` starts it on another port")
     };
-    match std::env::current_exe() {
-        Ok(program) => failed(std::process::Command::new(program).args(std::env::args_os().skip(1)).exec()),
-        Err(error) => failed(error),
-    }
+    failed(process::begin_anew(std::env::args_os().skip(1), &[]))
 }
 
 /// Nothing is left to be watched over.

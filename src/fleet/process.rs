@@ -1,5 +1,8 @@
 //! What the kernel says of processes, and how they are told to end.
 
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -10,6 +13,14 @@ use crate::trust::is_own_process;
 
 /// How often the end of a process that is not our child is looked for.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Begins this program anew in this process, with these words, and variables besides its own. Only returns when that failed.
+pub(crate) fn begin_anew(words: impl Iterator<Item = OsString>, variables: &[(&str, &str)]) -> io::Error {
+    match std::env::current_exe() {
+        Ok(program) => std::process::Command::new(program).args(words).envs(variables.iter().copied()).exec(),
+        Err(error) => error,
+    }
+}
 
 /// A process, told apart from a later one with the same number by when it started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -76,24 +76,30 @@ pub(crate) async fn ask_guards(
     AfterGuards { what, note }
 }
 
+/// The same for a call whose task is in hand: what they said is noted.
+///
+/// # Errors
+/// When a guard refuses, or what they would say finds no place: nothing is done then.
+pub(crate) async fn let_through(
+    desk: &Desk,
+    task: &OpenTask,
+    course: &mut Course,
+    call: (usize, &Action),
+    fits: &(dyn Fn(&Value) -> Result<(), String> + Sync),
+) -> Result<Option<Value>, GatewayRefusal> {
+    has_place(course)?;
+    let AfterGuards { what, note } = ask_guards(desk, task, call, fits).await;
+    keep(course, note);
+    what
+}
+
 /// Keeps what guards said for the next step. That they had nothing against several things alike is counted in one note.
 pub(crate) fn keep(course: &mut Course, note: Option<Note>) {
     let Some(note) = note else { return };
     if let Note::Guarded { hook, at, said, .. } = &note {
-        let alike = course.notes.iter_mut().find_map(|kept| match kept {
-            Note::Guarded { hook: of, at: place, said: before, .. } if of == hook && place == at => {
-                (is_plain(before) && is_plain(said)).then_some(before)
-            }
-            Note::Guarded { .. }
-            | Note::Spin { .. }
-            | Note::Reconsidered
-            | Note::Closed { .. }
-            | Note::Denied { .. }
-            | Note::Declined { .. }
-            | Note::Verified { .. }
-            | Note::LookedUp { .. }
-            | Note::NotChecked { .. }
-            | Note::GoalChecked { .. } => None,
+        let alike = course.notes.iter_mut().find_map(|kept| {
+            let Note::Guarded { hook: of, at: place, said: before, .. } = kept else { return None };
+            (of == hook && place == at && is_plain(before) && is_plain(said)).then_some(before)
         });
         if let Some(before) = alike {
             before.allowed = before.allowed.saturating_add(said.allowed);

@@ -118,11 +118,7 @@ async fn announce(
 ) -> Result<(), GatewayRefusal> {
     for (at, Call { action, is_done }) in calls(request).enumerate() {
         if !is_done {
-            rights::has_place(course)?;
-            let AfterGuards { what, note } =
-                rights::ask_guards(desk, task, (at, action), &are_arguments).await;
-            rights::keep(course, note);
-            what?;
+            rights::let_through(desk, task, course, (at, action), &are_arguments).await?;
         }
     }
     Ok(())

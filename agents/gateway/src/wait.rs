@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use muster_agents::host::for_programs::said_by_program;
-use muster_agents::host::guarded::AfterGuards;
 use muster_bus::GatewayRequest;
 use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
 use muster_shared::flow::{Action, Awaited, RolePermission, Step, Thought, Use, Wait};
@@ -78,16 +77,14 @@ async fn guarded(
     course: &mut Course,
     wait: &Wait,
 ) -> Result<Wait, GatewayRefusal> {
-    rights::has_place(course)?;
     let action = Action { name: tool(wait).to_owned(), arguments: arguments(wait) };
     let fits = |changed: &Value| {
         let changed = with_arguments(wait, changed)?;
         may(desk, task, &changed).map_err(|refusal| refusal.message)?;
         task.offer.rights.allow_all(&uses(&changed)).map_err(|refusal| refusal.to_string())
     };
-    let AfterGuards { what, note } = rights::ask_guards(desk, task, (0, &action), &fits).await;
-    rights::keep(course, note);
-    let changed = what?.and_then(|changed| with_arguments(wait, &changed).ok());
+    let changed = rights::let_through(desk, task, course, (0, &action), &fits).await?;
+    let changed = changed.and_then(|changed| with_arguments(wait, &changed).ok());
     Ok(changed.unwrap_or_else(|| wait.clone()))
 }
 

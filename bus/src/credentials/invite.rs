@@ -6,10 +6,10 @@ use nkeys::KeyPair;
 use secrecy::SecretString;
 use uuid::Uuid;
 
+use super::holder::Holder;
 use super::joining::{Equipping, Joined, Joining, Refusal, equip, join, renew};
 use super::ledger::{Issued, Ledger, Place};
 use super::line::{Fingerprint, Invitation, NAMED};
-use super::rights::Holder;
 use super::{Credentials, CredentialsError, FleetKeys};
 
 /// Whom an invitation lets in.

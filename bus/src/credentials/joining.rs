@@ -7,8 +7,8 @@ use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
 
+use super::holder::HolderKind;
 use super::ledger::{Books, Issued, Place};
-use super::rights::HolderKind;
 
 /// Credentials that a machine's processes have at once, at most.
 pub const MOST_OF_A_HOST: usize = 512;

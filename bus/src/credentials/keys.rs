@@ -13,8 +13,8 @@ use secrecy::SecretString;
 use super::accounts::{self, store_of};
 use super::claims::{Claims, Said, Statement};
 use super::files::{closed, make, read, whole};
+use super::holder::{Holder, HolderKind};
 use super::ledger::{Issued, Ledger, Unread};
-use super::rights::{Holder, HolderKind};
 use super::rotation::Retired;
 use super::scope::Scope;
 use super::signers::Signers;
@@ -27,7 +27,8 @@ pub(super) const KIND: &str = "muster:";
 /// Under which tag they say his role, for the templates of what he may do.
 pub(super) const ROLE: &str = "role:";
 
-/// When the operator said what he says of himself. It never changes: a server that runs takes no other.
+/// When what never changes was said: a server that runs takes no other word of the operator, and forgets what is under way in an
+/// account that it is told of anew.
 const ALWAYS: Millis = Millis(1_000);
 
 /// What the accounts are called for people.
@@ -327,7 +328,7 @@ impl FleetKeys {
     pub fn server_configuration(&self, ways: &[Partitions]) -> Result<String, CredentialsError> {
         let now = crate::bus::now();
         let sign = |of: &KeyPair, name: &str, said: Said| {
-            let at = if matches!(said, Said::Operator { .. }) { ALWAYS } else { now };
+            let at = if std::ptr::eq(of, &self.account) { now } else { ALWAYS };
             Statement { of, by: &self.operator, name: name.to_owned(), said, at, until: None }.sign()
         };
         let revoked = Ledger::of(&self.folder).revoked()?;

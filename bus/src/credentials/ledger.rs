@@ -182,8 +182,7 @@ impl Books {
         let (gone, kept): (Vec<Issued>, Vec<Issued>) = self.issued.drain(..).partition(whose);
         self.issued = kept;
         self.revoked.retain(|_, old| !ended(old.until, now));
-        self.revoked.extend(gone.iter().map(|old| (old.key.clone(), Revoked { at: now, until: old.until })));
-        gone.len()
+        self.count_no_more(now, gone.into_iter().map(|old| (old.key, old.until)))
     }
 
     /// The same of what this version cannot read, by what a holder or his machine is called.
@@ -191,8 +190,17 @@ impl Books {
         let whose = |old: &Unread| old.name == name || old.host.as_deref() == Some(name);
         let (gone, kept): (Vec<Unread>, Vec<Unread>) = self.unread.drain(..).partition(whose);
         self.unread = kept;
-        self.revoked.extend(gone.iter().map(|old| (old.key.clone(), Revoked { at: now, until: old.until })));
-        gone.len()
+        self.count_no_more(now, gone.into_iter().map(|old| (old.key, old.until)))
+    }
+
+    fn count_no_more(
+        &mut self,
+        now: Millis,
+        gone: impl ExactSizeIterator<Item = (String, Option<Millis>)>,
+    ) -> usize {
+        let count = gone.len();
+        self.revoked.extend(gone.map(|(key, until)| (key, Revoked { at: now, until })));
+        count
     }
 }
 

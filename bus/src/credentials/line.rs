@@ -14,8 +14,8 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
 use super::claims::{Claims, Said, ScopedUser};
+use super::holder::HolderKind;
 use super::keys::tags;
-use super::rights::HolderKind;
 use super::{Credentials, CredentialsError};
 
 /// What a line begins with: the kind of thing, and the version of its form.

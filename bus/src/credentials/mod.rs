@@ -8,6 +8,7 @@
 mod accounts;
 mod claims;
 mod files;
+mod holder;
 mod invite;
 mod joining;
 mod keys;
@@ -34,12 +35,13 @@ use muster_shared::time::Millis;
 use secrecy::{ExposeSecret, SecretString};
 
 use claims::{Claims, Said};
+pub use holder::{Holder, HolderKind};
 pub use invite::Invited;
 pub use joining::{Equipping, Joined, Joining, MOST_OF_A_HOST, Refusal};
 pub use keys::{FleetKeys, operator_file, presence_file, signing_key_file};
 pub use ledger::{Issued, Place, Revoked, Unread};
 pub use line::{Fingerprint, Invitation, LineError, MOST_ADDRESSES};
-pub use rights::{Holder, HolderKind, Rights};
+pub use rights::Rights;
 pub use rotation::{Retired, is_grace_over};
 pub use scope::Scope;
 use signing::Trust;

@@ -4,7 +4,8 @@
 use muster_shared::ids::{AgentId, Role};
 
 use super::CredentialsError;
-use super::rights::{Holder, HolderKind, Rights};
+use super::holder::{Holder, HolderKind};
+use super::rights::Rights;
 use crate::partition::Partitions;
 
 /// Stand for a holder's own role and name where rights are made into a template: no subject has them otherwise.

@@ -7,8 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::KeyPair;
 
 use super::claims::{Claims, Said, ScopedUser};
+use super::holder::HolderKind;
 use super::keys::tags;
-use super::rights::HolderKind;
 use super::scope::Scope;
 use super::signing::{SignatureError, Trust};
 

@@ -206,6 +206,7 @@ impl SignatureError {
 pub struct Signer {
     /// Who it is, as signatures tell it.
     by: String,
+    kind: Option<HolderKind>,
     key: KeyPair,
 }
 
@@ -229,7 +230,14 @@ impl Signer {
         if key.public_key() != claims.sub {
             return Err(wrong("its key is that of somebody else".to_owned()));
         }
-        Ok(Self { by: shortened(&jwt).unwrap_or(jwt), key })
+        let kind = identity_of(&claims).map(|who| who.kind);
+        Ok(Self { by: shortened(&jwt).unwrap_or(jwt), kind, key })
+    }
+
+    /// Whether it is one of those who say what is to be done: a person, or an operator.
+    #[must_use]
+    pub const fn gives_orders(&self) -> bool {
+        matches!(self.kind, Some(HolderKind::Person | HolderKind::Operator))
     }
 
     /// The public key that its signatures are of.

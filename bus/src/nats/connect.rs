@@ -252,13 +252,14 @@ fn install_tls() {
 }
 
 /// A URL without the user and password that may stand in it.
-pub(super) fn shown(url: &str) -> String {
+#[must_use]
+pub fn shown(url: &str) -> String {
     let clean = |one: &str| match (one.find("://"), one.rfind('@')) {
         (Some(scheme), Some(at)) if at > scheme => format!("{}{}", &one[..scheme + 3], &one[at + 1..]),
         (None, Some(at)) => one[at + 1..].to_owned(),
         (_, None) | (Some(_), Some(_)) => one.to_owned(),
     };
-    url.split(',').map(clean).collect::<Vec<_>>().join(",")
+    url.split(',').map(str::trim).map(clean).collect::<Vec<_>>().join(",")
 }
 
 pub(super) async fn server(nats: &Nats) -> Result<ServerInfo, BusError> {

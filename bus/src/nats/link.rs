@@ -19,6 +19,9 @@ const MOST_REFUSALS: u32 = 20;
 /// A connection that ends sooner was hardly one: it is made again more slowly each time.
 const SHORT: Duration = Duration::from_secs(1);
 
+/// What to do without credentials that count.
+const NEW: &str = "ask whoever runs the fleet for new ones (`muster keys issue`)";
+
 /// By what a process shows who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum By {
@@ -40,7 +43,6 @@ impl By {
 
     /// Why a server may have refused it, and what to do.
     fn refused(&self) -> String {
-        const NEW: &str = "ask whoever runs the fleet for new ones (`muster keys issue`)";
         match self {
             Self::File(path) => match ended_at(path) {
                 Some(until) => format!("by the credentials in {}: they ended at {until} UTC; {NEW}", path.display()),
@@ -66,10 +68,7 @@ impl By {
             End::Over => ended_at(path)
                 .map_or_else(|| "have ended".to_owned(), |until| format!("ended at {until} UTC")),
         };
-        format!(
-            "any more by the credentials in {}: they {what}; ask whoever runs the fleet for new ones (`muster keys issue`)",
-            path.display()
-        )
+        format!("any more by the credentials in {}: they {what}; {NEW}", path.display())
     }
 }
 

@@ -29,6 +29,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use self::asker::{Asker, Reply};
+pub use self::connect::shown as without_user;
 use self::link::Link;
 use crate::backend::{
     Ack, Appended, Backend, Begin, Incoming, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,

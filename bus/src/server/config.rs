@@ -60,7 +60,7 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
     };
-    give_to(keys, &store_dir.join("jetstream"))?;
+    give_to(keys, &store_dir)?;
     write_accounts(&store_dir, keys, settings.partitions)?;
     let text = text(wanted, &store_dir, &pid_file, &files.log);
     write_private(&files.config, text.as_bytes())
@@ -72,13 +72,18 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
 pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Option<u32>, ServerError> {
     let store_dir = absolute(store_dir)?;
     let pid = running(&store_dir.join(PID));
-    let stored = store_dir.join("jetstream/jetstream");
+    let stored = |account: &str| stored_by(&store_dir, account);
     // Told of two accounts, it would find nothing of what it stored in one.
-    if pid.is_some() && stored.join(keys.account()).is_dir() && !stored.join(keys.store_account()).exists() {
+    if pid.is_some() && stored(&keys.account()).is_dir() && !stored(&keys.store_account()).exists() {
         return Err(ServerError::EarlierServer { store_dir });
     }
     write_accounts(&store_dir, keys, None)?;
     Ok(pid)
+}
+
+/// Where the server keeps what an account stores.
+fn stored_by(store_dir: &Path, account: &str) -> PathBuf {
+    store_dir.join("jetstream/jetstream").join(account)
 }
 
 /// Writes the part of the configuration that says who is let in, and what for.
@@ -91,7 +96,7 @@ fn write_accounts(store_dir: &Path, keys: &FleetKeys, wanted: Option<u8>) -> Res
 
 /// How the record is parted: as it is on disk, else as it is wanted, else in any way.
 fn ways(store_dir: &Path, account: &str, wanted: Option<u8>) -> Vec<Partitions> {
-    let streams = store_dir.join("jetstream/jetstream").join(account).join("streams");
+    let streams = stored_by(store_dir, account).join("streams");
     let names = fs::read_dir(streams).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let known = names.filter_map(|name| Partitions::with_stream(name.to_str()?)).next();
     let wanted = wanted.and_then(|count| Partitions::of_count(count.into()));
@@ -115,8 +120,8 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> 
 }
 
 /// Gives what a server stored in the account that clients are in, or before accounts had keys, to that in which all is stored.
-fn give_to(keys: &FleetKeys, jetstream: &Path) -> Result<(), ServerError> {
-    let stored = |account: &str| jetstream.join("jetstream").join(account);
+fn give_to(keys: &FleetKeys, store_dir: &Path) -> Result<(), ServerError> {
+    let stored = |account: &str| stored_by(store_dir, account);
     let now = stored(&keys.store_account());
     let [named, nameless] = EARLIER_ACCOUNTS;
     let before = [keys.account().as_str(), named, nameless].map(stored);

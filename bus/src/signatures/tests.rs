@@ -92,7 +92,8 @@ fn keys_that_changed_are_read_again_and_not_too_often() {
     let path = fleet.write("o-1");
     let old = Signatures::of(Some(&path)).unwrap();
     // A new signing key of orchestrators, as after a rotation.
-    std::fs::remove_file(fleet.folder.path().join("keys/signing-orchestrator.nk")).unwrap();
+    let seed = nkeys::KeyPair::new_account().seed().unwrap();
+    std::fs::write(fleet.folder.path().join("keys/signing-orchestrator.nk"), seed).unwrap();
     let keys = FleetKeys::open_or_make(&fleet.folder.path().join("keys")).unwrap();
     let fleet = Fleet { folder: fleet.folder, keys };
     fleet.write("o-1");

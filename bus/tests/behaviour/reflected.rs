@@ -10,7 +10,7 @@ use muster_bus::server::LocalServer;
 use muster_shared::ids::Seq;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, leaf, on_nats, run};
+use crate::fixture::{Fixture, leaf, on_nats, run, worker};
 
 /// Where somebody would like an answer to go.
 const ELSEWHERE: [&str; 14] = [
@@ -273,11 +273,36 @@ async fn empty_messages_hide_nothing() {
     for _ in 0..3 {
         foreigner.publish(format!("evt.{run}.worker.w.{}.1.outcome", leaf("1")), Bytes::new()).await.unwrap();
     }
-    foreigner.flush().await.unwrap();
-    let newest = f.bus.record().newest().await.unwrap();
-    assert_eq!(newest, Seq(5).into());
+    let record = f.bus.record();
+    crate::fixture::until("all of it is stored", || async {
+        record.newest().await.unwrap() == Seq(5).into()
+    })
+    .await;
     assert_eq!(f.bus.record().read_each(&all, Seq(0)).await.unwrap().len(), 5);
     for _ in 0..5 {
         drop(crate::fixture::next(&mut followed).await);
     }
+}
+
+/// Requests that wait, and readers that follow, are answered as before once the server has learnt who counts no more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_under_way_outlives_that_the_configuration_is_read_anew() {
+    let f = on_nats().await;
+    let server = f.server.as_ref().unwrap();
+    let gone: Holder = Scope::Agent.holder("worker".parse().unwrap(), "gone".parse().unwrap());
+    server.keys().issue(&gone, None).unwrap();
+    let queue = f.bus.tasks().join(&worker()).await.unwrap();
+    let mut followed = f.bus.record().follow(&muster_bus::RecordFilter::AllDecisions, Seq(0)).await.unwrap();
+    let waits = tokio::spawn(async move { queue.take(Duration::from_secs(8)).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+
+    server.keys().revoke(&"gone".parse().unwrap()).unwrap();
+    let store = f.folder.as_ref().unwrap().path().join("nats");
+    assert!(muster_bus::server::reload(&store).unwrap());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let began = std::time::Instant::now();
+    f.offer(run(), Seq(0), &["1"]).await;
+    assert!(waits.await.unwrap().unwrap().is_some(), "the task is given out");
+    drop(crate::fixture::next(&mut followed).await);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
 }

@@ -92,28 +92,25 @@ pub(super) fn hold_report(decision: &mut DecisionBuilder<'_>, report: &Report) -
     if !has_guards(decision) {
         return false;
     }
-    let hook = Hook::BeforeReport;
-    let rules = |run: &RunState| run.limits.guards_at(hook, None, None).cloned().collect();
-    let product = Product::Report(report.clone());
     let about = AskedAbout::Report(Box::new(report.clone()));
-    ask(
-        decision,
-        Question { number: 0, hook, product: &product, role: String::new(), outcome: None },
-        about,
-        rules,
-    )
+    ask_about(decision, Hook::BeforeReport, &Product::Report(report.clone()), about)
+}
+
+/// Has guards asked about what no agent gave. Tells whether it waits for them.
+fn ask_about(decision: &mut DecisionBuilder<'_>, hook: Hook, product: &Product, about: AskedAbout) -> bool {
+    ask(decision, Question::of_nobody(0, hook, product), about, |run| rules_of_nobody(run, hook))
+}
+
+/// The guards of a hook that are asked about what no agent gave.
+fn rules_of_nobody(run: &RunState, hook: Hook) -> Vec<GuardRule> {
+    run.limits.guards_at(hook, None, None).cloned().collect()
 }
 
 /// The same for the plan that came with the goal.
 pub(super) fn hold_brought(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) -> bool {
-    if !has_guards(decision) || !waits_for_guards(decision) {
-        return false;
-    }
-    let hook = Hook::BeforePlan;
-    let rules = |run: &RunState| run.limits.guards_at(hook, None, None).cloned().collect();
-    let product = Product::Plan(brought.clone());
-    let question = Question { number: 0, hook, product: &product, role: String::new(), outcome: None };
-    ask(decision, question, AskedAbout::BroughtPlan, rules)
+    has_guards(decision)
+        && waits_for_guards(decision)
+        && ask_about(decision, Hook::BeforePlan, &Product::Plan(brought.clone()), AskedAbout::BroughtPlan)
 }
 
 /// The same for the report of a run that is stopped: the run ends with what they say of it. Work on it ends at once.
@@ -124,12 +121,8 @@ pub(super) fn hold_stop(decision: &mut DecisionBuilder<'_>, stopped: Stopped) ->
     if is_stopping(decision) {
         return true;
     }
-    let hook = Hook::BeforeReport;
-    let rules = |run: &RunState| run.limits.guards_at(hook, None, None).cloned().collect();
-    let product = Product::Report(stopped.report.clone());
-    let question = Question { number: 0, hook, product: &product, role: String::new(), outcome: None };
-    let reason = stopped.reason.clone();
-    let is_held = ask(decision, question, AskedAbout::Stopped(Box::new(stopped)), rules);
+    let (product, reason) = (Product::Report(stopped.report.clone()), stopped.reason.clone());
+    let is_held = ask_about(decision, Hook::BeforeReport, &product, AskedAbout::Stopped(Box::new(stopped)));
     if is_held {
         decision.effect(Effect::CancelRun { reason });
     }
@@ -171,6 +164,13 @@ struct Question<'a> {
     product: &'a Product,
     role: String,
     outcome: Option<Seq>,
+}
+
+impl<'a> Question<'a> {
+    /// About what no agent gave.
+    const fn of_nobody(number: u32, hook: Hook, product: &'a Product) -> Self {
+        Self { number, hook, product, role: String::new(), outcome: None }
+    }
 }
 
 fn ask(
@@ -222,19 +222,14 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
             }
             Held::Report(report) => {
                 let Some(run) = decision.open() else { return };
-                let rules = run.limits.guards_at(hook, None, None).cloned().collect();
-                let product = Product::Report(*report);
-                let question =
-                    Question { number, hook, product: &product, role: String::new(), outcome: None };
-                put(decision, question, None, rules);
+                let (rules, product) = (rules_of_nobody(run, hook), Product::Report(*report));
+                put(decision, Question::of_nobody(number, hook, &product), None, rules);
             }
             Held::BroughtPlan => {
                 let Some(run) = decision.open() else { return };
-                let rules = run.limits.guards_at(hook, None, None).cloned().collect();
                 let Some(product) = brought(run).map(Product::Plan) else { continue };
-                let question =
-                    Question { number, hook, product: &product, role: String::new(), outcome: None };
-                put(decision, question, None, rules);
+                let rules = rules_of_nobody(run, hook);
+                put(decision, Question::of_nobody(number, hook, &product), None, rules);
             }
             // Nobody waits for ever for the end of what is stopped.
             Held::Stopped(stopped) => return verdict::stop(decision, *stopped, None),

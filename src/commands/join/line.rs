@@ -1,12 +1,12 @@
 //! The line by which a machine joins, and where nobody else reads it.
 
 use std::io::Read;
-use std::os::unix::process::CommandExt as _;
 
 use secrecy::SecretString;
 
 use crate::args::JoinArgs;
 use crate::exit::Failure;
+use crate::fleet::process;
 
 /// Holds the invitation where it is not to be read by others.
 pub(crate) const INVITATION: &str = "MUSTER_INVITATION";
@@ -18,10 +18,8 @@ const LONGEST: u64 = 16 * 1024;
 /// returns when that cannot be done: the line counts all the same.
 pub(super) fn hide(line: &str) {
     let words = std::env::args_os().skip(1).filter(|word| word != line);
-    if let Ok(program) = std::env::current_exe() {
-        let error = std::process::Command::new(program).args(words).env(INVITATION, line).exec();
-        tracing::warn!(%error, "the invitation stays among the arguments of this process");
-    }
+    let error = process::begin_anew(words, &[(INVITATION, line)]);
+    tracing::warn!(%error, "the invitation stays among the arguments of this process");
 }
 
 /// The line that was given: as an argument, on standard input, or in the environment.

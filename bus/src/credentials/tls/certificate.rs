@@ -41,6 +41,24 @@ pub(super) enum Use {
     Member,
 }
 
+impl Use {
+    /// Whether it is shown to clients.
+    const fn serves(self) -> bool {
+        match self {
+            Self::Server | Self::Member => true,
+            Self::Client => false,
+        }
+    }
+
+    /// Whether it is shown to servers.
+    const fn asks(self) -> bool {
+        match self {
+            Self::Client | Self::Member => true,
+            Self::Server => false,
+        }
+    }
+}
+
 /// What the authority of a key is called. It hangs on the key, so that two fleets' authorities are told apart by their names.
 fn authority_name(key: &KeyPair) -> String {
     let digest = hex::encode(Sha256::digest(key.subject_public_key_info()));
@@ -79,11 +97,9 @@ pub(super) fn leaf(
     params.distinguished_name.push(DnType::CommonName, wanted.called);
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = match wanted.purpose {
-        Use::Server => vec![ExtendedKeyUsagePurpose::ServerAuth],
-        Use::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
-        Use::Member => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
-    };
+    let serves = wanted.purpose.serves().then_some(ExtendedKeyUsagePurpose::ServerAuth);
+    let asks = wanted.purpose.asks().then_some(ExtendedKeyUsagePurpose::ClientAuth);
+    params.extended_key_usages = serves.into_iter().chain(asks).collect();
     params.use_authority_key_identifier_extension = true;
     hold(&mut params, wanted.now, LEAF)?;
     let issuer = of_authority(authority);
@@ -152,7 +168,7 @@ pub(super) fn holds(
     roots.add(authority.clone().into_owned()).map_err(|error| said(&error))?;
     let (roots, rules) = (Arc::new(roots), provider());
     let at = UnixTime::since_unix_epoch(Duration::from_millis(at.0));
-    if matches!(wanted.purpose, Use::Server | Use::Member) {
+    if wanted.purpose.serves() {
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&rules));
         let verifier = verifier.build().map_err(|error| said(&error))?;
         for name in wanted.names {
@@ -160,7 +176,7 @@ pub(super) fn holds(
             verifier.verify_server_cert(found, &[], &name, &[], at).map_err(|error| said(&error))?;
         }
     }
-    if matches!(wanted.purpose, Use::Client | Use::Member) {
+    if wanted.purpose.asks() {
         let verifier = WebPkiClientVerifier::builder_with_provider(roots, rules).build();
         let verifier = verifier.map_err(|error| said(&error))?;
         verifier.verify_client_cert(found, &[], at).map_err(|error| said(&error))?;

@@ -122,18 +122,16 @@ impl Refused {
 fn asked_again(decision: &DecisionBuilder<'_>, held: &HeldBack, said: &Guarded) -> Option<Millis> {
     let run = decision.open().filter(|run| run.event_version >= GUARDS_WAITED_FOR_SINCE)?;
     said.refusal().filter(|verdict| verdict.failed)?;
-    let last = match &held.what {
+    let (role, last) = match &held.what {
         Held::Stopped(_) => return None,
-        Held::Outcome { key, .. } => run.tasks.get(&key.task).and_then(|task| task.deadline),
-        Held::Report(_) | Held::BroughtPlan => None,
+        Held::Outcome { key, .. } => {
+            (Some(&key.role), run.tasks.get(&key.task).and_then(|task| task.deadline))
+        }
+        Held::Report(_) | Held::BroughtPlan => (None, None),
     };
     let ends = deadline::ends_at(run).map_or(run.deadline, |end| end.min(run.deadline));
     let pause = FIRST_PAUSE.saturating_mul(1 << held.again.min(MOST_DOUBLINGS));
     let again = decision.now().after(pause);
-    let role = match &held.what {
-        Held::Outcome { key, .. } => Some(&key.role),
-        Held::Report(_) | Held::BroughtPlan | Held::Stopped(_) => None,
-    };
     let whole: u64 = run.limits.guards_at(held.hook, role, None).map(|rule| rule.timeout_ms).sum();
     (again.after(Duration::from_millis(whole)) < last.map_or(ends, |last| last.min(ends))).then_some(again)
 }

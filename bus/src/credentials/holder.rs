@@ -1,0 +1,240 @@
+//! Whom credentials are for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use muster_shared::flow::is_guard_name;
+use muster_shared::ids::{AgentId, Role};
+
+/// Whom credentials are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// Whoever runs the fleet: lays out the bus, asks, steers, reads and removes.
+    Operator {
+        /// What the person or program is called.
+        name: AgentId,
+    },
+    /// A person who has a say in runs: asks, steers, answers, reads.
+    Person {
+        /// What the person is called.
+        name: AgentId,
+    },
+    /// Whoever watches and changes nothing.
+    Observer {
+        /// What the person or program is called.
+        name: AgentId,
+    },
+    /// An orchestrator.
+    Orchestrator {
+        /// Its id.
+        id: AgentId,
+    },
+    /// An agent that works by itself on queues and record.
+    Agent {
+        /// Its role.
+        role: Role,
+        /// Its id.
+        id: AgentId,
+    },
+    /// A program in any language that works by a task gateway.
+    Program {
+        /// Its role.
+        role: Role,
+        /// Its name.
+        id: AgentId,
+    },
+    /// A guard: whoever is asked before something is done.
+    Guard {
+        /// The guard's name.
+        guard: String,
+        /// The process.
+        id: AgentId,
+    },
+    /// A machine that joined: it asks for credentials for the agents that it starts.
+    Host {
+        /// What the machine is called.
+        name: AgentId,
+    },
+    /// Whoever holds an invitation.
+    Guest {
+        /// What the invitation is called.
+        name: AgentId,
+    },
+    /// Whoever is told by the server who comes and goes.
+    Presence {
+        /// The orchestrator that it is told.
+        id: AgentId,
+    },
+}
+
+impl Holder {
+    /// What the holder is called on the bus.
+    #[must_use]
+    pub const fn name(&self) -> &AgentId {
+        match self {
+            Self::Operator { name }
+            | Self::Person { name }
+            | Self::Observer { name }
+            | Self::Host { name }
+            | Self::Guest { name } => name,
+            Self::Orchestrator { id }
+            | Self::Agent { id, .. }
+            | Self::Program { id, .. }
+            | Self::Guard { id, .. }
+            | Self::Presence { id } => id,
+        }
+    }
+
+    /// What kind of holder it is.
+    #[must_use]
+    pub fn kind(&self) -> HolderKind {
+        match self {
+            Self::Operator { .. } => HolderKind::Operator,
+            Self::Person { .. } => HolderKind::Person,
+            Self::Observer { .. } => HolderKind::Observer,
+            Self::Orchestrator { .. } => HolderKind::Orchestrator,
+            Self::Agent { role, .. } => HolderKind::Agent(role.clone()),
+            Self::Program { role, .. } => HolderKind::Program(role.clone()),
+            Self::Guard { guard, .. } => HolderKind::Guard(guard.clone()),
+            Self::Host { .. } => HolderKind::Host,
+            Self::Guest { .. } => HolderKind::Guest,
+            Self::Presence { .. } => HolderKind::Presence,
+        }
+    }
+}
+
+/// What credentials are for, whoever holds them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HolderKind {
+    /// Whoever runs the fleet.
+    Operator,
+    /// A person who has a say in runs.
+    Person,
+    /// Whoever watches.
+    Observer,
+    /// An orchestrator.
+    Orchestrator,
+    /// An agent of a role.
+    Agent(Role),
+    /// A program of a role.
+    Program(Role),
+    /// A guard of a name.
+    Guard(String),
+    /// A machine that joined.
+    Host,
+    /// Whoever holds an invitation.
+    Guest,
+    /// Whoever is told who comes and goes.
+    Presence,
+}
+
+impl HolderKind {
+    /// Whether it may lay out the bus: streams, buckets and queues.
+    #[must_use]
+    pub const fn may_provision(&self) -> bool {
+        match self {
+            Self::Operator | Self::Orchestrator => true,
+            Self::Person
+            | Self::Observer
+            | Self::Agent(_)
+            | Self::Program(_)
+            | Self::Guard(_)
+            | Self::Host
+            | Self::Guest
+            | Self::Presence => false,
+        }
+    }
+
+    /// The role, of those that have one.
+    #[must_use]
+    pub fn role(&self) -> Option<String> {
+        match self {
+            Self::Agent(role) | Self::Program(role) => Some(role.to_string()),
+            Self::Guard(guard) => Some(guard.clone()),
+            Self::Operator
+            | Self::Person
+            | Self::Observer
+            | Self::Orchestrator
+            | Self::Host
+            | Self::Guest
+            | Self::Presence => None,
+        }
+    }
+
+    /// The holder of this kind who has a name; nobody of the server's own account, which is not the fleet's.
+    #[must_use]
+    pub fn holder(&self, name: &AgentId) -> Option<Holder> {
+        let id = name.clone();
+        Some(match self {
+            Self::Operator => Holder::Operator { name: id },
+            Self::Person => Holder::Person { name: id },
+            Self::Observer => Holder::Observer { name: id },
+            Self::Orchestrator => Holder::Orchestrator { id },
+            Self::Agent(role) => Holder::Agent { role: role.clone(), id },
+            Self::Program(role) => Holder::Program { role: role.clone(), id },
+            Self::Guard(guard) => Holder::Guard { guard: guard.clone(), id },
+            Self::Host => Holder::Host { name: id },
+            Self::Guest => Holder::Guest { name: id },
+            Self::Presence => return None,
+        })
+    }
+
+    /// Whether the process must bear the name in its credentials: its rights hang on it.
+    #[must_use]
+    pub const fn binds_the_name(&self) -> bool {
+        match self {
+            // Any of an operator's programs has a name of its own.
+            Self::Operator => false,
+            Self::Person
+            | Self::Observer
+            | Self::Orchestrator
+            | Self::Agent(_)
+            | Self::Program(_)
+            | Self::Guard(_)
+            | Self::Host
+            | Self::Guest
+            | Self::Presence => true,
+        }
+    }
+}
+
+impl fmt::Display for HolderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operator => f.write_str("operator"),
+            Self::Person => f.write_str("person"),
+            Self::Observer => f.write_str("observer"),
+            Self::Orchestrator => f.write_str("orchestrator"),
+            Self::Agent(role) => write!(f, "agent:{role}"),
+            Self::Program(role) => write!(f, "program:{role}"),
+            Self::Guard(guard) => write!(f, "guard:{guard}"),
+            Self::Host => f.write_str("host"),
+            Self::Guest => f.write_str("guest"),
+            Self::Presence => f.write_str("presence"),
+        }
+    }
+}
+
+impl FromStr for HolderKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let role = |role: &str| role.parse::<Role>().map_err(|error| error.to_string());
+        match text.split_once(':') {
+            Some(("agent", of)) => role(of).map(Self::Agent),
+            Some(("program", of)) => role(of).map(Self::Program),
+            Some(("guard", of)) if is_guard_name(of) => Ok(Self::Guard(of.to_owned())),
+            Some(_) => Err(format!("{text:?} is no kind of holder")),
+            None => match text {
+                "operator" => Ok(Self::Operator),
+                "person" => Ok(Self::Person),
+                "observer" => Ok(Self::Observer),
+                "orchestrator" => Ok(Self::Orchestrator),
+                "host" => Ok(Self::Host),
+                "guest" => Ok(Self::Guest),
+                "presence" => Ok(Self::Presence),
+                other => Err(format!("{other:?} is no kind of holder")),
+            },
+        }
+    }
+}

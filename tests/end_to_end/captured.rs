@@ -15,10 +15,10 @@ use super::support::folder;
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// What the server refused, in its words.
-type Refused = Arc<Mutex<Vec<String>>>;
+pub(super) type Refused = Arc<Mutex<Vec<String>>>;
 
 /// A client with the credentials of a worker of its own name, what it is refused, and that name.
-async fn captured(fleet: &Fleet) -> (Client, Refused, String) {
+pub(super) async fn captured(fleet: &Fleet) -> (Client, Refused, String) {
     let (client, refused) = holding(fleet, "worker", CAPTURED).await;
     (client, refused, CAPTURED.to_owned())
 }

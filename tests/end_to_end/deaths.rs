@@ -82,14 +82,14 @@ fn list_of(request: &CapturedRequest) -> Option<String> {
 }
 
 /// A fleet that works on a run with a scripted model.
-struct Scene {
-    fleet: Fleet,
+pub(super) struct Scene {
+    pub(super) fleet: Fleet,
     server: ModelServer,
     asker: Option<Child>,
 }
 
 impl Scene {
-    fn begin(script: Script, arguments: &[&str]) -> Self {
+    pub(super) fn begin(script: Script, arguments: &[&str]) -> Self {
         let server = ModelServer::start(script).unwrap();
         let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
         let usual = ["--set", "limits.max_width=8", "--set", "agent.model=openai/scripted"];
@@ -106,7 +106,7 @@ impl Scene {
     }
 
     /// The end of the run, which must be a good one.
-    fn summary(&mut self) -> Value {
+    pub(super) fn summary(&mut self) -> Value {
         let output = self.asker.take().unwrap().wait_with_output().unwrap();
         let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         let told = || {
@@ -120,23 +120,23 @@ impl Scene {
         summary
     }
 
-    fn trace(&self) -> Vec<Value> {
+    pub(super) fn trace(&self) -> Vec<Value> {
         self.fleet.folder().json_lines(&["trace", "last", "--json"]).unwrap_or_default()
     }
 
     /// The calls of workers after so many steps, in order of arrival.
-    fn calls(&self, step: usize) -> Vec<LogEntry> {
+    pub(super) fn calls(&self, step: usize) -> Vec<LogEntry> {
         let of_step = |entry: &LogEntry| list_of(&entry.request).is_some() && entry.request.turns() == step;
         self.server.log().into_iter().filter(of_step).collect()
     }
 
-    fn wait_for_calls(&self, step: usize, count: usize) {
+    pub(super) fn wait_for_calls(&self, step: usize, count: usize) {
         let arrived = self.server.wait_until(LIMIT, |_| self.calls(step).len() >= count);
         arrived.unwrap_or_else(|late| panic!("{late}\n{}", self.fleet.folder().logs()));
     }
 
     /// Agent and process of whoever started the task last.
-    fn holder(&self, task: &str) -> (String, u32) {
+    pub(super) fn holder(&self, task: &str) -> (String, u32) {
         let trace = self.trace();
         let started = of_kind(&trace, "started").filter(|entry| entry["task"] == task).last();
         let started = started.unwrap_or_else(|| panic!("nobody started {task}:\n{trace:#?}"));
@@ -145,7 +145,7 @@ impl Scene {
     }
 
     /// No call that had been answered was made again.
-    fn assert_nothing_repeated(&self) {
+    pub(super) fn assert_nothing_repeated(&self) {
         let mut finished = std::collections::BTreeSet::new();
         for LogEntry { request, completed } in self.server.log() {
             let Some(list) = list_of(&request) else { continue };

@@ -26,6 +26,7 @@ mod effort;
 mod eval;
 mod files;
 mod foreign;
+mod forged;
 mod gateway;
 mod groups;
 mod guards;

@@ -189,13 +189,26 @@ pub fn last_chances(run: &RunState, agent: &AgentId) -> Vec<(TaskId, Generation)
 
 /// Whose start no decision has named yet.
 fn starting(run: &RunState) -> impl Iterator<Item = &AgentKey> {
-    let started = run.pending.values().filter(|(_, event)| matches!(event, AgentEvent::Started(_)));
-    started.map(|(key, _)| key).filter(|key| {
+    let started = run.pending.iter().filter(|(_, (_, event))| matches!(event, AgentEvent::Started(_)));
+    let counts = |seq: Seq, key: &AgentKey| {
         run.tasks
             .get(&key.task)
             .filter(|state| state.generation == key.generation && state.status.is_in_work())
-            .is_some_and(|state| run.event_version < HELD_SINCE || !is_with_another(state, key))
-    })
+            .filter(|state| run.event_version < HELD_SINCE || !is_with_another(state, key))
+            .is_some_and(|state| had_it_then(run, state, &key.agent, seq).is_none())
+    };
+    started.filter(move |(seq, (key, _))| counts(**seq, key)).map(|(_, (key, _))| key)
+}
+
+/// Who had a task while somebody else wrote about it, and was lost since.
+pub(super) fn had_it_then<'r>(
+    run: &RunState,
+    state: &'r TaskState,
+    agent: &AgentId,
+    seq: Seq,
+) -> Option<&'r AgentId> {
+    let lost = state.lost.as_ref().filter(|_| run.event_version >= HELD_SINCE);
+    lost.filter(|lost| lost.had_it_then(agent, seq)).map(|lost| &lost.agent)
 }
 
 fn is_with_another(state: &TaskState, key: &AgentKey) -> bool {

@@ -35,7 +35,7 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
         return turn_away(decision, &key, &event);
     }
     let takes = matches!(event, AgentEvent::Started(_)) && !keeps(decision);
-    if let Some(why) = decision.open().and_then(|run| no_say(run, &key, takes)) {
+    if let Some(why) = decision.open().and_then(|run| no_say(run, &key, seq, takes)) {
         return decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {why}", key.task) });
     }
     match event {
@@ -79,7 +79,7 @@ pub(super) fn take_in_unreadable(decision: &mut DecisionBuilder<'_>, seq: Seq, w
     let reason = format!("its agent wrote what cannot be read ({kind}): {why}");
     decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {reason}", key.task) });
     let current =
-        decision.open().is_some_and(|run| is_current(run, &key) && no_say(run, &key, false).is_none());
+        decision.open().is_some_and(|run| is_current(run, &key) && no_say(run, &key, seq, false).is_none());
     // It may think that it still has the task, or not be who wrote this.
     decision.effect(Effect::CancelTask {
         task: key.task.clone(),
@@ -121,7 +121,7 @@ fn keeps(decision: &DecisionBuilder<'_>) -> bool {
 
 /// Why an agent has no say in a task as it stands: the task was offered to others, or another one has it, unless the agent
 /// takes it now.
-fn no_say(run: &RunState, key: &AgentKey, takes: bool) -> Option<String> {
+fn no_say(run: &RunState, key: &AgentKey, seq: Seq, takes: bool) -> Option<String> {
     let task = run.tasks.get(&key.task).filter(|_| run.event_version >= HOLDERS_SINCE)?;
     let AgentKey { role, agent, .. } = key;
     match &task.queue {
@@ -132,6 +132,9 @@ fn no_say(run: &RunState, key: &AgentKey, takes: bool) -> Option<String> {
             return Some(format!("it was offered to {asked} and not to {agent}"));
         }
         Some(Queue::Role(_) | Queue::Agent(_)) | None => {}
+    }
+    if let Some(holder) = loss::had_it_then(run, task, agent, seq) {
+        return Some(format!("{holder} had it then, and not {agent}"));
     }
     let holder = task.agent.as_ref().filter(|holder| !takes && *holder != agent)?;
     Some(format!("{holder} has it, and not {agent}"))

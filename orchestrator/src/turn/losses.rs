@@ -44,20 +44,6 @@ const fn begun_at(input: &Input) -> Option<Seq> {
     }
 }
 
-/// Adds what is known of losses to what agents wrote: a loss comes before that another begins what the lost one has.
-pub(super) fn in_order(run: Option<&RunState>, agents: Vec<Input>, wakes: &[Input]) -> Vec<Input> {
-    let mut inputs = agents;
-    for wake in wakes {
-        let against = |input: &Input| {
-            let Input::AgentLost { agent, .. } = wake else { return false };
-            begun_at(input).and_then(|seq| holder_against(run?, seq)).is_some_and(|holder| holder == agent)
-        };
-        let place = inputs.iter().position(against).unwrap_or(inputs.len());
-        inputs.insert(place, wake.clone());
-    }
-    inputs
-}
-
 /// What follows when an agent is not there that has a task.
 pub(super) fn was_gone(agent: AgentId) -> Input {
     let reason = "it was gone when that was looked up".to_owned();

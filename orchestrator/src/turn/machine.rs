@@ -219,8 +219,7 @@ impl<E: Borrow<Entry>> Turn<E> {
         self.attempts += 1;
         // Should this be decided again, what agents wrote is in the record.
         let mut inputs = std::mem::take(&mut self.agents);
-        inputs.extend(self.commands.iter().cloned());
-        let inputs = losses::in_order(self.log.run(), inputs, &self.wakes);
+        inputs.extend(self.commands.iter().chain(&self.wakes).cloned());
         let mut prepared = match Prepared::make(view, self.id, self.log.run.take(), inputs) {
             Ok(prepared) => prepared,
             Err(error) => return self.failed(error.into()),

@@ -295,6 +295,7 @@ fn taken_over(task: &TaskState) -> TaskState {
                 waiting: None,
                 answered: None,
                 deaths: Vec::new(),
+                lost: None,
                 ..task
             }
         }

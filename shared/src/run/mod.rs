@@ -59,7 +59,7 @@ pub use say::{Say, is_of_one};
 pub use snapshot::Snapshot;
 pub use spending::{Allotment, Spending, Uncounted};
 pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
-pub use task_state::{Avoided, Death, TaskState, Waiting};
+pub use task_state::{Avoided, Death, Lost, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 8;

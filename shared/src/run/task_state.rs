@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::responses::Answers;
 use crate::flow::{Answered, Auction, Outcome, Reflection, RunLimits, TaskResult, TaskStatus, Wait};
-use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, TaskIndex};
+use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskIndex};
 use crate::time::Millis;
 
 /// The state of one task.
@@ -33,6 +33,9 @@ pub struct TaskState {
     pub last_step: u32,
     /// Agents that were lost with the newest generation since that step.
     pub deaths: Vec<Death>,
+    /// Who had the newest generation and was lost last. What others wrote before that was written while it had the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
     /// How it ended; kept of the newest generation that ended.
     pub outcome: Option<Arc<Outcome>>,
     /// What it gave before it was opened again, for whoever does it anew.
@@ -217,6 +220,7 @@ impl TaskState {
             ack: None,
             last_step: 0,
             deaths: Vec::new(),
+            lost: None,
             outcome: None,
             earlier: None,
             reasons: Vec::new(),
@@ -280,6 +284,26 @@ pub struct Death {
     /// How many other tasks the agent had in hand: any of them may have been its death.
     #[serde(default, skip_serializing_if = "is_none_beside")]
     pub beside: u32,
+}
+
+/// Who had a task, and lost it by a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Lost {
+    /// The agent.
+    pub agent: AgentId,
+    /// Where the decision stands. [`Lost::NOW`] while it is being made.
+    pub at: Seq,
+}
+
+impl Lost {
+    /// The place of a decision that is being made: all that it hears was written before it.
+    pub const NOW: Seq = Seq(u64::MAX);
+
+    /// Whether what an agent wrote at this position was written while another one had the task.
+    #[must_use]
+    pub fn had_it_then(&self, agent: &AgentId, seq: Seq) -> bool {
+        seq < self.at && self.agent != *agent
+    }
 }
 
 impl Death {

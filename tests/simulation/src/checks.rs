@@ -82,18 +82,14 @@ impl Checks {
             && let RecordEvent::Decided(decided) = &head.event
         {
             self.decided_alike(head, decided, batch);
-            let before = self.states.get(&head.run).and_then(Option::as_ref);
-            self.broken.extend(self.forgeries.decided(before, head, decided));
         }
         for entry in batch {
             self.fold(entry, now);
+            self.broken.extend(self.forgeries.wrote(entry));
             match &entry.event {
                 RecordEvent::Decided(decided) => self.ends_once(entry, decided),
-                RecordEvent::Agent(key, event) if self.is_hostile(entry.run, key) => {
-                    self.forgeries.wrote(entry.seq, key, event);
-                }
+                RecordEvent::Agent(key, _) if self.is_hostile(entry.run, key) => {}
                 RecordEvent::Agent(key, event) => {
-                    self.forgeries.wrote(entry.seq, key, event);
                     self.broken.extend(self.asks.wrote(entry, key, event, now));
                 }
                 RecordEvent::Offered(_) => {}

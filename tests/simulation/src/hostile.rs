@@ -1,14 +1,13 @@
 //! Somebody with the credentials of a role who writes what it likes about tasks that others have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use muster_shared::flow::{Ending, Product, TaskResult};
-use muster_shared::ids::{AgentId, Attempt, RunId, Seq, TaskId};
+use muster_shared::ids::{AgentId, Attempt, Generation, RunId, Seq, TaskId};
 use muster_shared::run::event::{TaskCompleted, TaskStarted};
 use muster_shared::run::{
-    AgentEvent, AgentKey, Decided, Entry, EventKind, RecordEvent, Released, RunEvent, RunState, Started,
-    Unreadable,
+    AgentEvent, AgentKey, Entry, EventKind, RecordEvent, Released, RunEvent, Say, Started, Unreadable,
 };
 
 use crate::faults::Fault;
@@ -34,7 +33,7 @@ pub(crate) fn is_hostile(key: &AgentKey) -> bool {
 
 /// Whether there is somebody hostile in this seed.
 pub(crate) fn is_there(seed: u64) -> bool {
-    Random::of(seed, "hostile").chance(300)
+    Random::of(seed, "hostile").chance(150)
 }
 
 fn forged(random: &mut Random) -> AgentEvent {
@@ -94,8 +93,10 @@ impl World {
 /// What became of forgeries.
 #[derive(Debug, Default)]
 pub(crate) struct Forgeries {
-    /// Where outcomes of somebody hostile stand.
-    outcomes: BTreeSet<Seq>,
+    /// Who has a say in each generation of a task, by the record.
+    says: BTreeMap<(RunId, TaskId, Generation), Say>,
+    /// Where words stand that count.
+    heard: BTreeSet<Seq>,
     /// Where outcomes stand that say what was forged, whoever wrote it.
     told: BTreeSet<Seq>,
     /// Tasks that somebody hostile had by right.
@@ -113,45 +114,65 @@ impl Forgeries {
         self.had.iter().any(|(of, _)| *of == run)
     }
 
-    pub(crate) fn wrote(&mut self, seq: Seq, key: &AgentKey, event: &AgentEvent) {
-        let AgentEvent::Outcome(outcome) = event else { return };
-        if is_hostile(key) {
-            self.outcomes.insert(seq);
-        }
-        if matches!(&outcome.product, Some(Product::Result(result)) if result.conclusion == FORGED) {
-            self.told.insert(seq);
+    /// Takes in the next entry of the record, and says which rules it breaks.
+    pub(crate) fn wrote(&mut self, entry: &Rc<Entry>) -> Vec<String> {
+        match &entry.event {
+            RecordEvent::Agent(key, event) => {
+                self.said(entry, key, event);
+                Vec::new()
+            }
+            RecordEvent::Decided(decided) => {
+                let broken = decided.events.iter().filter_map(|event| self.breaks(entry, event)).collect();
+                self.hear_in(entry);
+                broken
+            }
+            RecordEvent::Offered(_) => {
+                self.hear_in(entry);
+                Vec::new()
+            }
         }
     }
 
-    /// Takes in a decision about a run as it stood, and says which rules it breaks.
-    pub(crate) fn decided(
-        &mut self,
-        before: Option<&RunState>,
-        entry: &Entry,
-        decided: &Decided,
-    ) -> Vec<String> {
-        let mut broken = Vec::new();
-        let is_free = |task: &TaskId| {
-            before.and_then(|run| run.tasks.get(task)).is_some_and(|state| state.agent.is_none())
-        };
-        for event in &decided.events {
-            match event {
-                RunEvent::TaskStarted(TaskStarted { task, agent, .. })
-                    if agent.as_str().ends_with(&format!("{NUMBER:08x}")) =>
-                {
-                    self.had.insert((entry.run, task.clone()));
-                }
-                RunEvent::TaskCompleted(TaskCompleted { task, outcome, .. }) => {
-                    if self.outcomes.contains(outcome) && is_free(task) {
-                        self.had.insert((entry.run, task.clone()));
-                    }
-                    if self.told.contains(outcome) && !self.had(entry.run, task) {
-                        broken.push(format!("at {}: nothing forged counts: {task} by {outcome}", entry.seq));
-                    }
-                }
-                _ => {}
+    /// Decisions tell who has what.
+    fn hear_in(&mut self, entry: &Rc<Entry>) {
+        let of_run = self.says.iter_mut().filter(|((run, ..), _)| *run == entry.run);
+        of_run.for_each(|(_, say)| say.keep(&mut vec![Rc::clone(entry)]));
+    }
+
+    fn said(&mut self, entry: &Rc<Entry>, key: &AgentKey, event: &AgentEvent) {
+        let AgentKey { task, generation, .. } = key;
+        let say = self.says.entry((entry.run, task.clone(), *generation));
+        let mut kept = vec![Rc::clone(entry)];
+        say.or_insert_with(|| Say::of(key, *generation)).keep(&mut kept);
+        if !kept.is_empty() {
+            self.heard.insert(entry.seq);
+            if is_hostile(key) {
+                self.had.insert((entry.run, task.clone()));
             }
         }
-        broken
+        if let AgentEvent::Outcome(outcome) = event
+            && matches!(&outcome.product, Some(Product::Result(result)) if result.conclusion == FORGED)
+        {
+            self.told.insert(entry.seq);
+        }
+    }
+
+    /// Which rule a decision breaks.
+    fn breaks(&self, entry: &Entry, event: &RunEvent) -> Option<String> {
+        match event {
+            RunEvent::TaskStarted(TaskStarted { task, agent, .. }) => {
+                let is_hostile = agent.as_str().ends_with(&format!("{NUMBER:08x}"));
+                (is_hostile && !self.had(entry.run, task))
+                    .then(|| format!("at {}: nobody takes a task from whoever has it: {task}", entry.seq))
+            }
+            RunEvent::TaskCompleted(TaskCompleted { task, outcome, .. }) => {
+                let is_forged = self.told.contains(outcome) && !self.had(entry.run, task);
+                let counts = self.heard.contains(outcome);
+                (is_forged || !counts).then(|| {
+                    format!("at {}: nothing forged counts: {task} by {outcome}, {counts}", entry.seq)
+                })
+            }
+            _ => None,
+        }
     }
 }

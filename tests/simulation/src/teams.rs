@@ -28,6 +28,12 @@ pub(crate) fn shares(seed: u64) -> bool {
     Random::of(seed, "shares").chance(400)
 }
 
+/// How many of a thousand policies have a step. What settles little, because few sides tell how they came to know, is tried
+/// more often.
+fn taken(step: ConflictStep) -> u64 {
+    if step == ConflictStep::Methods { 850 } else { 550 }
+}
+
 /// How a seed settles what contradicts.
 pub(crate) fn conflicts(seed: u64) -> Conflicts {
     let mut random = Random::of(seed, "conflicts");
@@ -48,7 +54,7 @@ pub(crate) fn conflicts(seed: u64) -> Conflicts {
         steps.swap(at, usize::try_from(random.below(at as u64 + 1)).unwrap_or(0));
     }
     Conflicts {
-        policy: steps.into_iter().filter(|_| random.chance(550)).collect(),
+        policy: steps.into_iter().filter(|step| random.chance(taken(*step))).collect(),
         authority: vec!["role:researcher".to_owned(), "official/*".to_owned()],
         compare_texts: random.chance(500),
         max_redos: u32::try_from(random.below(3)).unwrap_or(1),

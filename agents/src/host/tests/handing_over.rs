@@ -13,6 +13,7 @@ fn another_agent_goes_on_after_the_last_step_and_repeats_no_finished_call() {
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
         let first = Arc::new(ground.chat_kit(Role::Worker, &model));
+        let dead = first.bus().who().clone();
         let queue = first.bus().tasks().join(&offer.queue).await.unwrap();
         let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
         let ack = task.ack_subject.clone();
@@ -24,6 +25,7 @@ fn another_agent_goes_on_after_the_last_step_and_repeats_no_finished_call() {
         working.abort();
         assert!(working.await.unwrap_err().is_cancelled());
 
+        ground.orphan(&offer, &dead).await;
         let running = ground.start(ground.chat_kit(Role::Worker, &model));
         ground.bus.tasks().hand_on(&ack).await.unwrap();
         let outcome = ground.outcome(&offer).await;

@@ -75,12 +75,12 @@ async fn take_over(ground: &Ground, offer: &TaskOffered) {
 }
 
 /// What comes of a task whose process stands still between its first word and its first question, and how often it asked.
-async fn stood_still(
+async fn stood_still<F: Future + Send>(
     ground: &Ground,
     offer: &TaskOffered,
-    meanwhile: impl Future + Send,
+    meanwhile: impl FnOnce(AgentId) -> F,
 ) -> (CloseOutcome, u32) {
-    let model = Scripted::new(|_, _| submits("never"));
+    let model = Scripted::new(|_, _| submits("by whoever began"));
     let context = ground.chat_kit(Role::Worker, &model);
     let key = AgentKey {
         role: Role::Worker,
@@ -93,6 +93,7 @@ async fn stood_still(
     let (_never, watched) = tokio::sync::watch::channel(None);
     let progress =
         ProgressStream::new(context.bus().live(), Arc::clone(context.redactor()), Role::Worker, offer);
+    let meanwhile = meanwhile(context.bus().who().clone());
     let equip = async || {
         meanwhile.await;
         tokio::time::sleep(Duration::from_millis(250)).await;
@@ -106,10 +107,28 @@ async fn stood_still(
 fn whoever_stood_still_while_its_task_was_taken_asks_no_model() {
     in_system(async {
         let (ground, offer) = (Ground::new(), leaf(Role::Worker));
-        let (verdict, asked) = stood_still(&ground, &offer, take_over(&ground, &offer)).await;
+        let (ground_of, offer_of) = (&ground, &offer);
+        let meanwhile = |agent| async move {
+            ground_of.orphan(offer_of, &agent).await;
+            take_over(ground_of, offer_of).await;
+        };
+        let (verdict, asked) = stood_still(&ground, &offer, meanwhile).await;
         assert_eq!(verdict, CloseOutcome::Lost);
         assert_eq!(asked, 0, "a question of somebody else's task");
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Started]);
+    });
+}
+
+/// All agents of a role may write that they begin a task. Only a decision takes it from whoever has it.
+#[test]
+fn whoever_has_a_task_keeps_it_though_another_says_that_it_begins() {
+    in_system(async {
+        let (ground, offer) = (Ground::new(), leaf(Role::Worker));
+        let meanwhile = |_| take_over(&ground, &offer);
+        let (verdict, asked) = stood_still(&ground, &offer, meanwhile).await;
+        assert_eq!((verdict, asked), (CloseOutcome::Closed, 1));
+        use EventKind::{Outcome, Started};
+        assert_eq!(ground.kinds(&offer).await, [Started, Started, Outcome]);
     });
 }
 
@@ -121,7 +140,7 @@ fn whoever_stood_still_while_its_task_was_offered_anew_asks_no_model() {
         let (ground, offer) = (Ground::new(), leaf(Role::Worker));
         let (generation, continues) = (offer.generation.next(), Some(offer.generation));
         let again = TaskOffered { generation, continues, ..offer.clone() };
-        let (verdict, asked) = stood_still(&ground, &offer, ground.offer(&again)).await;
+        let (verdict, asked) = stood_still(&ground, &offer, |_| ground.offer(&again)).await;
         assert_eq!(verdict, CloseOutcome::Lost);
         assert_eq!(asked, 0, "a question of somebody else's task");
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started]);
@@ -227,17 +246,29 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
     });
 }
 
-/// Nobody has decided that it is lost, and it does not say that it lives.
+/// That it does not say that it lives proves nothing: whoever decides looks it up, and decides that it is lost.
 #[test]
-fn a_task_of_somebody_who_is_not_there_any_more_is_taken_over_after_a_while() {
+fn a_task_of_somebody_who_is_not_there_any_more_is_taken_over_once_that_is_decided() {
     in_system(async {
         let ground = Ground::new();
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
         begin_as(&ground, &offer, 99).await;
         let model = Scripted::new(|_, _| submits("after all"));
-        let outcome = ground.done_by(ground.chat_kit(Role::Worker, &model), &offer).await;
-        assert_eq!(conclusion(&outcome), "after all");
+        let context = Arc::new(ground.chat_kit(Role::Worker, &model));
+        let queue = context.bus().tasks().join(&offer.queue).await.unwrap();
+        let take = async || {
+            let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
+            let ack = task.ack_subject.clone();
+            let (_interrupt, watched) = watch::channel(None);
+            (guard::guard(Arc::clone(&context), task, reach(watched)).await, ack)
+        };
+        let (verdict, ack) = take().await;
+        assert_eq!((verdict, model.asked.load(Ordering::Relaxed)), (CloseOutcome::Lost, 0));
+        ground.orphan(&offer, &AgentId::new("worker", 99)).await;
+        ground.bus.tasks().hand_on(&ack).await.unwrap();
+        assert_eq!(take().await.0, CloseOutcome::Closed);
+        assert_eq!(conclusion(&ground.outcome(&offer).await), "after all");
     });
 }
 

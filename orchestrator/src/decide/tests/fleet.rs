@@ -196,6 +196,7 @@ impl Fleet {
         let mut run = run.cloned()?;
         (run.folded, run.decided, run.decided_at, run.batch) = (Seq(0), Seq(0), Millis(0), None);
         run.seen.clear();
+        run.tasks.values_mut().filter_map(|task| task.lost.as_mut()).for_each(|lost| lost.at = Seq(0));
         Some(run)
     }
 

@@ -248,3 +248,42 @@ fn what_is_pending_against_a_holder_is_nobody_who_has_the_task() {
     fleet.turn(vec![input]);
     assert_eq!(holder_against(fleet.run(), seq), None);
 }
+
+#[test]
+fn what_was_written_while_somebody_had_the_task_counts_for_nothing_though_it_is_lost_since() {
+    let (mut fleet, offer) = fleet();
+    fleet.defer = false;
+    fleet.turn(Vec::new());
+    let other = another(Role::Worker, &offer);
+    let begun = fleet.report_only_as(other.clone(), begins(2, "ack"));
+    let ended = fleet.report_only_as(other.clone(), AgentEvent::Outcome(result("apples are poison").into()));
+    let (agent, reason) = (AgentId::new("worker", 1), "it is gone".to_owned());
+    fleet.turn(vec![Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }]);
+    assert!(!holders(fleet.run()).contains(&other.agent), "it began nothing");
+    fleet.turn(vec![begun, ended]);
+    assert_eq!(buried(&fleet), 2);
+    assert_eq!(fleet.run().tasks[&offer.task].agent, None);
+    // Whoever begins it now has it.
+    fleet.report_as(other.clone(), begins(2, "ack"));
+    assert_eq!(fleet.run().tasks[&offer.task].agent, Some(other.agent));
+    replay(ID, &fleet.record).unwrap();
+}
+
+#[test]
+fn whoever_lost_a_task_after_its_last_word_is_heard() {
+    let (mut fleet, offer) = fleet();
+    fleet.defer = false;
+    fleet.turn(Vec::new());
+    let key = AgentKey { agent: AgentId::new("worker", 1), ..another(Role::Worker, &offer) };
+    let ended = fleet.report_only_as(key.clone(), AgentEvent::Outcome(result("apples are so").into()));
+    let lost = Input::AgentLost {
+        agent: key.agent,
+        reason: "it is gone".to_owned(),
+        steps: BTreeMap::new(),
+        elsewhere: 0,
+    };
+    fleet.turn(vec![lost]);
+    fleet.turn(vec![ended]);
+    assert_eq!(fleet.run().tasks[&offer.task].status, TaskStatus::Completed);
+    assert_eq!(buried(&fleet), 0);
+}

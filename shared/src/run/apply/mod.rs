@@ -15,7 +15,7 @@ pub(in crate::run) mod task;
 
 use uuid::Uuid;
 
-use super::event::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
+use super::event::{AgentEvent, AgentKey, Decided, Entry, RecordEvent, RunEvent};
 use super::state::RunState;
 use crate::flow::TaskOffered;
 use crate::ids::Seq;
@@ -79,6 +79,9 @@ pub fn note_decided(run: &mut RunState, decided: WrittenDecision, first: Seq) {
     run.decided = last;
     run.decided_at = decided.now;
     run.batch = Some((decided.batch, 0));
+    if decided.takes_tasks {
+        task::note_losses(run, first);
+    }
 }
 
 /// What of a decision that stands in the record makes a difference to whoever made it.
@@ -90,12 +93,19 @@ pub struct WrittenDecision {
     pub now: Millis,
     /// How many offers follow in the batch.
     pub offers: u32,
+    /// Whether it takes tasks from agents that are lost.
+    pub takes_tasks: bool,
 }
 
 impl From<&Decided> for WrittenDecision {
     fn from(decided: &Decided) -> Self {
-        Self { batch: decided.batch, now: decided.now, offers: decided.offers }
+        let takes_tasks = takes_tasks(decided);
+        Self { batch: decided.batch, now: decided.now, offers: decided.offers, takes_tasks }
     }
+}
+
+fn takes_tasks(decided: &Decided) -> bool {
+    decided.events.iter().any(|event| matches!(event, RunEvent::TaskOrphaned(_)))
 }
 
 fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided) -> Result<(), ApplyError> {
@@ -112,6 +122,9 @@ fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided)
     run.decided = entry.seq;
     run.decided_at = decided.now;
     run.batch = Some((decided.batch, decided.offers));
+    if takes_tasks(decided) {
+        task::note_losses(run, entry.seq);
+    }
     match &decided.offer {
         Some(offer) => apply_offer(run, offer, decided.now),
         None => Ok(()),

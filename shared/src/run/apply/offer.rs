@@ -93,6 +93,7 @@ fn queue(task: &mut TaskState, offer: &TaskOffered, now: Millis) {
     task.deadline = Some(offer.deadline);
     task.agent = None;
     task.attempt = Attempt(0);
+    task.lost = None;
     task.ack = None;
     task.alone = offer.alone;
     match in_vain {

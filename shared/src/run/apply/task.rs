@@ -4,13 +4,21 @@ use std::sync::Arc;
 
 use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::RunState;
-use super::super::task_state::{TaskState, Waiting};
+use super::super::task_state::{Lost, TaskState, Waiting};
 use super::agent::count_usage;
 use super::error::ApplyError;
 use crate::flow::{Ending, Outcome, TaskStatus};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
 use crate::run::REPAIRS_SINCE;
 use crate::time::Millis;
+
+/// Notes where the decision stands that took tasks from agents that were lost.
+pub(super) fn note_losses(run: &mut RunState, at: Seq) {
+    let lost = run.tasks.values_mut().filter_map(|task| task.lost.as_mut());
+    for lost in lost.filter(|lost| lost.at == Lost::NOW) {
+        lost.at = at;
+    }
+}
 
 /// How one generation of a task ends.
 pub(in crate::run) struct GenerationEnd<'a> {

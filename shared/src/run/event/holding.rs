@@ -11,7 +11,7 @@ use crate::run::apply::ApplyError;
 use crate::run::apply::agent::{count_usage, is_to_count};
 use crate::run::apply::task::{GenerationEnd, at_generation, end_generation, illegal, move_to};
 use crate::run::state::RunState;
-use crate::run::task_state::{Death, TaskState};
+use crate::run::task_state::{Death, Lost, TaskState};
 use crate::time::Millis;
 
 /// An agent started a task.
@@ -104,6 +104,7 @@ impl Payload for TaskOrphaned {
         let task = back_in_queue(run, Self::NAME, &self.task, self.generation, self.attempt, now)?;
         note_step(task, self.last_step);
         let (agent, attempt, step) = (self.agent.clone(), self.attempt, task.last_step);
+        task.lost = Some(Lost { agent: agent.clone(), at: Lost::NOW });
         task.deaths.push(Death { agent, attempt, step, beside: self.beside });
         Ok(())
     }

@@ -84,7 +84,7 @@ fn list_of(request: &CapturedRequest) -> Option<String> {
 /// A fleet that works on a run with a scripted model.
 pub(super) struct Scene {
     pub(super) fleet: Fleet,
-    server: ModelServer,
+    pub(super) server: ModelServer,
     asker: Option<Child>,
 }
 

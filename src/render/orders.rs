@@ -3,8 +3,8 @@
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::RunEvent;
 use muster_shared::run::event::{
-    ApprovalGiven, ContextWritten, GoalEdited, GuardsAnswered, InformationShared, QuestionAnswered, RunResumed, TaskReopened,
-    TaskSkipped, TaskStale,
+    ApprovalGiven, ContextWritten, GoalEdited, GuardsAnswered, InformationShared, QuestionAnswered,
+    RunResumed, TaskReopened, TaskSkipped, TaskStale,
 };
 
 use super::figures;

@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::blueprint::{self, BlueprintProgress, Ended, StepOutcome};
-use muster_shared::flow::{
-    About, Goal, Plan, PlanDraft, PlanTask, Question, Report, RunLimits, TaskStatus,
-};
+use muster_shared::flow::{About, Goal, Plan, PlanDraft, PlanTask, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::{PlanAdopted, PlanRefused, RunFailed, StepsExpanded};
 use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunState};

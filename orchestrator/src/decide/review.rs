@@ -157,12 +157,16 @@ fn may_stand(decision: &mut DecisionBuilder<'_>, edited: &PlanDraft) -> Result<P
     let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
     let (_, about) = under_review(run)?;
     if about != About::Plan {
-        return Err("the plan is being carried out: `muster edit`, `muster skip` and `muster reject` change it"
-            .to_owned());
+        return Err(
+            "the plan is being carried out: `muster edit`, `muster skip` and `muster reject` change it"
+                .to_owned(),
+        );
     }
     if run.goal.blueprint.is_some() {
-        return Err("the plan is that of a blueprint: edit the blueprint, or reject with what is to be different"
-            .to_owned());
+        return Err(
+            "the plan is that of a blueprint: edit the blueprint, or reject with what is to be different"
+                .to_owned(),
+        );
     }
     checked(decision, run, &tools, edited)
 }

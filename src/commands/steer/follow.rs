@@ -69,9 +69,7 @@ impl Following {
         wanted: u32,
         until: Instant,
     ) -> Option<Result<Recorded, Failure>> {
-        let answers = |event: &RunEvent| {
-            matches!(event, RunEvent::GuardsAnswered(GuardsAnswered { number, .. }) if *number == wanted)
-        };
+        let answers = |event: &RunEvent| matches!(event, RunEvent::GuardsAnswered(GuardsAnswered { number, .. }) if *number == wanted);
         loop {
             let entry = match self.next(until).await? {
                 Ok(entry) => entry,

@@ -50,7 +50,12 @@ pub(in crate::decide) fn stops_at(run: &RunState) -> Option<Millis> {
 }
 
 /// What follows from what guards said of the report of a run that ends; nothing is left of it where they refused.
-pub(super) fn answered(decision: &mut DecisionBuilder<'_>, held: &Held, left: Option<Product>, refused: bool) {
+pub(super) fn answered(
+    decision: &mut DecisionBuilder<'_>,
+    held: &Held,
+    left: Option<Product>,
+    refused: bool,
+) {
     let of = |whole: &Report| match left {
         Some(Product::Report(changed)) => Some(changed),
         Some(_) | None => Some(whole.clone()),

@@ -48,7 +48,9 @@ pub(in crate::decide) fn hold_edit(
     let Some(draft) = of_edit(run, request) else { return Ok(false) };
     if let Some(other) = run.guarding.edit() {
         let by = if other.by.is_empty() { "somebody" } else { &other.by };
-        return Err(format!("a change of the plan by {by} waits for guards: ask again when they have answered"));
+        return Err(format!(
+            "a change of the plan by {by} waits for guards: ask again when they have answered"
+        ));
     }
     Ok(ask_about(decision, draft, AskedAbout::Edit(Box::new(request.clone()))))
 }

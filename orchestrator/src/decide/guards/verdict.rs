@@ -50,11 +50,9 @@ pub(in crate::decide) fn answered(decision: &mut DecisionBuilder<'_>, number: u3
             None => outcome::take_in_guarded(decision, seq),
         },
         Held::Report(report) => of_report(decision, *report, left, refused),
-        what @ (Held::BroughtPlan
-        | Held::TakenOver
-        | Held::Steps(_)
-        | Held::Edit(_)
-        | Held::HandOver(_)) => plans::answered(decision, what, left, refused),
+        what @ (Held::BroughtPlan | Held::TakenOver | Held::Steps(_) | Held::Edit(_) | Held::HandOver(_)) => {
+            plans::answered(decision, what, left, refused)
+        }
     }
 }
 

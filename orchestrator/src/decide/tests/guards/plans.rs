@@ -172,7 +172,10 @@ fn a_guard_that_is_gone_is_waited_for_as_for_brought_plans() {
             }
         }
         let reason = fleet.reason();
-        assert!(fleet.status() == RunStatus::Failed && reason.contains("guard eye is gone"), "{what}: {reason}");
+        assert!(
+            fleet.status() == RunStatus::Failed && reason.contains("guard eye is gone"),
+            "{what}: {reason}"
+        );
         replay(ID, &fleet.record).unwrap();
     }
 }
@@ -247,7 +250,8 @@ fn what_is_wrong_with_a_change_is_told_before_guards_are_asked_and_after() {
     // The task is gone by the time that they have answered.
     edit(&mut fleet, 6, "2", "look again");
     let (number, outcome) = (*fleet.run().guarding.open.keys().next().unwrap(), None);
-    let delete = muster_shared::flow::RefineOperation::Delete { task: TaskIndex::top(2), reason: "no".into() };
+    let delete =
+        muster_shared::flow::RefineOperation::Delete { task: TaskIndex::top(2), reason: "no".into() };
     fleet.ask_because(7, RequestAction::Edit { task: None, goal: "Only one.".into() }, "less");
     let first = fleet.find("1");
     end(&mut fleet, "1", good(&first, &[]));

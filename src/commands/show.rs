@@ -55,6 +55,12 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
         for line in unguarded.in_words().filter(|_| is_whole) {
             output::line(&format!("not all was done: {line}"))?;
         }
+        if let Some(request) = state.guarding.edit().filter(|_| is_whole) {
+            output::line(&format!(
+                "guards are asked about a change of the plan by {}",
+                render::figures::one_line(&request.by, 60)
+            ))?;
+        }
         if is_whole && !state.status.is_ended() {
             match &agents {
                 Some(_) => {

@@ -3,8 +3,8 @@
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::RunEvent;
 use muster_shared::run::event::{
-    ApprovalGiven, ContextWritten, GoalEdited, InformationShared, QuestionAnswered, RunResumed, TaskReopened,
-    TaskSkipped, TaskStale,
+    ApprovalGiven, ContextWritten, GoalEdited, GuardsAnswered, InformationShared, QuestionAnswered,
+    RunResumed, TaskReopened, TaskSkipped, TaskStale,
 };
 
 use super::figures;
@@ -42,6 +42,9 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         }
         RunEvent::GoalEdited(GoalEdited { task: Some(task), .. }) => format!("{task} has a new goal"),
         RunEvent::GoalEdited(GoalEdited { task: None, .. }) => format!("run {short} has a new goal"),
+        RunEvent::GuardsAnswered(GuardsAnswered { said, .. }) if !said.verdicts.is_empty() => {
+            figures::one_line(&said.to_string(), 400)
+        }
         RunEvent::PlanEdited(_) => "the plan stands as edited".to_owned(),
         RunEvent::QuestionAnswered(QuestionAnswered { reply }) => {
             format!("question {} is answered", reply.question)

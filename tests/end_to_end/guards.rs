@@ -1,6 +1,8 @@
 //! Guards: processes that are asked at hooks of a run, and allow, change or refuse; that hang, rave or are gone; and those
 //! that come with Muster.
 
+mod plans;
+
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

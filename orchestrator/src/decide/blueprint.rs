@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::blueprint::{self, BlueprintProgress, Ended, StepOutcome};
-use muster_shared::flow::{About, Goal, Plan, Question, Report, RunLimits, TaskStatus};
+use muster_shared::flow::{About, Goal, Plan, PlanDraft, PlanTask, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::event::{PlanAdopted, RunFailed, StepsExpanded};
+use muster_shared::run::event::{PlanAdopted, PlanRefused, RunFailed, StepsExpanded};
 use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunState};
 use muster_shared::text::beginning;
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
 use super::builder::DecisionBuilder;
-use super::{questions, review, survey};
+use super::{guards, planning, questions, replan, review, survey};
 
 /// What a person says who lets a step begin.
 const YES: &str = "yes";
@@ -72,6 +72,10 @@ pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
     let may = |run: &&RunState| run.phase == Phase::Executing && run.control.paused.is_none();
     let Some(run) = decision.open().filter(may) else { return false };
     let (Some(filled), Some(plan)) = (&run.goal.blueprint, &run.plan) else { return false };
+    // What comes next is found once it is known what becomes of these.
+    if run.guarding.holds_steps() {
+        return false;
+    }
     if filled.blueprint.steps.iter().all(|step| is_closed(run, &step.id, step.fallback.is_empty())) {
         return false;
     }
@@ -90,7 +94,10 @@ pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
         asked(run).filter(|(_, end)| end.is_none()).map(|(step, _)| step.to_owned()).collect();
     let (is_empty, questions) = (found.is_empty(), found.questions);
     if !is_empty {
-        decision.emit(StepsExpanded { step_outcomes: found.step_outcomes, tasks: found.tasks });
+        let steps = StepsExpanded { step_outcomes: found.step_outcomes, tasks: found.tasks };
+        if !guards::hold_steps(decision, &steps) {
+            decision.emit(steps);
+        }
     }
     let mut anything = !is_empty;
     for blueprint::ApprovalQuestion { step, text } in
@@ -106,6 +113,53 @@ pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
         anything = true;
     }
     anything
+}
+
+/// The plan with tasks more.
+pub(super) fn grown(plan: &Plan, tasks: &BTreeMap<TaskIndex, PlanTask>) -> Plan {
+    let mut grown = plan.clone();
+    grown.tasks.extend(tasks.clone());
+    grown
+}
+
+/// Lets the plan grow by tasks that guards had nothing against, or that they changed. Where it has grown otherwise meanwhile,
+/// it is found out anew what comes next, and guards are asked about that.
+pub(super) fn let_through(
+    decision: &mut DecisionBuilder<'_>,
+    steps: StepsExpanded,
+    changed: Option<&PlanDraft>,
+) {
+    let Some(run) = decision.open().filter(|run| run.phase == Phase::Executing) else { return };
+    let Some(plan) = &run.plan else { return };
+    if steps.tasks.keys().any(|index| plan.tasks.contains_key(index)) {
+        return;
+    }
+    let Some(changed) = changed else { return decision.emit(steps) };
+    let (whole, these) = (grown(plan, &steps.tasks), steps.tasks.keys().cloned().collect());
+    match planning::changed(decision, &whole, &these, changed) {
+        Ok(tasks) => decision.emit(StepsExpanded { tasks, ..steps }),
+        Err(why) => refused(decision, &steps, guards::cannot_be_carried_out(&why)),
+    }
+}
+
+/// Guards refused the tasks by which the plan was to grow: the run ends, with what there is to report where something was
+/// done.
+pub(super) fn refused(decision: &mut DecisionBuilder<'_>, steps: &StepsExpanded, why: String) {
+    let Some(run) = decision.open().filter(|run| run.phase == Phase::Executing) else { return };
+    let name = run.goal.blueprint.as_ref().map_or("", |filled| &filled.blueprint.name);
+    let is_first = run.plan.as_ref().is_none_or(|plan| plan.tasks.is_empty());
+    let reason = if is_first {
+        format!("the plan that was made from the blueprint {name} was {why}")
+    } else {
+        let named: Vec<&str> = steps.step_outcomes.keys().map(String::as_str).collect();
+        format!("what comes next in the blueprint {name} ({}) was {why}", named.join(", "))
+    };
+    decision.emit(PlanRefused { reasons: vec![why] });
+    if is_first {
+        decision.emit(RunFailed { reason });
+    } else {
+        replan::give_up(decision, Some(&reason));
+    }
 }
 
 /// The questions about steps that were asked, with their ends.

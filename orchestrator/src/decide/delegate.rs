@@ -2,17 +2,17 @@
 //! asked for it goes on with.
 
 use muster_shared::flow::{
-    Observation, ObservationStatus, PeerAnswer, Plan, RefineOperation, RunLimits, TaskDraft, TaskResult,
-    TaskStatus,
+    Observation, ObservationStatus, PeerAnswer, Plan, PlanDraft, RefineOperation, RunLimits, TaskDraft,
+    TaskResult, TaskStatus, Wait,
 };
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
-use muster_shared::run::event::{HandOverRefused, TaskDelegated};
-use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
+use muster_shared::run::event::{HandOver, HandOverRefused, TaskDelegated};
+use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::reading::Reader;
-use super::{peers, survey, waits};
+use super::{guards, peers, survey, waits};
 
 /// Why work cannot be handed over, and how it came to whoever wants to when it would go in a circle or too far.
 pub(super) struct Refusal {
@@ -45,17 +45,63 @@ pub(super) fn begin(
         None => Err("only a task of the plan can hand work over".into()),
     };
     match added {
+        Ok(_) if guards::hold_hand_over(decision, task, part, agent.clone()) => {}
         Ok(event) => decision.emit(event),
         Err(refusal) => {
             place_anew(decision, task, agent, &refusal);
-            let why = refusal.why;
-            waits::refuse(
-                decision,
-                task,
-                &format!("It cannot be handed over: {why}. Do it within this task."),
-            );
+            turn_down(decision, task, &refusal.why);
         }
     }
+}
+
+/// Adds a task that guards had nothing against, or that they changed, where it is still waited for.
+pub(super) fn let_through(
+    decision: &mut DecisionBuilder<'_>,
+    wanted: &HandOver,
+    changed: Option<&PlanDraft>,
+) {
+    let Some(run) = decision.open().filter(|run| waits_still(run, wanted)) else { return };
+    let Some(by) = wanted.task.as_leaf() else { return };
+    let part = match changed.map(|plan| plan.tasks.as_slice()) {
+        None => &wanted.part,
+        Some([part]) => part,
+        Some(_) => return turn_down(decision, &wanted.task, "guards made of it what is not one task"),
+    };
+    match add(decision, run, by, part) {
+        Ok(event) => decision.emit(event),
+        Err(refusal) => {
+            place_anew(decision, &wanted.task, wanted.agent.clone(), &refusal);
+            turn_down(decision, &wanted.task, &refusal.why);
+        }
+    }
+}
+
+/// Guards refused it.
+pub(super) fn refused(decision: &mut DecisionBuilder<'_>, wanted: &HandOver, why: &str) {
+    if decision.open().is_some_and(|run| waits_still(run, wanted)) {
+        turn_down(decision, &wanted.task, &format!("it was {why}"));
+    }
+}
+
+/// Whether the task waits for the verdict of guards: nothing of it was handed over since.
+fn waits_still(run: &RunState, wanted: &HandOver) -> bool {
+    let waits = |state: &TaskState| {
+        state.generation == wanted.generation
+            && state.waiting.as_ref().is_some_and(|waiting| waiting.for_task.is_none())
+    };
+    run.tasks.get(&wanted.task).is_some_and(waits)
+}
+
+/// Tells a task that it has to do without, in the words of what it asked for.
+fn turn_down(decision: &mut DecisionBuilder<'_>, task: &TaskId, why: &str) {
+    let waiting = decision.open().and_then(|run| run.tasks.get(task)?.waiting.as_ref());
+    let told = match waiting.map(|waiting| &waiting.wait) {
+        Some(Wait::Peer(request)) => format!("The {} is refused: {why}.", request.name()),
+        Some(Wait::Task(_) | Wait::Answer(_) | Wait::Run(_)) | None => {
+            format!("It cannot be handed over: {why}. Do it within this task.")
+        }
+    };
+    waits::refuse(decision, task, &told);
 }
 
 /// What goes round in circles comes back to the orchestrator: the task is placed anew, with another agent if there is one.

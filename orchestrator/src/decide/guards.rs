@@ -1,20 +1,25 @@
-//! Guards are asked about what the run is about to adopt or deliver: what an agent gave waits for their verdict, as does a
-//! report that was put together by rule. What they refuse goes back to whoever made it, with their reason.
+//! Guards are asked about what the run is about to adopt or deliver: what an agent gave waits for their verdict, as does
+//! what people give and what is put together by rule. What they refuse goes back to whoever made it, with their reason.
 
+mod ends;
+mod plans;
 mod verdict;
 
 use std::time::Duration;
 
 use muster_shared::flow::{
-    DraftRemark, DraftReview, DraftVerdict, GuardRule, Hook, Outcome, PlanDraft, Product, Reflection, Report,
-    Revision,
+    DraftRemark, DraftReview, DraftVerdict, GuardRule, Hook, Outcome, Product, Reflection, Report, Revision,
 };
-use muster_shared::ids::Seq;
-use muster_shared::run::event::{AskedAbout, GuardsAsked, Stopped};
+use muster_shared::ids::{Role, Seq};
+use muster_shared::run::event::{AskedAbout, GuardsAsked};
 use muster_shared::run::{AgentKey, GUARDS_WAITED_FOR_SINCE, Held, RunState};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
+pub(super) use self::ends::{hold_end, hold_stop, is_stopping, stops_at};
+pub(super) use self::plans::{
+    cannot_be_carried_out, check_free, hold_brought, hold_edit, hold_hand_over, hold_steps, hold_taken_over,
+};
 pub(super) use self::verdict::answered;
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -68,23 +73,11 @@ pub(crate) fn changed(product: &Product, changed: &Value) -> Result<Product, Str
 
 /// Has guards asked about an outcome, if the run has some for it. Tells whether it waits for them.
 pub(super) fn hold(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, outcome: &Outcome) -> bool {
-    if !has_guards(decision) {
-        return false;
-    }
     let product = outcome.product.as_ref().filter(|_| outcome.counts());
-    let Some((product, (hook, _))) = product.and_then(|product| Some((product, asked_about(product)?)))
-    else {
-        return false;
-    };
+    let Some(product) = product.filter(|_| has_guards(decision)) else { return false };
     let (task, generation) = (key.task.clone(), key.generation);
     let about = AskedAbout::Outcome { task, generation, outcome: seq };
-    let rules = |run: &RunState| run.limits.guards_at(hook, Some(&key.role), None).cloned().collect();
-    ask(
-        decision,
-        Question { number: 0, hook, product, role: key.role.to_string(), outcome: Some(seq) },
-        about,
-        rules,
-    )
+    ask(decision, Question { product, maker: Some(key.role.clone()), outcome: Some(seq) }, about)
 }
 
 /// The same for a report that was put together by rule. One that was refused is left to a writer.
@@ -93,56 +86,12 @@ pub(super) fn hold_report(decision: &mut DecisionBuilder<'_>, report: &Report) -
         return false;
     }
     let about = AskedAbout::Report(Box::new(report.clone()));
-    ask_about(decision, Hook::BeforeReport, &Product::Report(report.clone()), about)
-}
-
-/// Has guards asked about what no agent gave. Tells whether it waits for them.
-fn ask_about(decision: &mut DecisionBuilder<'_>, hook: Hook, product: &Product, about: AskedAbout) -> bool {
-    ask(decision, Question::of_nobody(0, hook, product), about, |run| rules_of_nobody(run, hook))
-}
-
-/// The guards of a hook that are asked about what no agent gave.
-fn rules_of_nobody(run: &RunState, hook: Hook) -> Vec<GuardRule> {
-    run.limits.guards_at(hook, None, None).cloned().collect()
-}
-
-/// The same for the plan that came with the goal.
-pub(super) fn hold_brought(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) -> bool {
-    has_guards(decision)
-        && waits_for_guards(decision)
-        && ask_about(decision, Hook::BeforePlan, &Product::Plan(brought.clone()), AskedAbout::BroughtPlan)
-}
-
-/// The same for the report of a run that is stopped: the run ends with what they say of it. Work on it ends at once.
-pub(super) fn hold_stop(decision: &mut DecisionBuilder<'_>, stopped: Stopped) -> bool {
-    if !has_guards(decision) || !waits_for_guards(decision) {
-        return false;
-    }
-    if is_stopping(decision) {
-        return true;
-    }
-    let (product, reason) = (Product::Report(stopped.report.clone()), stopped.reason.clone());
-    let is_held = ask_about(decision, Hook::BeforeReport, &product, AskedAbout::Stopped(Box::new(stopped)));
-    if is_held {
-        decision.effect(Effect::CancelRun { reason });
-    }
-    is_held
-}
-
-/// Whether the run is being stopped: nothing else becomes of it.
-pub(super) fn is_stopping(decision: &DecisionBuilder<'_>) -> bool {
-    decision.open().is_some_and(|run| run.guarding.stopping().is_some())
+    ask(decision, Question::of_nobody(&Product::Report(report.clone())), about)
 }
 
 /// Whether nothing is decided before guards have answered.
 pub(super) fn hold_all_up(decision: &DecisionBuilder<'_>) -> bool {
     is_stopping(decision) || decision.open().is_some_and(|run| run.guarding.holds_plan())
-}
-
-/// Whether reports of the run are guarded: what nobody can be asked about any more tells nothing of what was found.
-pub(super) fn watch_reports(run: &RunState) -> bool {
-    run.event_version >= GUARDS_WAITED_FOR_SINCE
-        && run.limits.guards_at(Hook::BeforeReport, None, None).next().is_some()
 }
 
 fn waits_for_guards(decision: &DecisionBuilder<'_>) -> bool {
@@ -153,53 +102,61 @@ fn has_guards(decision: &DecisionBuilder<'_>) -> bool {
     decision.open().is_some_and(|run| !run.limits.guards.is_empty())
 }
 
+/// Whether guards are asked about what no agent gave: not in runs of before.
+fn watches_all(decision: &DecisionBuilder<'_>) -> bool {
+    has_guards(decision) && waits_for_guards(decision)
+}
+
 /// Whether a report was refused: what only a rule made of results is not tried again.
 pub(super) const fn was_refused(run: &RunState) -> bool {
     run.guarding.reports_refused > 0
 }
 
+/// What guards are asked.
 struct Question<'a> {
-    number: u32,
-    hook: Hook,
     product: &'a Product,
-    role: String,
+    /// The role of the agent that made it; nothing where none did.
+    maker: Option<Role>,
     outcome: Option<Seq>,
 }
 
 impl<'a> Question<'a> {
     /// About what no agent gave.
-    const fn of_nobody(number: u32, hook: Hook, product: &'a Product) -> Self {
-        Self { number, hook, product, role: String::new(), outcome: None }
+    const fn of_nobody(product: &'a Product) -> Self {
+        Self { product, maker: None, outcome: None }
     }
 }
 
-fn ask(
-    decision: &mut DecisionBuilder<'_>,
-    question: Question<'_>,
-    about: AskedAbout,
-    rules: impl Fn(&RunState) -> Vec<GuardRule>,
-) -> bool {
+/// Asks the guards of the run. Tells whether there are any: what there is nothing of is asked of nobody, and nobody would
+/// answer.
+fn ask(decision: &mut DecisionBuilder<'_>, question: Question<'_>, about: AskedAbout) -> bool {
     let Some(run) = decision.open() else { return false };
-    let rules = rules(run);
-    // What there is nothing of is asked of nobody, and nobody would answer.
-    if rules.is_empty() || asked_about(question.product).is_none() {
+    let Some((hook, _)) = asked_about(question.product) else { return false };
+    let rules = rules(run, hook, question.maker.as_ref());
+    if rules.is_empty() {
         return false;
     }
     let number = run.guarding.asked.saturating_add(1);
-    put(decision, Question { number, ..question }, Some(about), rules);
+    put(decision, (number, hook), question, Some(about), rules);
     true
+}
+
+/// The guards of a hook that are asked about what agents of this role give, or what none gave.
+fn rules(run: &RunState, hook: Hook, maker: Option<&Role>) -> Vec<GuardRule> {
+    run.limits.guards_at(hook, maker, None).cloned().collect()
 }
 
 fn put(
     decision: &mut DecisionBuilder<'_>,
-    Question { number, hook, product, role, outcome }: Question<'_>,
+    (number, hook): (u32, Hook),
+    Question { product, maker, outcome }: Question<'_>,
     about: Option<AskedAbout>,
     rules: Vec<GuardRule>,
 ) {
     let whole: u64 = rules.iter().map(|rule| rule.timeout_ms).sum();
     let until = decision.now().after(Duration::from_millis(whole)).after(GRACE);
     decision.emit(GuardsAsked { number, hook, about, until });
-    let product = Box::new(product.clone());
+    let (role, product) = (maker.map(|role| role.to_string()).unwrap_or_default(), Box::new(product.clone()));
     decision.effect(Effect::AskGuards { number, hook, role, outcome, product, rules });
 }
 
@@ -210,46 +167,75 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
     let due = run.guarding.open.iter().filter(|(_, held)| held.until <= now);
     let due: Vec<_> = due.map(|(number, held)| (*number, held.clone())).collect();
     for (number, held) in due {
-        let hook = held.hook;
-        match held.what {
-            Held::Outcome { seq, key, outcome } => {
-                let Some(product) = outcome.product.as_ref() else { continue };
-                let Some(run) = decision.open() else { return };
-                let rules = run.limits.guards_at(hook, Some(&key.role), None).cloned().collect();
-                let question =
-                    Question { number, hook, product, role: key.role.to_string(), outcome: Some(seq) };
-                put(decision, question, None, rules);
-            }
-            Held::Report(report) => {
-                let Some(run) = decision.open() else { return };
-                let (rules, product) = (rules_of_nobody(run, hook), Product::Report(*report));
-                put(decision, Question::of_nobody(number, hook, &product), None, rules);
-            }
-            Held::BroughtPlan => {
-                let Some(run) = decision.open() else { return };
-                let Some(product) = brought(run).map(Product::Plan) else { continue };
-                let rules = rules_of_nobody(run, hook);
-                put(decision, Question::of_nobody(number, hook, &product), None, rules);
-            }
+        match &held.what {
             // Nobody waits for ever for the end of what is stopped.
-            Held::Stopped(stopped) => return verdict::stop(decision, *stopped, None),
+            Held::Stopped(stopped) => return ends::stop(decision, stopped, None),
+            Held::GivenUp(given_up) => return ends::give_up(decision, given_up, None),
+            Held::Outcome { .. }
+            | Held::Report(_)
+            | Held::BroughtPlan
+            | Held::TakenOver
+            | Held::Steps(_)
+            | Held::Edit(_)
+            | Held::HandOver(_) => {}
         }
+        let Some(run) = decision.open() else { return };
+        let Some(product) = product_of(run, &held.what) else { continue };
+        let maker = maker_of(run, &held.what);
+        let rules = rules(run, held.hook, maker.as_ref());
+        let question = Question { product: &product, maker, outcome: outcome_of(&held.what) };
+        put(decision, (number, held.hook), question, None, rules);
+    }
+}
+
+/// What guards are shown of what waits for them.
+fn product_of(run: &RunState, held: &Held) -> Option<Product> {
+    match held {
+        Held::Outcome { outcome, .. } => outcome.product.clone(),
+        Held::Report(report) => Some(Product::Report((**report).clone())),
+        Held::BroughtPlan => run.goal.plan.as_deref().cloned().map(Product::Plan),
+        Held::TakenOver => plans::taken_over(run).map(Product::Plan),
+        Held::Steps(steps) => plans::of_steps(run, steps).map(Product::Plan),
+        Held::Edit(request) => plans::of_edit(run, request).map(Product::Plan),
+        Held::HandOver(wanted) => Some(Product::Plan(plans::one(&wanted.part))),
+        Held::Stopped(stopped) => Some(Product::Report(stopped.report.clone())),
+        Held::GivenUp(given_up) => given_up.given_up.report.as_deref().cloned().map(Product::Report),
+    }
+}
+
+/// The role of the agent that made it, where one did.
+fn maker_of(run: &RunState, held: &Held) -> Option<Role> {
+    match held {
+        Held::Outcome { key, .. } => Some(key.role.clone()),
+        Held::HandOver(wanted) => plans::role_of(run, &wanted.task),
+        Held::Report(_)
+        | Held::BroughtPlan
+        | Held::TakenOver
+        | Held::Steps(_)
+        | Held::Edit(_)
+        | Held::Stopped(_)
+        | Held::GivenUp(_) => None,
+    }
+}
+
+/// Where the outcome stands that it is, if it is one.
+const fn outcome_of(held: &Held) -> Option<Seq> {
+    match held {
+        Held::Outcome { seq, .. } => Some(*seq),
+        Held::Report(_)
+        | Held::BroughtPlan
+        | Held::TakenOver
+        | Held::Steps(_)
+        | Held::Edit(_)
+        | Held::HandOver(_)
+        | Held::Stopped(_)
+        | Held::GivenUp(_) => None,
     }
 }
 
 /// When guards are asked again, should nobody bring what they said.
 pub(super) fn next_deadline(run: &RunState) -> Option<Millis> {
     run.guarding.next_asking()
-}
-
-/// When a run that is being stopped ends whatever guards say; nothing while it goes on.
-pub(super) fn stops_at(run: &RunState) -> Option<Millis> {
-    run.guarding.stopping().map(|(_, held)| held.until)
-}
-
-/// The plan that came with the goal.
-fn brought(run: &RunState) -> Option<PlanDraft> {
-    run.goal.plan.as_deref().cloned()
 }
 
 /// The report that guards refused last, for whoever writes it again.

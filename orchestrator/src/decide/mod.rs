@@ -297,6 +297,7 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
             if decision.run().is_none() {
                 goal::create(decision, goal, limits, secret, *event_version);
                 decision.emit(RunForked { from: *from, state: state.clone() });
+                planning::go_on(decision);
             }
         }
         Input::Refuse { goal, limits, reason, busy } => goal::refuse(decision, goal, limits, (reason, *busy)),

@@ -1,17 +1,21 @@
 //! Plans: whether one is asked for, and what follows from a planner's proposal. It is adopted, asked for again with the
 //! reasons, or repaired by rule; what earlier runs taught improves it before it is carried out.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use muster_shared::flow::{
-    About, Ending, FailureKind, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy, RunLimits,
+    About, Ending, FailureKind, Goal, Plan, PlanDraft, PlanTask, Planning, Question, ReviewPolicy, RunLimits,
     Specialty, Writing,
 };
-use muster_shared::ids::{Role, Seq, TaskId};
+use muster_shared::ids::{Role, Seq, TaskId, TaskIndex};
 use muster_shared::plan::{self, PlanProblem, Values, complexity, tools};
 use muster_shared::run::event::{
     PlanAdopted, PlanDrafted, PlanIterated, PlanRefused, PlanningSkipped, RunFailed, TaskRetried,
     WordsUncovered,
 };
-use muster_shared::run::{Checked, REPAIRS_SINCE, REPLANS_SINCE, RunState, WAITS_SINCE};
+use muster_shared::run::{
+    Checked, GUARDS_WAITED_FOR_SINCE, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunState, WAITS_SINCE,
+};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
@@ -46,6 +50,22 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
                 review::begin(decision, &[]);
             }
         }
+    }
+}
+
+/// What a fork begins with: the plan that it took over. Where its origin still waited for guards to look at what the person
+/// brought, it begins with that.
+pub(super) fn go_on(decision: &mut DecisionBuilder<'_>) {
+    let waited = |run: &RunState| {
+        run.event_version >= GUARDS_WAITED_FOR_SINCE
+            && run.phase == Phase::Planning
+            && run.plan.is_none()
+            && run.goal.plan.is_some()
+    };
+    if decision.open().is_some_and(waited) {
+        begin(decision);
+    } else {
+        guards::hold_taken_over(decision);
     }
 }
 
@@ -182,6 +202,35 @@ pub(super) fn wrong_with(
     let mut wrong = reasons(&problems);
     wrong.extend(tools::problems(proposal, known));
     wrong
+}
+
+/// Tasks of a plan as guards changed them, if the plan is as good as it was.
+///
+/// # Errors
+/// What is wrong with it that was not wrong before.
+pub(super) fn changed(
+    decision: &mut DecisionBuilder<'_>,
+    before: &Plan,
+    these: &BTreeSet<TaskIndex>,
+    changed: &PlanDraft,
+) -> Result<BTreeMap<TaskIndex, PlanTask>, String> {
+    let tasks = plan::reworded(before, these, changed)?;
+    let known = tools::known(decision.specialists());
+    let roles = survey::leaf_roles(decision.capacity());
+    let Some(run) = decision.open() else { return Ok(tasks) };
+    let (named, values) = (survey::nameable(run, &known, decision.reader()), survey::values(run));
+    let wrong = |plan: &Plan| {
+        let mut problems = plan::check_plan(plan, &run.limits, &roles);
+        problems.extend(values.as_ref().map(|values| values.unwritten(plan)).unwrap_or_default());
+        let mut wrong = reasons(&problems);
+        wrong.extend(tools::problems(&plan::as_draft(plan), named));
+        wrong
+    };
+    let mut after = before.clone();
+    after.tasks.extend(tasks.clone());
+    let before = wrong(before);
+    let new: Vec<String> = wrong(&after).into_iter().filter(|problem| !before.contains(problem)).collect();
+    if new.is_empty() { Ok(tasks) } else { Err(new.join("; ")) }
 }
 
 fn reasons(problems: &[PlanProblem]) -> Vec<String> {

@@ -8,7 +8,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, replan};
 use muster_shared::plan::tools;
-use muster_shared::run::event::{ReplanWanted, Replanned, RunFailed, RunGivenUp};
+use muster_shared::run::event::{GivingUp, ReplanWanted, Replanned, RunFailed, RunGivenUp};
 use muster_shared::run::{
     FEW_CALLS_SINCE, FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunState, failed_plan,
 };
@@ -20,6 +20,9 @@ use super::{effect::Effect, guards, partial, planning, survey, work};
 
 /// Most of each list that is said when a run is given up.
 const MOST_LINES: usize = 12;
+
+/// Why the report of such a run is not the whole answer.
+const WHY: &str = "the plans failed and the goal was not reached";
 
 /// Whether failures lead to new plans in this run.
 fn is_on(run: &RunState) -> bool {
@@ -249,10 +252,24 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
         plans.last().and_then(|plan| plan.reasons.last()).map_or("of its tasks", String::as_str),
         survey::short(run, run.id),
     );
-    let report = Box::new(report(run, decision.reader(), &plans, &lessons, &simpler));
+    let report = Some(Box::new(report(run, decision.reader(), &plans, &lessons, &simpler)));
+    let given_up = RunGivenUp { plans, lessons, simpler, report };
+    if guards::hold_end(decision, GivingUp { given_up: given_up.clone(), reason: reason.clone() }) {
+        return;
+    }
     decision.effect(Effect::CancelRun { reason: reason.clone() });
-    decision.emit(RunGivenUp { plans, lessons, simpler, report: Some(report) });
+    decision.emit(given_up);
     decision.emit(RunFailed { reason });
+}
+
+/// What is said in the report of a run that is given up, where guards of reports gave no leave: nothing of what was found.
+pub(super) fn withheld(run: &RunState, simpler: &str) -> Report {
+    let withheld = partial::withheld(run, WHY);
+    Report { body: format!("{}{}", withheld.body, instead(simpler)), ..withheld }
+}
+
+fn instead(simpler: &str) -> String {
+    format!("\n## What to ask instead\n\n{}\n", partial::line(simpler, 400))
 }
 
 fn learnt(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
@@ -290,13 +307,6 @@ fn report(
     lessons: &[String],
     simpler: &str,
 ) -> Report {
-    const WHY: &str = "the plans failed and the goal was not reached";
-    let instead = format!("\n## What to ask instead\n\n{}\n", partial::line(simpler, 400));
-    // Nobody asks guards about it: it ends the run.
-    if guards::watch_reports(run) {
-        let withheld = partial::withheld(run, WHY);
-        return Report { body: format!("{}{instead}", withheld.body), ..withheld };
-    }
     let mut report = partial::report(run, WHY, reader).unwrap_or_else(|| {
         let title = "The goal was not reached".to_owned();
         Report {
@@ -316,7 +326,7 @@ fn report(
         body.push_str("\n## What was learnt\n\n");
         body.extend(lessons.iter().map(|lesson| format!("- {}\n", partial::line(lesson, 400))));
     }
-    body.push_str(&instead);
+    body.push_str(&instead(simpler));
     report.body = body;
     report
 }

@@ -15,7 +15,7 @@ use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunState, StopReas
 use super::builder::DecisionBuilder;
 use super::partial::line;
 use super::reading::Reader;
-use super::{control, planning, questions, survey};
+use super::{control, guards, planning, questions, survey};
 
 /// What somebody answers who has nothing against it.
 const APPROVE: &str = "approve";
@@ -113,32 +113,62 @@ pub(super) fn after_failure(decision: &mut DecisionBuilder<'_>, index: &TaskInde
     }
 }
 
-/// Somebody approves what is asked about, perhaps with a plan of their own.
+/// Somebody approves what is asked about, perhaps with a plan of their own: guards are asked about that first, where there
+/// are some for plans.
 pub(super) fn approve(
     decision: &mut DecisionBuilder<'_>,
     request: &Request,
     edited: Option<&PlanDraft>,
 ) -> Result<(), String> {
-    let tools = edited.map(|_| tools::known(decision.specialists())).unwrap_or_default();
-    let Some(run) = decision.open() else { return Ok(()) };
-    let (id, about) = under_review(run)?;
-    if let Some(edited) = edited {
-        if about != About::Plan {
-            return Err(
-                "the plan is being carried out: `muster edit`, `muster skip` and `muster reject` change it"
-                    .to_owned(),
-            );
-        }
-        if run.goal.blueprint.is_some() {
-            return Err(
-                "the plan is that of a blueprint: edit the blueprint, or reject with what is to be different"
-                    .to_owned(),
-            );
-        }
-        let plan = checked(decision, run, &tools, edited)?;
-        decision.emit(PlanEdited { plan, reason: control::asked_by(request) });
+    let Some(edited) = edited else { return say_yes(decision, request) };
+    if decision.open().is_none() {
+        return Ok(());
     }
+    may_stand(decision, edited)?;
+    if guards::hold_edit(decision, request)? {
+        return Ok(());
+    }
+    let_through(decision, request, edited)
+}
+
+/// The plan of whoever approves takes the place of what was asked about.
+pub(super) fn let_through(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    edited: &PlanDraft,
+) -> Result<(), String> {
+    if decision.open().is_none() {
+        return Ok(());
+    }
+    let plan = may_stand(decision, edited)?;
+    decision.emit(PlanEdited { plan, reason: control::asked_by(request) });
+    say_yes(decision, request)
+}
+
+fn say_yes(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
+    let (id, _) = under_review(run)?;
     questions::answer(decision, request, id, APPROVE)
+}
+
+/// A person's plan, if one is asked about and nothing is wrong with it.
+fn may_stand(decision: &mut DecisionBuilder<'_>, edited: &PlanDraft) -> Result<Plan, String> {
+    let tools = tools::known(decision.specialists());
+    let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
+    let (_, about) = under_review(run)?;
+    if about != About::Plan {
+        return Err(
+            "the plan is being carried out: `muster edit`, `muster skip` and `muster reject` change it"
+                .to_owned(),
+        );
+    }
+    if run.goal.blueprint.is_some() {
+        return Err(
+            "the plan is that of a blueprint: edit the blueprint, or reject with what is to be different"
+                .to_owned(),
+        );
+    }
+    checked(decision, run, &tools, edited)
 }
 
 /// Somebody rejects what is asked about, and says why.

@@ -50,7 +50,7 @@ fn is_settled(run: &RunState) -> bool {
         && !blueprint::waits_for_approval(run)
         && !survey::anything_in_work(run)
         && !survey::anything_waits(run)
-        && run.guarding.open.is_empty()
+        && !run.guarding.holds_the_end()
         && !conflicts::waits_for_person(run)
         && schedule::due(run).is_empty()
 }

@@ -17,6 +17,7 @@ pub mod tools;
 pub mod values;
 
 mod draft;
+mod reworded;
 mod rights;
 mod tree;
 
@@ -28,4 +29,5 @@ pub use progress::{Mark, ProgressLine};
 pub use refine::{RefineRules, Refined, refine, refine_by};
 pub use repair::{repair, repair_knowing};
 pub use replan::{Replanned, Rigour, replan};
+pub use reworded::{reworded, shown};
 pub use values::Values;

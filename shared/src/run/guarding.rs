@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{AgentKey, Stopped};
+use super::event::{AgentKey, GivingUp, HandOver, Request, StepsExpanded, Stopped};
 use crate::flow::{GuardVerdict, Hook, Outcome, Product, Report};
 use crate::ids::Seq;
 use crate::time::Millis;
@@ -70,8 +70,18 @@ pub enum Held {
     Report(Box<Report>),
     /// The plan that came with the goal: nothing is planned or done before they have answered.
     BroughtPlan,
+    /// The plan that a fork took over: nothing is done before they have answered.
+    TakenOver,
+    /// The tasks by which the plan grows that is made from a blueprint: it does not grow before they have answered.
+    Steps(Box<StepsExpanded>),
+    /// A change of the plan by a person: the run goes on with the plan as it is.
+    Edit(Box<Request>),
+    /// Work that a task hands over: it waits for it.
+    HandOver(Box<HandOver>),
     /// The end of a run that is stopped: nothing else becomes of it.
     Stopped(Box<Stopped>),
+    /// The end of a run that is given up: nothing else becomes of it.
+    GivenUp(Box<GivingUp>),
 }
 
 impl Guarding {
@@ -91,13 +101,42 @@ impl Guarding {
     #[must_use]
     pub fn stopping(&self) -> Option<(u32, &HeldBack)> {
         let mut open = self.open.iter().map(|(number, held)| (*number, held));
-        open.find(|(_, held)| matches!(held.what, Held::Stopped(_)))
+        open.find(|(_, held)| matches!(held.what, Held::Stopped(_) | Held::GivenUp(_)))
     }
 
-    /// Whether the plan that came with the goal waits for them.
+    /// Whether the plan that came with the goal, or that a fork took over, waits for them.
     #[must_use]
     pub fn holds_plan(&self) -> bool {
-        self.open.values().any(|held| matches!(held.what, Held::BroughtPlan))
+        self.open.values().any(|held| matches!(held.what, Held::BroughtPlan | Held::TakenOver))
+    }
+
+    /// Whether tasks of a blueprint wait for them.
+    #[must_use]
+    pub fn holds_steps(&self) -> bool {
+        self.open.values().any(|held| matches!(held.what, Held::Steps(_)))
+    }
+
+    /// The change of the plan by a person that waits for them.
+    #[must_use]
+    pub fn edit(&self) -> Option<&Request> {
+        self.open.values().find_map(|held| match &held.what {
+            Held::Edit(request) => Some(&**request),
+            Held::Outcome { .. }
+            | Held::Report(_)
+            | Held::BroughtPlan
+            | Held::TakenOver
+            | Held::Steps(_)
+            | Held::HandOver(_)
+            | Held::Stopped(_)
+            | Held::GivenUp(_) => None,
+        })
+    }
+
+    /// Whether the end of the work waits for them. It does not wait for a person's change about which one gave no verdict:
+    /// the plan stands as it is, and what is changed later is done again.
+    #[must_use]
+    pub fn holds_the_end(&self) -> bool {
+        self.open.values().any(|held| held.again == 0 || !matches!(held.what, Held::Edit(_)))
     }
 
     pub(super) fn note(&mut self, hook: Hook, allowed: u32, verdicts: &[GuardVerdict]) {
@@ -113,7 +152,13 @@ impl Held {
     pub fn report(&self) -> Option<&Report> {
         match self {
             Self::Report(report) => Some(report),
-            Self::BroughtPlan | Self::Stopped(_) => None,
+            Self::BroughtPlan
+            | Self::TakenOver
+            | Self::Steps(_)
+            | Self::Edit(_)
+            | Self::HandOver(_)
+            | Self::Stopped(_)
+            | Self::GivenUp(_) => None,
             Self::Outcome { outcome, .. } => match outcome.product.as_ref()? {
                 Product::Report(report) => Some(report),
                 Product::Plan(_)

@@ -5,6 +5,7 @@ use futures::stream::BoxStream;
 use muster_bus::Unreadable;
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{Seq, TaskId};
+use muster_shared::run::event::GuardsAnswered;
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -51,6 +52,31 @@ impl Following {
             };
             if let RecordEvent::Decided(Decided { inputs, events, .. }) = entry.event
                 && inputs.iter().any(|input| input.request() == Some(id))
+            {
+                return Some(Ok(Recorded { seq: entry.seq, events }));
+            }
+            if let Some(state) =
+                self.state.as_ref().as_ref().filter(|state: &&RunState| state.status.is_ended())
+            {
+                return Some(Err(has_ended(state)));
+            }
+        }
+    }
+
+    /// What was decided once guards had answered a question; nothing when that is not on record in time.
+    pub(super) async fn until_answered(
+        &mut self,
+        wanted: u32,
+        until: Instant,
+    ) -> Option<Result<Recorded, Failure>> {
+        let answers = |event: &RunEvent| matches!(event, RunEvent::GuardsAnswered(GuardsAnswered { number, .. }) if *number == wanted);
+        loop {
+            let entry = match self.next(until).await? {
+                Ok(entry) => entry,
+                Err(failure) => return Some(Err(failure)),
+            };
+            if let RecordEvent::Decided(Decided { events, .. }) = entry.event
+                && events.iter().any(answers)
             {
                 return Some(Ok(Recorded { seq: entry.seq, events }));
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, TaskIndex};
 use muster_shared::plan::unknown_task;
-use muster_shared::run::event::RequestRefused;
+use muster_shared::run::event::{AskedAbout, GuardsAsked, RequestRefused};
 use muster_shared::run::{Request, RequestAction, RunEvent, RunState};
 use muster_shared::wire::{Command, Encoding};
 use serde_json::json;
@@ -114,7 +114,11 @@ impl Target {
             let refused = refused(&bus, Given::Request(run, id)).await;
             return Err(refused.unwrap_or_else(|| not_recorded(run, args.wait)));
         };
-        let recorded = recorded?;
+        let mut recorded = recorded?;
+        if let Some(number) = asked_of_guards(&recorded.events, id) {
+            let answered = following.until_answered(number, until).await;
+            recorded = answered.ok_or_else(|| not_answered(run, args.wait))??;
+        }
         if let Some(reason) = refusal(&recorded.events, id) {
             return Err(Failure::failed(format!("run {}: {reason}", run.short()))
                 .help(format!("`muster show {}` shows how it stands", run.short())));
@@ -143,6 +147,27 @@ fn tell(
         output::line(&render::orders::told(run, events, at_work))?;
     }
     Ok(Exit::Completed)
+}
+
+/// The question that guards are asked about the request.
+fn asked_of_guards(events: &[RunEvent], wanted: Uuid) -> Option<u32> {
+    events.iter().find_map(|event| match event {
+        RunEvent::GuardsAsked(GuardsAsked { number, about: Some(AskedAbout::Edit(request)), .. })
+            if request.id == wanted =>
+        {
+            Some(*number)
+        }
+        _ => None,
+    })
+}
+
+fn not_answered(run: RunId, wait: Duration) -> Failure {
+    let short = run.short();
+    Failure::failed(format!(
+        "run {short}: guards are asked about the change, and have not answered within {}",
+        render::figures::span(wait)
+    ))
+    .help(format!("it is made as soon as they let it through; `muster trace {short}` shows what they say"))
 }
 
 fn refusal(events: &[RunEvent], wanted: Uuid) -> Option<&str> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{QuestionId, RunId, TaskId};
-use muster_shared::run::event::{ChildEnded, QuestionAnswered, TaskReopened};
+use muster_shared::run::event::{AskedAbout, ChildEnded, GuardsAsked, QuestionAnswered, TaskReopened};
 use muster_shared::run::{
     AgentEvent, ChildEnd, Entry, Inherited, Input, RecordEvent, RunEvent, RunState, RunStatus, TaskState,
 };
@@ -53,6 +53,9 @@ impl Family {
         let RecordEvent::Decided(decided) = &entry.event else { return at(entry, broken) };
         for event in &decided.events {
             *self.seen.entry(event.name()).or_default() += 1;
+            if let Some(about) = asked_about(event) {
+                *self.seen.entry(about).or_default() += 1;
+            }
             match event {
                 RunEvent::ChildEnded(ChildEnded { run, .. }) if !self.told.insert((entry.run, *run)) => {
                     broken.push(format!("the end of a child is taken in once: {}", run.short()));
@@ -178,5 +181,21 @@ fn differs(inherited: &Inherited, fork: &RunState, decided: &[RunEvent]) -> Opti
             Some("a fork equals its origin up to the entry: it has no plan".to_owned())
         }
         None => None,
+    }
+}
+
+/// What guards are asked about, where no agent gave it.
+fn asked_about(event: &RunEvent) -> Option<&'static str> {
+    let RunEvent::GuardsAsked(GuardsAsked { about: Some(about), .. }) = event else { return None };
+    match about {
+        AskedAbout::Outcome { .. } => None,
+        AskedAbout::Report(_) => Some("guards are asked about a report by rule"),
+        AskedAbout::BroughtPlan => Some("guards are asked about a brought plan"),
+        AskedAbout::TakenOver => Some("guards are asked about a plan that a fork took over"),
+        AskedAbout::Steps(_) => Some("guards are asked about steps of a blueprint"),
+        AskedAbout::Edit(_) => Some("guards are asked about a change by a person"),
+        AskedAbout::HandOver(_) => Some("guards are asked about work handed over"),
+        AskedAbout::Stopped(_) => Some("guards are asked about a run that is stopped"),
+        AskedAbout::GivenUp(_) => Some("guards are asked about a run that is given up"),
     }
 }

@@ -19,6 +19,7 @@ mod family;
 mod fate;
 mod faults;
 mod folds;
+mod goals;
 mod hostile;
 mod io;
 mod job;

@@ -11,8 +11,10 @@ use muster_shared::run::{
 use uuid::Uuid;
 
 use crate::folds;
+use crate::goals;
 use crate::messages::{Item, Line, Order};
 use crate::products;
+use crate::random::Random;
 use crate::teams;
 use crate::world::{Event, World};
 
@@ -37,6 +39,13 @@ impl World {
                 for _ in 0..times {
                     let id_of = Uuid::from_u128(u128::from(self.random.next()) << 64);
                     let answer = RequestAction::Answer { question: *id, text: text.to_owned() };
+                    // Some have a plan of their own.
+                    let edits = Random::of(self.seed, &format!("{}/edits {id}", entry.run)).chance(400);
+                    let answer = if *about == About::Plan && text == "approve" && edits {
+                        RequestAction::Approve { plan: Some(Box::new(goals::brought())) }
+                    } else {
+                        answer
+                    };
                     let request = Request::new(entry.run, answer).with_id(id_of);
                     let request = Request { by: "somebody".into(), ..request };
                     let order = Rc::new(Order::Control(Input::Request(request)));

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::agenda::Time;
 use crate::agent::Agent;
 use crate::broker::agent_of;
+use crate::goals;
 use crate::messages::{Life, Order};
 use crate::owner::Owner;
 use crate::process::Process;
@@ -62,6 +63,11 @@ impl Scenario {
         let id = |n: u64| RunId::from_uuid(Uuid::from_u128(u128::from(seed) << 8 | u128::from(n)));
         let runs: Vec<RunId> = (1..=count).map(id).collect();
         let mut commands: Vec<_> = runs.iter().flat_map(|run| commands(*run, random)).collect();
+        for (_, run, order) in &mut commands {
+            if let Order::Submit(goal) = order {
+                *goal = goals::planned(seed, *run, goal.clone());
+            }
+        }
         for run in &runs {
             let written = teams::written_by_people(seed, *run).into_iter();
             commands.extend(written.map(|(at, input)| (at, *run, Order::Control(input))));

@@ -67,6 +67,7 @@ fn part(number: u64) {
         "context_written",
         "stale or unfit write refused",
         "plan refused for a value that nobody writes",
+        "guards are asked about steps of a blueprint",
     ] {
         assert!(decided.contains_key(name), "{name} never happened");
     }

@@ -1,14 +1,16 @@
 //! Changing goals.
 
-use muster_shared::flow::{Goal, Plan};
+use std::collections::BTreeSet;
+
+use muster_shared::flow::{Goal, Plan, PlanDraft, PlanTask};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::check::MAX_TEXT_BYTES;
-use muster_shared::plan::{goal_with_indices, reference, unknown_task};
+use muster_shared::plan::{self, goal_with_indices, reference, unknown_task};
 use muster_shared::run::event::{GoalEdited, RefinementWanted};
 use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunState};
 
 use super::super::builder::DecisionBuilder;
-use super::super::{groups, survey};
+use super::super::{groups, guards, survey};
 use super::redo::{begin_again, begun_below, can_be_paid_for};
 use super::{asked_by, plan_of, reopen, stop_review, stop_writing};
 
@@ -25,7 +27,7 @@ pub(in crate::decide) fn edit(
     }
 }
 
-/// A task that was begun is done again.
+/// Guards are asked first, where there are some for plans.
 fn of_task(
     decision: &mut DecisionBuilder<'_>,
     request: &Request,
@@ -33,16 +35,72 @@ fn of_task(
     goal: &str,
 ) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
-    let goal = &named(run, task, goal)?;
-    check(run, task, goal)?;
-    let begun = begun_below(run, plan_of(run)?, task);
-    can_be_paid_for(run, &begun)?;
+    check_all(run, task, goal)?;
+    if guards::hold_edit(decision, request)? {
+        return Ok(());
+    }
+    change(decision, request, task, goal)
+}
+
+/// Changes the goal of a task. One that was begun is done again.
+fn change(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    task: &TaskIndex,
+    goal: &str,
+) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
+    let (goal, begun) = check_all(run, task, goal)?;
     let reason = asked_by(request);
-    decision.emit(GoalEdited { task: Some(task.clone()), goal: goal.to_owned(), reason: reason.clone() });
+    decision.emit(GoalEdited { task: Some(task.clone()), goal, reason: reason.clone() });
     if !begun.is_empty() {
         begin_again(decision, &begun, &format!("the goal of {task} was changed: {reason}"));
     }
     Ok(())
+}
+
+/// The goal as the plan would keep it, and the leaves that would be done again.
+fn check_all(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(String, BTreeSet<TaskIndex>), String> {
+    let goal = named(run, task, goal)?;
+    check(run, task, &goal)?;
+    let begun = begun_below(run, plan_of(run)?, task);
+    can_be_paid_for(run, &begun)?;
+    Ok((goal, begun))
+}
+
+/// The task as it would stand, below those that it is a part of: what guards are shown.
+pub(in crate::decide) fn edited(run: &RunState, task: &TaskIndex, goal: &str) -> Option<PlanDraft> {
+    let plan = with_goal(run, task, goal)?;
+    Some(plan::shown(&plan, &BTreeSet::from([task.clone()])))
+}
+
+fn with_goal(run: &RunState, task: &TaskIndex, goal: &str) -> Option<Plan> {
+    let goal = named(run, task, goal.trim()).ok()?;
+    let mut plan = run.plan.clone()?;
+    plan.tasks.get_mut(task)?.goal = goal;
+    Some(plan)
+}
+
+/// Changes the goal of a task that guards had nothing against, or that they changed. Nothing else of it is theirs to change.
+pub(super) fn let_through(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    (task, goal): (&TaskIndex, &str),
+    changed: Option<&PlanDraft>,
+) -> Result<(), String> {
+    let Some(changed) = changed else { return change(decision, request, task, goal.trim()) };
+    let Some(run) = decision.open() else { return Ok(()) };
+    let cannot = |why: &str| format!("the change was {}", guards::cannot_be_carried_out(why));
+    // Without it the plan has changed so that the task is gone, and what is said of that is said below.
+    let Some(plan) = with_goal(run, task, goal) else { return change(decision, request, task, goal.trim()) };
+    let reworded = plan::reworded(&plan, &BTreeSet::from([task.clone()]), changed);
+    let reworded = reworded.map_err(|why| cannot(&why))?;
+    let Some(new) = reworded.get(task) else { return Ok(()) };
+    let goal = new.goal.clone();
+    if plan.tasks.get(task).is_some_and(|was| PlanTask { goal: was.goal.clone(), ..new.clone() } != *was) {
+        return Err(cannot("of a task that a person changed, only the goal can be another"));
+    }
+    change(decision, request, task, &goal).map_err(|why| cannot(&why))
 }
 
 /// The goal with indices in place of the names of tasks, as plans keep it.

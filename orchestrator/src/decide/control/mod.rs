@@ -6,7 +6,7 @@ mod pause;
 mod redo;
 mod skip;
 
-use muster_shared::flow::Plan;
+use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::ids::TaskId;
 use muster_shared::run::event::{RequestRefused, RunAborted, Stopped, TaskReopened};
 use muster_shared::run::{CHANGES_APPROVED_SINCE, Group, Request, RequestAction, RunState, StopReason};
@@ -16,6 +16,7 @@ use super::effect::Effect;
 use super::{draft_review, groups, guards, partial, peers, questions, review, survey};
 
 use edit::edit;
+pub(super) use edit::edited;
 use pause::{pause, resume};
 pub(super) use pause::{put_down, stop_early_bird};
 use redo::redo;
@@ -74,6 +75,35 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, request: &Request) {
     }
 }
 
+/// Makes a change of the plan that guards had nothing against, or that they changed.
+///
+/// # Errors
+/// Why it cannot be made, as the run stands by now.
+pub(super) fn let_through(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    changed: Option<&PlanDraft>,
+) -> Result<(), String> {
+    match &request.action {
+        RequestAction::Edit { task: Some(task), goal } => {
+            edit::let_through(decision, request, (task, goal), changed)
+        }
+        RequestAction::Approve { plan: Some(edited) } => {
+            review::let_through(decision, request, changed.unwrap_or(edited))
+        }
+        RequestAction::Edit { task: None, .. }
+        | RequestAction::Approve { plan: None }
+        | RequestAction::Cancel
+        | RequestAction::Pause
+        | RequestAction::Resume { .. }
+        | RequestAction::Skip { .. }
+        | RequestAction::Redo { .. }
+        | RequestAction::Reject
+        | RequestAction::Answer { .. }
+        | RequestAction::SetContext { .. } => carry_out(decision, request),
+    }
+}
+
 fn carry_out(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
     match &request.action {
         RequestAction::Cancel => {
@@ -98,6 +128,9 @@ fn carry_out(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<()
 /// whoever may not approve changes nothing of it either. To stop it, and to let it go on, is everybody's.
 fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
+    if changes_plan(&request.action) {
+        guards::check_free(run)?;
+    }
     let needs_a_say = match &request.action {
         RequestAction::Cancel | RequestAction::Pause | RequestAction::Resume { .. } => false,
         RequestAction::Approve { .. } | RequestAction::Reject | RequestAction::Answer { .. } => true,
@@ -109,6 +142,24 @@ fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), Stri
         }
     };
     if needs_a_say { questions::check_voice(run, request) } else { Ok(()) }
+}
+
+/// Whether something else would be done of the plan.
+const fn changes_plan(action: &RequestAction) -> bool {
+    match action {
+        RequestAction::Skip { .. }
+        | RequestAction::Redo { .. }
+        | RequestAction::Edit { task: Some(_), .. }
+        | RequestAction::Approve { plan: Some(_) } => true,
+        RequestAction::Cancel
+        | RequestAction::Pause
+        | RequestAction::Resume { .. }
+        | RequestAction::Edit { task: None, .. }
+        | RequestAction::Approve { plan: None }
+        | RequestAction::Reject
+        | RequestAction::Answer { .. }
+        | RequestAction::SetContext { .. } => false,
+    }
 }
 
 /// Who asked, and why, in a few words.

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use muster_shared::flow::{Ending, FailureKind, Guarded, Product, Reflection, Report};
 use muster_shared::ids::{Seq, TaskId};
-use muster_shared::run::event::{
-    GuardsAnswered, GuardsAsked, PlanRefused, RunAborted, RunFailed, Stopped, TaskRetried, WritingBegan,
-};
+use muster_shared::run::event::{GuardsAnswered, GuardsAsked, RunFailed, TaskRetried, WritingBegan};
 use muster_shared::run::{AgentKey, GUARDS_WAITED_FOR_SINCE, Held, HeldBack, Phase, RunState};
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
 use super::super::failure::{self, Failure};
-use super::super::{deadline, outcome, partial, planning, report};
-use super::{brought, changed, is_stopping, waits_for_guards};
+use super::super::{deadline, outcome, planning, report};
+use super::{changed, ends, is_stopping, plans, product_of, waits_for_guards};
 
 /// How long after one gave no verdict guards are asked again; twice as long each time after that, so often at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -31,53 +29,56 @@ pub(in crate::decide) fn answered(decision: &mut DecisionBuilder<'_>, number: u3
         return decision.emit(GuardsAsked { number, hook: held.hook, about: None, until: again });
     }
     let (hook, refused) = (held.hook, Refused::of(said));
-    let product = decision.open().and_then(|run| left_of(run, &held.what, said));
+    let left = decision.open().and_then(|run| left_of(run, &held.what, said));
     let told = Guarded { changed: None, ..said.clone() };
-    let kept = product.clone().map(Box::new);
+    let product = left.clone().map(Box::new);
     let stops = is_stopping(decision);
-    decision.emit(GuardsAnswered { number, hook, said: told, product: kept });
-    match (held.what, refused) {
-        (Held::Stopped(stopped), Some(_)) => stop(decision, *stopped, None),
-        (Held::Stopped(stopped), None) => {
-            let report = match product {
-                Some(Product::Report(changed)) => changed,
-                Some(_) | None => stopped.report.clone(),
-            };
-            stop(decision, *stopped, Some(report));
-        }
+    decision.emit(GuardsAnswered { number, hook, said: told, product });
+    match held.what {
+        Held::Stopped(_) | Held::GivenUp(_) => ends::answered(decision, &held.what, left, refused.is_some()),
         // The run ends without it.
-        (Held::Outcome { .. } | Held::Report(_) | Held::BroughtPlan, _) if stops => {}
-        (Held::Outcome { seq, key, .. }, Some(refused)) => refuse(decision, &key, seq, refused),
-        (Held::Outcome { seq, .. }, None) => outcome::take_in_guarded(decision, seq),
-        (Held::Report(report), None) => {
-            let report = match product {
+        Held::Outcome { .. }
+        | Held::Report(_)
+        | Held::BroughtPlan
+        | Held::TakenOver
+        | Held::Steps(_)
+        | Held::Edit(_)
+        | Held::HandOver(_)
+            if stops => {}
+        Held::Outcome { seq, key, .. } => match refused {
+            Some(refused) => refuse(decision, &key, seq, refused),
+            None => outcome::take_in_guarded(decision, seq),
+        },
+        Held::Report(report) => of_report(decision, *report, left, refused),
+        what @ (Held::BroughtPlan | Held::TakenOver | Held::Steps(_) | Held::Edit(_) | Held::HandOver(_)) => {
+            plans::answered(decision, what, left, refused)
+        }
+    }
+}
+
+/// What follows for a report that was put together by rule.
+fn of_report(
+    decision: &mut DecisionBuilder<'_>,
+    report: Report,
+    left: Option<Product>,
+    refused: Option<Refused>,
+) {
+    match refused {
+        None => {
+            let report = match left {
                 Some(Product::Report(changed)) => changed,
-                Some(_) | None => *report,
+                Some(_) | None => report,
             };
             deliver(decision, report);
         }
         // A writer would be as little guarded.
-        (Held::Report(_), Some(Refused { why, failed: true })) if waits_for_guards(decision) => {
+        Some(Refused { why, failed: true }) if waits_for_guards(decision) => {
             decision.emit(RunFailed { reason: undelivered(&why) });
         }
         // A writer is asked, and told why.
-        (Held::Report(_), Some(_)) => {
+        Some(_) => {
             if decision.open().is_some_and(|run| run.phase == Phase::Executing) {
                 decision.emit(WritingBegan { from: None });
-            }
-        }
-        (Held::BroughtPlan, Some(Refused { why, .. })) => {
-            let reason = format!("the plan that was brought was {why}");
-            decision.emit(PlanRefused { reasons: vec![why] });
-            decision.emit(RunFailed { reason });
-        }
-        (Held::BroughtPlan, None) => {
-            let plan = match product {
-                Some(Product::Plan(changed)) => Some(changed),
-                Some(_) | None => decision.open().and_then(brought),
-            };
-            if let Some(plan) = plan {
-                planning::take_over(decision, &plan);
             }
         }
     }
@@ -85,28 +86,20 @@ pub(in crate::decide) fn answered(decision: &mut DecisionBuilder<'_>, number: u3
 
 /// What guards left of what they were asked about; nothing where it stays as it is.
 fn left_of(run: &RunState, held: &Held, said: &Guarded) -> Option<Product> {
-    let is_refused = said.refusal().is_some();
-    let made = |product: &Product| {
-        let changed_by = said.changed.as_ref().filter(|_| !is_refused)?;
-        changed(product, changed_by).ok()
-    };
-    match held {
-        Held::Report(report) => made(&Product::Report((**report).clone())),
-        Held::Stopped(stopped) => made(&Product::Report(stopped.report.clone())),
-        Held::BroughtPlan => made(&Product::Plan(brought(run)?)),
-        Held::Outcome { outcome, .. } => match (outcome.product.as_ref()?, is_refused) {
-            // What was learnt counts without the change that it brings.
-            (Product::Reflection(reflection), true) => {
-                Some(Product::Reflection(Reflection { operations: Vec::new(), ..reflection.clone() }))
-            }
-            (product, _) => made(product),
-        },
+    let product = product_of(run, held)?;
+    match (product, said.refusal().is_some()) {
+        // What was learnt counts without the change that it brings.
+        (Product::Reflection(reflection), true) => {
+            Some(Product::Reflection(Reflection { operations: Vec::new(), ..reflection }))
+        }
+        (_, true) => None,
+        (product, false) => changed(&product, said.changed.as_ref()?).ok(),
     }
 }
 
 /// Why something may not go on.
-struct Refused {
-    why: String,
+pub(super) struct Refused {
+    pub(super) why: String,
     /// Whether that is so for want of a verdict only.
     failed: bool,
 }
@@ -123,24 +116,20 @@ fn asked_again(decision: &DecisionBuilder<'_>, held: &HeldBack, said: &Guarded) 
     let run = decision.open().filter(|run| run.event_version >= GUARDS_WAITED_FOR_SINCE)?;
     said.refusal().filter(|verdict| verdict.failed)?;
     let (role, last) = match &held.what {
-        Held::Stopped(_) => return None,
+        // Nobody waits for ever for the end of what is stopped; whoever hands work over can do it by himself.
+        Held::Stopped(_) | Held::GivenUp(_) | Held::HandOver(_) => return None,
         Held::Outcome { key, .. } => {
             (Some(&key.role), run.tasks.get(&key.task).and_then(|task| task.deadline))
         }
-        Held::Report(_) | Held::BroughtPlan => (None, None),
+        Held::Report(_) | Held::BroughtPlan | Held::TakenOver | Held::Steps(_) | Held::Edit(_) => {
+            (None, None)
+        }
     };
     let ends = deadline::ends_at(run).map_or(run.deadline, |end| end.min(run.deadline));
     let pause = FIRST_PAUSE.saturating_mul(1 << held.again.min(MOST_DOUBLINGS));
     let again = decision.now().after(pause);
     let whole: u64 = run.limits.guards_at(held.hook, role, None).map(|rule| rule.timeout_ms).sum();
     (again.after(Duration::from_millis(whole)) < last.map_or(ends, |last| last.min(ends))).then_some(again)
-}
-
-/// Ends a run that was to be stopped, with the report that guards left of it; else with no more than that, and why.
-pub(super) fn stop(decision: &mut DecisionBuilder<'_>, stopped: Stopped, report: Option<Report>) {
-    let Stopped { why, reason, .. } = stopped;
-    let report = report.or_else(|| decision.open().map(|run| partial::withheld(run, &reason)));
-    decision.emit(RunAborted { why, reason, report: report.map(Box::new) });
 }
 
 /// Ends the run with the report of its only task, unless its plan has grown meanwhile.

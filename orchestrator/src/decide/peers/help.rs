@@ -4,7 +4,7 @@
 use muster_shared::flow::{
     HelpRequest, Observation, ObservationStatus, Peer, PeerAnswer, PeerRequest, TaskDraft, TaskStatus, Wait,
 };
-use muster_shared::ids::{Role, TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, Role, TaskId, TaskIndex};
 use muster_shared::plan::matching;
 use muster_shared::run::event::TaskSkipped;
 use muster_shared::run::{RunState, Waiting};
@@ -12,7 +12,7 @@ use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
 use super::super::delegate::Refusal;
-use super::super::{control, delegate, survey, waits};
+use super::super::{control, delegate, guards, survey, waits};
 
 /// Longest part of a question that names its task, in characters.
 const NAME: usize = 60;
@@ -22,6 +22,7 @@ pub(super) fn ask(
     decision: &mut DecisionBuilder<'_>,
     asker: &TaskIndex,
     wanted: &HelpRequest,
+    agent: Option<&AgentId>,
 ) -> Result<(), Refusal> {
     let question = wanted.question.trim();
     if question.is_empty() {
@@ -42,7 +43,9 @@ pub(super) fn ask(
     };
     let Some(run) = decision.open() else { return Ok(()) };
     let event = delegate::add(decision, run, asker, &part)?;
-    decision.emit(event);
+    if !guards::hold_hand_over(decision, &TaskId::Leaf(asker.clone()), &part, agent.cloned()) {
+        decision.emit(event);
+    }
     Ok(())
 }
 

@@ -84,7 +84,7 @@ fn see_to(
     agent: Option<&AgentId>,
 ) -> Result<Option<FoundAnswer>, Refusal> {
     match request {
-        PeerRequest::HelpRequest(wanted) => help::ask(decision, asker, wanted).map(|()| None),
+        PeerRequest::HelpRequest(wanted) => help::ask(decision, asker, wanted, agent).map(|()| None),
         PeerRequest::InformationShare(told) => Ok(Some(share::share(decision, asker, told)?)),
         PeerRequest::ContextRequest(wanted) => {
             let Some(run) = decision.open() else { return Ok(None) };

@@ -1,6 +1,9 @@
 //! Guards are asked about plans, changes of them and reports: what they allow goes on, what they change goes on so, what they
 //! refuse goes back to whoever made it, and what nobody answers is asked again.
 
+mod ends;
+mod plans;
+
 use muster_shared::flow::{
     GuardFailure, GuardReply, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Outcome, Planning, Product,
     ReflectionLevel, Report, RunLimits, TaskOffered, Work, Writing,

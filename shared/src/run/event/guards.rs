@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::payload::{Payload, Words};
-use super::{AgentEvent, StopReason};
-use crate::flow::{Guarded, Hook, Outcome, Product, Report};
-use crate::ids::{Generation, Seq, TaskId};
+use super::{AgentEvent, Request, RequestAction, RunGivenUp, StepsExpanded, StopReason};
+use crate::flow::{Guarded, Hook, Outcome, Product, Report, TaskDraft};
+use crate::ids::{AgentId, Generation, Seq, TaskId};
 use crate::run::apply::ApplyError;
 use crate::run::guarding::{Held, HeldBack};
 use crate::run::state::RunState;
@@ -43,8 +43,67 @@ pub enum AskedAbout {
     Report(Box<Report>),
     /// The plan that came with the goal.
     BroughtPlan,
+    /// What is still to be done of the plan that a fork took over.
+    TakenOver,
+    /// The tasks by which the plan grows that is made from a blueprint.
+    Steps(Box<StepsExpanded>),
+    /// A change of the plan by a person.
+    Edit(Box<Request>),
+    /// Work that a task hands over, for which the plan is to have a task more.
+    HandOver(Box<HandOver>),
     /// What there is to report of a run that is stopped.
     Stopped(Box<Stopped>),
+    /// What there is to report of a run that is given up.
+    GivenUp(Box<GivingUp>),
+}
+
+impl AskedAbout {
+    /// The task that it is about, if it is about one.
+    fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Outcome { task, .. } => Some(task.clone()),
+            Self::Report(_) => Some(TaskId::Write),
+            Self::BroughtPlan | Self::TakenOver | Self::Steps(_) => Some(TaskId::Plan),
+            Self::Edit(request) => match &request.action {
+                RequestAction::Edit { task: Some(task), .. } => Some(TaskId::Leaf(task.clone())),
+                RequestAction::Edit { task: None, .. }
+                | RequestAction::Cancel
+                | RequestAction::Pause
+                | RequestAction::Resume { .. }
+                | RequestAction::Skip { .. }
+                | RequestAction::Redo { .. }
+                | RequestAction::Approve { .. }
+                | RequestAction::Reject
+                | RequestAction::Answer { .. }
+                | RequestAction::SetContext { .. } => Some(TaskId::Plan),
+            },
+            Self::HandOver(wanted) => Some(wanted.task.clone()),
+            Self::Stopped(_) | Self::GivenUp(_) => None,
+        }
+    }
+}
+
+/// Work that a task hands over: it waits until guards have said whether it may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct HandOver {
+    /// The task.
+    pub task: TaskId,
+    /// The generation that waits.
+    pub generation: Generation,
+    /// What is to be done for it.
+    pub part: TaskDraft,
+    /// Who had the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+}
+
+/// A run that is to be given up as soon as guards have said what becomes of its report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GivingUp {
+    /// What was tried and learnt, with what there is to report.
+    pub given_up: RunGivenUp,
+    /// Why the run fails.
+    pub reason: String,
 }
 
 /// A run that is to be stopped as soon as guards have said what becomes of its report.
@@ -66,12 +125,7 @@ impl Payload for GuardsAsked {
     const NAME: &'static str = "guards_asked";
 
     fn task(&self) -> Option<TaskId> {
-        match self.about.as_ref()? {
-            AskedAbout::Outcome { task, .. } => Some(task.clone()),
-            AskedAbout::Report(_) => Some(TaskId::Write),
-            AskedAbout::BroughtPlan => Some(TaskId::Plan),
-            AskedAbout::Stopped(_) => None,
-        }
+        self.about.as_ref()?.task()
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -90,7 +144,12 @@ impl Payload for GuardsAsked {
             }
             Some(AskedAbout::Report(report)) => Held::Report(report.clone()),
             Some(AskedAbout::BroughtPlan) => Held::BroughtPlan,
+            Some(AskedAbout::TakenOver) => Held::TakenOver,
+            Some(AskedAbout::Steps(steps)) => Held::Steps(steps.clone()),
+            Some(AskedAbout::Edit(request)) => Held::Edit(request.clone()),
+            Some(AskedAbout::HandOver(wanted)) => Held::HandOver(wanted.clone()),
             Some(AskedAbout::Stopped(stopped)) => Held::Stopped(stopped.clone()),
+            Some(AskedAbout::GivenUp(given_up)) => Held::GivenUp(given_up.clone()),
             Some(AskedAbout::Outcome { task, generation, outcome: seq }) => {
                 let fits = run.pending.get(seq).is_some_and(|(key, event)| {
                     key.task == *task

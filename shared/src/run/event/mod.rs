@@ -45,7 +45,7 @@ pub use ending::{
 pub use facts::{Checked, Evidence, FailedPlan, StopReason};
 pub use failures::{DependencyLeft, ErrorBudgetUsedUp, FailureAnswered};
 pub use groups::{ChairCalled, MembersBegun, MembersDiscuss, MembersSettled};
-pub use guards::{AskedAbout, GuardsAnswered, GuardsAsked, Stopped};
+pub use guards::{AskedAbout, GivingUp, GuardsAnswered, GuardsAsked, HandOver, Stopped};
 pub use holding::{TaskOrphaned, TaskParked, TaskReleased, TaskStarted, TaskTakenBack};
 pub use input::Input;
 pub use learning::{PlanRefined, RefinementWanted, Reflected, ReplanWanted, Replanned, RunGivenUp};

@@ -36,7 +36,8 @@ impl Payload for PlanRefused {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         if !run.planning.is_replanning() {
-            require(run, &[Phase::Planning], Self::NAME)?;
+            // What a blueprint gives, or a fork took over, is refused while it is carried out.
+            require(run, &[Phase::Planning, Phase::Executing], Self::NAME)?;
         }
         run.planning.refused.push(self.reasons.clone());
         Ok(())

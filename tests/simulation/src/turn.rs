@@ -8,7 +8,7 @@ use muster_orchestrator::decide::{ByRules, Decision, Place, Situation, Wanted, d
 use muster_orchestrator::turn::{Action, Appending, Driver, Failure, Next, RunLog, View, WrittenAt};
 use muster_orchestrator::{Capacity, Holding, Roomed, decide_with_room};
 use muster_shared::flow::Placement;
-use muster_shared::ids::{AgentId, Queue, RunId, Seq};
+use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId};
 use muster_shared::run::{ApplyError, Entry, Input, RunState};
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -57,30 +57,18 @@ pub(crate) fn view<'a>(fleet: &'a Capacity, holds_lease: bool, io: &mut Io<'_>) 
     View { now: io.clock, fleet, holds_lease, batch, decide }
 }
 
+/// All that was written about a generation of a task.
+fn all_of(run: RunId, (task, generation): (&TaskId, Generation)) -> Request {
+    let (task, decisions) = (task.clone(), WithDecisions::No);
+    Request::ReadTask { run, task, generation, after: Seq(0), decisions }
+}
+
 /// What the broker is asked for a turn; nothing for what is answered at once.
 pub(crate) fn request(run: RunId, need: &Need, io: &Io<'_>) -> Option<Request> {
     match need {
         Next::Read(_) => Some(Request::ReadRun(run)),
-        Next::LastStep(step) => {
-            let (task, generation) = step.task();
-            Some(Request::ReadTask {
-                run,
-                task: task.clone(),
-                generation,
-                after: Seq(0),
-                decisions: WithDecisions::No,
-            })
-        }
-        Next::LastWord(step) => {
-            let (task, generation) = step.task();
-            Some(Request::ReadTask {
-                run,
-                task: task.clone(),
-                generation,
-                after: Seq(0),
-                decisions: WithDecisions::No,
-            })
-        }
+        Next::LastStep(step) => Some(all_of(run, step.task())),
+        Next::LastWord(step) => Some(all_of(run, step.task())),
         Next::Append(step) => {
             let mut decided = Box::new(step.written.decided.clone());
             if io.is_sabotaged(Sabotage::InputsUntold) {

@@ -67,6 +67,18 @@ async fn who_has_read_leaves_nothing_behind_on_the_server() {
     until("the consumers are gone", async || readers().await == before).await;
 }
 
+/// While a write waits for the disk, the watcher of Go's scheduler would look every 20 µs whether it is done.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_not_woken_from_every_short_sleep() {
+    let f = on_nats().await;
+    let pid = f.server.as_ref().unwrap().pid();
+    // Not every system lets one look.
+    if let Ok(slack) = std::fs::read_to_string(format!("/proc/{pid}/timerslack_ns")) {
+        assert_eq!(slack.trim(), "100000");
+    }
+}
+
 /// A follower and a queue outlive a server that is killed and comes back: no gap, nothing twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn followers_go_on_after_a_restart() {

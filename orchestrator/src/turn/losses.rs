@@ -38,10 +38,7 @@ pub(super) fn begun_late(
 
 /// Where an agent's word stands.
 const fn begun_at(input: &Input) -> Option<Seq> {
-    match input {
-        Input::Agent { seq } => Some(*seq),
-        _ => None,
-    }
+    if let Input::Agent { seq } = input { Some(*seq) } else { None }
 }
 
 /// What follows when an agent is not there that has a task.

@@ -5,6 +5,7 @@
 
 mod glance;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -116,15 +117,29 @@ impl Files {
         Err(BusError::Conflict { what: format!("the file {path}") })
     }
 
+    /// The same without secrets. Nothing can be taken out of what is no text, such as a picture.
+    fn without_secrets(&self, path: &str, bytes: Bytes) -> Result<Bytes, BusError> {
+        let redactor = &self.core.redactor;
+        match std::str::from_utf8(&bytes).map(|text| redactor.redact(text)) {
+            Ok(Cow::Borrowed(_)) => Ok(bytes),
+            Ok(Cow::Owned(text)) => Ok(Bytes::from(text)),
+            Err(_) if redactor.hits(&bytes) => Err(BusError::Other {
+                what: "a file".to_owned(),
+                reason: format!("{path} is no text and has a secret in it: it is not kept"),
+            }),
+            Err(_) => Ok(bytes),
+        }
+    }
+
     /// Writes a file as `make` has it from what there is: the list, and what stands in the file now. Readers see the
-    /// old content or the new. Secrets are taken out.
+    /// old content or the new. Secrets are taken out of text.
     ///
     /// # Errors
-    /// What `make` refuses with; [`BusError::Conflict`] when others kept writing; else when the bus fails.
+    /// What `make` refuses with; when there is a secret in what is no text; [`BusError::Conflict`] when others kept writing; else when the bus fails.
     pub async fn write<E: Send>(
         &self,
         place: FilePlace<'_>,
-        make: impl Fn(&FileList, Option<&Bytes>) -> Result<String, E> + Send + Sync,
+        make: impl Fn(&FileList, Option<&Bytes>) -> Result<Bytes, E> + Send + Sync,
         needs_content: bool,
     ) -> Result<Artifact, WriteError<E>> {
         let FilePlace { run, path, task } = place;
@@ -139,8 +154,8 @@ impl Files {
                 },
                 Some(_) | None => None,
             };
-            let text = make(&list, content.as_ref()).map_err(WriteError::Refused)?;
-            let bytes = Bytes::from(self.core.redactor.redact(&text).into_owned());
+            let bytes = make(&list, content.as_ref()).map_err(WriteError::Refused)?;
+            let bytes = self.without_secrets(path, bytes)?;
             let file = Artifact {
                 path: path.to_owned(),
                 bytes: bytes.len() as u64,

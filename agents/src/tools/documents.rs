@@ -191,25 +191,6 @@ fn corpus(ctx: &ToolContext) -> Result<&Corpus, ToolFailure> {
     })
 }
 
-impl From<CorpusError> for ToolFailure {
-    fn from(error: CorpusError) -> Self {
-        let message = error.to_string();
-        match error {
-            CorpusError::UnknownPath { .. } | CorpusError::Missing(_) => Self::NotFound(message),
-            CorpusError::BadRange { .. } | CorpusError::BadPattern(_) => Self::InvalidArguments(message),
-            CorpusError::Store(_)
-            | CorpusError::Timeout(_)
-            | CorpusError::Io { .. }
-            | CorpusError::Index(_) => Self::Unavailable(message),
-            CorpusError::NoFolder
-            | CorpusError::FolderMissing(_)
-            | CorpusError::FolderUnreadable { .. }
-            | CorpusError::NothingUsable { .. }
-            | CorpusError::Damaged(_) => Self::Failed(message),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

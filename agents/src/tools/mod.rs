@@ -1,10 +1,6 @@
-//! Tools: what an agent may act with, and the engine that runs them safely.
+//! Tools: what an agent may act with.
 //!
-//! A [`Tool`] describes itself by a [`ToolSpec`] and does one thing. The [`ToolRegistry`] holds the tools
-//! of an agent; nothing in it ever changes once it is there. The [`ToolEngine`] calls them: it looks the
-//! name up, checks the arguments against the schema and the permissions of the [`ToolContext`], keeps the
-//! time limit, survives whatever the tool does, cuts what is too long, and gives a [`ToolResult`] that a
-//! model can act on.
+//! [`muster_tools`] says what a tool is and has the engine.
 //!
 //! | tool | does | pure | needs |
 //! |---|---|---|---|
@@ -19,20 +15,16 @@ use std::sync::Arc;
 pub mod actions;
 pub mod calculator;
 pub mod documents;
-pub mod engine;
 pub mod nested;
-pub mod registry;
-pub mod spec;
 pub mod workspace;
 
 pub use self::{
     calculator::Calculator,
-    engine::{EngineLimits, ToolEngine},
-    registry::{RegistryError, ToolRegistry},
-    spec::{
-        Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus, Uncertain,
-    },
     workspace::{SharedWorkspace, Workspace, WorkspaceLimits},
+};
+pub use muster_tools::{
+    EngineLimits, Permission, RegistryError, Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput,
+    ToolRegistry, ToolResult, ToolSpec, ToolStatus, Uncertain, engine, registry, spec,
 };
 
 /// A registry with the built-in tools. Which of them a call may use is decided by its context.

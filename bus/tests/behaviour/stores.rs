@@ -35,7 +35,7 @@ async fn after_a_rest_the_files_of_a_run_are_read_anew(f: Fixture) {
     let (run, other) = (run(), f.bus.as_agent(&agent("other")));
     assert!(f.bus.files().glance(run).await.unwrap().files.is_empty());
     let place = FilePlace { run, path: "a.txt", task: "1" };
-    other.files().write(place, |_, _| Ok::<_, BusError>("text".to_owned()), false).await.unwrap();
+    other.files().write(place, |_, _| Ok::<_, BusError>(Bytes::from_static(b"text")), false).await.unwrap();
     f.bus.rest();
     assert_eq!(f.bus.files().glance(run).await.unwrap().files.len(), 1);
 }

@@ -29,21 +29,21 @@ impl SharedWorkspace {
         &self,
         path: &WorkspacePath,
         over: Over<'_>,
-        make: impl Fn(Option<&Bytes>) -> Result<String, WorkspaceError> + Send + Sync,
+        make: impl Fn(Option<&Bytes>) -> Result<Bytes, WorkspaceError> + Send + Sync,
         needs_content: bool,
     ) -> Result<u64, WorkspaceError> {
         let make = |list: &FileList, content: Option<&Bytes>| {
             check_place(list, path)?;
             check_author(list, path, &self.task, over)?;
-            let text = make(content)?;
-            check_room(list, path, text.len() as u64, &self.limits)?;
-            Ok(text)
+            let bytes = make(content)?;
+            check_room(list, path, bytes.len() as u64, &self.limits)?;
+            Ok(bytes)
         };
         let place = FilePlace { run: self.run, path: path.as_str(), task: &self.task };
         match self.files.write(place, make, needs_content).await {
             Ok(file) => Ok(file.bytes),
             Err(WriteError::Refused(refusal)) => Err(refusal),
-            Err(WriteError::Bus(error)) => Err(error.into()),
+            Err(WriteError::Bus(error)) => Err(of_bus(error)),
         }
     }
 }
@@ -51,33 +51,42 @@ impl SharedWorkspace {
 #[async_trait]
 impl Workspace for SharedWorkspace {
     async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
-        let found = self.files.read(self.run, path.as_str()).await?;
-        let bytes = found.ok_or_else(|| WorkspaceError::NotFound(path.to_string()))?;
-        text_of(&bytes, path)
+        text_of(&self.read_bytes(path).await?, path)
+    }
+
+    async fn read_bytes(&self, path: &WorkspacePath) -> Result<Bytes, WorkspaceError> {
+        let found = self.files.read(self.run, path.as_str()).await.map_err(of_bus)?;
+        found.ok_or_else(|| WorkspaceError::NotFound(path.to_string()))
+    }
+
+    async fn write_bytes(&self, path: &WorkspacePath, bytes: Bytes) -> Result<(), WorkspaceError> {
+        self.change(path, Over::Own, |_| Ok(bytes.clone()), false).await.map(|_| ())
     }
 
     async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError> {
-        self.change(path, Over::Own, |_| Ok(text.to_owned()), false).await.map(|_| ())
+        self.change(path, Over::Own, |_| Ok(Bytes::copy_from_slice(text.as_bytes())), false).await.map(|_| ())
     }
 
     async fn replace(&self, path: &WorkspacePath, text: &str, version: &str) -> Result<(), WorkspaceError> {
-        self.change(path, Over::Version(version), |_| Ok(text.to_owned()), false).await.map(|_| ())
+        self.change(path, Over::Version(version), |_| Ok(Bytes::copy_from_slice(text.as_bytes())), false)
+            .await
+            .map(|_| ())
     }
 
     async fn append(&self, path: &WorkspacePath, text: &str) -> Result<u64, WorkspaceError> {
         let added = |before: Option<&Bytes>| match before {
-            Some(before) => Ok(text_of(before, path)? + text),
-            None => Ok(text.to_owned()),
+            Some(before) => Ok(Bytes::from(text_of(before, path)? + text)),
+            None => Ok(Bytes::copy_from_slice(text.as_bytes())),
         };
         self.change(path, Over::Any, added, true).await
     }
 
     async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError> {
-        Ok(self.files.list(self.run).await?.files)
+        Ok(self.files.list(self.run).await.map_err(of_bus)?.files)
     }
 
     async fn glance(&self) -> Result<Vec<Artifact>, WorkspaceError> {
-        Ok(self.files.glance(self.run).await?.files)
+        Ok(self.files.glance(self.run).await.map_err(of_bus)?.files)
     }
 }
 
@@ -155,8 +164,6 @@ fn check_room(
     Ok(())
 }
 
-impl From<BusError> for WorkspaceError {
-    fn from(error: BusError) -> Self {
-        Self::Bus(error.to_string())
-    }
+fn of_bus(error: BusError) -> WorkspaceError {
+    WorkspaceError::Bus(error.to_string())
 }

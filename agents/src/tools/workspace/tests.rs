@@ -221,3 +221,21 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn what_is_no_text_is_kept_as_it_is_and_never_with_a_secret_in_it() {
+    let secret = "sk-proj-0123456789abcdefghijklmnop";
+    let redactor = Arc::new(Redactor::new([secret.to_owned().into()]));
+    let bus = Bus::in_memory_with(&AgentId::new("worker", 1), BusSettings::default(), redactor);
+    let workspace = of(&bus, 1, WorkspaceLimits::default());
+    let picture = [b"\x89PNG\xff\x00".as_slice(), &[0xfe; 64]].concat();
+    workspace.write_bytes(&path("a.png"), picture.clone().into()).await.unwrap();
+    assert_eq!(workspace.read_bytes(&path("a.png")).await.unwrap(), picture);
+    assert!(matches!(workspace.read(&path("a.png")).await, Err(WorkspaceError::NotText(_))));
+    let told = [picture.as_slice(), secret.as_bytes()].concat();
+    let refused = workspace.write_bytes(&path("b.png"), told.into()).await.unwrap_err();
+    assert!(refused.to_string().contains("secret"), "{refused}");
+    let text = format!("key: {secret}");
+    workspace.write_bytes(&path("c.txt"), text.into_bytes().into()).await.unwrap();
+    assert!(!workspace.read(&path("c.txt")).await.unwrap().contains(secret));
+}

@@ -2,7 +2,7 @@
 
 use muster_shared::text::{is_control, quoted};
 
-use super::WorkspaceError;
+use crate::workspace::WorkspaceError;
 
 /// Longest path, in bytes.
 pub const MAX_PATH: usize = 200;

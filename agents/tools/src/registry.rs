@@ -86,7 +86,7 @@ impl Registered {
     }
 
     /// What judges arguments.
-    pub(super) fn validator(&self) -> Result<&Validator, &String> {
+    pub fn validator(&self) -> Result<&Validator, &String> {
         self.validator.get_or_init(|| own_validator(&self.spec.parameters)).as_ref()
     }
 }
@@ -120,7 +120,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     /// When its name is taken or malformed, or there are too many tools.
-    pub(crate) fn register_own(&self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+    pub fn register_own(&self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
         let spec = tool.spec();
         check_name(&spec.name)?;
         self.add(tool, spec, OnceLock::new())
@@ -206,7 +206,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::spec::{ToolContext, ToolFailure, ToolOutput};
+    use crate::spec::{ToolContext, ToolFailure, ToolOutput};
 
     struct Named(&'static str, Value);
 

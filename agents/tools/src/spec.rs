@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use muster_corpus::Corpus;
+use muster_corpus::{Corpus, CorpusError};
 use muster_shared::flow::{LeafRef, Refusal, RolePermission, RolePermissions, TaskRights, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -310,6 +310,25 @@ pub enum ToolFailure {
     /// Anything else.
     #[error("{0}")]
     Failed(String),
+}
+
+impl From<CorpusError> for ToolFailure {
+    fn from(error: CorpusError) -> Self {
+        let message = error.to_string();
+        match error {
+            CorpusError::UnknownPath { .. } | CorpusError::Missing(_) => Self::NotFound(message),
+            CorpusError::BadRange { .. } | CorpusError::BadPattern(_) => Self::InvalidArguments(message),
+            CorpusError::Store(_)
+            | CorpusError::Timeout(_)
+            | CorpusError::Io { .. }
+            | CorpusError::Index(_) => Self::Unavailable(message),
+            CorpusError::NoFolder
+            | CorpusError::FolderMissing(_)
+            | CorpusError::FolderUnreadable { .. }
+            | CorpusError::NothingUsable { .. }
+            | CorpusError::Damaged(_) => Self::Failed(message),
+        }
+    }
 }
 
 /// How a call ended.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::*;
-use crate::tools::spec::{Permission, Tool, ToolSpec};
+use crate::spec::{Permission, Tool, ToolSpec};
 
 /// A tool that does as it is told: answer, fail, panic, sleep, or talk too much.
 struct Puppet {

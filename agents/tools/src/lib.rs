@@ -1,0 +1,22 @@
+//! What a tool is, and the engine that runs tools safely. The tools themselves are elsewhere.
+//!
+//! A [`Tool`] describes itself by a [`ToolSpec`] and does one thing. The [`ToolRegistry`] holds the tools of an agent;
+//! nothing in it ever changes once it is there. The [`ToolEngine`] calls them: it looks the name up, checks the arguments
+//! against the schema and the permissions of the [`ToolContext`], keeps the time limit, survives whatever the tool does,
+//! cuts what is too long, and gives a [`ToolResult`] that a model can act on.
+//!
+//! A crate of its own: those with tools in them need it, and not each other.
+
+pub mod engine;
+mod path;
+pub mod registry;
+pub mod spec;
+pub mod workspace;
+
+pub use self::{
+    engine::{EngineLimits, ToolEngine},
+    registry::{RegistryError, ToolRegistry},
+    spec::{
+        Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus, Uncertain,
+    },
+};

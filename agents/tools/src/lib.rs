@@ -9,12 +9,16 @@
 
 pub mod engine;
 mod path;
+pub mod program;
+pub mod reader;
 pub mod registry;
 pub mod spec;
 pub mod workspace;
 
 pub use self::{
     engine::{EngineLimits, ToolEngine},
+    program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
+    reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
     spec::{
         Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus, Uncertain,

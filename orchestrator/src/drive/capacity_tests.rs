@@ -327,3 +327,24 @@ fn a_role_that_nobody_has_is_not_taken_for_one_that_is_there() {
     drop(capacity.settle(run(1), held.clone(), &wanted));
     assert_eq!(capacity.lend(run(1), held, &wanted), BTreeMap::new());
 }
+
+#[test]
+fn planners_know_the_tools_that_a_role_has_beside_those_that_come_on() {
+    let capacity = Capacity::default();
+    let worker = |number, tools: &[&str]| {
+        let RegistryChange::Joined(profile) = workers(1) else { unreachable!() };
+        let tools = tools.iter().map(|&tool| tool.to_owned()).collect();
+        RegistryChange::Joined(Profile { agent: AgentId::new("worker", number), tools, ..profile })
+    };
+    drop(capacity.agents_changed(worker(1, &["*", "calculator", "corpus_search"])));
+    assert_eq!(capacity.specialists(), [], "these come with Muster");
+    drop(capacity.agents_changed(worker(2, &["*", "python", "calculator"])));
+    let [known] = &capacity.specialists()[..] else { panic!("one role has further tools") };
+    assert_eq!((known.role.clone(), known.tools.clone()), (Role::Worker, vec!["python".to_owned()]));
+    assert!(known.is_built_in());
+    drop(capacity.agents_changed(worker(2, &["*"])));
+    assert_eq!(capacity.specialists(), [], "they are taken away");
+    drop(capacity.agents_changed(worker(2, &["python"])));
+    drop(capacity.agents_changed(RegistryChange::Left(AgentId::new("worker", 2))));
+    assert_eq!(capacity.specialists(), [], "nobody has them, and nobody is waited for");
+}

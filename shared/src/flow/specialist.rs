@@ -42,6 +42,34 @@ impl Specialty {
     /// Most tools.
     pub const MAX_TOOLS: usize = 64;
 
+    /// What there is to say of a role that comes with Muster: the tools that its agents have beside those that come with
+    /// Muster. Nothing where there are none.
+    #[must_use]
+    pub fn of_built_in<'a>(role: &Role, tools: impl Iterator<Item = &'a String>) -> Option<Self> {
+        let tools: Vec<String> = tools.cloned().collect();
+        (!tools.is_empty()).then(|| Self {
+            role: role.clone(),
+            description: String::new(),
+            capabilities: Vec::new(),
+            tools,
+            gives: Vec::new(),
+        })
+    }
+
+    /// Whether it is about a role that comes with Muster.
+    #[must_use]
+    pub const fn is_built_in(&self) -> bool {
+        match self.role {
+            Role::Planner
+            | Role::Worker
+            | Role::Reflector
+            | Role::Refiner
+            | Role::Researcher
+            | Role::Writer => true,
+            Role::Specialist(_) => false,
+        }
+    }
+
     /// The same within its limits: what comes from the bus may be of any length.
     #[must_use]
     pub fn within_limits(mut self) -> Self {

@@ -6,7 +6,8 @@ use crate::flow::{BlueprintBrief, PlanDraft, Specialty, TaskDraft};
 /// The action that works by a blueprint.
 pub const BLUEPRINT: &str = "blueprint";
 
-/// The tools that come with Muster. What of these a role may use is another matter.
+/// The tools that come with Muster and need nobody's word. What of these a role may use is another matter; those that are
+/// off until they are allowed are known by what agents say that they have.
 pub const STANDARD: [&str; 24] = [
     "analyze",
     "ask_peer",
@@ -40,7 +41,7 @@ pub const ALWAYS: [&str; 2] = ["escalate", "request_info"];
 /// How alike two names have to be for one to be meant by the other.
 const NEAR: f64 = 0.8;
 
-/// The tools that can be named in a plan: those that come with Muster, and what specialists say they have.
+/// The tools that can be named in a plan: those that come with Muster, and what agents say they have beside these.
 #[must_use]
 pub fn known(specialists: &[Specialty]) -> Vec<String> {
     let own = specialists.iter().flat_map(|specialist| specialist.tools.iter().cloned());
@@ -48,6 +49,12 @@ pub fn known(specialists: &[Specialty]) -> Vec<String> {
     known.sort();
     known.dedup();
     known
+}
+
+/// Whether a tool comes with Muster and is on unless somebody narrows it.
+#[must_use]
+pub fn is_standard(tool: &str) -> bool {
+    STANDARD.iter().any(|standard| is_same(standard, tool))
 }
 
 /// Whether a name that stands in a plan means this tool: `corpus.*` means all that begin with `corpus.`, and models

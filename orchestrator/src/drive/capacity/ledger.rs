@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::Specialty;
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
+use muster_shared::plan::tools::is_standard;
 use muster_shared::run::RunState;
 use muster_shared::wire::{Advertised, Encoding, Profile};
 
@@ -107,15 +108,7 @@ impl Ledger {
         if profile.encoding == Encoding::Json && self.json_only.len() < MOST_JSON_ONLY {
             self.json_only.extend(queues);
         }
-        if let (Some(specialist), Role::Specialist(_)) = (&profile.specialist, &role) {
-            let Advertised { description, capabilities, contract } = (**specialist).clone();
-            // A pattern says which tools of Muster's it may use; these are known without.
-            let tools = profile.tools.iter().filter(|tool| !tool.contains('*')).cloned().collect();
-            let specialty =
-                Specialty { role: role.clone(), description, capabilities, tools, gives: contract.gives() };
-            self.away.back(&role);
-            self.specialists.insert(profile.agent.clone(), specialty.within_limits());
-        }
+        self.note_tools(profile, &role);
         let mut is_news = false;
         if let Some(candidate) = Candidate::of(profile) {
             is_news = self.roster.candidate(&candidate.agent) != Some(&candidate);
@@ -132,9 +125,40 @@ impl Ledger {
         }
     }
 
+    /// What planners are told of an agent: what it is for, where a user defined its role, and its tools.
+    fn note_tools(&mut self, profile: &Profile, role: &Role) {
+        // A pattern says which tools of Muster's it may use; these are known without.
+        let named = || profile.tools.iter().filter(|tool| !tool.contains('*'));
+        let specialty = match (role, &profile.specialist) {
+            (Role::Specialist(_), Some(specialist)) => {
+                self.away.back(role);
+                let Advertised { description, capabilities, contract } = (**specialist).clone();
+                let (tools, gives) = (named().cloned().collect(), contract.gives());
+                Some(Specialty { role: role.clone(), description, capabilities, tools, gives })
+            }
+            (Role::Specialist(_), None) => None,
+            (
+                Role::Planner
+                | Role::Worker
+                | Role::Reflector
+                | Role::Refiner
+                | Role::Researcher
+                | Role::Writer,
+                _,
+            ) => Specialty::of_built_in(role, named().filter(|tool| !is_standard(tool))),
+        };
+        match specialty {
+            Some(specialty) => {
+                drop(self.specialists.insert(profile.agent.clone(), specialty.within_limits()))
+            }
+            None => drop(self.specialists.remove(&profile.agent)),
+        }
+    }
+
     /// The agent is gone. Returns the runs that have something in its own queue.
     pub(super) fn dismiss(&mut self, agent: AgentId) -> Vec<RunId> {
         if let Some(specialty) = self.specialists.remove(&agent)
+            && !specialty.is_built_in()
             && !self.specialists.values().any(|other| other.role == specialty.role)
         {
             self.away.left(specialty);

@@ -58,6 +58,10 @@ settings! {
             => named("house-model-1", &group(ModelSettings::SETTINGS)),
         /// Prices of models by the beginning of their names, in US dollars per million tokens, beside the built-in ones.
         pub prices: BTreeMap<String, Price> = BTreeMap::new() => named("house-model-1.0", &group(Price::SETTINGS)),
+        /// How long an answer of a model may serve agents of the same role that ask the very same, in the whole fleet; 0 for
+        /// never. A task that is done again, and members of a group, are always answered anew.
+        #[serde(with = "muster_shared::span")]
+        pub reuse_answers: Duration = Duration::ZERO => span(0, 30 * DAY),
         /// How often models may be asked by the whole fleet together, by `provider/model`. Calls above it wait their turn.
         pub rates: BTreeMap<String, Rate> = BTreeMap::new() => named("openai/gpt-4.1", &group(Rate::SETTINGS)),
         /// Longest wait of one call for its turn, where a rate is limited.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use muster_shared::ids::AgentId;
+use muster_shared::ids::{AgentId, Role};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
 
 use crate::allowance::Allowances;
+use crate::answers::Answers;
 use crate::asks::Asks;
 use crate::auctions::Auctions;
 use crate::backend::Backend;
@@ -273,6 +274,12 @@ impl Bus {
     #[must_use]
     pub fn lessons(&self) -> Lessons {
         Lessons::new(&self.core)
+    }
+
+    /// Answers of models that may serve agents of this role again.
+    #[must_use]
+    pub fn answers(&self, role: Role) -> Answers {
+        Answers::new(&self.core, role)
     }
 
     /// Requests that are answered.

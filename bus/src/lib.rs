@@ -5,6 +5,7 @@
 //! crate names the NATS client.
 
 pub mod allowance;
+pub mod answers;
 pub mod asks;
 mod auctions;
 mod backend;
@@ -46,6 +47,7 @@ mod vouched;
 mod watchers;
 
 pub use allowance::{Allowances, BrokerClock};
+pub use answers::{Answers, KeptAnswer};
 pub use asks::{Asked, Asks, NewRun};
 pub use auctions::Auctions;
 pub use backend::{Appended, QueueSettings};

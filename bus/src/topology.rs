@@ -11,7 +11,7 @@ use crate::partition::Part;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 7;
+pub const TOPOLOGY_VERSION: u32 = 8;
 
 /// Most bytes of what runs taught; the oldest goes first. A lesson has a few hundred: thousands of them are more than a
 /// new run is ever given of.
@@ -39,6 +39,8 @@ pub const ALLOWANCE: &str = "KV_ALLOWANCE";
 pub const ALLOWANCE_SHOWN: &str = "allowance.";
 /// The bucket of what runs taught, as a stream.
 pub const LESSONS: &str = "KV_LESSONS";
+/// Answers of models that may serve again.
+pub const ANSWERS: &str = "KV_ANSWERS";
 /// Which runs were made of requests that bear an id of their asker.
 pub const ASKED: &str = "KV_ASKED";
 /// Which files runs have.
@@ -205,6 +207,18 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
             // Best effort: a run whose lessons a crash takes has taught nothing.
             waits_for_disk: false,
             ..bucket(LESSONS, "What runs that ended taught", "$KV.LESSONS.>", LESSONS_BYTES)
+        },
+        StreamSpec {
+            when_full: WhenFull::DropOldest,
+            max_age: Some(Duration::from_secs(30 * 24 * 3600)),
+            // What a crash takes is asked again.
+            waits_for_disk: false,
+            ..bucket(
+                ANSWERS,
+                "Answers of models that may serve again",
+                "$KV.ANSWERS.>",
+                settings.answers_bytes,
+            )
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,

@@ -95,6 +95,11 @@ pub(crate) fn usage(usage: &Usage) -> String {
     if usage.saved_micros > 0 {
         parts.push(format!("{} saved by the cache", dollars(usage.saved_micros)));
     }
+    if usage.reused_calls > 0 {
+        let saved = Some(usage.reused_micros).filter(|micros| *micros > 0);
+        let saved = saved.map(|micros| format!(" ({} saved)", dollars(micros))).unwrap_or_default();
+        parts.push(format!("{} reused{saved}", plural(usage.reused_calls, "earlier answer")));
+    }
     if usage.wasted_calls > 0 {
         parts.push(format!("{} without an answer", plural(usage.wasted_calls, "call")));
     }

@@ -91,7 +91,7 @@ impl Attacks {
 
 /// Subjects on which an agent has nothing to say, for a run that there is. `RUN` stands for it, `OTHER` for another agent, `ELSE` for
 /// another role.
-const ATTACKS: [&str; 46] = [
+const ATTACKS: [&str; 47] = [
     // Decisions and offers in the name of an orchestrator.
     "run.RUN.decided",
     "run.RUN.task.worker.1",
@@ -131,6 +131,7 @@ const ATTACKS: [&str; 46] = [
     "$KV.LEASE.OTHER",
     "$KV.BB.RUN.facts",
     "$KV.LESSONS.x",
+    "$KV.ANSWERS.planner.x",
     "$KV.TRACK_RECORD.x",
     "$KV.ASKED.x",
     // Streams and queues.

@@ -47,6 +47,7 @@ mod plans;
 mod prompts;
 mod refinements;
 mod responses;
+mod reuse;
 mod review;
 mod rights;
 mod scenarios;

@@ -25,6 +25,7 @@ use crate::prompts::Templates;
 use crate::react::declaration::DeclarationStore;
 use crate::react::prompt::{Brief, Sampling};
 use crate::react::resources::{DocumentSource, TaskResources};
+use crate::react::reuse::{Reuse, ReuseRules};
 use crate::react::states::SlotStates;
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
@@ -294,7 +295,14 @@ impl AgentContext {
             }),
             declarations: Arc::clone(&self.declarations),
             guards: self.bus.guards(),
+            reuse: self.reuse(offer),
         })
+    }
+
+    fn reuse(&self, offer: &TaskOffered) -> Option<Reuse> {
+        let pricing = &Pricing::with_overrides(self.settings.prices.clone());
+        let rules = ReuseRules { oldest: self.settings.reuse_answers, pricing, now: super::now() };
+        Reuse::of(&self.bus, &self.role, offer, rules)
     }
 
     fn load_templates(&self) -> Result<Templates, String> {

@@ -20,7 +20,7 @@ use crate::model::call_admission::{CallAdmission, Common};
 use crate::model::chat::{ChatMessage, ChatRequest, ModelError, ModelErrorKind};
 use crate::model::gate::Ownership;
 use crate::model::pricing::Pricing;
-use crate::react::model::ModelClient;
+use crate::react::model::{Aside, ModelClient};
 use crate::settings::AgentSettings;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
 
@@ -160,7 +160,7 @@ impl ForPrograms {
             max_tokens: question.max_tokens.or(self.settings.max_answer_tokens),
             ..ChatRequest::default()
         };
-        client.ask_apart(&request, ASKED, &self.redactor, gate).await
+        client.ask_apart(&request, ASKED, Aside { redactor: &self.redactor, reuse: None }, gate).await
     }
 
     fn factory(&self, role: &Role) -> ModelClientFactory {

@@ -207,6 +207,8 @@ mod tests {
         cached_tokens: 0,
         saved_micros: 0,
         wasted_calls: 0,
+        reused_calls: 0,
+        reused_micros: 0,
         steps: 0,
     };
 

@@ -36,6 +36,7 @@ pub mod record;
 pub mod replay;
 pub mod rerender;
 pub mod resources;
+pub mod reuse;
 pub mod sent;
 mod several;
 pub mod states;

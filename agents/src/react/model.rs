@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_offline::{MODEL_NAME, OfflineModel};
-use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef};
+use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -19,13 +19,14 @@ use super::parse::{
 use super::progress::ProgressStream;
 use super::prompt::{CallStyle, Conversation};
 use super::record::keep_whole;
+use super::reuse::{Reuse, Reused};
 use super::submit::{ModelAnswer, arguments_of_product};
 use super::toolset::Toolset;
 use crate::model::call_admission::CallAdmission;
 use crate::model::capability::Capabilities;
 use crate::model::chat::{
-    ChatAnswer, ChatModel, ChatRequest, FinishReason, ModelError, ModelErrorKind, TokenUsage, ToolDecl,
-    Wasted, ignore_deltas,
+    ChatAnswer, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorKind, TokenUsage,
+    ToolDecl, Wasted, ignore_deltas,
 };
 
 /// What a model is told when its budget allows one more call and no further one.
@@ -136,6 +137,8 @@ pub struct Asking<'a> {
     pub limits: StepLimits,
     /// Which declarations the object store holds.
     pub declarations: &'a DeclarationStore,
+    /// The answers of others that may serve.
+    pub reuse: Option<&'a Reuse>,
 }
 
 impl ChatClient {
@@ -153,13 +156,16 @@ impl ChatClient {
         if gate.is_last(&self.model.describe(), conversation.request()) {
             conversation.urge(LAST_CALL);
         }
+        let aside = Aside { redactor: asking.redactor, reuse: asking.reuse };
         let hear = &mut |delta| progress.hear(delta);
-        let mut answer = match self.model.ask_with_leave(conversation.request(), gate, hear).await {
-            Err(error) if error.kind == ModelErrorKind::Refused => withheld(&error),
-            answer => answer?,
+        let answered = match self.answer(conversation.request(), aside, gate, hear).await {
+            Err(error) if error.kind == ModelErrorKind::Refused => {
+                withheld(&error, asking.redactor, gate.take())
+            }
+            answered => answered?,
         };
+        let Answered { answer, usage } = answered;
         progress.finish();
-        redact(&mut answer, asking.redactor);
         let request = conversation.request();
         let mut parameters = json!({
             "temperature": request.temperature,
@@ -193,7 +199,7 @@ impl ChatClient {
             answer: verbatim.clone(),
             calls_at,
             cut: answer.finish.may_be_cut(),
-            usage: gate.take(),
+            usage,
             millis: answer.millis,
         };
         let answer = understand(answer, asking.toolset.declarations(), asking.toolset.submit_schema());
@@ -201,7 +207,44 @@ impl ChatClient {
     }
 }
 
+/// What a question apart from the conversation needs.
+#[derive(Clone, Copy)]
+pub struct Aside<'a> {
+    /// Keeps secrets out of what is kept.
+    pub redactor: &'a Redactor,
+    /// The answers of others that may serve.
+    pub reuse: Option<&'a Reuse>,
+}
+
+/// An answer, and what it used.
+struct Answered {
+    answer: ChatAnswer,
+    usage: Usage,
+}
+
 impl ChatClient {
+    /// The answer that somebody else had to the same question, where that may serve; else the model's. Without secrets.
+    async fn answer(
+        &self,
+        request: &ChatRequest,
+        aside: Aside<'_>,
+        gate: &mut CallAdmission,
+        hear: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<Answered, ModelError> {
+        let target = self.model.describe();
+        if let Some(reuse) = aside.reuse
+            && let Some(Reused { answer, usage }) = reuse.find(&target, request).await
+        {
+            return Ok(Answered { answer, usage });
+        }
+        let mut answer = self.model.ask_with_leave(request, gate, hear).await?;
+        redact(&mut answer, aside.redactor);
+        if let Some(reuse) = aside.reuse {
+            reuse.keep(&target, request, &answer).await;
+        }
+        Ok(Answered { answer, usage: gate.take() })
+    }
+
     /// Asks the model something apart from the conversation. Nothing of it is said live.
     ///
     /// # Errors
@@ -210,11 +253,10 @@ impl ChatClient {
         &self,
         request: &ChatRequest,
         purpose: &str,
-        redactor: &Redactor,
+        aside: Aside<'_>,
         gate: &mut CallAdmission,
     ) -> Result<ModelCall, ModelError> {
-        let mut answer = self.model.ask_with_leave(request, gate, &mut ignore_deltas).await?;
-        redact(&mut answer, redactor);
+        let Answered { answer, usage } = self.answer(request, aside, gate, &mut ignore_deltas).await?;
         let (answer_text, calls_at) = verbatim(&answer);
         let mut parameters = json!({"temperature": request.temperature, "max_tokens": request.max_tokens});
         name_effort(request, &mut parameters);
@@ -236,7 +278,7 @@ impl ChatClient {
             calls_at,
             signatures: Vec::new(),
             cut: answer.finish.may_be_cut(),
-            usage: gate.take(),
+            usage,
             millis: answer.millis,
         })
     }
@@ -250,10 +292,10 @@ fn name_effort(request: &ChatRequest, parameters: &mut Value) {
 }
 
 /// What a provider held back, as an answer: it is decided upon like any other refusal, and reads as one in the record.
-fn withheld(error: &ModelError) -> ChatAnswer {
+fn withheld(error: &ModelError, redactor: &Redactor, usage: Usage) -> Answered {
     let (provider, model) = error.target.split_once('/').unwrap_or(("", &error.target));
-    ChatAnswer {
-        text: format!("{WITHHELD} {}", error.message),
+    let answer = ChatAnswer {
+        text: redactor.redact(&format!("{WITHHELD} {}", error.message)).into_owned(),
         reasoning: None,
         tool_calls: Vec::new(),
         usage: TokenUsage::default(),
@@ -262,7 +304,8 @@ fn withheld(error: &ModelError) -> ChatAnswer {
         provider: provider.to_owned(),
         finish: FinishReason::Stop,
         millis: 0,
-    }
+    };
+    Answered { answer, usage }
 }
 
 /// The next move of the offline rules, in the form of a model's answer.

@@ -14,6 +14,7 @@ use super::declaration::DeclarationStore;
 use super::history::History;
 use super::model::ModelClient;
 use super::prompt::{Brief, CallStyle, Conversation, Sampling};
+use super::reuse::Reuse;
 use super::toolset::Toolset;
 use crate::model::call_admission::{CallAdmission, Common};
 use crate::model::pricing::Pricing;
@@ -63,6 +64,8 @@ pub struct TaskResources {
     pub declarations: Arc<DeclarationStore>,
     /// Where guards are asked.
     pub guards: GuardDoor,
+    /// The answers of others that may serve the task, by setting.
+    pub reuse: Option<Reuse>,
 }
 
 impl TaskResources {

@@ -9,8 +9,8 @@ use super::holder::Holder;
 use crate::partition::Partitions;
 use crate::subject::{host_requests, join_requests};
 use crate::topology::{
-    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ASKED, COMMANDS, CONTEXT, DEAD, FILES, FILES_SHOWN,
-    LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
+    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, CONTEXT, DEAD, FILES,
+    FILES_SHOWN, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
 };
 
 /// Subjects that a process may use.
@@ -139,6 +139,9 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         format!("$KV.AGENTS.{id}"),
         "$KV.FILES.*".to_owned(),
         "$KV.ALLOWANCE.>".to_owned(),
+        // What one role was answered serves no other: a captured agent must not think for all.
+        format!("$KV.ANSWERS.{role}.*"),
+        format!("$JS.API.STREAM.MSG.GET.{ANSWERS}"),
         format!("$O.{OBJECTS}.C.*"),
         format!("$O.{OBJECTS}.M.*"),
         own_inbox(id),

@@ -1,7 +1,7 @@
 //! The report of a run whose plan is one task: what that gave, put together by rule. There is nothing to bring together, so
 //! that no writer is asked.
 
-use muster_shared::flow::{Finding, Outcome, Report, TaskResult};
+use muster_shared::flow::{Finding, Outcome, Report, TaskResult, Usage};
 use muster_shared::run::RunState;
 use muster_shared::run::event::WritingBegan;
 use muster_shared::text::first_line;
@@ -44,7 +44,8 @@ fn made(run: &RunState) -> Option<Report> {
 
 /// Whether it came about without a call to a model.
 const fn is_offline(outcome: &Outcome) -> bool {
-    outcome.usage.model_calls == 0 && outcome.usage.wasted_calls == 0
+    let Usage { model_calls, wasted_calls, reused_calls, .. } = outcome.usage;
+    model_calls == 0 && wasted_calls == 0 && reused_calls == 0
 }
 
 /// The document that was asked for, else the conclusion and what it rests on; then what stays open.

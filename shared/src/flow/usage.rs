@@ -27,6 +27,12 @@ pub struct Usage {
     /// Model calls that gave no answer. They count against budgets.
     #[serde(skip_serializing_if = "is_zero")]
     pub wasted_calls: u64,
+    /// Model calls that were not made, since an identical one had been answered.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reused_calls: u64,
+    /// What these would have cost, in millionths of a US dollar, where the price is known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reused_micros: u64,
     /// Steps that were taken.
     #[serde(skip_serializing_if = "is_zero")]
     pub steps: u64,
@@ -72,6 +78,8 @@ impl Usage {
             output_tokens: self.output_tokens.saturating_sub(part.output_tokens),
             cost_micros: self.cost_micros.saturating_sub(part.cost_micros),
             wasted_calls: self.wasted_calls.saturating_sub(part.wasted_calls),
+            reused_calls: self.reused_calls.saturating_sub(part.reused_calls),
+            reused_micros: self.reused_micros.saturating_sub(part.reused_micros),
             steps: self.steps.saturating_sub(part.steps),
         }
     }
@@ -88,6 +96,8 @@ impl AddAssign for Usage {
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
         self.wasted_calls = self.wasted_calls.saturating_add(other.wasted_calls);
+        self.reused_calls = self.reused_calls.saturating_add(other.reused_calls);
+        self.reused_micros = self.reused_micros.saturating_add(other.reused_micros);
         self.steps = self.steps.saturating_add(other.steps);
     }
 }

@@ -14,7 +14,7 @@ use super::super::decide::{ChosenAction, NextStep, resumed};
 use super::super::interrupt::{HandedOver, unless_handed_over};
 use super::super::journal::Journal;
 use super::super::lookup::{looked_up, note_of};
-use super::super::model::ModelClient;
+use super::super::model::{Aside, ModelClient};
 use super::super::parse::{ask_again_for_document, parse_whole_document};
 use super::super::prompt::EMPTY;
 use super::super::resources::TaskResources;
@@ -163,8 +163,9 @@ impl TaskSession<'_> {
                 return Ok(Err(NO_ANSWER.to_owned()));
             }
             seen = request.messages.len();
+            let aside = Aside { redactor: &resources.redactor, reuse: resources.reuse.as_ref() };
             let gate = &mut self.gate;
-            let asking = model.ask_apart(&request, asked.purpose, &resources.redactor, gate);
+            let asking = model.ask_apart(&request, asked.purpose, aside, gate);
             match unless_handed_over(self.handing_over.clone(), asking).await? {
                 Ok(call) => {
                     if let Err(failure) = parse_whole_document::<Value>(&call.answer, &asked.schema, call.cut)

@@ -120,6 +120,7 @@ impl TaskSession<'_> {
             redactor: &resources.redactor,
             limits: resources.limits,
             declarations: &resources.declarations,
+            reuse: resources.reuse.as_ref(),
         };
         let conversation = toolbox
             .conversation

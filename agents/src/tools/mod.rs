@@ -16,22 +16,25 @@ pub mod actions;
 pub mod calculator;
 pub mod documents;
 pub mod nested;
+pub mod settings;
 pub mod workspace;
 
 pub use self::{
     calculator::Calculator,
+    settings::ToolSettings,
     workspace::{SharedWorkspace, Workspace, WorkspaceLimits},
 };
 pub use muster_tools::{
-    EngineLimits, Permission, RegistryError, Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput,
-    ToolRegistry, ToolResult, ToolSpec, ToolStatus, Uncertain, engine, registry, spec,
+    EngineLimits, EngineRules, Permission, RegistryError, Tool, ToolContext, ToolEngine, ToolFailure,
+    ToolOutput, ToolRegistry, ToolResult, ToolSpec, ToolStatus, Uncertain, engine, registry, spec,
 };
 
-/// A registry with the built-in tools. Which of them a call may use is decided by its context.
+/// A registry with the built-in tools, as settings have them. Those that are off until they are allowed are among them:
+/// the engine calls none of them before that.
 ///
 /// # Errors
 /// Never as long as the built-in tools are sound, which a test checks.
-pub fn standard_registry() -> Result<ToolRegistry, RegistryError> {
+pub fn standard_registry(_settings: &ToolSettings) -> Result<ToolRegistry, RegistryError> {
     let registry = ToolRegistry::new();
     registry.register_own(Arc::new(Calculator))?;
     let tools = documents::corpus_tools().into_iter().chain(workspace::workspace_tools());
@@ -54,7 +57,7 @@ mod tests {
 
         const OF_ITS_OWN: [&str; 4] =
             ["$schema", "prefixItems", "unevaluatedProperties", "dependentRequired"];
-        let registry = standard_registry().unwrap();
+        let registry = standard_registry(&ToolSettings::default()).unwrap();
         for tool in nested::nested_tools(crate::library::Library::default()) {
             registry.register_own(tool).unwrap();
         }
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_standard_tools_are_sound_and_their_names_fit_every_provider() {
-        let specs = standard_registry().unwrap().list();
+        let specs = standard_registry(&ToolSettings::default()).unwrap().list();
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         assert_eq!(
             names,

@@ -11,8 +11,9 @@ use serde_json::{Map, Value};
 use tokio::task::JoinError;
 
 use super::{
+    patterns::ToolPatterns,
     registry::{Registered, ToolRegistry},
-    spec::{ToolContext, ToolFailure, ToolOutput, ToolResult, ToolStatus},
+    spec::{ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus},
 };
 
 /// Limits that hold for every tool.
@@ -39,11 +40,20 @@ impl Default for EngineLimits {
     }
 }
 
+/// What holds for the tools of one engine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EngineRules {
+    /// Limits of every tool.
+    pub limits: EngineLimits,
+    /// Of the tools that are off until allowed, those that are allowed.
+    pub allow: ToolPatterns,
+}
+
 /// Runs tools. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ToolEngine {
     registry: Arc<ToolRegistry>,
-    limits: EngineLimits,
+    rules: Arc<EngineRules>,
 }
 
 /// How a call ended before it is cut to size.
@@ -57,22 +67,28 @@ struct Ending {
 }
 
 impl ToolEngine {
-    /// An engine over a registry with the default limits.
+    /// An engine over a registry with the default rules: nothing is allowed that is off until it is allowed.
     #[must_use]
     pub fn new(registry: Arc<ToolRegistry>) -> Self {
-        Self::with_limits(registry, EngineLimits::default())
+        Self::with_rules(registry, EngineRules::default())
     }
 
-    /// An engine with limits of its own.
+    /// An engine with rules of its own.
     #[must_use]
-    pub fn with_limits(registry: Arc<ToolRegistry>, limits: EngineLimits) -> Self {
-        Self { registry, limits }
+    pub fn with_rules(registry: Arc<ToolRegistry>, rules: EngineRules) -> Self {
+        Self { registry, rules: Arc::new(rules) }
     }
 
     /// The tools this engine can call.
     #[must_use]
     pub fn registry(&self) -> &Arc<ToolRegistry> {
         &self.registry
+    }
+
+    /// Whether settings let a tool be called at all.
+    #[must_use]
+    pub fn is_on(&self, spec: &ToolSpec) -> bool {
+        !spec.off_until_allowed || self.rules.allow.mean(&spec.name)
     }
 
     /// What is wrong with these arguments of a tool.
@@ -82,10 +98,10 @@ impl ToolEngine {
     pub fn fits(&self, name: &str, args: &Value) -> Result<(), String> {
         let registered = self.registry.get(name).ok_or_else(|| format!("there is no tool `{name}`"))?;
         let bytes = json_size(args);
-        if bytes > self.limits.max_arguments {
+        if bytes > self.rules.limits.max_arguments {
             return Err(format!(
                 "the arguments are {bytes} bytes; at most {} are allowed",
-                self.limits.max_arguments
+                self.rules.limits.max_arguments
             ));
         }
         let complaints = registered.complaints(args);
@@ -96,11 +112,13 @@ impl ToolEngine {
     /// the result, worded so that a model can mend its call.
     pub async fn call(&self, name: &str, args: Value, ctx: &ToolContext) -> ToolResult {
         let begun = Instant::now();
-        let ending = match self.admit(name, args, ctx) {
-            Ok((registered, args)) => self.run(&registered, args, ctx).await,
-            Err(refusal) => refusal,
+        let result = match self.admit(name, args, ctx) {
+            Ok((registered, args)) => {
+                let most = self.max_content(registered.spec());
+                self.cut(self.run(&registered, args, ctx).await, most, begun.elapsed())
+            }
+            Err(refusal) => self.cut(refusal, self.rules.limits.max_content, begun.elapsed()),
         };
-        let result = self.cut(ending, begun.elapsed());
         // Every call stands in the record: the log is for those who look into one process.
         tracing::debug!(
             run = %ctx.run,
@@ -118,12 +136,19 @@ impl ToolEngine {
     /// The tool and its arguments, or why the call may not begin.
     fn admit(&self, name: &str, args: Value, ctx: &ToolContext) -> Result<(Arc<Registered>, Value), Ending> {
         let registered = self.registry.get(name).ok_or_else(|| self.unknown(name))?;
+        if !self.is_on(registered.spec()) {
+            let name = &registered.spec().name;
+            return Err(Ending::refused(format!(
+                "`{name}` is off: it is called only where the settings of the fleet allow it (`tool.allow`). Go on \
+                 without it."
+            )));
+        }
         let args = if args.is_null() { Value::Object(Map::new()) } else { args };
         let bytes = json_size(&args);
-        if bytes > self.limits.max_arguments {
+        if bytes > self.rules.limits.max_arguments {
             return Err(Ending::refused(format!(
                 "The arguments of `{name}` are {bytes} bytes; at most {} are allowed. Send less.",
-                self.limits.max_arguments
+                self.rules.limits.max_arguments
             )));
         }
         let complaints = registered.complaints(&args);
@@ -152,7 +177,9 @@ impl ToolEngine {
     }
 
     fn unknown(&self, name: &str) -> Ending {
-        let names: Vec<String> = self.registry.list().iter().map(|spec| spec.name.clone()).collect();
+        let known = self.registry.list();
+        let on = known.iter().filter(|spec| self.is_on(spec));
+        let names: Vec<String> = on.map(|spec| spec.name.clone()).collect();
         let nearest =
             self.registry.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
         Ending::refused(format!(
@@ -165,7 +192,7 @@ impl ToolEngine {
     /// Runs the call in a task of its own, so that a panic in it stays there.
     async fn run(&self, registered: &Registered, args: Value, ctx: &ToolContext) -> Ending {
         let name = &registered.spec().name;
-        let limit = registered.spec().timeout.min(self.limits.max_timeout);
+        let limit = registered.spec().timeout.min(self.rules.limits.max_timeout);
         let tool = Arc::clone(registered.tool());
         let own = ctx.clone();
         let mut work = AbortOnDrop(tokio::spawn(async move { tool.call(&own, args).await }));
@@ -187,19 +214,25 @@ impl ToolEngine {
         }
     }
 
-    fn cut(&self, ending: Ending, took: Duration) -> ToolResult {
+    /// The longest observation of a tool, in bytes.
+    fn max_content(&self, spec: &ToolSpec) -> usize {
+        let most = self.rules.limits.max_content;
+        spec.max_output.map_or(most, |own| own.min(most))
+    }
+
+    fn cut(&self, ending: Ending, most: usize, took: Duration) -> ToolResult {
         let Ending { status, mut content, mut data, transient, wait, denied } = ending;
         let mut truncated = false;
-        if content.len() > self.limits.max_content {
+        if content.len() > most {
             let whole = content.len();
-            content.truncate(content.floor_char_boundary(self.limits.max_content));
+            content.truncate(content.floor_char_boundary(most));
             content.push_str(&format!(
                 "\n[cut: {} of {whole} bytes shown; ask for less at a time to see the rest]",
                 content.len()
             ));
             truncated = true;
         }
-        if data.as_ref().is_some_and(|data| json_size(data) > self.limits.max_data) {
+        if data.as_ref().is_some_and(|data| json_size(data) > self.rules.limits.max_data) {
             data = None;
             truncated = true;
         }

@@ -118,6 +118,48 @@ async fn a_missing_permission_refuses_the_call_before_it_runs() {
     assert!(!dropped.load(Ordering::SeqCst), "the tool ran");
 }
 
+/// A tool that nobody may call until settings allow it.
+struct Dangerous;
+
+#[async_trait]
+impl Tool for Dangerous {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("test.dangerous", "Is off.", json!({"type": "object"}))
+            .until_allowed()
+            .with_max_output(3)
+    }
+
+    async fn call(&self, _: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
+        Ok(ToolOutput::text("done"))
+    }
+}
+
+#[tokio::test]
+async fn what_is_off_is_called_only_where_settings_allow_it_and_is_not_told_of() {
+    let registry = Arc::new(ToolRegistry::new());
+    registry.register(Arc::new(Dangerous)).unwrap();
+    for (allow, is_on) in [("", false), ("other.*", false), ("test.*", true), ("test.dangerous", true)] {
+        let allow = ToolPatterns::new(vec![allow.to_owned()]);
+        let rules = EngineRules { allow, ..EngineRules::default() };
+        let engine = ToolEngine::with_rules(Arc::clone(&registry), rules);
+        let result = engine.call("test_dangerous", json!({}), &ToolContext::new("run", "1")).await;
+        assert_eq!(result.is_success(), is_on, "{result:?}");
+        assert_eq!(result.content.contains("tool.allow"), !is_on, "{result:?}");
+        let told = engine.call("nothing.like.it", json!({}), &ToolContext::new("run", "1")).await;
+        assert_eq!(told.content.contains("test.dangerous"), is_on, "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_may_allow_itself_less_output_than_others_have() {
+    let registry = ToolRegistry::new();
+    registry.register(Arc::new(Dangerous)).unwrap();
+    let rules = EngineRules { allow: ToolPatterns::new(vec!["*".to_owned()]), ..EngineRules::default() };
+    let engine = ToolEngine::with_rules(Arc::new(registry), rules);
+    let result = engine.call("test.dangerous", json!({}), &ToolContext::new("run", "1")).await;
+    assert!(result.truncated && result.content.starts_with("don\n[cut:"), "{result:?}");
+}
+
 #[tokio::test]
 async fn long_output_is_cut_at_a_character_and_marked() {
     let (engine, _) = engine();

@@ -7,20 +7,25 @@
 //!
 //! A crate of its own: those with tools in them need it, and not each other.
 
+mod context;
 pub mod engine;
 mod path;
+pub mod patterns;
 pub mod program;
 pub mod reader;
 pub mod registry;
+mod result;
 pub mod spec;
 pub mod workspace;
 
 pub use self::{
-    engine::{EngineLimits, ToolEngine},
+    engine::{EngineLimits, EngineRules, ToolEngine},
+    patterns::ToolPatterns,
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
     spec::{
-        Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus, Uncertain,
+        Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
+        ToolStatus, Uncertain,
     },
 };

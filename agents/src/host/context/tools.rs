@@ -12,7 +12,7 @@ use crate::roles::{FEW_TOOLS, RoleRules, base_tools};
 use crate::tools::actions::reaches_peers;
 use crate::tools::nested::nested_tools;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
-use crate::tools::{ToolContext, ToolEngine, ToolRegistry, standard_registry};
+use crate::tools::{Permission, ToolContext, ToolEngine, ToolRegistry, standard_registry};
 
 impl AgentContext {
     /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
@@ -47,7 +47,7 @@ impl AgentContext {
 
     pub(super) fn engine(&self) -> &ToolEngine {
         self.engine.get_or_init(|| {
-            let registry = standard_registry().unwrap_or_else(|error| {
+            let registry = standard_registry(&self.settings.tool).unwrap_or_else(|error| {
                 tracing::error!(%error, "the built-in tools are left out");
                 ToolRegistry::new()
             });
@@ -57,7 +57,7 @@ impl AgentContext {
             for error in extra.chain(own).filter_map(Result::err) {
                 tracing::error!(%error, "a tool is left out");
             }
-            ToolEngine::new(Arc::new(registry))
+            ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules())
         })
     }
 
@@ -71,7 +71,8 @@ impl AgentContext {
         let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
         let has_documents = offer.corpus.is_some();
         let usable = |spec: &Ability| {
-            rules.may_use(&spec.name, allowed)
+            engine.is_on(spec)
+                && rules.may_use(&spec.name, allowed)
                 && (has_documents || !is_of_corpus(&spec.name))
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
                 && may_change(&offer.task, spec.pure)
@@ -91,18 +92,18 @@ impl AgentContext {
     ) -> Result<ToolContext, String> {
         let mut context = ToolContext::new(offer.run.to_string(), offer.task.to_string());
         if let Some(corpus) = &offer.corpus
-            && abilities.iter().any(|ability| is_of_corpus(&ability.name))
+            && abilities.iter().any(|ability| needs(ability, &DOCUMENTS))
         {
             context =
                 context.with_corpus(self.corpora.readable(corpus, &Arc::new(offer.rights.clone())).await?);
         }
         let sees_files = matches!(offer.work, Work::Refine { .. } | Work::Write { .. });
-        if sees_files || abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
+        if sees_files || abilities.iter().any(|ability| needs(ability, &FILES)) {
             let (files, limits) = (self.bus.files(), WorkspaceLimits::default());
             let workspace = SharedWorkspace::new(files, offer.run, offer.task.to_string(), limits);
             context = context.with_workspace(Arc::new(workspace));
         }
-        Ok(context)
+        Ok(context.granting(granted_by_name(abilities)))
     }
 }
 
@@ -119,6 +120,23 @@ const fn may_change(task: &TaskId, is_pure: bool) -> bool {
     }
 }
 
+/// What a tool needs to read documents.
+const DOCUMENTS: [Permission; 1] = [Permission::ReadDocuments];
+/// What a tool needs for the files of a run.
+const FILES: [Permission; 2] = [Permission::ReadWorkspace, Permission::WriteWorkspace];
+
+fn needs(ability: &Ability, any_of: &[Permission]) -> bool {
+    any_of.iter().any(|permission| ability.grants.contains(permission))
+}
+
+/// What comes with tools that settings allow by name: to allow a tool is to allow what it says that it needs. Documents and
+/// files are there or not.
+fn granted_by_name(abilities: &[Ability]) -> Vec<Permission> {
+    let allowed = abilities.iter().filter(|ability| ability.off_until_allowed);
+    let needed = allowed.flat_map(|ability| ability.grants.iter().copied());
+    needed.filter(|permission| !DOCUMENTS.contains(permission) && !FILES.contains(permission)).collect()
+}
+
 fn is_of_corpus(tool: &str) -> bool {
     tool.starts_with("corpus.")
 }
@@ -129,10 +147,13 @@ mod tests {
     use muster_shared::ids::TaskIndex;
 
     use super::*;
+    use crate::tools::ToolSettings;
 
     #[test]
     fn whoever_judges_changes_nothing() {
-        let Ok(registry) = standard_registry() else { panic!("the standard tools fit together") };
+        let Ok(registry) = standard_registry(&ToolSettings::default()) else {
+            panic!("the standard tools fit together")
+        };
         let tools = registry.list();
         let had = |task: &TaskId| -> Vec<String> {
             let had = tools.iter().filter(|spec| may_change(task, spec.pure));

@@ -94,7 +94,7 @@ mod tests {
     use crate::settings::text_keys;
 
     /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 12] = [
+    const HARMLESS: [&str; 13] = [
         "agent.name",
         "agent.model",
         "agent.models.*",
@@ -102,6 +102,8 @@ mod tests {
         "agent.template_dir",
         "agent.blueprints",
         "agent.tools.*",
+        // Which tool stands in for another: it has to be on by itself, and may do no more.
+        "tool.alternatives.*",
         "fleet.agents_dir",
         "log.level",
         "orchestrator.domains",

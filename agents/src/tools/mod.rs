@@ -14,10 +14,14 @@ use std::sync::Arc;
 
 pub mod actions;
 pub mod calculator;
+pub mod counts;
 pub mod documents;
 pub mod nested;
 pub mod settings;
 pub mod workspace;
+
+use crate::AgentSettings;
+use crate::library::Library;
 
 pub use self::{
     calculator::Calculator,
@@ -43,6 +47,37 @@ pub fn standard_registry(_settings: &ToolSettings) -> Result<ToolRegistry, Regis
     }
     Ok(registry)
 }
+
+/// All tools of an agent with these settings, and further ones that it was given. One that cannot be registered is left out,
+/// and that is told.
+#[must_use]
+pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolRegistry {
+    let registry = standard_registry(&settings.tool).unwrap_or_else(|error| {
+        tracing::error!(%error, "the built-in tools are left out");
+        ToolRegistry::new()
+    });
+    let library = Library::new(settings.blueprints.clone());
+    let own = nested::nested_tools(library).into_iter().map(|tool| registry.register_own(tool));
+    let further = further.iter().map(|tool| registry.register(Arc::clone(tool)));
+    for error in further.chain(own).filter_map(Result::err) {
+        tracing::error!(%error, "a tool is left out");
+    }
+    registry
+}
+
+/// What comes with tools that settings allow by name: to allow a tool is to allow what it says that it needs. Documents and
+/// files are there or not.
+#[must_use]
+pub fn granted_by_name(tools: &[Arc<ToolSpec>]) -> Vec<Permission> {
+    let allowed = tools.iter().filter(|tool| tool.off_until_allowed);
+    let needed = allowed.flat_map(|tool| tool.grants.iter().copied());
+    needed.filter(|permission| !DOCUMENTS.contains(permission) && !FILES.contains(permission)).collect()
+}
+
+/// What a tool needs to read documents.
+pub(crate) const DOCUMENTS: [Permission; 1] = [Permission::ReadDocuments];
+/// What a tool needs for the files of a run.
+pub(crate) const FILES: [Permission; 2] = [Permission::ReadWorkspace, Permission::WriteWorkspace];
 
 #[cfg(test)]
 mod tests {

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::*;
-use crate::spec::{Permission, Tool, ToolSpec};
+use crate::patterns::ToolPatterns;
+use crate::spec::{Permission, Tool, ToolOutput};
 
 /// A tool that does as it is told: answer, fail, panic, sleep, or talk too much.
 struct Puppet {
+    begun: Arc<AtomicBool>,
     dropped: Arc<AtomicBool>,
 }
 
@@ -35,11 +37,12 @@ impl Tool for Puppet {
             }),
         )
         .needing(Permission::Execute)
-        .with_timeout(Duration::from_millis(100))
+        .with_timeout(Duration::from_secs(1))
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let _flag = Flag(Arc::clone(&self.dropped));
+        self.begun.store(true, Ordering::SeqCst);
         match args["act"].as_str().unwrap() {
             "answer" => Ok(ToolOutput::text("done").with_data(json!({"n": 1}))),
             "fail" => Err(ToolFailure::Failed("no luck".to_owned())),
@@ -53,10 +56,20 @@ impl Tool for Puppet {
 }
 
 fn engine() -> (ToolEngine, Arc<AtomicBool>) {
-    let dropped = Arc::new(AtomicBool::new(false));
+    let (engine, _, dropped) = watched_engine();
+    (engine, dropped)
+}
+
+/// An engine, whether its tool has begun, and whether it was dropped.
+fn watched_engine() -> (ToolEngine, Arc<AtomicBool>, Arc<AtomicBool>) {
+    let (begun, dropped) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let registry = ToolRegistry::new();
-    registry.register(Arc::new(Puppet { dropped: Arc::clone(&dropped) })).unwrap();
-    (ToolEngine::new(Arc::new(registry)), dropped)
+    registry.register(Arc::new(Puppet { begun: Arc::clone(&begun), dropped: Arc::clone(&dropped) })).unwrap();
+    // Each call for itself.
+    let retries = ToolRetries { tries: 0, ..ToolRetries::default() };
+    let breaker = ToolBreakerRules { failures: 0, ..ToolBreakerRules::default() };
+    let rules = EngineRules { retries, breaker, ..EngineRules::default() };
+    (ToolEngine::with_rules(Arc::new(registry), rules), begun, dropped)
 }
 
 fn allowed() -> ToolContext {
@@ -71,7 +84,7 @@ async fn every_ending_becomes_a_result() {
         ("fail", ToolStatus::Error, "no luck", false),
         ("away", ToolStatus::Error, "not now", true),
         ("panic", ToolStatus::Error, "boom 7", false),
-        ("sleep", ToolStatus::Timeout, "100 ms", true),
+        ("sleep", ToolStatus::Timeout, "1000 ms", true),
         ("nothing", ToolStatus::Refused, "no act nothing", false),
     ] {
         let result = engine.call("test.puppet", json!({"act": act}), &allowed()).await;
@@ -180,11 +193,11 @@ async fn huge_arguments_are_refused_before_validation() {
 
 #[tokio::test]
 async fn stopping_the_task_gives_up_the_call_at_once() {
-    let (engine, dropped) = engine();
+    let (engine, begun, dropped) = watched_engine();
     let ctx = allowed();
     let cancel = ctx.cancel.clone();
     let call = tokio::spawn(async move { engine.call("test.puppet", json!({"act": "sleep"}), &ctx).await });
-    tokio::task::yield_now().await;
+    until(|| begun.load(Ordering::SeqCst)).await;
     cancel.cancel();
     let result = tokio::time::timeout(Duration::from_secs(5), call).await.unwrap().unwrap();
     assert_eq!(result.status, ToolStatus::Refused);
@@ -193,14 +206,12 @@ async fn stopping_the_task_gives_up_the_call_at_once() {
 
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_stopped() {
-    let (engine, dropped) = engine();
+    let (engine, begun, dropped) = watched_engine();
     let ctx = allowed();
-    let waited = tokio::time::timeout(
-        Duration::from_millis(20),
-        engine.call("test.puppet", json!({"act": "sleep"}), &ctx),
-    )
-    .await;
-    assert!(waited.is_err());
+    tokio::select! {
+        ended = engine.call("test.puppet", json!({"act": "sleep"}), &ctx) => panic!("{ended:?}"),
+        () = until(|| begun.load(Ordering::SeqCst)) => {}
+    }
     until(|| dropped.load(Ordering::SeqCst)).await;
 }
 

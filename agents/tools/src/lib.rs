@@ -19,7 +19,10 @@ pub mod spec;
 pub mod workspace;
 
 pub use self::{
-    engine::{EngineLimits, EngineRules, ToolEngine},
+    engine::{
+        CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
+        ToolRetries, ToolStats,
+    },
     patterns::ToolPatterns,
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},

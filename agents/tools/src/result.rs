@@ -131,6 +131,15 @@ pub struct ToolResult {
     /// The right that the task has not, where that is why nothing was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied: Option<Box<Refusal>>,
+    /// How often it was tried; 0 where it was not let begin.
+    #[serde(default)]
+    pub tries: u32,
+    /// The tool that answered in place of the one that was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    /// How old the answer is, in milliseconds, where it is the last good one of the same call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_ms: Option<u64>,
 }
 
 impl ToolResult {

@@ -6,13 +6,12 @@ use muster_shared::flow::{TaskOffered, Work};
 use muster_shared::ids::TaskId;
 
 use super::AgentContext;
-use crate::library::Library;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{FEW_TOOLS, RoleRules, base_tools};
 use crate::tools::actions::reaches_peers;
-use crate::tools::nested::nested_tools;
+use crate::tools::counts::FleetCounts;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
-use crate::tools::{Permission, ToolContext, ToolEngine, ToolRegistry, standard_registry};
+use crate::tools::{DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of};
 
 impl AgentContext {
     /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
@@ -47,17 +46,9 @@ impl AgentContext {
 
     pub(super) fn engine(&self) -> &ToolEngine {
         self.engine.get_or_init(|| {
-            let registry = standard_registry(&self.settings.tool).unwrap_or_else(|error| {
-                tracing::error!(%error, "the built-in tools are left out");
-                ToolRegistry::new()
-            });
-            let library = Library::new(self.settings.blueprints.clone());
-            let own = nested_tools(library).into_iter().map(|tool| registry.register_own(tool));
-            let extra = self.extra.iter().map(|tool| registry.register(Arc::clone(tool)));
-            for error in extra.chain(own).filter_map(Result::err) {
-                tracing::error!(%error, "a tool is left out");
-            }
-            ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules())
+            let registry = registry_of(&self.settings, &self.extra);
+            let counter = Arc::new(FleetCounts(self.bus.allowances()));
+            ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules()).counting(counter)
         })
     }
 
@@ -120,21 +111,8 @@ const fn may_change(task: &TaskId, is_pure: bool) -> bool {
     }
 }
 
-/// What a tool needs to read documents.
-const DOCUMENTS: [Permission; 1] = [Permission::ReadDocuments];
-/// What a tool needs for the files of a run.
-const FILES: [Permission; 2] = [Permission::ReadWorkspace, Permission::WriteWorkspace];
-
 fn needs(ability: &Ability, any_of: &[Permission]) -> bool {
     any_of.iter().any(|permission| ability.grants.contains(permission))
-}
-
-/// What comes with tools that settings allow by name: to allow a tool is to allow what it says that it needs. Documents and
-/// files are there or not.
-fn granted_by_name(abilities: &[Ability]) -> Vec<Permission> {
-    let allowed = abilities.iter().filter(|ability| ability.off_until_allowed);
-    let needed = allowed.flat_map(|ability| ability.grants.iter().copied());
-    needed.filter(|permission| !DOCUMENTS.contains(permission) && !FILES.contains(permission)).collect()
 }
 
 fn is_of_corpus(tool: &str) -> bool {
@@ -147,7 +125,7 @@ mod tests {
     use muster_shared::ids::TaskIndex;
 
     use super::*;
-    use crate::tools::ToolSettings;
+    use crate::tools::{ToolSettings, standard_registry};
 
     #[test]
     fn whoever_judges_changes_nothing() {

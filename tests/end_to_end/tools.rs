@@ -1,12 +1,12 @@
 //! `muster tools`: tools tried by hand with the engine of agents, and how their calls went in runs.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use muster_support::fleet::{Folder, both};
-use muster_support::model_server::{ModelServer, Reply, Script};
+use muster_support::model_server::ModelServer;
 use serde_json::{Value, json};
 
-use super::help::{act, done};
+use super::help::{act, done, script_of};
 use super::support::{folder, write_documents};
 
 fn tools(folder: &Folder, args: &[&str]) -> Output {
@@ -43,7 +43,7 @@ fn tools_are_listed_and_shown_with_what_they_touch_and_who_may_use_them() {
     assert!(roles.contains(&json!("researcher")) && !roles.contains(&json!("planner")), "{roles:?}");
     let shown = out(&tools(&folder, &["show", "calculator"]));
     assert!(
-        shown.contains("limits") && shown.contains("30 s a call") && shown.contains("\"expression\""),
+        shown.contains("limits") && shown.contains("30.0s a call") && shown.contains("\"expression\""),
         "{shown}"
     );
 
@@ -77,7 +77,7 @@ fn a_call_by_hand_ends_as_the_tool_does() {
     assert_eq!((&result["status"], &result["tries"]), (&json!("success"), &json!(1)));
     for (args, said) in [
         (r#"{"expression": 7}"#, "/expression: 7 is not of type"),
-        (r#"{"expression": "2 +"}"#, "2 +"),
+        (r#"{"expression": "2 +"}"#, "something is missing at its end"),
         ("{", "the arguments are no JSON"),
         ("@missing.json", "cannot be read"),
     ] {
@@ -121,9 +121,8 @@ fn a_call_by_hand_reads_documents_and_changes_the_files_of_a_folder() {
 #[test]
 fn arguments_come_from_standard_input() {
     let folder = folder();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_muster"));
-    child.current_dir(folder.path()).args(["tools", "call", "calculator", "--args", "-"]);
-    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = folder.command(&["tools", "call", "calculator", "--args", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut stdin, br#"{"expression": "6 * 7"}"#).unwrap();
     drop(stdin);
@@ -143,7 +142,8 @@ fn every_tool_tests_well() {
 
 #[test]
 fn how_calls_went_is_counted_from_the_record() {
-    let server = ModelServer::start(Script::answering(|request| match request.turns() {
+    let task = json!({"name": "sums", "goal": "Add up.", "role": "worker"});
+    let server = ModelServer::start(script_of(vec![task], |request| match request.turns() {
         0 => act("calculator", json!({"expression": "2 + 3"})),
         1 => act("calculator", json!({"expression": "2 +"})),
         2 => act("workspace.write", json!({"path": "a.md", "text": "five"})),
@@ -151,15 +151,7 @@ fn how_calls_went_is_counted_from_the_record() {
     }))
     .unwrap();
     let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
-    let run = [
-        "run",
-        "Add two and three.",
-        "--model",
-        "openai/scripted",
-        "--quiet",
-        "--set",
-        "limits.planning=never",
-    ];
+    let run = ["run", "Add two and three.", "--model", "openai/scripted", "--planning", "always", "--quiet"];
     let output = folder.run(&run).unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
     for which in [&["--run", "last"][..], &[]] {

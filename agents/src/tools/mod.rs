@@ -17,6 +17,7 @@ pub mod calculator;
 pub mod counts;
 pub mod documents;
 pub mod nested;
+pub mod read_result;
 pub mod settings;
 pub mod workspace;
 
@@ -57,7 +58,9 @@ pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolR
         ToolRegistry::new()
     });
     let library = Library::new(settings.blueprints.clone());
-    let own = nested::nested_tools(library).into_iter().map(|tool| registry.register_own(tool));
+    let own =
+        nested::nested_tools(library).into_iter().chain([Arc::new(read_result::ReadResult) as Arc<dyn Tool>]);
+    let own = own.map(|tool| registry.register_own(tool));
     let further = further.iter().map(|tool| registry.register(Arc::clone(tool)));
     for error in further.chain(own).filter_map(Result::err) {
         tracing::error!(%error, "a tool is left out");

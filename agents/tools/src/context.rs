@@ -9,7 +9,7 @@ use muster_corpus::Corpus;
 use muster_shared::flow::{LeafRef, RolePermissions, TaskRights};
 use tokio_util::sync::CancellationToken;
 
-use crate::{spec::Permission, workspace::Workspace};
+use crate::{keeper::ResultKeeper, spec::Permission, workspace::Workspace};
 
 /// What a call may use and on whose behalf it runs. Cheap to clone.
 #[derive(Clone, Default)]
@@ -35,6 +35,8 @@ pub struct ToolContext {
     /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects
     /// have one; a tool that keeps it can tell a repetition.
     pub idempotency_key: Option<String>,
+    /// Where results that are cut are kept whole, if anywhere.
+    pub keeper: Option<Arc<dyn ResultKeeper>>,
     /// Raised when the task is stopped; a call that runs is given up at once.
     pub cancel: CancellationToken,
 }

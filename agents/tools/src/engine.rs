@@ -134,7 +134,11 @@ impl ToolEngine {
         let result = match self.admit(name, args, ctx) {
             Ok(call) => {
                 let most = self.rules.max_content(call.spec());
-                let result = self.perform(&call, ctx, begun).await.cut(most, max_data, begun.elapsed());
+                let mut ending = self.perform(&call, ctx, begun).await;
+                if let Some(keeper) = &ctx.keeper {
+                    ending = ending.kept_by(keeper.as_ref(), most).await;
+                }
+                let result = ending.cut(most, max_data, begun.elapsed());
                 self.count(&call.spec().name, &result, begun.elapsed());
                 result
             }

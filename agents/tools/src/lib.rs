@@ -9,6 +9,7 @@
 
 mod context;
 pub mod engine;
+pub mod keeper;
 mod path;
 pub mod patterns;
 pub mod program;
@@ -23,6 +24,7 @@ pub use self::{
         CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
         ToolRetries, ToolStats,
     },
+    keeper::{KeptResult, ResultKeeper},
     patterns::ToolPatterns,
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},

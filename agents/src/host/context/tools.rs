@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use muster_shared::flow::{TaskOffered, Work};
+use muster_shared::flow::{Hook, TaskOffered, Work};
 use muster_shared::ids::TaskId;
+use muster_tools::ResultKeeper;
 
 use super::AgentContext;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{FEW_TOOLS, RoleRules, base_tools};
 use crate::tools::actions::reaches_peers;
 use crate::tools::counts::FleetCounts;
+use crate::tools::read_result::{READ_RESULT, StoredResults};
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
 use crate::tools::{DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of};
 
@@ -76,6 +78,18 @@ impl AgentContext {
         }
     }
 
+    /// Where results are kept that are cut, if the task can read on in them. Not where guards look at observations: they see
+    /// what is shown, and judge it by the tool that gave it.
+    fn keeper(&self, abilities: &[Ability], offer: &TaskOffered) -> Option<Arc<dyn ResultKeeper>> {
+        let can_read_on = abilities.iter().any(|ability| ability.name == READ_RESULT);
+        let is_watched =
+            offer.limits.guards_at(Hook::AfterObservation, Some(&self.role), None).next().is_some();
+        let (store, redactor) = (self.bus.store(), Arc::clone(&self.redactor));
+        (can_read_on && !is_watched).then(|| {
+            Arc::new(StoredResults::new(store, redactor, offer.run, &offer.task)) as Arc<dyn ResultKeeper>
+        })
+    }
+
     pub(super) async fn context(
         &self,
         abilities: &[Ability],
@@ -94,6 +108,7 @@ impl AgentContext {
             let workspace = SharedWorkspace::new(files, offer.run, offer.task.to_string(), limits);
             context = context.with_workspace(Arc::new(workspace));
         }
+        context.keeper = self.keeper(abilities, offer);
         Ok(context.granting(granted_by_name(abilities)))
     }
 }

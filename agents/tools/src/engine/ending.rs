@@ -6,6 +6,7 @@ use muster_shared::flow::{Refusal, Wait};
 use serde_json::Value;
 
 use super::kept::KeptAnswer;
+use crate::keeper::{KeptResult, MOST_KEPT, ResultKeeper};
 use crate::spec::{ToolFailure, ToolOutput, ToolResult, ToolStatus};
 
 /// What a call that gave nothing failed for.
@@ -33,12 +34,14 @@ pub(super) struct Ending {
     pub(super) tries: u32,
     pub(super) by: Option<String>,
     pub(super) age: Option<Duration>,
+    /// By which it is read on where it is cut.
+    pub(super) kept_as: Option<String>,
 }
 
 impl Ending {
     fn of_status(status: ToolStatus, content: String, fault: Fault) -> Self {
-        let (data, wait, denied, by, age) = (None, None, None, None, None);
-        Self { status, content, data, fault, wait, denied, tries: 0, by, age }
+        let (data, wait, denied, by, age, kept_as) = (None, None, None, None, None, None);
+        Self { status, content, data, fault, wait, denied, tries: 0, by, age, kept_as }
     }
 
     pub(super) fn refused(content: String) -> Self {
@@ -127,17 +130,37 @@ impl Ending {
         self
     }
 
+    /// Keeps what is longer than `most`, so that it can be read on. What cannot be kept is cut all the same.
+    pub(super) async fn kept_by(mut self, keeper: &dyn ResultKeeper, most: usize) -> Self {
+        if self.content.len() <= most {
+            return self;
+        }
+        let mut whole = std::mem::take(&mut self.content);
+        whole.truncate(whole.floor_char_boundary(MOST_KEPT));
+        match keeper.keep(whole.clone()).await {
+            Ok(KeptResult { id, text }) => Self { content: text, kept_as: Some(id), ..self },
+            Err(error) => {
+                tracing::warn!(error, "a result that is cut is not kept");
+                Self { content: whole, ..self }
+            }
+        }
+    }
+
     /// Cut to size: at most `most` bytes of words, and `most_data` bytes of data.
     pub(super) fn cut(self, most: usize, most_data: usize, took: Duration) -> ToolResult {
-        let Self { status, mut content, mut data, fault, wait, denied, tries, by, age } = self;
+        let Self { status, mut content, mut data, fault, wait, denied, tries, by, age, kept_as } = self;
         let mut truncated = false;
         if content.len() > most {
             let whole = content.len();
             content.truncate(content.floor_char_boundary(most));
-            content.push_str(&format!(
-                "\n[cut: {} of {whole} bytes shown; ask for less at a time to see the rest]",
-                content.len()
-            ));
+            let shown = content.len();
+            let rest = match kept_as {
+                Some(id) => {
+                    format!("read on with `read_result` {{\"id\": \"{id}\", \"offset\": {shown}}}")
+                }
+                None => "ask for less at a time to see the rest".to_owned(),
+            };
+            content.push_str(&format!("\n[cut: {shown} of {whole} bytes shown; {rest}]"));
             truncated = true;
         }
         if data.as_ref().is_some_and(|data| json_size(data) > most_data) {

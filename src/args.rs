@@ -17,6 +17,7 @@ mod people;
 mod prompt;
 mod read;
 mod run;
+mod tools;
 mod trust;
 
 use std::path::PathBuf;
@@ -47,6 +48,7 @@ pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, Rej
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RightsArgs, RunArgs};
+pub(crate) use tools::{ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsStatsArgs, ToolsTestArgs};
 pub(crate) use trust::TrustArgs;
 
 const EXIT_CODES: &str = "\
@@ -157,6 +159,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Show what models can do, or test one.
     Models(ModelsArgs),
+    /// List tools, call one by hand, and see how their calls went.
+    Tools(ToolsArgs),
     /// Check the installation and explain how to fix problems.
     Doctor(JsonArgs),
     /// Show the effective settings and the source of each.

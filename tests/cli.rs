@@ -45,6 +45,7 @@ fn help_names_every_command_and_the_exit_codes() {
         "agent",
         "orchestrator",
         "schema",
+        "tools",
         "doctor",
         "config",
         "completions",

@@ -19,7 +19,7 @@ use crate::model::provider::CallLimits;
 use crate::model::retry::RetryLimits;
 use crate::react::decide::StepLimits;
 use crate::react::prompt::CallStyle;
-use crate::tools::EngineLimits;
+use crate::tools::{EngineLimits, ToolSettings};
 
 settings! {
     /// Settings of an agent process, whatever its role. Unknown fields are refused.
@@ -70,6 +70,9 @@ settings! {
         /// The most that the whole fleet may use. Not a setting of its own: `fleet.budget` is copied here.
         #[serde(skip)]
         pub fleet: FleetBudget = FleetBudget::default() => internal(),
+        /// What holds for tools. Not a setting of its own: the section `tool` is copied here.
+        #[serde(skip)]
+        pub tool: ToolSettings = ToolSettings::default() => internal(),
         /// Limits of one task. limits.max_steps of the run counts too, the smaller of the two wins.
         pub limits: StepLimits = StepLimits::default() => group(StepLimits::SETTINGS),
         /// Most steps of one task by role, instead of `limits.max_steps`.

@@ -105,6 +105,7 @@ pub(super) fn settings(app: &App) -> AgentSettings {
         tracing::warn!("{left_out}");
     }
     settings.fleet = app.settings().fleet.whole_budget();
+    settings.tool = app.settings().tool.clone();
     settings
 }
 

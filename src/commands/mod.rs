@@ -37,6 +37,7 @@ mod select;
 mod show;
 mod steer;
 mod tap;
+mod tools;
 mod trace;
 mod trust;
 mod up;
@@ -102,6 +103,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Bench(args) => bench::bench(&app, &args).await?,
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,
         Command::Models(args) => models::models(&app, &args.action).await?,
+        Command::Tools(args) => Box::pin(tools::tools(&app, &args.action)).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::Conform(args) => Box::pin(conform::conform(&app, &args)).await?,
         Command::Keys(args) => keys::keys(&app, &args)?,
@@ -158,6 +160,7 @@ const fn care(command: &Command) -> Care {
         | Command::Conform(_)
         | Command::Schema(_)
         | Command::Models(_)
+        | Command::Tools(_)
         | Command::Keys(_)
         | Command::Invite(_)
         | Command::Join(_)
@@ -196,6 +199,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Doctor(_)
         | Command::Config(_)
         | Command::Models(_)
+        | Command::Tools(_)
         | Command::Conform(_)
         | Command::Eval(_)
         | Command::Schema(_)

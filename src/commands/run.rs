@@ -2,7 +2,7 @@
 
 mod cut_short;
 mod deliver;
-mod documents;
+pub(super) mod documents;
 mod estimate;
 mod files;
 mod filled;

@@ -31,5 +31,6 @@ pub(crate) mod safe;
 pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod tap;
+pub(crate) mod tools;
 pub(crate) mod trace;
 pub(crate) mod trust;

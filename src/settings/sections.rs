@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use muster_agents::AgentSettings;
 use muster_agents::model::budget_lease::{FleetBudget, Period};
+use muster_agents::tools::ToolSettings;
 use muster_bus::BusSettings;
 use muster_bus::server::ServerSettings;
 use muster_gateway::GatewaySettings;
@@ -38,6 +39,8 @@ settings! {
         /// Agents and their models. Without a model, the conventional variables (OPENAI_API_KEY, …) decide; without
         /// these, the offline model.
         pub(crate) agent: AgentSettings = AgentSettings::default() => group(AgentSettings::SETTINGS),
+        /// Tools, whoever calls them. Which of them a role has is set by agent.tools.
+        pub(crate) tool: ToolSettings = ToolSettings::default() => group(ToolSettings::SETTINGS),
         /// Limits of runs whose goal names none. They are fixed when a run begins.
         pub(crate) limits: RunLimits = RunLimits::default() => group(RunLimits::SETTINGS),
         /// Guards of runs, by name: processes that are asked whether a run may go on so, and say allow, change or refuse

@@ -23,6 +23,8 @@ pub(crate) enum Danger {
     Guard,
     /// It changes what the user's own settings let tasks use.
     Rights,
+    /// It lets agents call tools that are off until they are allowed.
+    Tools,
     /// A file that somebody else can change.
     Foreign,
     /// Keys of a fleet that came with the project: whoever made them is its operator.
@@ -40,6 +42,7 @@ impl Danger {
             Self::Outside => "write outside of the project",
             Self::Guard => "change a guard of yours",
             Self::Rights => "change what your own settings let tasks use",
+            Self::Tools => "let agents call tools that run programs, reach other machines or spend",
             Self::Foreign => "be read, though others can change it",
             Self::Keys => "say who belongs to the fleet here, and who is its operator",
         }
@@ -47,7 +50,7 @@ impl Danger {
 }
 
 /// Settings that need the user's word whatever they say.
-const ALWAYS: [(&str, Danger); 14] = [
+const ALWAYS: [(&str, Danger); 15] = [
     ("server.binary", Danger::Program),
     ("agent.endpoint", Danger::Secret),
     ("agent.key_file", Danger::Secret),
@@ -62,6 +65,7 @@ const ALWAYS: [(&str, Danger); 14] = [
     ("bus.tls_key", Danger::Bus),
     ("server.listen", Danger::Network),
     ("server.names", Danger::Network),
+    ("tool.allow", Danger::Tools),
 ];
 
 /// Folders that are written, which need it where they lead out of the project.
@@ -90,7 +94,7 @@ mod tests {
     use crate::settings::text_keys;
 
     /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 12] = [
+    const HARMLESS: [&str; 13] = [
         "agent.name",
         "agent.model",
         "agent.models.*",
@@ -98,6 +102,8 @@ mod tests {
         "agent.template_dir",
         "agent.blueprints",
         "agent.tools.*",
+        // Which tool stands in for another: it has to be on by itself, and may do no more.
+        "tool.alternatives.*",
         "fleet.agents_dir",
         "log.level",
         "orchestrator.domains",
@@ -128,6 +134,7 @@ mod tests {
         assert_eq!(danger("server.binary", "nats-server"), Some(Danger::Program));
         assert_eq!(danger("agent.endpoint", "http://localhost"), Some(Danger::Secret));
         assert_eq!(danger("bus.url", ""), Some(Danger::Bus));
+        assert_eq!(danger("tool.allow", "[\"shell\"]"), Some(Danger::Tools));
         for (path, wanted) in [
             (".muster/nats", None),
             ("./here", None),

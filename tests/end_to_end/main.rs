@@ -60,5 +60,6 @@ mod supervision;
 mod support;
 mod teams;
 mod tls;
+mod tools;
 mod uncertain;
 mod weak;

@@ -9,7 +9,7 @@ use super::*;
 use crate::react::toolset::{Ability, Toolset};
 use crate::roles::{base_tools, rules_for};
 use crate::testing::{NONCE, execute, leaf, offer};
-use crate::tools::standard_registry;
+use crate::tools::{ToolSettings, standard_registry};
 
 #[test]
 fn whatever_comes_from_outside_stands_in_a_fence() {
@@ -66,7 +66,8 @@ fn first_request(offer: &TaskOffered) -> String {
     let may_use = |spec: &Ability| {
         rules.may_use(&spec.name, None) && (offer.corpus.is_some() || !spec.name.starts_with("corpus."))
     };
-    let abilities = standard_registry().unwrap().list().into_iter().filter(may_use).collect();
+    let abilities =
+        standard_registry(&ToolSettings::default()).unwrap().list().into_iter().filter(may_use).collect();
     let submit = rules.submit_schema(offer);
     let toolset = match base_tools(rules.name) {
         Some(base) => Toolset::with_base(abilities, base, submit),

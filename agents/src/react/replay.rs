@@ -30,7 +30,7 @@ use super::record::{FURTHER, PROMISED, TOOLS, naming};
 use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
 use crate::roles::{RoleRules, Rules, promising, rules_for};
-use crate::tools::{ToolSpec, standard_registry};
+use crate::tools::{ToolSettings, ToolSpec, standard_registry};
 
 /// How much of a record was decided again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -274,7 +274,8 @@ impl TaskHistory<'_> {
     /// The tools that the model was offered, as this build knows them.
     pub(super) fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
         let named = names_in(call, TOOLS);
-        let known = standard_registry().map(|registry| registry.list()).unwrap_or_default();
+        let known =
+            standard_registry(&ToolSettings::default()).map(|registry| registry.list()).unwrap_or_default();
         let has_documents = self.offer.corpus.is_some();
         let abilities = if named.is_empty() {
             let offered = |spec: &Ability| {

@@ -9,12 +9,12 @@ use crate::react::limits::StepLimits;
 use crate::react::toolset::Toolset;
 use crate::roles::rules_for;
 use crate::testing::{leaf, step};
-use crate::tools::standard_registry;
+use crate::tools::{ToolSettings, standard_registry};
 
 /// The tools of a worker that are of interest here, as they come with the program.
 fn toolset_of(offer: &TaskOffered) -> Toolset {
     const NAMES: [&str; 5] = ["analyze", "calculator", "corpus.search", "delegate", "escalate"];
-    let all = standard_registry().unwrap().list();
+    let all = standard_registry(&ToolSettings::default()).unwrap().list();
     let abilities = all.into_iter().filter(|spec| NAMES.contains(&spec.name.as_str())).collect();
     Toolset::new(abilities, (rules_for(&offer.work).schema)(offer))
 }

@@ -72,6 +72,7 @@ impl Tool for Calculator {
             ),
             PARAMETERS.clone(),
         )
+        .with_sample(json!({"expression": "2 + 3"}))
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

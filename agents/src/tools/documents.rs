@@ -200,7 +200,7 @@ mod tests {
     use muster_corpus::{CorpusOptions, MemoryBlobs};
 
     use super::*;
-    use crate::tools::{ToolEngine, ToolStatus, standard_registry};
+    use crate::tools::{ToolEngine, ToolSettings, ToolStatus, standard_registry};
 
     const GUIDE: &str = "# Muster\n\nIntro of the guide.\n\n## Delegation\n\nDelegation loops are limited by depth:\n\
                          `max_depth` is eight.\n\n## Death\n\nA worker that dies is replaced.\n";
@@ -216,7 +216,7 @@ mod tests {
         let options = CorpusOptions::new(folder.path().join("cache"), vec![docs]);
         let opened = Corpus::open_or_build(options, &MemoryBlobs::default()).await.unwrap();
         let ctx = ToolContext::new("run", "1").with_corpus(opened.corpus);
-        let engine = ToolEngine::new(Arc::new(standard_registry().unwrap()));
+        let engine = ToolEngine::new(Arc::new(standard_registry(&ToolSettings::default()).unwrap()));
         for (tool, args, status, said) in [
             (
                 "corpus.search",

@@ -14,24 +14,32 @@ use std::sync::Arc;
 
 pub mod actions;
 pub mod calculator;
+pub mod counts;
 pub mod documents;
 pub mod nested;
+pub mod read_result;
+pub mod settings;
 pub mod workspace;
+
+use crate::AgentSettings;
+use crate::library::Library;
 
 pub use self::{
     calculator::Calculator,
+    settings::ToolSettings,
     workspace::{SharedWorkspace, Workspace, WorkspaceLimits},
 };
 pub use muster_tools::{
-    EngineLimits, Permission, RegistryError, Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput,
-    ToolRegistry, ToolResult, ToolSpec, ToolStatus, Uncertain, engine, registry, spec,
+    EngineLimits, EngineRules, Permission, RegistryError, Tool, ToolContext, ToolEngine, ToolFailure,
+    ToolOutput, ToolRegistry, ToolResult, ToolSpec, ToolStatus, Uncertain, engine, registry, spec,
 };
 
-/// A registry with the built-in tools. Which of them a call may use is decided by its context.
+/// A registry with the built-in tools, as settings have them. Those that are off until they are allowed are among them:
+/// the engine calls none of them before that.
 ///
 /// # Errors
 /// Never as long as the built-in tools are sound, which a test checks.
-pub fn standard_registry() -> Result<ToolRegistry, RegistryError> {
+pub fn standard_registry(_settings: &ToolSettings) -> Result<ToolRegistry, RegistryError> {
     let registry = ToolRegistry::new();
     registry.register_own(Arc::new(Calculator))?;
     let tools = documents::corpus_tools().into_iter().chain(workspace::workspace_tools());
@@ -40,6 +48,39 @@ pub fn standard_registry() -> Result<ToolRegistry, RegistryError> {
     }
     Ok(registry)
 }
+
+/// All tools of an agent with these settings, and further ones that it was given. One that cannot be registered is left out,
+/// and that is told.
+#[must_use]
+pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolRegistry {
+    let registry = standard_registry(&settings.tool).unwrap_or_else(|error| {
+        tracing::error!(%error, "the built-in tools are left out");
+        ToolRegistry::new()
+    });
+    let library = Library::new(settings.blueprints.clone());
+    let own =
+        nested::nested_tools(library).into_iter().chain([Arc::new(read_result::ReadResult) as Arc<dyn Tool>]);
+    let own = own.map(|tool| registry.register_own(tool));
+    let further = further.iter().map(|tool| registry.register(Arc::clone(tool)));
+    for error in further.chain(own).filter_map(Result::err) {
+        tracing::error!(%error, "a tool is left out");
+    }
+    registry
+}
+
+/// What comes with tools that settings allow by name: to allow a tool is to allow what it says that it needs. Documents and
+/// files are there or not.
+#[must_use]
+pub fn granted_by_name(tools: &[Arc<ToolSpec>]) -> Vec<Permission> {
+    let allowed = tools.iter().filter(|tool| tool.off_until_allowed);
+    let needed = allowed.flat_map(|tool| tool.grants.iter().copied());
+    needed.filter(|permission| !DOCUMENTS.contains(permission) && !FILES.contains(permission)).collect()
+}
+
+/// What a tool needs to read documents.
+pub(crate) const DOCUMENTS: [Permission; 1] = [Permission::ReadDocuments];
+/// What a tool needs for the files of a run.
+pub(crate) const FILES: [Permission; 2] = [Permission::ReadWorkspace, Permission::WriteWorkspace];
 
 #[cfg(test)]
 mod tests {
@@ -54,7 +95,7 @@ mod tests {
 
         const OF_ITS_OWN: [&str; 4] =
             ["$schema", "prefixItems", "unevaluatedProperties", "dependentRequired"];
-        let registry = standard_registry().unwrap();
+        let registry = standard_registry(&ToolSettings::default()).unwrap();
         for tool in nested::nested_tools(crate::library::Library::default()) {
             registry.register_own(tool).unwrap();
         }
@@ -77,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_standard_tools_are_sound_and_their_names_fit_every_provider() {
-        let specs = standard_registry().unwrap().list();
+        let specs = standard_registry(&ToolSettings::default()).unwrap().list();
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         assert_eq!(
             names,

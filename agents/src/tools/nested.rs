@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn plans_may_name_every_tool_that_comes_with_muster() {
-        let registry = crate::tools::standard_registry().unwrap();
+        let registry = crate::tools::standard_registry(&crate::tools::ToolSettings::default()).unwrap();
         for tool in nested_tools(Library::default()) {
             registry.register(tool).unwrap();
         }

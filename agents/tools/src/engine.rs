@@ -1,78 +1,112 @@
 //! The engine: calls a tool under rules and gives a result whatever the tool does.
 
+mod attempt;
+mod breaker;
+mod ending;
+mod kept;
+mod quota;
+mod rules;
+mod stats;
+
 use std::{
-    sync::Arc,
-    time::{Duration, Instant},
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
 };
 
-use muster_shared::flow::{Refusal, Use, Wait};
+use muster_shared::flow::Use;
 use muster_shared::text::beginning;
 use serde_json::{Map, Value};
-use tokio::task::JoinError;
 
 use super::{
     registry::{Registered, ToolRegistry},
-    spec::{ToolContext, ToolFailure, ToolOutput, ToolResult, ToolStatus},
+    spec::{ToolContext, ToolFailure, ToolResult, ToolSpec, ToolStatus},
 };
+use attempt::{Threads, attempt};
+use breaker::Breaker;
+use ending::{Ending, Fault, json_size};
+use kept::{KeptAnswer, KeptAnswers, SameCall};
+use rules::{may_repeat, may_stand_in};
+use stats::{AllStats, Counted};
 
-/// Limits that hold for every tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineLimits {
-    /// Longest observation, in bytes; the rest is cut and the cut is marked.
-    pub max_content: usize,
-    /// Largest structured form, in bytes of JSON; a larger one is dropped.
-    pub max_data: usize,
-    /// Largest arguments, in bytes of JSON.
-    pub max_arguments: usize,
-    /// Upper bound on the time limit that a tool may ask for.
-    pub max_timeout: Duration,
-}
+pub use quota::{CallCount, CallCounter, LocalCounts};
+pub use rules::{EngineLimits, EngineRules, ToolBreakerRules, ToolQuota, ToolRetries};
+pub use stats::ToolStats;
 
-impl Default for EngineLimits {
-    fn default() -> Self {
-        Self {
-            max_content: 32 * 1024,
-            max_data: 64 * 1024,
-            max_arguments: 1024 * 1024 + 64 * 1024,
-            max_timeout: Duration::from_secs(600),
-        }
-    }
-}
-
-/// Runs tools. Cheap to clone.
-#[derive(Debug, Clone)]
+/// Runs tools. Cheap to clone; clones know the same of tools that fail.
+#[derive(Clone)]
 pub struct ToolEngine {
     registry: Arc<ToolRegistry>,
-    limits: EngineLimits,
+    rules: Arc<EngineRules>,
+    counter: Arc<dyn CallCounter>,
+    seen: Arc<Seen>,
 }
 
-/// How a call ended before it is cut to size.
-struct Ending {
-    status: ToolStatus,
-    content: String,
-    data: Option<Value>,
-    transient: bool,
-    wait: Option<Box<Wait>>,
-    denied: Option<Box<Refusal>>,
+/// What an engine has seen of its tools.
+#[derive(Default)]
+struct Seen {
+    /// Of tools whose last try failed.
+    breakers: Mutex<BTreeMap<String, Breaker>>,
+    answers: Mutex<KeptAnswers>,
+    stats: Mutex<AllStats>,
+    threads: Threads,
+}
+
+/// A call that may be made.
+struct Admitted {
+    registered: Arc<Registered>,
+    args: Value,
+}
+
+impl Admitted {
+    fn spec(&self) -> &ToolSpec {
+        self.registered.spec()
+    }
 }
 
 impl ToolEngine {
-    /// An engine over a registry with the default limits.
+    /// An engine over a registry with the default rules: nothing is allowed that is off until it is allowed.
     #[must_use]
     pub fn new(registry: Arc<ToolRegistry>) -> Self {
-        Self::with_limits(registry, EngineLimits::default())
+        Self::with_rules(registry, EngineRules::default())
     }
 
-    /// An engine with limits of its own.
+    /// An engine with rules of its own, which counts the calls of this process.
     #[must_use]
-    pub fn with_limits(registry: Arc<ToolRegistry>, limits: EngineLimits) -> Self {
-        Self { registry, limits }
+    pub fn with_rules(registry: Arc<ToolRegistry>, rules: EngineRules) -> Self {
+        let counter = Arc::new(LocalCounts::default());
+        Self { registry, rules: Arc::new(rules), counter, seen: Arc::default() }
+    }
+
+    /// The same where calls are counted elsewhere, such as for a whole fleet.
+    #[must_use]
+    pub fn counting(self, counter: Arc<dyn CallCounter>) -> Self {
+        Self { counter, ..self }
     }
 
     /// The tools this engine can call.
     #[must_use]
     pub fn registry(&self) -> &Arc<ToolRegistry> {
         &self.registry
+    }
+
+    /// What it goes by.
+    #[must_use]
+    pub fn rules(&self) -> &EngineRules {
+        &self.rules
+    }
+
+    /// What became of the calls of each tool so far, in this process.
+    #[must_use]
+    pub fn stats(&self) -> BTreeMap<String, ToolStats> {
+        held(&self.seen.stats).clone()
+    }
+
+    /// Whether settings let a tool be called at all.
+    #[must_use]
+    pub fn is_on(&self, spec: &ToolSpec) -> bool {
+        !spec.off_until_allowed || self.rules.allow.mean(&spec.name)
     }
 
     /// What is wrong with these arguments of a tool.
@@ -82,10 +116,10 @@ impl ToolEngine {
     pub fn fits(&self, name: &str, args: &Value) -> Result<(), String> {
         let registered = self.registry.get(name).ok_or_else(|| format!("there is no tool `{name}`"))?;
         let bytes = json_size(args);
-        if bytes > self.limits.max_arguments {
+        if bytes > self.rules.limits.max_arguments {
             return Err(format!(
                 "the arguments are {bytes} bytes; at most {} are allowed",
-                self.limits.max_arguments
+                self.rules.limits.max_arguments
             ));
         }
         let complaints = registered.complaints(args);
@@ -96,11 +130,20 @@ impl ToolEngine {
     /// the result, worded so that a model can mend its call.
     pub async fn call(&self, name: &str, args: Value, ctx: &ToolContext) -> ToolResult {
         let begun = Instant::now();
-        let ending = match self.admit(name, args, ctx) {
-            Ok((registered, args)) => self.run(&registered, args, ctx).await,
-            Err(refusal) => refusal,
+        let EngineLimits { max_content, max_data, .. } = self.rules.limits;
+        let result = match self.admit(name, args, ctx) {
+            Ok(call) => {
+                let most = self.rules.max_content(call.spec());
+                let mut ending = self.perform(&call, ctx, begun).await;
+                if let Some(keeper) = &ctx.keeper {
+                    ending = ending.kept_by(keeper.as_ref(), most).await;
+                }
+                let result = ending.cut(most, max_data, begun.elapsed());
+                self.count(&call.spec().name, &result, begun.elapsed());
+                result
+            }
+            Err(refusal) => refusal.cut(max_content, max_data, begun.elapsed()),
         };
-        let result = self.cut(ending, begun.elapsed());
         // Every call stands in the record: the log is for those who look into one process.
         tracing::debug!(
             run = %ctx.run,
@@ -108,6 +151,7 @@ impl ToolEngine {
             tool = %beginning(name, 64),
             status = result.status.as_str(),
             millis = result.millis,
+            tries = result.tries,
             bytes = result.content.len(),
             truncated = result.truncated,
             "tool call"
@@ -116,43 +160,50 @@ impl ToolEngine {
     }
 
     /// The tool and its arguments, or why the call may not begin.
-    fn admit(&self, name: &str, args: Value, ctx: &ToolContext) -> Result<(Arc<Registered>, Value), Ending> {
-        let registered = self.registry.get(name).ok_or_else(|| self.unknown(name))?;
+    fn admit(&self, name: &str, args: Value, ctx: &ToolContext) -> Result<Admitted, Box<Ending>> {
+        let registered = self.registry.get(name).ok_or_else(|| Box::new(self.unknown(name)))?;
+        let name = &registered.spec().name;
+        if !self.is_on(registered.spec()) {
+            return Err(refused(format!(
+                "`{name}` is off: it is called only where the settings of the fleet allow it (`tool.allow`). Go on \
+                 without it."
+            )));
+        }
         let args = if args.is_null() { Value::Object(Map::new()) } else { args };
         let bytes = json_size(&args);
-        if bytes > self.limits.max_arguments {
-            return Err(Ending::refused(format!(
+        if bytes > self.rules.limits.max_arguments {
+            return Err(refused(format!(
                 "The arguments of `{name}` are {bytes} bytes; at most {} are allowed. Send less.",
-                self.limits.max_arguments
+                self.rules.limits.max_arguments
             )));
         }
         let complaints = registered.complaints(&args);
         if !complaints.is_empty() {
-            return Err(Ending::refused(format!(
-                "The arguments do not fit the schema of `{}`:\n- {}\nThe schema is: {}",
-                registered.spec().name,
+            return Err(refused(format!(
+                "The arguments do not fit the schema of `{name}`:\n- {}\nThe schema is: {}",
                 complaints.join("\n- "),
                 registered.spec().parameters
             )));
         }
         // Whoever carries a call out looks, not only whoever asks for it.
         ctx.rights
-            .allow_all(&Use::of_call(&registered.spec().name, &args))
-            .map_err(|refusal| Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal))))?;
+            .allow_all(&Use::of_call(name, &args))
+            .map_err(|refusal| Box::new(Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal)))))?;
         let missing: Vec<&str> =
             registered.spec().grants.difference(&ctx.grants).map(|permission| permission.as_str()).collect();
         if !missing.is_empty() {
-            return Err(Ending::refused(format!(
-                "`{}` needs permission that this agent was not given: {}. Go on without it.",
-                registered.spec().name,
+            return Err(refused(format!(
+                "`{name}` needs permission that this agent was not given: {}. Go on without it.",
                 missing.join(", ")
             )));
         }
-        Ok((registered, args))
+        Ok(Admitted { registered, args })
     }
 
     fn unknown(&self, name: &str) -> Ending {
-        let names: Vec<String> = self.registry.list().iter().map(|spec| spec.name.clone()).collect();
+        let known = self.registry.list();
+        let on = known.iter().filter(|spec| self.is_on(spec));
+        let names: Vec<String> = on.map(|spec| spec.name.clone()).collect();
         let nearest =
             self.registry.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
         Ending::refused(format!(
@@ -162,132 +213,179 @@ impl ToolEngine {
         ))
     }
 
-    /// Runs the call in a task of its own, so that a panic in it stays there.
-    async fn run(&self, registered: &Registered, args: Value, ctx: &ToolContext) -> Ending {
-        let name = &registered.spec().name;
-        let limit = registered.spec().timeout.min(self.limits.max_timeout);
-        let tool = Arc::clone(registered.tool());
-        let own = ctx.clone();
-        let mut work = AbortOnDrop(tokio::spawn(async move { tool.call(&own, args).await }));
-        tokio::select! {
-            biased;
-            () = ctx.cancel.cancelled() => Ending::refused(format!("`{name}` was given up because the task was stopped.")),
-            ended = &mut work.0 => Ending::of(name, ended),
-            () = tokio::time::sleep(limit) => Ending {
-                status: ToolStatus::Timeout,
-                content: format!(
-                    "`{name}` was given up after {} ms, its time limit. Ask for less, or use another way.",
-                    limit.as_millis()
-                ),
-                data: None,
-                transient: true,
-                wait: None,
-                denied: None,
+    /// Makes a call, and what takes its place where it fails for good: another tool, else the last good answer.
+    async fn perform(&self, call: &Admitted, ctx: &ToolContext, begun: Instant) -> Ending {
+        if let Some(full) = self.over_quota(call.spec(), ctx).await {
+            return full;
+        }
+        let same = SameCall::of(call.spec(), &call.args, ctx);
+        let ending = self.with_retries(call, ctx, begun).await;
+        let may_be_replaced = match ending.fault {
+            Fault::None => false,
+            // What may have taken effect is not done once more by other means.
+            Fault::Passing | Fault::Broken | Fault::Lasting => may_repeat(call.spec()) || ending.tries == 0,
+        };
+        if may_be_replaced && let Some((other, given)) = self.by_another(call, ctx, begun).await {
+            return ending.stood_in(&call.spec().name, &other, given);
+        }
+        self.kept_or(same, ending)
+    }
+
+    /// Why no more calls of the tool are made, if its quotas are used up. Those that were counted before the one that is
+    /// used up stay so.
+    async fn over_quota(&self, spec: &ToolSpec, ctx: &ToolContext) -> Option<Ending> {
+        if self.rules.quotas.is_empty() {
+            return None;
+        }
+        for count in quota::counts(&self.rules, &spec.name, ctx, SystemTime::now()) {
+            let name = &spec.name;
+            match self.counter.count(&count).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Some(Ending::refused(format!(
+                        "`{name}` was not called: there may be {}, and there were. Go on without it.",
+                        count.in_words
+                    )));
+                }
+                Err(error) => {
+                    return Some(Ending::unavailable(format!(
+                        "`{name}` was not called: how many calls are left cannot be found out ({error})."
+                    )));
+                }
+            }
+        }
+        None
+    }
+
+    /// Tries a call, and again where that may help and do no harm.
+    async fn with_retries(&self, call: &Admitted, ctx: &ToolContext, begun: Instant) -> Ending {
+        let (spec, mut failed, mut last) = (call.spec(), 0, None);
+        loop {
+            let left = self.rules.limits.max_timeout.saturating_sub(begun.elapsed());
+            let limit = self.rules.time_limit(spec, failed).min(left);
+            if let Err(left) = self.ask_breaker(&spec.name, limit) {
+                return last.unwrap_or_else(|| Ending::left_alone(&spec.name, left)).after(failed);
+            }
+            let ending = attempt(&call.registered, call.args.clone(), ctx, limit, &self.seen.threads).await;
+            self.tell_breaker(&spec.name, ending.fault);
+            failed += 1;
+            let again = match ending.fault {
+                Fault::Passing => {
+                    self.rules.again(spec, failed, begun.elapsed(), jitter(&spec.name, ctx, failed))
+                }
+                Fault::None | Fault::Broken | Fault::Lasting => None,
+            };
+            let Some(wait) = again else { return ending.after(failed) };
+            tokio::select! {
+                () = ctx.cancel.cancelled() => return ending.after(failed),
+                () = tokio::time::sleep(wait) => last = Some(ending),
+            }
+        }
+    }
+
+    /// What the tool gives that stands in for one that failed; nothing where there is none or it fails as well.
+    async fn by_another(
+        &self,
+        call: &Admitted,
+        ctx: &ToolContext,
+        begun: Instant,
+    ) -> Option<(String, Ending)> {
+        let other = self.rules.alternatives.get(&call.spec().name)?;
+        let admitted = self.admit(other, call.args.clone(), ctx).ok()?;
+        if !may_stand_in(admitted.spec(), call.spec())
+            || self.over_quota(admitted.spec(), ctx).await.is_some()
+        {
+            return None;
+        }
+        let given = self.with_retries(&admitted, ctx, begun).await;
+        let answered = given.status == ToolStatus::Success;
+        answered.then(|| (admitted.spec().name.clone(), given))
+    }
+
+    /// Keeps a good answer, or gives the last one where the tool cannot be reached.
+    fn kept_or(&self, same: Option<SameCall>, ending: Ending) -> Ending {
+        let Some(same) = same else { return ending };
+        let (mut answers, at) = (held(&self.seen.answers), Instant::now());
+        match ending.fault {
+            Fault::None if ending.status == ToolStatus::Success && ending.wait.is_none() => {
+                let (content, data) = (ending.content.clone(), ending.data.clone());
+                answers.keep(same, KeptAnswer { content, data, at });
+                ending
+            }
+            Fault::Passing => match answers.find(&same) {
+                Some(kept) => ending.or_kept(kept, at - kept.at),
+                None => ending,
             },
+            Fault::None | Fault::Broken | Fault::Lasting => ending,
         }
     }
 
-    fn cut(&self, ending: Ending, took: Duration) -> ToolResult {
-        let Ending { status, mut content, mut data, transient, wait, denied } = ending;
-        let mut truncated = false;
-        if content.len() > self.limits.max_content {
-            let whole = content.len();
-            content.truncate(content.floor_char_boundary(self.limits.max_content));
-            content.push_str(&format!(
-                "\n[cut: {} of {whole} bytes shown; ask for less at a time to see the rest]",
-                content.len()
-            ));
-            truncated = true;
+    fn ask_breaker(&self, tool: &str, limit: Duration) -> Result<(), Duration> {
+        match held(&self.seen.breakers).get_mut(tool) {
+            Some(breaker) => breaker.admit(Instant::now(), limit),
+            None => Ok(()),
         }
-        if data.as_ref().is_some_and(|data| json_size(data) > self.limits.max_data) {
-            data = None;
-            truncated = true;
-        }
-        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        ToolResult { status, content, data, millis, truncated, transient, wait, denied }
-    }
-}
-
-impl Ending {
-    fn error(content: String) -> Self {
-        let status = ToolStatus::Error;
-        Self { status, content, data: None, transient: false, wait: None, denied: None }
     }
 
-    fn refused(content: String) -> Self {
-        Self { status: ToolStatus::Refused, ..Self::error(content) }
-    }
-
-    fn of(name: &str, ended: Result<Result<ToolOutput, ToolFailure>, JoinError>) -> Self {
-        match ended {
-            Ok(Ok(ToolOutput { content, data, wait })) => {
-                Self { status: ToolStatus::Success, content, data, transient: false, wait, denied: None }
+    fn tell_breaker(&self, tool: &str, fault: Fault) {
+        let mut breakers = held(&self.seen.breakers);
+        match fault {
+            Fault::Passing | Fault::Broken => {
+                breakers.entry(tool.to_owned()).or_default().fail(Instant::now(), &self.rules.breaker);
             }
-            Ok(Err(failure)) => Self::of_failure(&failure),
-            Err(broken) => {
-                let reason = panic_message(broken);
-                tracing::error!(tool = name, reason, "a tool broke");
-                Self::error(format!(
-                    "`{name}` broke: {reason}. This is a fault in the tool; use another way."
-                ))
+            Fault::None | Fault::Lasting => {
+                if let Some(breaker) = breakers.get_mut(tool) {
+                    breaker.succeed();
+                }
             }
         }
     }
 
-    fn of_failure(failure: &ToolFailure) -> Self {
-        let content = failure.to_string();
-        match failure {
-            // The tool is not to blame for how it was asked.
-            ToolFailure::InvalidArguments(_) | ToolFailure::NotFound(_) | ToolFailure::Refused(_) => {
-                Self::refused(content)
-            }
-            ToolFailure::NoRight(refusal) => Self { denied: Some(refusal.clone()), ..Self::refused(content) },
-            ToolFailure::Failed(_) => Self::error(content),
-            ToolFailure::Unavailable(_) => Self { transient: true, ..Self::error(content) },
+    fn count(&self, tool: &str, result: &ToolResult, took: Duration) {
+        let counted = Counted {
+            status: result.status,
+            tries: result.tries,
+            is_kept: result.age_ms.is_some(),
+            by_another: result.answered_by.is_some(),
+            bytes: result.content.len(),
+            took,
+        };
+        let mut all = held(&self.seen.stats);
+        match all.get_mut(tool) {
+            Some(stats) => stats.count(&counted),
+            None => all.entry(tool.to_owned()).or_default().count(&counted),
         }
     }
 }
 
-/// Stops the call when the engine stops waiting for it, also when the engine's own future is dropped.
-struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
+impl std::fmt::Debug for ToolEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolEngine")
+            .field("registry", &self.registry)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
     }
 }
 
-fn panic_message(broken: JoinError) -> String {
-    let Ok(panic) = broken.try_into_panic() else {
-        return "it was stopped".to_owned();
-    };
-    let message = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "it panicked".to_owned());
-    beginning(&message, 300)
+fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes of the JSON form, counted without building it.
-fn json_size(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, value) {
-        Ok(()) => count.0,
-        Err(_) => usize::MAX,
-    }
+fn refused(content: String) -> Box<Ending> {
+    Box::new(Ending::refused(content))
+}
+
+/// From 0 to 1, another for every task and try: those whose calls failed together do not come back together.
+fn jitter(tool: &str, ctx: &ToolContext, failed: u32) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (tool, &ctx.run, &ctx.task, failed).hash(&mut hasher);
+    f64::from(u32::try_from(hasher.finish() >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]
 #[path = "engine_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "engine/failing_tests.rs"]
+mod failing_tests;

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::*;
-use crate::spec::{Permission, Tool, ToolSpec};
+use crate::patterns::ToolPatterns;
+use crate::spec::{Permission, Tool, ToolOutput};
 
 /// A tool that does as it is told: answer, fail, panic, sleep, or talk too much.
 struct Puppet {
+    begun: Arc<AtomicBool>,
     dropped: Arc<AtomicBool>,
 }
 
@@ -35,11 +37,12 @@ impl Tool for Puppet {
             }),
         )
         .needing(Permission::Execute)
-        .with_timeout(Duration::from_millis(100))
+        .with_timeout(Duration::from_secs(1))
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let _flag = Flag(Arc::clone(&self.dropped));
+        self.begun.store(true, Ordering::SeqCst);
         match args["act"].as_str().unwrap() {
             "answer" => Ok(ToolOutput::text("done").with_data(json!({"n": 1}))),
             "fail" => Err(ToolFailure::Failed("no luck".to_owned())),
@@ -53,10 +56,20 @@ impl Tool for Puppet {
 }
 
 fn engine() -> (ToolEngine, Arc<AtomicBool>) {
-    let dropped = Arc::new(AtomicBool::new(false));
+    let (engine, _, dropped) = watched_engine();
+    (engine, dropped)
+}
+
+/// An engine, whether its tool has begun, and whether it was dropped.
+fn watched_engine() -> (ToolEngine, Arc<AtomicBool>, Arc<AtomicBool>) {
+    let (begun, dropped) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let registry = ToolRegistry::new();
-    registry.register(Arc::new(Puppet { dropped: Arc::clone(&dropped) })).unwrap();
-    (ToolEngine::new(Arc::new(registry)), dropped)
+    registry.register(Arc::new(Puppet { begun: Arc::clone(&begun), dropped: Arc::clone(&dropped) })).unwrap();
+    // Each call for itself.
+    let retries = ToolRetries { tries: 0, ..ToolRetries::default() };
+    let breaker = ToolBreakerRules { failures: 0, ..ToolBreakerRules::default() };
+    let rules = EngineRules { retries, breaker, ..EngineRules::default() };
+    (ToolEngine::with_rules(Arc::new(registry), rules), begun, dropped)
 }
 
 fn allowed() -> ToolContext {
@@ -71,7 +84,7 @@ async fn every_ending_becomes_a_result() {
         ("fail", ToolStatus::Error, "no luck", false),
         ("away", ToolStatus::Error, "not now", true),
         ("panic", ToolStatus::Error, "boom 7", false),
-        ("sleep", ToolStatus::Timeout, "100 ms", true),
+        ("sleep", ToolStatus::Timeout, "1000 ms", true),
         ("nothing", ToolStatus::Refused, "no act nothing", false),
     ] {
         let result = engine.call("test.puppet", json!({"act": act}), &allowed()).await;
@@ -118,6 +131,48 @@ async fn a_missing_permission_refuses_the_call_before_it_runs() {
     assert!(!dropped.load(Ordering::SeqCst), "the tool ran");
 }
 
+/// A tool that nobody may call until settings allow it.
+struct Dangerous;
+
+#[async_trait]
+impl Tool for Dangerous {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("test.dangerous", "Is off.", json!({"type": "object"}))
+            .until_allowed()
+            .with_max_output(3)
+    }
+
+    async fn call(&self, _: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
+        Ok(ToolOutput::text("done"))
+    }
+}
+
+#[tokio::test]
+async fn what_is_off_is_called_only_where_settings_allow_it_and_is_not_told_of() {
+    let registry = Arc::new(ToolRegistry::new());
+    registry.register(Arc::new(Dangerous)).unwrap();
+    for (allow, is_on) in [("", false), ("other.*", false), ("test.*", true), ("test.dangerous", true)] {
+        let allow = ToolPatterns::new(vec![allow.to_owned()]);
+        let rules = EngineRules { allow, ..EngineRules::default() };
+        let engine = ToolEngine::with_rules(Arc::clone(&registry), rules);
+        let result = engine.call("test_dangerous", json!({}), &ToolContext::new("run", "1")).await;
+        assert_eq!(result.is_success(), is_on, "{result:?}");
+        assert_eq!(result.content.contains("tool.allow"), !is_on, "{result:?}");
+        let told = engine.call("nothing.like.it", json!({}), &ToolContext::new("run", "1")).await;
+        assert_eq!(told.content.contains("test.dangerous"), is_on, "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_may_allow_itself_less_output_than_others_have() {
+    let registry = ToolRegistry::new();
+    registry.register(Arc::new(Dangerous)).unwrap();
+    let rules = EngineRules { allow: ToolPatterns::new(vec!["*".to_owned()]), ..EngineRules::default() };
+    let engine = ToolEngine::with_rules(Arc::new(registry), rules);
+    let result = engine.call("test.dangerous", json!({}), &ToolContext::new("run", "1")).await;
+    assert!(result.truncated && result.content.starts_with("don\n[cut:"), "{result:?}");
+}
+
 #[tokio::test]
 async fn long_output_is_cut_at_a_character_and_marked() {
     let (engine, _) = engine();
@@ -138,11 +193,11 @@ async fn huge_arguments_are_refused_before_validation() {
 
 #[tokio::test]
 async fn stopping_the_task_gives_up_the_call_at_once() {
-    let (engine, dropped) = engine();
+    let (engine, begun, dropped) = watched_engine();
     let ctx = allowed();
     let cancel = ctx.cancel.clone();
     let call = tokio::spawn(async move { engine.call("test.puppet", json!({"act": "sleep"}), &ctx).await });
-    tokio::task::yield_now().await;
+    until(|| begun.load(Ordering::SeqCst)).await;
     cancel.cancel();
     let result = tokio::time::timeout(Duration::from_secs(5), call).await.unwrap().unwrap();
     assert_eq!(result.status, ToolStatus::Refused);
@@ -151,14 +206,12 @@ async fn stopping_the_task_gives_up_the_call_at_once() {
 
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_stopped() {
-    let (engine, dropped) = engine();
+    let (engine, begun, dropped) = watched_engine();
     let ctx = allowed();
-    let waited = tokio::time::timeout(
-        Duration::from_millis(20),
-        engine.call("test.puppet", json!({"act": "sleep"}), &ctx),
-    )
-    .await;
-    assert!(waited.is_err());
+    tokio::select! {
+        ended = engine.call("test.puppet", json!({"act": "sleep"}), &ctx) => panic!("{ended:?}"),
+        () = until(|| begun.load(Ordering::SeqCst)) => {}
+    }
     until(|| dropped.load(Ordering::SeqCst)).await;
 }
 

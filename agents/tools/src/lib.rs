@@ -7,20 +7,30 @@
 //!
 //! A crate of its own: those with tools in them need it, and not each other.
 
+mod context;
 pub mod engine;
+pub mod keeper;
 mod path;
+pub mod patterns;
 pub mod program;
 pub mod reader;
 pub mod registry;
+mod result;
 pub mod spec;
 pub mod workspace;
 
 pub use self::{
-    engine::{EngineLimits, ToolEngine},
+    engine::{
+        CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
+        ToolRetries, ToolStats,
+    },
+    keeper::{KeptResult, ResultKeeper},
+    patterns::ToolPatterns,
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
     spec::{
-        Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus, Uncertain,
+        Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
+        ToolStatus, Uncertain,
     },
 };

@@ -51,6 +51,8 @@ pub struct Registered {
     spec: Arc<ToolSpec>,
     validator: OnceLock<Result<Validator, String>>,
     tool: Arc<dyn Tool>,
+    /// Whether it is one of ours, which does not block its thread.
+    own: bool,
 }
 
 impl Registered {
@@ -64,6 +66,12 @@ impl Registered {
     #[must_use]
     pub fn tool(&self) -> &Arc<dyn Tool> {
         &self.tool
+    }
+
+    /// Whether it is one of ours, which does not block its thread.
+    #[must_use]
+    pub const fn is_own(&self) -> bool {
+        self.own
     }
 
     /// What is wrong with these arguments: one line per failing path, none when they fit.
@@ -105,7 +113,7 @@ impl ToolRegistry {
         Self::default()
     }
 
-    /// Adds a tool for good.
+    /// Adds a tool for good. It may be anybody's: each of its calls has a thread of its own, which it may block.
     ///
     /// # Errors
     /// When its name is taken or malformed, its schema cannot be used, or there are too many tools.
@@ -113,34 +121,34 @@ impl ToolRegistry {
         let spec = tool.spec();
         check_name(&spec.name)?;
         let validator = compile(&spec)?;
-        self.add(tool, spec, OnceLock::from(Ok(validator)))
+        self.add(Registered {
+            spec: Arc::new(spec),
+            validator: OnceLock::from(Ok(validator)),
+            tool,
+            own: false,
+        })
     }
 
-    /// Adds a tool of ours, whose schema is known to be sound.
+    /// Adds a tool of ours, whose schema is known to be sound, and which does not block its thread.
     ///
     /// # Errors
     /// When its name is taken or malformed, or there are too many tools.
     pub fn register_own(&self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
         let spec = tool.spec();
         check_name(&spec.name)?;
-        self.add(tool, spec, OnceLock::new())
+        self.add(Registered { spec: Arc::new(spec), validator: OnceLock::new(), tool, own: true })
     }
 
-    fn add(
-        &self,
-        tool: Arc<dyn Tool>,
-        spec: ToolSpec,
-        validator: OnceLock<Result<Validator, String>>,
-    ) -> Result<(), RegistryError> {
+    fn add(&self, registered: Registered) -> Result<(), RegistryError> {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        let key = spec.model_name();
+        let (name, key) = (registered.spec.name.clone(), registered.spec.model_name());
         if let Some(existing) = tools.get(&key) {
-            return Err(RegistryError::Duplicate { name: spec.name, existing: existing.spec.name.clone() });
+            return Err(RegistryError::Duplicate { name, existing: existing.spec.name.clone() });
         }
         if tools.len() >= MAX_TOOLS {
             return Err(RegistryError::Full);
         }
-        tools.insert(key, Arc::new(Registered { spec: Arc::new(spec), validator, tool }));
+        tools.insert(key, Arc::new(registered));
         Ok(())
     }
 

@@ -1,19 +1,14 @@
 //! What a tool is: its specification, what it is given, and what it answers.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use async_trait::async_trait;
-use muster_corpus::{Corpus, CorpusError};
-use muster_shared::flow::{LeafRef, Refusal, RolePermission, RolePermissions, TaskRights, Wait};
+use muster_shared::flow::RolePermission;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use super::workspace::Workspace;
+pub use crate::context::ToolContext;
+pub use crate::result::{ToolFailure, ToolOutput, ToolResult, ToolStatus};
 
 /// Longest name of a tool, in characters (the limit of the strictest model provider).
 pub const MAX_NAME: usize = 64;
@@ -39,11 +34,13 @@ pub enum Permission {
     Memory,
     /// Put a question to a person.
     AskPerson,
+    /// Spend money, or bind somebody to.
+    Money,
 }
 
 impl Permission {
     /// Every permission there is.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ReadDocuments,
         Self::ReadWorkspace,
         Self::WriteWorkspace,
@@ -51,6 +48,7 @@ impl Permission {
         Self::Execute,
         Self::Memory,
         Self::AskPerson,
+        Self::Money,
     ];
 
     /// The name used in settings and messages.
@@ -64,6 +62,7 @@ impl Permission {
             Self::Execute => "execute",
             Self::Memory => "memory",
             Self::AskPerson => "ask_person",
+            Self::Money => "money",
         }
     }
 }
@@ -87,6 +86,43 @@ pub enum Uncertain {
     Fail,
 }
 
+/// Whether a call that failed for something that passes is made again by the engine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repetition {
+    /// As settings say, where doing it twice is as good as once: the tool is pure, or is repeated when uncertain.
+    #[default]
+    Usual,
+    /// Never: the tool tries again by itself, or whoever calls it has to decide.
+    Never,
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolSource {
+    /// It comes with Muster.
+    #[default]
+    BuiltIn,
+    /// This file declares it.
+    File(String),
+    /// A server of tools has it.
+    Server(String),
+    /// An agent lends it.
+    Agent(String),
+}
+
+impl std::fmt::Display for ToolSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built in"),
+            Self::File(path) => write!(f, "file {path}"),
+            Self::Server(name) => write!(f, "server {name}"),
+            Self::Agent(name) => write!(f, "lent by {name}"),
+        }
+    }
+}
+
 /// The description of a tool, for models and for the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
@@ -107,6 +143,22 @@ pub struct ToolSpec {
     pub permission: RolePermission,
     /// Longest time one call may take.
     pub timeout: Duration,
+    /// Whether nobody may call it until settings allow it by name (`tool.allow`): it runs programs, reaches other machines,
+    /// or spends.
+    #[serde(default)]
+    pub off_until_allowed: bool,
+    /// Longest observation, in bytes, where that is less than what every tool may give.
+    #[serde(default)]
+    pub max_output: Option<usize>,
+    /// Whether the engine may try a call again.
+    #[serde(default)]
+    pub repetition: Repetition,
+    /// Where it comes from.
+    #[serde(default)]
+    pub source: ToolSource,
+    /// Arguments of a call that shows whether it works, and that does no harm.
+    #[serde(default)]
+    pub sample: Option<Value>,
 }
 
 impl ToolSpec {
@@ -121,6 +173,11 @@ impl ToolSpec {
             uncertain: Uncertain::Repeat,
             permission: RolePermission::Tools,
             timeout: DEFAULT_TIMEOUT,
+            off_until_allowed: false,
+            max_output: None,
+            repetition: Repetition::Usual,
+            source: ToolSource::BuiltIn,
+            sample: None,
         }
     }
 
@@ -161,6 +218,41 @@ impl ToolSpec {
         self
     }
 
+    /// Marks the tool as one that nobody may call until settings allow it.
+    #[must_use]
+    pub const fn until_allowed(mut self) -> Self {
+        self.off_until_allowed = true;
+        self
+    }
+
+    /// Sets the longest observation of one call, in bytes.
+    #[must_use]
+    pub const fn with_max_output(mut self, bytes: usize) -> Self {
+        self.max_output = Some(bytes);
+        self
+    }
+
+    /// Keeps the engine from making a call again.
+    #[must_use]
+    pub const fn never_repeated(mut self) -> Self {
+        self.repetition = Repetition::Never;
+        self
+    }
+
+    /// Says where the tool comes from.
+    #[must_use]
+    pub fn from_source(mut self, source: ToolSource) -> Self {
+        self.source = source;
+        self
+    }
+
+    /// Gives arguments of a call that shows whether it works, and that does no harm.
+    #[must_use]
+    pub fn with_sample(mut self, arguments: Value) -> Self {
+        self.sample = Some(arguments);
+        self
+    }
+
     /// The name as model providers accept it: only `[A-Za-z0-9_-]`, dots become underscores.
     #[must_use]
     pub fn model_name(&self) -> String {
@@ -172,224 +264,6 @@ impl ToolSpec {
 #[must_use]
 pub fn model_name(name: &str) -> String {
     name.replace('.', "_")
-}
-
-/// What a call may use and on whose behalf it runs. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct ToolContext {
-    /// The run, for logs.
-    pub run: String,
-    /// The task, for logs and as the author of workspace files.
-    pub task: String,
-    /// What this agent was granted.
-    pub grants: BTreeSet<Permission>,
-    /// The documents of the run, if it has any.
-    pub corpus: Option<Corpus>,
-    /// Results of the tasks that this one builds on.
-    pub results: Arc<Vec<LeafRef>>,
-    /// The lines of documents that were shown in this task, so that they need not be shown again.
-    pub shown: Option<Arc<BTreeMap<String, BTreeSet<u64>>>>,
-    /// What the agent's role may do.
-    pub permissions: RolePermissions,
-    /// What the task may use.
-    pub rights: Arc<TaskRights>,
-    /// The files of the run, if it has a workspace.
-    pub workspace: Option<Arc<dyn Workspace>>,
-    /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects
-    /// have one; a tool that keeps it can tell a repetition.
-    pub idempotency_key: Option<String>,
-    /// Raised when the task is stopped; a call that runs is given up at once.
-    pub cancel: CancellationToken,
-}
-
-impl ToolContext {
-    /// A context for a task, with nothing granted yet.
-    pub fn new(run: impl Into<String>, task: impl Into<String>) -> Self {
-        Self { run: run.into(), task: task.into(), ..Self::default() }
-    }
-
-    /// Names the call that is made with this.
-    #[must_use]
-    pub fn under_key(mut self, key: impl Into<String>) -> Self {
-        self.idempotency_key = Some(key.into());
-        self
-    }
-
-    /// Narrows what the task may use.
-    #[must_use]
-    pub fn within(mut self, rights: Arc<TaskRights>) -> Self {
-        self.rights = rights;
-        self
-    }
-
-    /// Grants permissions.
-    #[must_use]
-    pub fn granting(mut self, grants: impl IntoIterator<Item = Permission>) -> Self {
-        self.grants.extend(grants);
-        self
-    }
-
-    /// Gives the documents of the run, and the permission to read them.
-    #[must_use]
-    pub fn with_corpus(mut self, corpus: Corpus) -> Self {
-        self.corpus = Some(corpus);
-        self.granting([Permission::ReadDocuments])
-    }
-
-    /// Gives the workspace of the run, and the permission to read and write it.
-    #[must_use]
-    pub fn with_workspace(mut self, workspace: Arc<dyn Workspace>) -> Self {
-        self.workspace = Some(workspace);
-        self.granting([Permission::ReadWorkspace, Permission::WriteWorkspace])
-    }
-}
-
-impl std::fmt::Debug for ToolContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolContext")
-            .field("run", &self.run)
-            .field("task", &self.task)
-            .field("permissions", &self.grants)
-            .field("corpus", &self.corpus.as_ref().map(|corpus| corpus.id().to_string()))
-            .field("workspace", &self.workspace.is_some())
-            .finish_non_exhaustive()
-    }
-}
-
-/// What a tool gives back when it worked.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToolOutput {
-    /// The observation, in words for a model.
-    pub content: String,
-    /// The same as data, for programs.
-    pub data: Option<Value>,
-    /// What the task is to wait for before there is anything to observe. It is put down, frees its slot, and goes on
-    /// with what came of it as the observation of this very call: content and data are of no use then.
-    pub wait: Option<Box<Wait>>,
-}
-
-impl ToolOutput {
-    /// An output of words alone.
-    pub fn text(content: impl Into<String>) -> Self {
-        Self { content: content.into(), data: None, wait: None }
-    }
-
-    /// There is nothing to observe before this is there. A tool that gives this should not be declared pure, and
-    /// should repeat when its end is not known: it has done nothing by itself.
-    #[must_use]
-    pub fn waiting(wait: Wait) -> Self {
-        Self { wait: Some(Box::new(wait)), ..Self::default() }
-    }
-
-    /// Adds the structured form.
-    #[must_use]
-    pub fn with_data(mut self, data: Value) -> Self {
-        self.data = Some(data);
-        self
-    }
-}
-
-/// Why a tool could not do what it was asked. The message is shown to the model: it says what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ToolFailure {
-    /// The arguments fit the schema but make no sense.
-    #[error("{0}")]
-    InvalidArguments(String),
-    /// What was asked for is not there.
-    #[error("{0}")]
-    NotFound(String),
-    /// The request is against the rules, such as a path outside the workspace.
-    #[error("{0}")]
-    Refused(String),
-    /// The task has no right to what the call uses.
-    #[error("Not done: {0}. Go on without it.")]
-    NoRight(Box<Refusal>),
-    /// Something outside failed that may work when tried again.
-    #[error("{0}")]
-    Unavailable(String),
-    /// Anything else.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl From<CorpusError> for ToolFailure {
-    fn from(error: CorpusError) -> Self {
-        let message = error.to_string();
-        match error {
-            CorpusError::UnknownPath { .. } | CorpusError::Missing(_) => Self::NotFound(message),
-            CorpusError::BadRange { .. } | CorpusError::BadPattern(_) => Self::InvalidArguments(message),
-            CorpusError::Store(_)
-            | CorpusError::Timeout(_)
-            | CorpusError::Io { .. }
-            | CorpusError::Index(_) => Self::Unavailable(message),
-            CorpusError::NoFolder
-            | CorpusError::FolderMissing(_)
-            | CorpusError::FolderUnreadable { .. }
-            | CorpusError::NothingUsable { .. }
-            | CorpusError::Damaged(_) => Self::Failed(message),
-        }
-    }
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolStatus {
-    /// The tool did what it was asked.
-    Success,
-    /// It could not: unknown tool, bad arguments, failure, panic.
-    Error,
-    /// It took longer than it may.
-    Timeout,
-    /// It was not let: permission missing, path outside, task stopped.
-    Refused,
-}
-
-impl ToolStatus {
-    /// The name used in records and logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Error => "error",
-            Self::Timeout => "timeout",
-            Self::Refused => "refused",
-        }
-    }
-}
-
-/// The structured result of a call, whatever happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolResult {
-    /// How the call ended.
-    pub status: ToolStatus,
-    /// The observation, or what went wrong and what to do, in words for a model.
-    pub content: String,
-    /// The structured form, when the tool has one and it is not too large.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
-    /// How long the call took, in milliseconds.
-    pub millis: u64,
-    /// Whether content or data were cut to the size limit.
-    #[serde(default)]
-    pub truncated: bool,
-    /// Whether the same call may succeed when tried again later.
-    #[serde(default)]
-    pub transient: bool,
-    /// What the task is to wait for, see [`ToolOutput::wait`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<Box<Wait>>,
-    /// The right that the task has not, where that is why nothing was done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub denied: Option<Box<Refusal>>,
-}
-
-impl ToolResult {
-    /// Whether the tool did what it was asked.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        self.status == ToolStatus::Success
-    }
 }
 
 /// A tool. Implementations need not defend themselves: the engine validates arguments, keeps the time

@@ -117,6 +117,20 @@ impl Allowances {
         self.change(&format!("pool.{name}"), change).await
     }
 
+    /// Counts one more under a name unless there are `most` already; gives whether there was room. The count stands for
+    /// `kept` after the last one. `name` is letters, digits, `-`, `_` and dots.
+    ///
+    /// # Errors
+    /// As for [`Allowances::change_rate`].
+    pub async fn count(&self, name: &str, most: u64, kept: Duration) -> Result<bool, BusError> {
+        let one_more = |counted: &mut u64| {
+            let has_room = *counted < most;
+            *counted += u64::from(has_room);
+            has_room.then_some(())
+        };
+        Ok(self.change_kept(&format!("count.{name}"), kept, one_more).await?.is_some())
+    }
+
     /// A budget of the fleet as it stands.
     ///
     /// # Errors
@@ -192,6 +206,19 @@ impl Allowances {
     async fn change<S, T>(
         &self,
         key: &str,
+        change: impl FnMut(&mut S) -> Option<T> + Send,
+    ) -> Result<Option<T>, BusError>
+    where
+        S: Serialize + DeserializeOwned + Default + Send,
+        T: Send,
+    {
+        self.change_kept(key, KEPT, change).await
+    }
+
+    async fn change_kept<S, T>(
+        &self,
+        key: &str,
+        kept: Duration,
         mut change: impl FnMut(&mut S) -> Option<T> + Send,
     ) -> Result<Option<T>, BusError>
     where
@@ -203,7 +230,7 @@ impl Allowances {
             let Some(given) = change(&mut state) else { return Ok(None) };
             let bytes =
                 serde_json::to_vec(&state).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-            match BUCKET.put(&self.core, message(key, bytes.into()), Some(KEPT), Some(revision)).await {
+            match BUCKET.put(&self.core, message(key, bytes.into()), Some(kept), Some(revision)).await {
                 Ok(_) => return Ok(Some(given)),
                 Err(AppendError::Conflict) => {}
                 // It may have landed: then what was lent is lost to us and comes back by itself.

@@ -29,6 +29,7 @@ pub mod snapshot;
 pub mod spending;
 pub mod state;
 pub mod task_state;
+pub mod tool_use;
 pub mod unguarded;
 
 pub use apply::{
@@ -60,6 +61,7 @@ pub use snapshot::Snapshot;
 pub use spending::{Allotment, Spending, Uncounted};
 pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, Lost, TaskState, Waiting};
+pub use tool_use::{ToolUse, ToolUses};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 8;

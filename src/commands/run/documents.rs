@@ -89,7 +89,7 @@ async fn outline(app: &App, corpus: &Corpus) -> String {
     }
 }
 
-fn failure(error: &CorpusError) -> Failure {
+pub(in crate::commands) fn failure(error: &CorpusError) -> Failure {
     match error {
         CorpusError::NoFolder
         | CorpusError::FolderMissing(_)
@@ -122,7 +122,7 @@ fn summary(opened: &Opened) -> String {
 }
 
 /// The bus's object store as the place where packs of documents travel through.
-struct Objects(Store);
+pub(in crate::commands) struct Objects(pub(in crate::commands) Store);
 
 #[async_trait]
 impl BlobStore for Objects {

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use muster_shared::flow::{TaskOffered, Work};
+use muster_shared::flow::{Hook, TaskOffered, Work};
 use muster_shared::ids::TaskId;
+use muster_tools::ResultKeeper;
 
 use super::AgentContext;
-use crate::library::Library;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{FEW_TOOLS, RoleRules, base_tools};
 use crate::tools::actions::reaches_peers;
-use crate::tools::nested::nested_tools;
+use crate::tools::counts::FleetCounts;
+use crate::tools::read_result::{READ_RESULT, StoredResults};
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
-use crate::tools::{ToolContext, ToolEngine, ToolRegistry, standard_registry};
+use crate::tools::{DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of};
 
 impl AgentContext {
     /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
@@ -47,17 +48,9 @@ impl AgentContext {
 
     pub(super) fn engine(&self) -> &ToolEngine {
         self.engine.get_or_init(|| {
-            let registry = standard_registry().unwrap_or_else(|error| {
-                tracing::error!(%error, "the built-in tools are left out");
-                ToolRegistry::new()
-            });
-            let library = Library::new(self.settings.blueprints.clone());
-            let own = nested_tools(library).into_iter().map(|tool| registry.register_own(tool));
-            let extra = self.extra.iter().map(|tool| registry.register(Arc::clone(tool)));
-            for error in extra.chain(own).filter_map(Result::err) {
-                tracing::error!(%error, "a tool is left out");
-            }
-            ToolEngine::new(Arc::new(registry))
+            let registry = registry_of(&self.settings, &self.extra);
+            let counter = Arc::new(FleetCounts(self.bus.allowances()));
+            ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules()).counting(counter)
         })
     }
 
@@ -71,7 +64,8 @@ impl AgentContext {
         let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
         let has_documents = offer.corpus.is_some();
         let usable = |spec: &Ability| {
-            rules.may_use(&spec.name, allowed)
+            engine.is_on(spec)
+                && rules.may_use(&spec.name, allowed)
                 && (has_documents || !is_of_corpus(&spec.name))
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
                 && may_change(&offer.task, spec.pure)
@@ -84,6 +78,18 @@ impl AgentContext {
         }
     }
 
+    /// Where results are kept that are cut, if the task can read on in them. Not where guards look at observations: they see
+    /// what is shown, and judge it by the tool that gave it.
+    fn keeper(&self, abilities: &[Ability], offer: &TaskOffered) -> Option<Arc<dyn ResultKeeper>> {
+        let can_read_on = abilities.iter().any(|ability| ability.name == READ_RESULT);
+        let is_watched =
+            offer.limits.guards_at(Hook::AfterObservation, Some(&self.role), None).next().is_some();
+        let (store, redactor) = (self.bus.store(), Arc::clone(&self.redactor));
+        (can_read_on && !is_watched).then(|| {
+            Arc::new(StoredResults::new(store, redactor, offer.run, &offer.task)) as Arc<dyn ResultKeeper>
+        })
+    }
+
     pub(super) async fn context(
         &self,
         abilities: &[Ability],
@@ -91,18 +97,19 @@ impl AgentContext {
     ) -> Result<ToolContext, String> {
         let mut context = ToolContext::new(offer.run.to_string(), offer.task.to_string());
         if let Some(corpus) = &offer.corpus
-            && abilities.iter().any(|ability| is_of_corpus(&ability.name))
+            && abilities.iter().any(|ability| needs(ability, &DOCUMENTS))
         {
             context =
                 context.with_corpus(self.corpora.readable(corpus, &Arc::new(offer.rights.clone())).await?);
         }
         let sees_files = matches!(offer.work, Work::Refine { .. } | Work::Write { .. });
-        if sees_files || abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
+        if sees_files || abilities.iter().any(|ability| needs(ability, &FILES)) {
             let (files, limits) = (self.bus.files(), WorkspaceLimits::default());
             let workspace = SharedWorkspace::new(files, offer.run, offer.task.to_string(), limits);
             context = context.with_workspace(Arc::new(workspace));
         }
-        Ok(context)
+        context.keeper = self.keeper(abilities, offer);
+        Ok(context.granting(granted_by_name(abilities)))
     }
 }
 
@@ -119,6 +126,10 @@ const fn may_change(task: &TaskId, is_pure: bool) -> bool {
     }
 }
 
+fn needs(ability: &Ability, any_of: &[Permission]) -> bool {
+    any_of.iter().any(|permission| ability.grants.contains(permission))
+}
+
 fn is_of_corpus(tool: &str) -> bool {
     tool.starts_with("corpus.")
 }
@@ -129,10 +140,13 @@ mod tests {
     use muster_shared::ids::TaskIndex;
 
     use super::*;
+    use crate::tools::{ToolSettings, standard_registry};
 
     #[test]
     fn whoever_judges_changes_nothing() {
-        let Ok(registry) = standard_registry() else { panic!("the standard tools fit together") };
+        let Ok(registry) = standard_registry(&ToolSettings::default()) else {
+            panic!("the standard tools fit together")
+        };
         let tools = registry.list();
         let had = |task: &TaskId| -> Vec<String> {
             let had = tools.iter().filter(|spec| may_change(task, spec.pure));

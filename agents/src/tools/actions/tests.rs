@@ -5,7 +5,7 @@ use muster_shared::flow::{Citation, Finding, LeafRef, RolePermissions, TaskResul
 use muster_shared::ids::TaskIndex;
 
 use super::*;
-use crate::tools::{ToolContext, ToolEngine, ToolResult, ToolStatus, standard_registry};
+use crate::tools::{ToolContext, ToolEngine, ToolResult, ToolSettings, ToolStatus, standard_registry};
 
 fn known() -> ToolContext {
     let citations = vec![Citation { path: "docs/a.md".into(), line: 12, quote: String::new() }];
@@ -27,7 +27,7 @@ fn known() -> ToolContext {
 }
 
 async fn call(name: &str, arguments: Value) -> ToolResult {
-    let engine = ToolEngine::new(Arc::new(standard_registry().unwrap()));
+    let engine = ToolEngine::new(Arc::new(standard_registry(&ToolSettings::default()).unwrap()));
     engine.call(name, arguments, &known()).await
 }
 
@@ -93,7 +93,7 @@ async fn a_person_is_asked_only_for_what_is_not_known() {
         ("How deep do plans nest?", Some("20"))
     );
 
-    let engine = ToolEngine::new(Arc::new(standard_registry().unwrap()));
+    let engine = ToolEngine::new(Arc::new(standard_registry(&ToolSettings::default()).unwrap()));
     let alone = ToolContext {
         permissions: RolePermissions { people: false, ..RolePermissions::OPEN },
         ..self::known()

@@ -164,6 +164,7 @@ fn check_room(
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by value")]
 fn of_bus(error: BusError) -> WorkspaceError {
     WorkspaceError::Bus(error.to_string())
 }

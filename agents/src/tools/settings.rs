@@ -1,0 +1,53 @@
+//! The section `[tool]` of the settings: what holds for tools, whoever calls them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use muster_shared::settings;
+use muster_tools::{EngineLimits, EngineRules, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries};
+use serde::{Deserialize, Serialize};
+
+settings! {
+    /// Tools, whoever calls them. Which of them a role has is set by `agent.tools`.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ToolSettings {
+        /// Tools that are off until they stand here, because they run programs, reach other machines or spend: names,
+        /// `prefix.*`, or `*`. `muster tools list` shows which there are.
+        pub allow: Vec<String> = Vec::new() => list().example("[\"web.*\", \"python\"]"),
+        /// Most calls of some tools together, by name, `prefix.*`, or `*`. All that mean a tool hold for it.
+        pub quotas: BTreeMap<String, ToolQuota> = BTreeMap::new() => named("web.*", &group(ToolQuota::SETTINGS)),
+        /// Time limits of calls, by name, `prefix.*`, or `*`, in place of the tools' own. The nearest holds.
+        pub timeouts: BTreeMap<String, CallTimeout> = BTreeMap::new()
+            => named("web.*", &span(1, 10 * MINUTE).example("\"20s\"")),
+        /// The tool that is called with the same arguments where the named one fails for good, if they fit it and it does no
+        /// more than that one. The result says which answered.
+        pub alternatives: BTreeMap<String, String> = BTreeMap::new()
+            => named("web.search", &text().example("\"corpus.search\"")),
+        /// Calls that failed for something that passes are tried again, where doing them twice is as good as once.
+        pub retries: ToolRetries = ToolRetries::default() => group(ToolRetries::SETTINGS),
+        /// When a tool that cannot be reached, answers too late or breaks is left alone.
+        pub breaker: ToolBreakerRules = ToolBreakerRules::default() => group(ToolBreakerRules::SETTINGS),
+    }
+}
+
+/// The time limit of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallTimeout(#[serde(with = "muster_shared::span")] pub Duration);
+
+impl ToolSettings {
+    /// What the engine goes by.
+    #[must_use]
+    pub fn rules(&self) -> EngineRules {
+        EngineRules {
+            limits: EngineLimits::default(),
+            allow: ToolPatterns::new(self.allow.clone()),
+            retries: self.retries,
+            breaker: self.breaker,
+            quotas: self.quotas.clone(),
+            timeouts: self.timeouts.iter().map(|(name, CallTimeout(limit))| (name.clone(), *limit)).collect(),
+            alternatives: self.alternatives.clone(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a call of a tool is given to work with.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use muster_corpus::Corpus;
+use muster_shared::flow::{LeafRef, RolePermissions, TaskRights};
+use tokio_util::sync::CancellationToken;
+
+use crate::{keeper::ResultKeeper, spec::Permission, workspace::Workspace};
+
+/// What a call may use and on whose behalf it runs. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct ToolContext {
+    /// The run, for logs.
+    pub run: String,
+    /// The task, for logs and as the author of workspace files.
+    pub task: String,
+    /// What this agent was granted.
+    pub grants: BTreeSet<Permission>,
+    /// The documents of the run, if it has any.
+    pub corpus: Option<Corpus>,
+    /// Results of the tasks that this one builds on.
+    pub results: Arc<Vec<LeafRef>>,
+    /// The lines of documents that were shown in this task, so that they need not be shown again.
+    pub shown: Option<Arc<BTreeMap<String, BTreeSet<u64>>>>,
+    /// What the agent's role may do.
+    pub permissions: RolePermissions,
+    /// What the task may use.
+    pub rights: Arc<TaskRights>,
+    /// The files of the run, if it has a workspace.
+    pub workspace: Option<Arc<dyn Workspace>>,
+    /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects
+    /// have one; a tool that keeps it can tell a repetition.
+    pub idempotency_key: Option<String>,
+    /// Where results that are cut are kept whole, if anywhere.
+    pub keeper: Option<Arc<dyn ResultKeeper>>,
+    /// Raised when the task is stopped; a call that runs is given up at once.
+    pub cancel: CancellationToken,
+}
+
+impl ToolContext {
+    /// A context for a task, with nothing granted yet.
+    pub fn new(run: impl Into<String>, task: impl Into<String>) -> Self {
+        Self { run: run.into(), task: task.into(), ..Self::default() }
+    }
+
+    /// Names the call that is made with this.
+    #[must_use]
+    pub fn under_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Narrows what the task may use.
+    #[must_use]
+    pub fn within(mut self, rights: Arc<TaskRights>) -> Self {
+        self.rights = rights;
+        self
+    }
+
+    /// Grants permissions.
+    #[must_use]
+    pub fn granting(mut self, grants: impl IntoIterator<Item = Permission>) -> Self {
+        self.grants.extend(grants);
+        self
+    }
+
+    /// Gives the documents of the run, and the permission to read them.
+    #[must_use]
+    pub fn with_corpus(mut self, corpus: Corpus) -> Self {
+        self.corpus = Some(corpus);
+        self.granting([Permission::ReadDocuments])
+    }
+
+    /// Gives the workspace of the run, and the permission to read and write it.
+    #[must_use]
+    pub fn with_workspace(mut self, workspace: Arc<dyn Workspace>) -> Self {
+        self.workspace = Some(workspace);
+        self.granting([Permission::ReadWorkspace, Permission::WriteWorkspace])
+    }
+}
+
+impl std::fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("run", &self.run)
+            .field("task", &self.task)
+            .field("permissions", &self.grants)
+            .field("corpus", &self.corpus.as_ref().map(|corpus| corpus.id().to_string()))
+            .field("workspace", &self.workspace.is_some())
+            .finish_non_exhaustive()
+    }
+}

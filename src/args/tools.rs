@@ -1,0 +1,99 @@
+//! What `muster tools` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::about::JsonArgs;
+
+/// List tools, call one by hand, and see how their calls went.
+///
+/// Calls by hand go through the same engine as those of agents, with the same limits and permissions, in this process: they
+/// need no fleet, and stand in no record.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster tools list
+  muster tools show corpus.search
+  muster tools call calculator --args '{\"expression\": \"17.5 / 100 * 2480\"}'
+  muster tools call corpus.search --docs docs --args '{\"query\": \"delegation\"}'
+  muster tools stats --run last")]
+pub(crate) struct ToolsArgs {
+    #[command(subcommand)]
+    pub(crate) action: ToolsAction,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum ToolsAction {
+    /// List tools: what they touch, whether they change anything, whether they are on.
+    List(JsonArgs),
+    /// Show a tool: its arguments, its limits, and who may use it.
+    Show(ToolsNameArgs),
+    /// Call a tool.
+    Call(ToolsCallArgs),
+    /// Check tools: their schemas, and a harmless call of each that has one.
+    Test(ToolsTestArgs),
+    /// Show how the calls of tools went in the newest runs, from their records.
+    Stats(ToolsStatsArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ToolsNameArgs {
+    /// Tool.
+    pub(crate) name: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Call a tool.
+///
+/// Exits with code 0 if the tool did what it was asked, 1 if it failed or took too long, 2 if the call was refused: no such
+/// tool, wrong arguments, or not allowed.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster tools call calculator --args '{\"expression\": \"2 + 3\"}'
+  echo '{\"path\": \"a.md\", \"content\": \"hello\"}' | muster tools call workspace.write --args - --workspace here
+  muster tools call web.fetch --args @request.json --set 'tool.allow=[\"web.*\"]'")]
+pub(crate) struct ToolsCallArgs {
+    /// Tool.
+    pub(crate) name: String,
+    /// Arguments, as a JSON object, @FILE, or - for standard input.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) args: String,
+    /// Folder (or file) of documents for the tool; repeatable.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::AnyPath)]
+    pub(crate) docs: Vec<PathBuf>,
+    /// Folder whose files the tool sees and changes; default: a new one, which is named.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Check tools: their schemas, and a harmless call of each that has one.
+///
+/// Exits with code 1 if one of them does not work. What is off is not called.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ToolsTestArgs {
+    /// Tool; default: all.
+    pub(crate) name: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ToolsStatsArgs {
+    /// Only this run: its id, the last digits of it, or `last`.
+    #[arg(long, value_name = "RUN", conflicts_with = "limit")]
+    pub(crate) run: Option<String>,
+    /// Number of newest runs.
+    #[arg(short = 'n', long, default_value_t = 20, value_name = "N")]
+    pub(crate) limit: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

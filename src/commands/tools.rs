@@ -1,0 +1,171 @@
+//! `muster tools`: which tools there are, a call by hand, and how calls went.
+
+mod call;
+mod stats;
+mod workspace;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use muster_agents::AgentSettings;
+use muster_agents::roles;
+use muster_agents::tools::{ToolContext, ToolEngine, ToolSpec, registry_of};
+use muster_shared::flow::{Grantor, TaskRights, Use};
+use muster_shared::ids::Role;
+use serde_json::json;
+
+use crate::app::App;
+use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::render::checks::{Check, CheckResult, list as list_checks};
+use crate::render::figures;
+use crate::render::tools::{ToolState, table, whole};
+
+/// Does what was asked.
+pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failure> {
+    match action {
+        ToolsAction::List(args) => Desk::open(app).list(args.json),
+        ToolsAction::Show(args) => Desk::open(app).show(args),
+        ToolsAction::Call(args) => call::call(app, args).await,
+        ToolsAction::Test(args) => Desk::open(app).test(app, args).await,
+        ToolsAction::Stats(args) => stats::stats(app, args).await,
+    }
+}
+
+/// The tools as agents of this folder's fleet have them, and what their calls go by.
+struct Desk {
+    settings: AgentSettings,
+    engine: ToolEngine,
+    rights: Arc<TaskRights>,
+}
+
+impl Desk {
+    fn open(app: &App) -> Self {
+        let all = app.settings();
+        let blueprints = super::blueprint::folders(app);
+        let settings = AgentSettings { blueprints, tool: all.tool.clone(), ..all.agent.clone() };
+        let registry = Arc::new(registry_of(&settings, &[]));
+        let engine = ToolEngine::with_rules(registry, settings.tool.rules());
+        let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));
+        Self { settings, engine, rights }
+    }
+
+    /// Whether a tool may be called, and why not.
+    fn state(&self, spec: &ToolSpec) -> ToolState {
+        if !self.engine.is_on(spec) {
+            return ToolState::Off("tool.allow does not name it");
+        }
+        match self.rights.allow_all(&Use::of_tool(&spec.name)) {
+            Ok(()) => ToolState::On,
+            Err(_) => ToolState::Off("limits.rights does not let tasks use it"),
+        }
+    }
+
+    /// The roles whose agents may use a tool where their task does not name others.
+    fn roles(&self, spec: &ToolSpec) -> Vec<&'static str> {
+        let may = |name: &str| {
+            let role: Option<Role> = name.parse().ok();
+            let own = role.as_ref().and_then(|role| self.settings.tools.get(role)).map(Vec::as_slice);
+            let gates = role.as_ref().and_then(|role| self.settings.permissions.get(role));
+            let is_open = gates.is_none_or(|gates| gates.is_open(spec.permission));
+            is_open && roles::all().iter().any(|rules| rules.name == name && rules.may_use(&spec.name, own))
+        };
+        roles::all().map(|rules| rules.name).into_iter().filter(|name| may(name)).collect()
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<ToolSpec>, Failure> {
+        let found = self.engine.registry().get(name);
+        found.map(|tool| Arc::new(tool.spec().clone())).ok_or_else(|| {
+            let near = self.engine.registry().nearest(name);
+            let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+            Failure::usage(format!("there is no tool {name:?}"))
+                .help(format!("{near}`muster tools list` shows those there are"))
+        })
+    }
+
+    fn list(&self, as_json: bool) -> Result<Exit, Failure> {
+        let all = self.engine.registry().list();
+        if as_json {
+            let tools: Vec<_> = all.iter().map(|spec| self.in_json(spec)).collect();
+            output::json(&tools)?;
+        } else {
+            let rows: Vec<_> = all.iter().map(|spec| (spec.as_ref(), self.state(spec))).collect();
+            output::line(&table(&rows))?;
+        }
+        Ok(Exit::Completed)
+    }
+
+    fn show(&self, args: &ToolsNameArgs) -> Result<Exit, Failure> {
+        let spec = self.find(&args.name)?;
+        if args.json {
+            let mut shown = self.in_json(&spec);
+            shown["parameters"] = spec.parameters.clone();
+            shown["roles"] = json!(self.roles(&spec));
+            output::json(&shown)?;
+        } else {
+            let shown = whole(&spec, self.state(&spec), self.engine.rules(), &self.roles(&spec));
+            output::line(&shown)?;
+        }
+        Ok(Exit::Completed)
+    }
+
+    fn in_json(&self, spec: &ToolSpec) -> serde_json::Value {
+        let state = self.state(spec);
+        json!({
+            "name": spec.name, "description": spec.description, "touches": spec.grants, "pure": spec.pure,
+            "when_uncertain": spec.uncertain, "on": state == ToolState::On, "why_off": state.why_off(),
+            "off_until_allowed": spec.off_until_allowed, "source": spec.source.to_string(),
+            "timeout_ms": u64::try_from(self.engine.rules().time_limit(spec, 0).as_millis()).unwrap_or(u64::MAX),
+            "max_output_bytes": self.engine.rules().max_content(spec),
+        })
+    }
+
+    async fn test(&self, app: &App, args: &ToolsTestArgs) -> Result<Exit, Failure> {
+        let tools = match &args.name {
+            Some(name) => vec![self.find(name)?],
+            None => self.engine.registry().list(),
+        };
+        let mut checks = Vec::with_capacity(tools.len());
+        for spec in &tools {
+            checks.push(self.check(app, spec).await);
+        }
+        if args.json {
+            output::json(&checks)?;
+        } else {
+            output::line(&list_checks(&checks, app.paint()))?;
+        }
+        let all_well = checks.iter().all(|check| check.verdict != CheckResult::Fail);
+        Ok(if all_well { Exit::Completed } else { Exit::Failed })
+    }
+
+    async fn check(&self, app: &App, spec: &ToolSpec) -> Check {
+        let name = &spec.name;
+        let unusable = self.engine.registry().get(name).and_then(|tool| tool.validator().err().cloned());
+        if let Some(reason) = unusable {
+            return Check::fail(name, format!("its schema cannot be used: {reason}"), "mend the tool");
+        }
+        let Some(sample) = &spec.sample else {
+            return Check::ok(name, "its schema is sound; it has no call to try");
+        };
+        if let Err(wrong) = self.engine.fits(name, sample) {
+            return Check::fail(
+                name,
+                format!("its own sample does not fit its schema: {wrong}"),
+                "mend the tool",
+            );
+        }
+        if let Some(why) = self.state(spec).why_off() {
+            return Check::ok(name, format!("its schema is sound; it is off: {why}"));
+        }
+        let begun = Instant::now();
+        let context = ToolContext::new("by-hand", "test").within(Arc::clone(&self.rights));
+        let context = context.granting(muster_agents::tools::granted_by_name(&[Arc::new(spec.clone())]));
+        let result = self.engine.call(name, sample.clone(), &context).await;
+        let said = figures::one_line(&app.redactor.redact(&result.content), 120);
+        match result.is_success() {
+            true => Check::ok(name, format!("{said} ({})", figures::span(begun.elapsed()))),
+            false => Check::fail(name, said, format!("`muster tools call {name}` says more")),
+        }
+    }
+}

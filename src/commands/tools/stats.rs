@@ -1,0 +1,61 @@
+//! `muster tools stats`: how calls went, from the records of runs.
+
+use muster_bus::{Bus, BusError, RecordFilter};
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::ToolUses;
+use serde_json::{Value, json};
+
+use crate::app::{App, bus_failure};
+use crate::args::ToolsStatsArgs;
+use crate::commands::{runs, select};
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::ReadAccess;
+use crate::output;
+use crate::render::tools::{UsedTool, use_table};
+
+/// Prints how the calls of tools went.
+pub(super) async fn stats(app: &App, args: &ToolsStatsArgs) -> Result<Exit, Failure> {
+    let reading = ReadAccess::open(app).await?;
+    let counted = count(&reading.bus, args).await;
+    reading.close().await;
+    let Counted { uses, runs, left_out } = counted?;
+    let tools: Vec<UsedTool<'_>> = uses.by_tool().iter().map(UsedTool::of).collect();
+    if args.json {
+        let tools: Vec<Value> = tools.iter().map(|tool| json!(tool)).collect();
+        output::json(&json!({ "runs": runs, "tools": tools }))?;
+    } else {
+        output::line(&use_table(&tools, runs.len()))?;
+    }
+    if let Some(text) = runs::summary(&left_out) {
+        output::note(&text);
+    }
+    Ok(Exit::Completed)
+}
+
+/// What was counted, and of which runs.
+#[derive(Default)]
+struct Counted {
+    uses: ToolUses,
+    runs: Vec<RunId>,
+    left_out: Vec<(RunId, String)>,
+}
+
+async fn count(bus: &Bus, args: &ToolsStatsArgs) -> Result<Counted, Failure> {
+    let runs = match &args.run {
+        Some(run) => vec![select::run(bus, run).await?],
+        None => bus.record().newest_runs(args.limit).await.map_err(bus_failure)?.runs,
+    };
+    let mut counted = Counted::default();
+    for run in runs {
+        match bus.record().read(&RecordFilter::Run(run), Seq(0)).await {
+            Ok(entries) => {
+                entries.iter().for_each(|entry| counted.uses.count(entry));
+                counted.runs.push(run);
+            }
+            // One record that cannot be read does not hide the others.
+            Err(error @ BusError::Unreadable { .. }) => counted.left_out.push((run, error.to_string())),
+            Err(error) => return Err(bus_failure(error)),
+        }
+    }
+    Ok(counted)
+}

@@ -90,7 +90,7 @@ mod tests {
     use crate::settings::text_keys;
 
     /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 12] = [
+    const HARMLESS: [&str; 13] = [
         "agent.name",
         "agent.model",
         "agent.models.*",
@@ -99,6 +99,7 @@ mod tests {
         "agent.blueprints",
         "agent.tools.*",
         "fleet.agents_dir",
+        "fleet.tools_dir",
         "log.level",
         "orchestrator.domains",
         "limits.*",

@@ -59,5 +59,6 @@ mod supervision;
 mod support;
 mod teams;
 mod tls;
+mod tool_servers;
 mod uncertain;
 mod weak;

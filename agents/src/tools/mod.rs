@@ -16,6 +16,8 @@ pub mod actions;
 pub mod calculator;
 pub mod documents;
 pub mod nested;
+pub mod remote;
+pub mod served;
 pub mod workspace;
 
 pub use self::{

@@ -171,7 +171,7 @@ impl ToolServerDoor {
         let mut all = futures::stream::SelectAll::new();
         all.push(self.read_as(calls, Self::call_of));
         all.push(self.read_as(waits, Self::wait_of));
-        all.push(self.read_as(specs, |door, incoming| door.open(&incoming).map(ToolRequest::Specs)));
+        all.push(self.read_as(specs, |door, incoming| door.open(incoming).map(ToolRequest::Specs)));
         all.push(self.read_as(cancels, |_, incoming| {
             let from = caller(&incoming.message.subject)?;
             let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
@@ -184,20 +184,20 @@ impl ToolServerDoor {
     fn read_as(
         &self,
         requests: impl Stream<Item = Incoming> + Send + 'static,
-        read: impl Fn(&Self, Incoming) -> Option<ToolRequest> + Send + 'static,
+        read: impl Fn(&Self, &Incoming) -> Option<ToolRequest> + Send + 'static,
     ) -> BoxStream<'static, ToolRequest> {
         let door = self.clone();
-        requests.filter_map(move |incoming| std::future::ready(read(&door, incoming))).boxed()
+        requests.filter_map(move |incoming| std::future::ready(read(&door, &incoming))).boxed()
     }
 
-    fn call_of(&self, incoming: Incoming) -> Option<ToolRequest> {
-        let (from, reply) = (caller(&incoming.message.subject)?, self.open(&incoming)?);
+    fn call_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
+        let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
         let call = serde_json::from_slice(&incoming.message.payload).map_err(|error| error.to_string());
         Some(ToolRequest::Call { from, call: call.map(Box::new), reply })
     }
 
-    fn wait_of(&self, incoming: Incoming) -> Option<ToolRequest> {
-        let (from, reply) = (caller(&incoming.message.subject)?, self.open(&incoming)?);
+    fn wait_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
+        let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
         let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
         Some(ToolRequest::Wait { from, ticket: ticket.ticket, reply })
     }

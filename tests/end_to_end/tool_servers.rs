@@ -110,8 +110,10 @@ fn a_tool_file_in_python_is_served_called_and_followed() {
     assert_eq!((&seen["status"], &seen["content"]), (&json!("success"), &json!("Noted ant.")), "{seen}");
     let notes = notes(folder);
     assert!(notes.len() == 1 && notes[0].ends_with(" ant") && notes[0].contains("/1/"), "{notes:?}");
-    let told =
-        server.log().iter().any(|entry| entry.request.holds("Notes a word down. Use it to note words."));
+    let told = server
+        .log()
+        .iter()
+        .any(|entry| entry.request.body.to_string().contains("Notes a word down. Use it to"));
     assert!(told, "the model is told of the tool");
     assert!(folder.json(&["replay", "last", "--json"]).is_ok());
 
@@ -248,7 +250,7 @@ fn a_server_that_answers_nonsense_floods_or_answers_for_another_call_costs_one_s
 fn ten_thousand_tools_and_names_of_ours_are_left_out() {
     let many: Vec<Value> = (0..10_000).map(|n| json!({ "name": format!("t{n}") })).collect();
     let (seen, declared) = lied_to(json!(many), |_| Vec::new());
-    assert!(seen["content"].as_str().unwrap_or_default().contains("no tool"), "{seen}");
+    assert!(seen["content"].as_str().unwrap_or_default().contains("no action"), "{seen}");
     assert!(!declared.iter().any(|name| name.starts_with("liar")), "{declared:?}");
     let names = [lie("note", "Notes."), lie("note", "Notes twice."), lie("a b", "Odd."), lie("", "None.")];
     let done = |call: &Value| {

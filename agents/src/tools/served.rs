@@ -141,7 +141,7 @@ impl Roster {
     }
 
     /// The tools that are to be registered, which from now on they are.
-    fn to_register(&mut self) -> Vec<(String, ServedTool)> {
+    fn take_new(&mut self) -> Vec<(String, ServedTool)> {
         let mut new = Vec::new();
         for (name, server) in &mut self.servers {
             for fixed in server.tools.values_mut().filter(|fixed| !fixed.is_registered) {
@@ -216,7 +216,7 @@ impl ServedTools {
 
     /// Registers the tools that were learnt since the last time.
     pub fn register(&self, registry: &ToolRegistry) {
-        let new = self.roster().to_register();
+        let new = self.roster().take_new();
         for (server, tool) in new {
             let tool = RemoteTool::new(server, tool, self.role.clone(), self.door.clone());
             if let Err(error) = registry.register(Arc::new(tool)) {

@@ -56,8 +56,8 @@ fn a_tool_stays_what_it_was_and_is_not_used_while_it_is_something_else() {
     let (mut roster, mut now) = (Roster::default(), Instant::now());
     let honest = specs(&[("add", "Adds a note."), ("list", "Lists notes.")]);
     assert_eq!(told(&mut roster, "tools-notes-1", &honest, now), Vec::<String>::new());
-    assert_eq!(roster.to_register().len(), 2);
-    assert_eq!(roster.to_register().len(), 0, "once");
+    assert_eq!(roster.take_new().len(), 2);
+    assert_eq!(roster.take_new().len(), 0, "once");
     assert_eq!(roster.is_there("notes.add", now), Some(true));
     assert_eq!((roster.is_there("notes.odd", now), roster.is_there("calculator", now)), (None, None));
 
@@ -67,7 +67,7 @@ fn a_tool_stays_what_it_was_and_is_not_used_while_it_is_something_else() {
     assert!(said.len() == 1 && said[0].contains("`notes.add`") && said[0].contains("anew"), "{said:?}");
     assert_eq!(roster.is_there("notes.add", now), Some(false));
     assert_eq!(roster.is_there("notes.list", now), Some(true));
-    assert_eq!(roster.to_register().len(), 0, "what it is now is not taken");
+    assert_eq!(roster.take_new().len(), 0, "what it is now is not taken");
 
     now += Duration::from_secs(1);
     let fewer = specs(&[("add", "Adds a note.")]);

@@ -177,4 +177,7 @@ impl Own {
 }
 
 #[cfg(test)]
+#[path = "carried_out_tests.rs"]
+mod carried_out;
+#[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ mod render;
 mod secrets;
 mod settings;
 mod signals;
+mod tool_files;
 mod trust;
 
 use std::process::ExitCode;

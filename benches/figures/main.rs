@@ -1,7 +1,7 @@
 //! The figures of a fleet, measured on real processes, each with the ratio to its bare counterpart in the same run.
 //!
 //! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching, auction, crowd, workload,
-//! documents, takeover, tls, census, eval, scale. Without a name all but the last. `-- series` measures those of `make figures`
+//! documents, takeover, tls, tools, census, eval, scale. Without a name all but the last. `-- series` measures those of `make figures`
 //! and compares them with the kept ones; `--keep` keeps them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr, clippy::panic)]
 
@@ -20,6 +20,7 @@ mod scale;
 mod series;
 mod takeover;
 mod tls;
+mod tools;
 mod up;
 mod workload;
 
@@ -30,7 +31,7 @@ use muster_support::figures::Figure;
 /// A measurement by name.
 type Measurement = (&'static str, fn() -> Vec<Figure>);
 
-const ALL: [Measurement; 12] = [
+const ALL: [Measurement; 13] = [
     ("up", up::measure),
     ("delegation", delegation::measure),
     ("idle", idle::measure),
@@ -41,6 +42,7 @@ const ALL: [Measurement; 12] = [
     ("documents", documents::measure),
     ("takeover", takeover::measure),
     ("tls", tls::measure),
+    ("tools", tools::measure),
     ("census", census::measure),
     ("eval", eval::measure),
 ];

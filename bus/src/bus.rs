@@ -34,6 +34,7 @@ use crate::settings::BusSettings;
 use crate::signatures::Signatures;
 use crate::store::Store;
 use crate::tap::Tap;
+use crate::tool_servers::ToolServerDoor;
 use crate::track_record::TrackRecord;
 
 /// One process's access to the bus: on NATS, or in memory with the same behaviour. Cheap to clone.
@@ -298,6 +299,12 @@ impl Bus {
     #[must_use]
     pub fn guards(&self) -> GuardDoor {
         GuardDoor::new(&self.core)
+    }
+
+    /// What agents and tool servers tell each other.
+    #[must_use]
+    pub fn tool_servers(&self) -> ToolServerDoor {
+        ToolServerDoor::new(&self.core)
     }
 
     /// What machines ask that join.

@@ -232,6 +232,7 @@ const fn may_control(kind: &HolderKind) -> bool {
         | HolderKind::Agent(_)
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
+        | HolderKind::ToolServer(_)
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => false,

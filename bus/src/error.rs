@@ -193,7 +193,15 @@ pub enum BusError {
     },
 }
 
+/// Why a request came to nothing at once: there is nobody who could answer.
+pub(crate) const NOBODY: &str = "nobody listens there";
+
 impl BusError {
+    /// Whether a request was refused at once since nobody serves its subject.
+    pub(crate) fn is_nobody(&self) -> bool {
+        matches!(self, Self::Other { reason, .. } if reason == NOBODY)
+    }
+
     /// Whether the same call may succeed later without anybody mending anything.
     #[must_use]
     pub const fn is_transient(&self) -> bool {

@@ -41,6 +41,7 @@ pub mod signatures;
 pub mod store;
 pub mod subject;
 pub mod tap;
+pub mod tool_servers;
 pub mod topology;
 pub mod track_record;
 mod vouched;

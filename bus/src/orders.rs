@@ -37,6 +37,7 @@ pub fn signer_kind(kind: &HolderKind) -> Result<SignerKind, String> {
         | HolderKind::Agent(_)
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
+        | HolderKind::ToolServer(_)
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => {

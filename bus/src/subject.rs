@@ -176,6 +176,14 @@ pub(crate) fn guard_requests(name: &str) -> String {
     format!("guard.{name}")
 }
 
+/// Where agents that come ask which tool servers are there.
+pub(crate) const TOOL_WHO: &str = "tool.who";
+
+/// A subject of a tool server: `tool.<server>.<rest>`, see [`muster_shared::wire::tool_server`].
+pub(crate) fn tool_subject(server: &str, rest: &str) -> String {
+    format!("tool.{server}.{rest}")
+}
+
 /// Where whoever holds an invitation asks to join: `join.<invitation>`; `*` for all of them.
 pub(crate) fn join_requests(invitation: &str) -> String {
     format!("join.{invitation}")

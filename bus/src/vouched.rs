@@ -57,6 +57,7 @@ const fn decides(kind: &HolderKind) -> bool {
         | HolderKind::Agent(_)
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
+        | HolderKind::ToolServer(_)
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => false,

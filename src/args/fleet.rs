@@ -64,15 +64,24 @@ pub(crate) struct DownArgs {
 ///
 /// A file NAME.agent.md defines a specialist: a custom role with instructions, tools, limits and a contract.
 /// Planners can use it as soon as it has joined.
+///
+/// `tools` serves the tools that files NAME.tool.toml of a folder define to all agents. `muster up` does it for the folder
+/// tools.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher\n  muster agent deploy/examples/fact-checker.agent.md\n  muster agent --check mine.agent.md"
+    after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher\n  muster agent deploy/examples/fact-checker.agent.md\n  muster agent --check mine.agent.md\n  muster agent tools --check\n  muster agent tools mine --name mine"
 )]
 pub(crate) struct AgentArgs {
-    /// Role (planner, researcher, worker, reflector, refiner or writer) or specialist file.
-    #[arg(value_name = "ROLE|FILE", value_parser = parse_kind, value_hint = ValueHint::FilePath)]
+    /// Role (planner, researcher, worker, reflector, refiner or writer), specialist file, or `tools`.
+    #[arg(value_name = "ROLE|FILE|tools", value_parser = parse_kind, value_hint = ValueHint::FilePath)]
     pub(crate) kind: AgentKind,
-    /// Only check the specialist file and print what it defines.
+    /// With tools: the folder of the tool files; default: tools.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) folder: Option<PathBuf>,
+    /// With tools: the name before those of the tools; default: own.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Only check the specialist file, or the tool files, and print what is defined.
     #[arg(long)]
     pub(crate) check: bool,
     /// With --check: print JSON.
@@ -87,10 +96,15 @@ pub(crate) enum AgentKind {
     BuiltIn(Role),
     /// One that a file defines.
     File(PathBuf),
+    /// None: it serves tools.
+    Tools,
 }
 
 /// A file's name has a dot or a slash in it, a role's has neither.
 fn parse_kind(text: &str) -> Result<AgentKind, String> {
+    if text == "tools" {
+        return Ok(AgentKind::Tools);
+    }
     if text.contains(['/', '.']) {
         return Ok(AgentKind::File(PathBuf::from(text)));
     }

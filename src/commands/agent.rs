@@ -1,4 +1,6 @@
-//! `muster agent`: be an agent of a role, or a specialist that a file defines.
+//! `muster agent`: be an agent of a role, or a specialist that a file defines; or serve tools.
+
+pub(crate) mod tools;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +20,15 @@ use crate::{agent_file, output};
 
 /// Works until told to stop.
 pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
+    if args.kind == AgentKind::Tools {
+        return Ok(tools::serve(app, &args).await?);
+    }
+    if args.folder.is_some() || args.name.is_some() {
+        let failure = Failure::usage("a folder and --name are for `muster agent tools` alone");
+        return Err(failure.help("leave them out").into());
+    }
     let definition = match &args.kind {
-        AgentKind::BuiltIn(_) => None,
+        AgentKind::BuiltIn(_) | AgentKind::Tools => None,
         AgentKind::File(path) => Some(agent_file::read_own(path, &app.trust)?),
     };
     if args.check {
@@ -33,6 +42,7 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
         (Some(definition), _) => definition.role.clone(),
         (None, AgentKind::BuiltIn(role)) => role,
         (None, AgentKind::File(path)) => return Err(not_a_file(&path)),
+        (None, AgentKind::Tools) => return Err(not_a_file(Path::new("tools"))),
     };
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
@@ -72,6 +82,7 @@ fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
         | HolderKind::Orchestrator
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
+        | HolderKind::ToolServer(_)
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => false,
@@ -120,6 +131,7 @@ fn check(args: &AgentArgs, definition: Option<&Definition>) -> Result<Exit, Fail
         let role = match &args.kind {
             AgentKind::BuiltIn(role) => role.clone(),
             AgentKind::File(path) => return Err(not_a_file(path)),
+            AgentKind::Tools => return Err(not_a_file(Path::new("tools"))),
         };
         return Err(Failure::usage(format!("{role} is a built-in role: there is no file to check"))
             .help("`muster agent --check NAME.agent.md` checks a file"));

@@ -11,6 +11,7 @@ use muster_bus::without_user;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
+use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -289,12 +290,20 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
             }
             Holder::Guard { guard: guard.to_owned(), id: name(&format!("guard-{guard}"))? }
         }
+        tools if tools.starts_with("tools:") => {
+            let server = tools.trim_start_matches("tools:");
+            if !is_tool_server_name(server) {
+                return Err(Failure::usage(format!("{server:?} is no name of a tool server"))
+                    .help(format!("{SERVER_NAME_RULE} make one")));
+            }
+            Holder::ToolServer { server: server.to_owned(), id: name(&format!("tools-{server}"))? }
+        }
         "observer" => Holder::Observer { name: name("observer")? },
         "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
         other => {
             if RESERVED.contains(&other) {
                 return Err(Failure::usage(format!("{other:?} is no role: it is kept for what belongs to a fleet itself"))
-                    .help("people are person:NAME (or `muster keys person NAME`), guards guard:NAME, machines join by `muster invite`"));
+                    .help("people are person:NAME (or `muster keys person NAME`), guards guard:NAME, tool servers tools:NAME, machines join by `muster invite`"));
             }
             let role: Role = other.parse().map_err(|error| {
                 Failure::usage(format!("{other:?} is no role: {error}"))

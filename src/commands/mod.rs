@@ -1,6 +1,6 @@
 //! The commands: one file each, and one for those that steer a run.
 
-mod agent;
+pub(crate) mod agent;
 mod artifacts;
 mod audit;
 #[cfg(feature = "bench")]

@@ -17,7 +17,7 @@ use crate::trust::{
     Danger, Grant, Item, RecordError, Trust, difference, file_item, files_of, fingerprint, project_server,
     real,
 };
-use crate::{output, render};
+use crate::{output, render, tool_files};
 
 /// A project, and what in it needs the user's word.
 struct Project {
@@ -67,6 +67,7 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
     let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
     files.extend(files_of(&beside.join(&loaded.settings.fleet.agents_dir), ".agent.md"));
+    files.extend(tool_files::files_in(&beside.join(&loaded.settings.fleet.tools_dir)));
     for member in loaded.team.iter().flat_map(|team| &team.specialists) {
         match &member.source {
             MemberSource::File(path) => files.push(path.clone()),

@@ -10,6 +10,7 @@ use muster_shared::ids::{AgentId, Role};
 
 use super::far::FarDesk;
 use crate::app::new_id;
+use crate::commands::agent::tools::role_of as role_of_tools;
 use crate::commands::guard::role_of;
 
 /// Where a process of ours finds its credentials.
@@ -34,6 +35,8 @@ pub(crate) enum Duty {
     Program(Role),
     /// It is asked as the guard of a name.
     Guard(String),
+    /// It serves tools under a name.
+    ToolServer(String),
 }
 
 /// By what a fleet lets its processes in.
@@ -91,7 +94,7 @@ impl Pass {
             Desk::Own(desk) => self.issue_by(desk, is_foreign),
             Desk::Far(desk) => match &self.duty {
                 Duty::Agent(role) => desk.issue(role, &self.member).await,
-                Duty::Orchestrator | Duty::Program(_) | Duty::Guard(_) => {
+                Duty::Orchestrator | Duty::Program(_) | Duty::Guard(_) | Duty::ToolServer(_) => {
                     Err("a machine that joined starts agents and nothing else".to_owned())
                 }
             },
@@ -136,6 +139,10 @@ impl Pass {
             Duty::Guard(guard) => {
                 let id = new_id(&role_of(guard));
                 (id.clone(), Holder::Guard { guard: guard.clone(), id })
+            }
+            Duty::ToolServer(server) => {
+                let id = new_id(&role_of_tools(server));
+                (id.clone(), Holder::ToolServer { server: server.clone(), id })
             }
             Duty::Program(role) => {
                 let id = new_id(&role.to_string());

@@ -90,7 +90,9 @@ settings! {
         /// A folder whose files NAME.agent.md define specialists: one process is kept for each, as files come, change
         /// and go.
         pub(crate) agents_dir: PathBuf = PathBuf::from("agents") => text(),
-        /// How often that folder is looked at.
+        /// A folder whose files NAME.tool.toml define tools: a process serves them to the fleet while there are any.
+        pub(crate) tools_dir: PathBuf = PathBuf::from("tools") => text(),
+        /// How often these folders are looked at.
         #[serde(with = "muster_shared::span")]
         pub(crate) agents_look: Duration = Duration::from_secs(1) => span(100, DAY),
     }

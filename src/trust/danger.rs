@@ -105,6 +105,7 @@ mod tests {
         // Which tool stands in for another: it has to be on by itself, and may do no more.
         "tool.alternatives.*",
         "fleet.agents_dir",
+        "fleet.tools_dir",
         "log.level",
         "orchestrator.domains",
         "limits.*",

@@ -61,5 +61,6 @@ mod support;
 mod teams;
 mod tls;
 mod tools;
+mod tool_servers;
 mod uncertain;
 mod weak;

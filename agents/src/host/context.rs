@@ -11,6 +11,7 @@ use muster_shared::flow::{LeafRef, TaskOffered, Work};
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
+use tokio_util::sync::CancellationToken;
 
 use super::bidder::Experience;
 use super::corpora::{Corpora, DocumentsOfGoal};
@@ -29,6 +30,7 @@ use crate::react::reuse::{Reuse, ReuseRules};
 use crate::react::states::SlotStates;
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
+use crate::tools::served::{ServedTools, may_use_served};
 use crate::tools::{Tool, ToolEngine};
 
 /// After this time the broker's clock is looked at anew.
@@ -52,6 +54,8 @@ pub struct AgentContext {
     /// The broker's time: deadlines are by its stamps.
     clock: tokio::sync::Mutex<Option<BrokerClock>>,
     engine: OnceLock<ToolEngine>,
+    /// The tools of tool servers; nothing for a role that may use none.
+    served: OnceLock<Arc<ServedTools>>,
     templates: OnceLock<Result<Templates, String>>,
     experience: Experience,
     states: SlotStates,
@@ -89,6 +93,7 @@ impl AgentContext {
             common,
             clock,
             engine,
+            served: OnceLock::new(),
             templates,
             experience: Experience::default(),
             states,
@@ -118,6 +123,15 @@ impl AgentContext {
     pub fn with_definition(mut self, definition: Arc<Definition>) -> Self {
         self.own = Some(Arc::new(rules_of(definition)));
         self
+    }
+
+    /// Listens to tool servers from now on, where the role may use tools of any.
+    pub(super) async fn follow_tool_servers(&self, stop: &CancellationToken) -> Result<(), BusError> {
+        if !may_use_served(&self.tool_patterns()) {
+            return Ok(());
+        }
+        let served = self.served.get_or_init(|| Arc::new(ServedTools::new(&self.bus, self.role.clone())));
+        served.follow(stop.clone()).await
     }
 
     /// The definition, when a user defined the agent's role.
@@ -245,6 +259,9 @@ impl AgentContext {
         let rules = self.rules(&offer.work);
         let model = (self.models)(offer.model.as_deref())?;
         let engine = self.engine().clone();
+        if let Some(served) = self.served.get() {
+            served.register(engine.registry());
+        }
         let abilities = self.abilities(&engine, &rules, offer);
         let mut context = self.context(&abilities, offer).await?;
         context.results = Arc::new(results_of(&offer.work));

@@ -97,8 +97,13 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
     let bus = context.bus().clone();
     let (tasks, listener, role) = (bus.tasks(), bus.control(), context.role().to_string());
     let queues = [Queue::Role(context.role().clone()), Queue::Agent(bus.who().clone())];
-    let (by_role, addressed, control) =
-        tokio::try_join!(tasks.join(&queues[0]), tasks.join(&queues[1]), listener.listen(bus.who(), &role),)?;
+    // Which tools there are is known before the first task is taken, where there are servers of any.
+    let (by_role, addressed, control, ()) = tokio::try_join!(
+        tasks.join(&queues[0]),
+        tasks.join(&queues[1]),
+        listener.listen(bus.who(), &role),
+        context.follow_tool_servers(&stop),
+    )?;
     let announced = Arc::new(bus.registry().announce(profile::profile(&context)).await?);
     let telling = Arc::clone(&context);
     announced.tell_with(move |presence| profile::presence(&telling, presence));

@@ -19,6 +19,8 @@ pub mod documents;
 pub mod nested;
 pub mod read_result;
 pub mod settings;
+pub mod remote;
+pub mod served;
 pub mod workspace;
 
 use crate::AgentSettings;

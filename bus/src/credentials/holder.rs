@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
+use muster_shared::wire::tool_server::is_tool_server_name;
 
 /// Whom credentials are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +51,13 @@ pub enum Holder {
         /// The process.
         id: AgentId,
     },
+    /// A tool server: whoever carries calls of tools out, under one name.
+    ToolServer {
+        /// The server's name.
+        server: String,
+        /// The process.
+        id: AgentId,
+    },
     /// A machine that joined: it asks for credentials for the agents that it starts.
     Host {
         /// What the machine is called.
@@ -81,6 +89,7 @@ impl Holder {
             | Self::Agent { id, .. }
             | Self::Program { id, .. }
             | Self::Guard { id, .. }
+            | Self::ToolServer { id, .. }
             | Self::Presence { id } => id,
         }
     }
@@ -96,6 +105,7 @@ impl Holder {
             Self::Agent { role, .. } => HolderKind::Agent(role.clone()),
             Self::Program { role, .. } => HolderKind::Program(role.clone()),
             Self::Guard { guard, .. } => HolderKind::Guard(guard.clone()),
+            Self::ToolServer { server, .. } => HolderKind::ToolServer(server.clone()),
             Self::Host { .. } => HolderKind::Host,
             Self::Guest { .. } => HolderKind::Guest,
             Self::Presence { .. } => HolderKind::Presence,
@@ -120,6 +130,8 @@ pub enum HolderKind {
     Program(Role),
     /// A guard of a name.
     Guard(String),
+    /// A tool server of a name.
+    ToolServer(String),
     /// A machine that joined.
     Host,
     /// Whoever holds an invitation.
@@ -139,6 +151,7 @@ impl HolderKind {
             | Self::Agent(_)
             | Self::Program(_)
             | Self::Guard(_)
+            | Self::ToolServer(_)
             | Self::Host
             | Self::Guest
             | Self::Presence => false,
@@ -151,6 +164,7 @@ impl HolderKind {
         match self {
             Self::Agent(role) | Self::Program(role) => Some(role.to_string()),
             Self::Guard(guard) => Some(guard.clone()),
+            Self::ToolServer(server) => Some(server.clone()),
             Self::Operator
             | Self::Person
             | Self::Observer
@@ -173,6 +187,7 @@ impl HolderKind {
             Self::Agent(role) => Holder::Agent { role: role.clone(), id },
             Self::Program(role) => Holder::Program { role: role.clone(), id },
             Self::Guard(guard) => Holder::Guard { guard: guard.clone(), id },
+            Self::ToolServer(server) => Holder::ToolServer { server: server.clone(), id },
             Self::Host => Holder::Host { name: id },
             Self::Guest => Holder::Guest { name: id },
             Self::Presence => return None,
@@ -191,6 +206,7 @@ impl HolderKind {
             | Self::Agent(_)
             | Self::Program(_)
             | Self::Guard(_)
+            | Self::ToolServer(_)
             | Self::Host
             | Self::Guest
             | Self::Presence => true,
@@ -208,6 +224,7 @@ impl fmt::Display for HolderKind {
             Self::Agent(role) => write!(f, "agent:{role}"),
             Self::Program(role) => write!(f, "program:{role}"),
             Self::Guard(guard) => write!(f, "guard:{guard}"),
+            Self::ToolServer(server) => write!(f, "tools:{server}"),
             Self::Host => f.write_str("host"),
             Self::Guest => f.write_str("guest"),
             Self::Presence => f.write_str("presence"),
@@ -224,6 +241,7 @@ impl FromStr for HolderKind {
             Some(("agent", of)) => role(of).map(Self::Agent),
             Some(("program", of)) => role(of).map(Self::Program),
             Some(("guard", of)) if is_guard_name(of) => Ok(Self::Guard(of.to_owned())),
+            Some(("tools", of)) if is_tool_server_name(of) => Ok(Self::ToolServer(of.to_owned())),
             Some(_) => Err(format!("{text:?} is no kind of holder")),
             None => match text {
                 "operator" => Ok(Self::Operator),

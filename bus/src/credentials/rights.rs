@@ -7,7 +7,7 @@ use muster_shared::ids::{AgentId, Queue, Role};
 
 use super::holder::Holder;
 use crate::partition::Partitions;
-use crate::subject::{host_requests, join_requests};
+use crate::subject::{TOOL_WHO, host_requests, join_requests, tool_subject};
 use crate::topology::{
     ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, CONTEXT, DEAD, FILES,
     FILES_SHOWN, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
@@ -69,6 +69,7 @@ impl Holder {
             Self::Agent { role, id } => agent(role, id, parts),
             Self::Program { role, id } => program(role, id),
             Self::Guard { guard, id } => self::guard(guard, id),
+            Self::ToolServer { server, id } => tool_server(server, id),
             Self::Host { name } => asking(host_requests(name.as_str()), name),
             Self::Guest { name } => asking(join_requests(name.as_str()), name),
             Self::Presence { id } => presence(id),
@@ -134,6 +135,12 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         format!("queue.{role}.{id}"),
         "watch.who".to_owned(),
         "guard.*".to_owned(),
+        TOOL_WHO.to_owned(),
+        tool_subject("*", "specs.*"),
+        // The caller stands in the subject: no agent calls, waits or cancels in another's name.
+        tool_subject("*", &format!("call.{role}.{id}")),
+        tool_subject("*", &format!("wait.*.{role}.{id}")),
+        tool_subject("*", &format!("cancel.{role}.{id}")),
         "dlq.>".to_owned(),
         "err.*".to_owned(),
         format!("$KV.AGENTS.{id}"),
@@ -166,6 +173,7 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
             "bb.>".to_owned(),
+            tool_subject("*", "here"),
         ],
         answers: true,
         ..Rights::default()
@@ -193,6 +201,38 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
         subscribe: vec![
             own_inbox(id),
             format!("guard.{guard}"),
+            "ctl.all".to_owned(),
+            format!("ctl.role.{role}"),
+            format!("ctl.agent.{id}"),
+            format!("err.{id}"),
+        ],
+        answers: true,
+        ..Rights::default()
+    }
+}
+
+/// A tool server says that it is there and what it has, and is called. It answers those who ask it, each once, and tells
+/// nobody anything else.
+fn tool_server(server: &str, id: &AgentId) -> Rights {
+    let role = format!("tools-{server}");
+    Rights {
+        publish: looks()
+            .chain(reading(AGENTS))
+            .chain([
+                format!("hb.{role}.{id}"),
+                format!("$KV.AGENTS.{id}"),
+                "dlq.>".to_owned(),
+                tool_subject(server, "here"),
+                own_inbox(id),
+            ])
+            .collect(),
+        subscribe: vec![
+            own_inbox(id),
+            TOOL_WHO.to_owned(),
+            tool_subject(server, "call.*.*"),
+            tool_subject(server, "cancel.*.*"),
+            tool_subject(server, &format!("wait.{id}.*.*")),
+            tool_subject(server, &format!("specs.{id}")),
             "ctl.all".to_owned(),
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),

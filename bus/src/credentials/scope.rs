@@ -33,6 +33,8 @@ pub enum Scope {
     Program,
     /// Guards of all names.
     Guard,
+    /// Tool servers of all names.
+    ToolServer,
     /// Machines that joined.
     Host,
     /// Whoever holds an invitation.
@@ -41,7 +43,7 @@ pub enum Scope {
 
 impl Scope {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Operator,
         Self::Person,
         Self::Observer,
@@ -49,6 +51,7 @@ impl Scope {
         Self::Agent,
         Self::Program,
         Self::Guard,
+        Self::ToolServer,
         Self::Host,
         Self::Guest,
     ];
@@ -64,6 +67,7 @@ impl Scope {
             Self::Agent => "agent",
             Self::Program => "program",
             Self::Guard => "guard",
+            Self::ToolServer => "tool_server",
             Self::Host => "host",
             Self::Guest => "guest",
         }
@@ -80,6 +84,7 @@ impl Scope {
             HolderKind::Agent(_) => Some(Self::Agent),
             HolderKind::Program(_) => Some(Self::Program),
             HolderKind::Guard(_) => Some(Self::Guard),
+            HolderKind::ToolServer(_) => Some(Self::ToolServer),
             HolderKind::Host => Some(Self::Host),
             HolderKind::Guest => Some(Self::Guest),
             HolderKind::Presence => None,
@@ -97,6 +102,7 @@ impl Scope {
             Self::Agent => Holder::Agent { role, id: name },
             Self::Program => Holder::Program { role, id: name },
             Self::Guard => Holder::Guard { guard: role.to_string(), id: name },
+            Self::ToolServer => Holder::ToolServer { server: role.to_string(), id: name },
             Self::Host => Holder::Host { name },
             Self::Guest => Holder::Guest { name },
         }

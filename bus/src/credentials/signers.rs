@@ -20,6 +20,7 @@ pub(super) struct Signers {
     agent: KeyPair,
     program: KeyPair,
     guard: KeyPair,
+    tool_server: KeyPair,
     host: KeyPair,
     guest: KeyPair,
 }
@@ -53,6 +54,7 @@ impl Signers {
             agent: key(Scope::Agent)?,
             program: key(Scope::Program)?,
             guard: key(Scope::Guard)?,
+            tool_server: key(Scope::ToolServer)?,
             host: key(Scope::Host)?,
             guest: key(Scope::Guest)?,
         })
@@ -68,6 +70,7 @@ impl Signers {
             Scope::Agent => &self.agent,
             Scope::Program => &self.program,
             Scope::Guard => &self.guard,
+            Scope::ToolServer => &self.tool_server,
             Scope::Host => &self.host,
             Scope::Guest => &self.guest,
         }

@@ -24,7 +24,7 @@ use crate::backend::{
     Stored, StreamState, WriteOptions,
 };
 use crate::bus::{ServerInfo, now};
-use crate::error::{AppendError, BusError};
+use crate::error::{AppendError, BusError, NOBODY};
 use crate::partition::Partitions;
 use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
 
@@ -291,8 +291,7 @@ impl Backend for InMemory {
         let inbox = format!("{INBOX}{}", Uuid::now_v7().simple());
         let mut answers = self.listen(std::slice::from_ref(&inbox), None);
         if !self.shared.broker().hand_out(&message, Some(&inbox)) {
-            let reason = format!("nobody listens on {}", message.subject);
-            return Err(BusError::Other { what: "a request".into(), reason });
+            return Err(BusError::Other { what: "a request".into(), reason: NOBODY.to_owned() });
         }
         match tokio::time::timeout(patience, answers.next()).await {
             Ok(Some(answer)) => Ok(answer.message),

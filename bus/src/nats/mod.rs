@@ -37,7 +37,7 @@ use crate::backend::{
 };
 use crate::bus::ServerInfo;
 use crate::credentials::HolderKind;
-use crate::error::{AppendError, BusError};
+use crate::error::{AppendError, BusError, NOBODY};
 use crate::partition::Partitions;
 use crate::settings::BusSettings;
 
@@ -359,9 +359,13 @@ impl Backend for Nats {
         let request = Request::new().headers(convert::headers(&message.headers)).payload(message.payload);
         let call = self.client.send_request(message.subject, request.timeout(None));
         let answer = self.within("a request", patience, call).await?;
-        answer
-            .map(convert::message)
-            .map_err(|error| BusError::Other { what: "a request".into(), reason: error.to_string() })
+        answer.map(convert::message).map_err(|error| {
+            let reason = match error.kind() {
+                async_nats::RequestErrorKind::NoResponders => NOBODY.to_owned(),
+                _ => error.to_string(),
+            };
+            BusError::Other { what: "a request".into(), reason }
+        })
     }
 
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {

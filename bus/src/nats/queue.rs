@@ -49,6 +49,7 @@ async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
             | HolderKind::Orchestrator
             | HolderKind::Program(_)
             | HolderKind::Guard(_)
+            | HolderKind::ToolServer(_)
             | HolderKind::Host
             | HolderKind::Guest
             | HolderKind::Presence,

@@ -129,6 +129,7 @@ async fn an_answer_changes_nothing_wherever_it_is_sent() {
         Scope::Person,
         Scope::Observer,
         Scope::Guard,
+        Scope::ToolServer,
         Scope::Program,
         Scope::Host,
         Scope::Guest,
@@ -179,7 +180,7 @@ async fn a_reader_delivers_nowhere_of_itself() {
 async fn no_message_takes_others_away() {
     let (f, owner) = filled().await;
     let before = everything(&owner).await;
-    for scope in [Scope::Agent, Scope::Person, Scope::Guard] {
+    for scope in [Scope::Agent, Scope::Person, Scope::Guard, Scope::ToolServer] {
         let client = somebody(f.server.as_ref().unwrap(), scope).await;
         for subject in [
             "$KV.AGENTS.own",

@@ -14,6 +14,7 @@ use super::ask::{Accepted, Ask, Refused};
 use super::codec::Encoding;
 use super::envelope::{Envelope, MessageKind, StoredBody};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
+use super::tool_server::{ToolCall, ToolReply, ToolServerNotice, ToolSpecs, ToolTicket};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::run::{Decided, Released, Started, ToolStarted};
 pub use gateway::of_request;
@@ -40,6 +41,7 @@ pub fn bundle() -> Value {
         reference_of(kind)(&mut generator);
     }
     gateway::define(&mut generator);
+    of_tool_servers(&mut generator);
     with_definitions(envelope, &mut generator)
 }
 
@@ -395,6 +397,15 @@ fn message_id(kind: MessageKind, encoding: Encoding) -> String {
 
 fn inline<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     T::json_schema(generator)
+}
+
+/// Adds what agents and tool servers tell each other to the definitions.
+fn of_tool_servers(generator: &mut SchemaGenerator) {
+    reference::<ToolServerNotice>(generator);
+    reference::<ToolSpecs>(generator);
+    reference::<ToolCall>(generator);
+    reference::<ToolTicket>(generator);
+    reference::<ToolReply>(generator);
 }
 
 fn reference<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

@@ -2,6 +2,7 @@
 
 mod folder;
 mod renewal;
+mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -30,6 +31,7 @@ use crate::fleet::{keys, readiness};
 use crate::render::figures;
 use crate::settings;
 use folder::Specialists;
+use tools::OwnTools;
 
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -50,6 +52,7 @@ pub(super) struct Watcher {
     teller: mpsc::Sender<Changed>,
     too_large: BTreeSet<String>,
     specialists: Specialists,
+    own_tools: OwnTools,
     store: StoreWatch,
     /// Cancelled when everybody has joined.
     settled: CancellationToken,
@@ -92,6 +95,7 @@ impl Watcher {
             teller,
             too_large: BTreeSet::new(),
             specialists: Specialists::default(),
+            own_tools: OwnTools::default(),
             store: StoreWatch::default(),
             settled: CancellationToken::new(),
         }
@@ -125,6 +129,7 @@ impl Watcher {
             keepers.spawn(keep(member, changed.clone(), stop.clone()));
         }
         self.follow_folder(&mut keepers, &changed, &stop).await;
+        self.follow_tools(&mut keepers, &changed, &stop);
         if let Some(server) = &self.server {
             let process = ProcessRef::of(server.pid());
             self.tell(SERVER, MemberChange::Started(process)).await;
@@ -161,6 +166,7 @@ impl Watcher {
                 _ = certificates.tick() => self.renew_certificate(),
                 _ = folder.tick(), if !stop.is_cancelled() => {
                     self.follow_folder(&mut keepers, &changed, &stop).await;
+                    self.follow_tools(&mut keepers, &changed, &stop);
                 }
             }
         }

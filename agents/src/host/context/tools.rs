@@ -12,6 +12,7 @@ use crate::roles::{FEW_TOOLS, RoleRules, base_tools};
 use crate::tools::actions::reaches_peers;
 use crate::tools::counts::FleetCounts;
 use crate::tools::read_result::{READ_RESULT, StoredResults};
+use crate::tools::served::MOST_DECLARED;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
 use crate::tools::{DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of};
 
@@ -38,7 +39,8 @@ impl AgentContext {
                 Toolset::new(few.collect(), submit)
             }
             Some(base) => {
-                let own = self.extra.iter().map(|tool| tool.spec().name).collect::<Vec<_>>();
+                let own = self.extra.iter().map(|tool| tool.spec().name);
+                let own = own.chain(self.served_among(&abilities)).collect::<Vec<_>>();
                 let base: Vec<&str> = base.iter().copied().chain(own.iter().map(String::as_str)).collect();
                 Toolset::with_base(abilities, &base, submit)
             }
@@ -63,9 +65,12 @@ impl AgentContext {
     ) -> Vec<Ability> {
         let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
         let has_documents = offer.corpus.is_some();
+        let served = self.served.get();
+        let is_there = |name: &str| served.and_then(|served| served.is_there(name)).unwrap_or(true);
         let usable = |spec: &Ability| {
             engine.is_on(spec)
                 && rules.may_use(&spec.name, allowed)
+                && is_there(&spec.name)
                 && (has_documents || !is_of_corpus(&spec.name))
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
                 && may_change(&offer.task, spec.pure)
@@ -88,6 +93,14 @@ impl AgentContext {
         (can_read_on && !is_watched).then(|| {
             Arc::new(StoredResults::new(store, redactor, offer.run, &offer.task)) as Arc<dyn ResultKeeper>
         })
+    }
+
+    /// The tools of tool servers among these, as far as a model is told of them at once.
+    fn served_among(&self, abilities: &[Ability]) -> Vec<String> {
+        let Some(served) = self.served.get() else { return Vec::new() };
+        let names = abilities.iter().map(|ability| &ability.name);
+        let names: Vec<String> = names.filter(|name| served.is_there(name).is_some()).cloned().collect();
+        if names.len() > MOST_DECLARED { Vec::new() } else { names }
     }
 
     pub(super) async fn context(

@@ -51,6 +51,7 @@ const fn title(scope: Scope) -> &'static str {
         Scope::Agent => "Agent",
         Scope::Program => "Program",
         Scope::Guard => "Guard",
+        Scope::ToolServer => "Tool server",
         Scope::Host => "Host",
         Scope::Guest => "Guest",
     }
@@ -69,6 +70,7 @@ const fn about(scope: Scope) -> &'static str {
         Scope::Agent => "Works by itself on queues and record, and speaks for itself alone.",
         Scope::Program => "A program in any language that works by a task gateway.",
         Scope::Guard => "Whoever is asked before something is done, under one name.",
+        Scope::ToolServer => "Whoever carries calls of tools out, under one name.",
         Scope::Host => "A machine that joined: asks for credentials for the agents that it starts.",
         Scope::Guest => "Whoever holds an invitation: asks to join, once for each of its uses.",
     }

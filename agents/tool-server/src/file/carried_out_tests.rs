@@ -1,0 +1,158 @@
+//! The examples that are shipped, and tools of files as they are carried out: real programs, and an endpoint on this machine.
+
+#![allow(clippy::unwrap_used)]
+use std::fs;
+use std::sync::Mutex;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::routing::any;
+use muster_shared::flow::TaskRights;
+use muster_tools::{ToolContext, ToolOutput};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::plain::{PlainCaller, PlainRunner};
+
+fn hands() -> Hands {
+    let http = PlainCaller::new(Duration::from_secs(5)).unwrap();
+    Hands { programs: Arc::new(PlainRunner), http: Arc::new(http) }
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/examples/tools")
+}
+
+fn example(name: &str) -> Arc<dyn Tool> {
+    let text = fs::read_to_string(examples().join(format!("{name}{ENDING}"))).unwrap();
+    tool_of(ToolFile::parse(&text, name).unwrap(), &examples(), &hands()).unwrap()
+}
+
+async fn call(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput, ToolFailure> {
+    tool.call(&ToolContext::new("r", "1").under_key("r/1/1/1"), args).await
+}
+
+#[tokio::test]
+async fn the_examples_do_what_they_say() {
+    let counted = call(&example("word_count"), json!({ "text": "one two\nthree\n" })).await.unwrap();
+    assert_eq!(counted.content, "2 lines, 3 words, 14 characters.");
+    assert_eq!(counted.data.unwrap()["words"], 3);
+    let sum = call(&example("checksum"), json!({ "text": "a" })).await.unwrap();
+    assert_eq!(sum.content.len(), 64, "{sum:?}");
+    assert_eq!(call(&example("checksum"), json!({ "text": "a" })).await.unwrap(), sum);
+    let spec = example("issue").spec();
+    assert!(spec.pure && spec.description.contains("issue"));
+}
+
+fn shell(folder: &Path, script: &str, more: &str) -> Arc<dyn Tool> {
+    fs::write(folder.join("it.sh"), script).unwrap();
+    let text = format!("description = \"d\"\ncommand = [\"sh\", \"./it.sh\"]\n{more}");
+    tool_of(ToolFile::parse(&text, "it").unwrap(), folder, &hands()).unwrap()
+}
+
+#[tokio::test]
+async fn a_program_that_fails_prints_too_much_or_takes_too_long_is_told_of_and_shows_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("key"), "s3cret-value-1234\n").unwrap();
+    let secret = "[secrets]\nKEY = \"key\"\n";
+    let failing = shell(folder, "echo \"bad $KEY\" >&2; exit 3", secret);
+    let said = call(&failing, json!({})).await.unwrap_err().to_string();
+    assert!(said.contains("exit status 3") && said.contains("bad") && !said.contains("s3cret"), "{said}");
+    let told = call(&shell(folder, "echo \"$KEY\"; env", secret), json!({})).await.unwrap().content;
+    assert!(!told.contains("s3cret") && told.contains("MUSTER_CALL_KEY=r/1/1/1"), "{told}");
+    assert!(!told.contains("CARGO"), "nothing of ours is passed on: {told}");
+    let much = shell(folder, "head -c 100000 /dev/zero | tr '\\0' x", "[limits]\noutput_kib = 1\n");
+    let told = call(&much, json!({})).await.unwrap().content;
+    assert!(told.len() < 2_000 && told.contains("[cut"), "{}", told.len());
+    let slow = shell(folder, "sleep 600 & sleep 600", "[limits]\ntime = \"300ms\"\n");
+    let said = call(&slow, json!({})).await.unwrap_err().to_string();
+    assert!(said.contains("time was up"), "{said}");
+    fs::remove_file(folder.join("key")).unwrap();
+    let gone = call(&shell(folder, "echo hello", secret), json!({})).await.unwrap_err().to_string();
+    assert!(gone.contains("KEY") && !gone.contains("/key"), "{gone}");
+}
+
+#[tokio::test]
+async fn a_program_ends_with_all_that_it_started_when_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("late");
+    let script = format!(
+        "(sleep 1; touch {}) & echo begun > {}; wait",
+        mark.display(),
+        folder.path().join("begun").display()
+    );
+    let tool = shell(folder.path(), &script, "");
+    let mut context = ToolContext::new("r", "1");
+    context.cancel = CancellationToken::new();
+    let stop = context.cancel.clone();
+    let begun = folder.path().join("begun");
+    let calling = tool.call(&context, json!({}));
+    let stopping = async {
+        while !begun.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        stop.cancel();
+    };
+    let (ended, ()) = tokio::join!(calling, stopping);
+    assert!(matches!(ended, Err(ToolFailure::Refused(_))), "{ended:?}");
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(!mark.exists(), "what it started is gone too");
+}
+
+/// An endpoint that tells what it was asked, and refuses or leads elsewhere by its path.
+async fn endpoint() -> (u16, Arc<Mutex<Vec<String>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let answer = move |request: Request| {
+        let log = Arc::clone(&log);
+        async move {
+            let key = request
+                .headers()
+                .get("x-key")
+                .and_then(|key| key.to_str().ok())
+                .unwrap_or_default()
+                .to_owned();
+            let asked = format!("{} {}", request.method(), request.uri());
+            log.lock().unwrap().push(asked.clone());
+            match request.uri().path() {
+                "/busy" => (StatusCode::SERVICE_UNAVAILABLE, [("location", "")], "busy".to_owned()),
+                "/away" => (StatusCode::FOUND, [("location", "/items/1")], String::new()),
+                _ => (StatusCode::OK, [("location", "")], format!("{asked} with {key}")),
+            }
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(any(answer))).await });
+    (port, seen)
+}
+
+#[tokio::test]
+async fn an_endpoint_is_called_with_its_secret_within_the_rights_of_the_task_and_followed_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("key"), "s3cret-value-1234").unwrap();
+    let (port, seen) = endpoint().await;
+    let tool = |path: &str| {
+        let text = format!(
+            "description = \"d\"\npure = true\n[http]\nurl = \"http://127.0.0.1:{port}{path}\"\n\
+             headers = {{ x-key = \"{{{{KEY}}}}\" }}\n[secrets]\nKEY = \"key\"\n\
+             [parameters]\ntype = \"object\"\n"
+        );
+        tool_of(ToolFile::parse(&text, "it").unwrap(), folder.path(), &hands()).unwrap()
+    };
+    let told = call(&tool("/items/{id}"), json!({ "id": "a b", "deep": true })).await.unwrap().content;
+    assert!(told.starts_with("GET /items/a%20b?deep=true with ") && !told.contains("s3cret"), "{told}");
+    assert!(matches!(call(&tool("/busy"), json!({})).await, Err(ToolFailure::Unavailable(_))));
+    let away = call(&tool("/away"), json!({})).await.unwrap_err().to_string();
+    assert!(away.contains("302"), "{away}");
+    let before = seen.lock().unwrap().len();
+    let rights: TaskRights =
+        serde_json::from_value(json!([{ "by": "goal", "to": { "hosts": ["example.org"] } }])).unwrap();
+    let narrow = ToolContext::new("r", "1").within(Arc::new(rights));
+    let refused = tool("/items/{id}").call(&narrow, json!({ "id": "1" })).await;
+    assert!(matches!(refused, Err(ToolFailure::NoRight(_))), "{refused:?}");
+    assert_eq!(seen.lock().unwrap().len(), before, "nothing was sent");
+}

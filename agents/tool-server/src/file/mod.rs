@@ -1,0 +1,183 @@
+//! Tool files, `NAME.tool.toml`: a tool of one's own without a server. Read here, and checked with line and column; pure, but
+//! for [`tools_of`], which makes tools of what was read.
+//!
+//! A file says what the tool is (`description`, `[parameters]` or `schema`), what it does (`command`, or `[http]`), what it may
+//! touch (`[touches]`), its limits, and which secrets it is given from which files. `docs/own-tools.md` has all of it.
+
+mod fault;
+pub mod http;
+mod program;
+mod schema;
+mod written;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_tools::{ProgramLimits, ProgramRunner, Tool, ToolFailure, Uncertain};
+use serde_json::Value;
+
+pub use fault::Fault;
+use http::{Http, HttpCaller, HttpTool};
+use program::ProgramTool;
+
+/// How the names of tool files end.
+pub const ENDING: &str = ".tool.toml";
+/// The largest tool file, in bytes; the largest schema beside one is as large.
+pub const MAX_BYTES: u64 = 64 * 1024;
+/// The largest secret, in bytes.
+pub(crate) const MAX_SECRET: u64 = 64 * 1024;
+
+/// What a tool file defines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolFile {
+    /// The name of the tool, without that of its server.
+    pub name: String,
+    /// What it does and when to use it, in words for a model.
+    pub description: String,
+    /// JSON Schema of the arguments, or the file beside this one that holds it.
+    pub parameters: Parameters,
+    /// Whether a call changes nothing.
+    pub pure: bool,
+    /// What is done about a call that may have taken effect.
+    pub uncertain: Uncertain,
+    /// Hosts that it may reach.
+    pub hosts: Vec<String>,
+    /// Files and folders that a program may read beside its own folder, relative to the file.
+    pub files: Vec<PathBuf>,
+    /// Files with secrets, by the name by which they are used, relative to the file.
+    pub secrets: BTreeMap<String, PathBuf>,
+    /// What a call may use.
+    pub limits: ProgramLimits,
+    /// What it does.
+    pub does: Does,
+}
+
+/// Where the schema of the arguments stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parameters {
+    /// In the tool file.
+    Here(Value),
+    /// In this file, relative to the tool file.
+    Beside(PathBuf),
+}
+
+/// What a tool of a file does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Does {
+    /// It runs a program.
+    Program {
+        /// The command, the program first.
+        command: Vec<String>,
+        /// Further variables of its environment.
+        environment: BTreeMap<String, String>,
+    },
+    /// It calls an HTTP endpoint.
+    Http(Http),
+}
+
+impl ToolFile {
+    /// Reads a tool file; `stem` is its name, which is that of the tool where it says none.
+    ///
+    /// # Errors
+    /// With what is wrong, and where.
+    pub fn parse(text: &str, stem: &str) -> Result<Self, Fault> {
+        written::read(text, stem)
+    }
+
+    /// The files beside it that it is made of: they are trusted as it is.
+    #[must_use]
+    pub fn beside(&self, folder: &Path) -> Vec<PathBuf> {
+        let schema = match &self.parameters {
+            Parameters::Here(_) => None,
+            Parameters::Beside(path) => Some(path.clone()),
+        };
+        let program = match &self.does {
+            Does::Program { command, .. } => {
+                command.first().filter(|name| name.contains('/')).map(PathBuf::from)
+            }
+            Does::Http(_) => None,
+        };
+        schema.into_iter().chain(program).map(|path| folder.join(path)).collect()
+    }
+
+    /// How long a call may take.
+    #[must_use]
+    pub const fn timeout(&self) -> Duration {
+        self.limits.time
+    }
+}
+
+/// What carries out what tool files say.
+#[derive(Clone)]
+pub struct Hands {
+    /// Runs programs.
+    pub programs: Arc<dyn ProgramRunner>,
+    /// Calls over HTTP.
+    pub http: Arc<dyn HttpCaller>,
+}
+
+/// The tool that a file in this folder defines.
+///
+/// # Errors
+/// When the schema that lies beside it cannot be used.
+pub fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn Tool>, String> {
+    let parameters = match &file.parameters {
+        Parameters::Here(schema) => schema.clone(),
+        Parameters::Beside(path) => {
+            let path = folder.join(path);
+            let read = muster_corpus::input::text(&path, MAX_BYTES).and_then(|text| schema::read(&text));
+            read.map_err(|why| format!("the schema {} cannot be used: {why}", path.display()))?
+        }
+    };
+    let own = Own { folder: folder.to_owned(), parameters, file };
+    Ok(match own.file.does.clone() {
+        Does::Program { command, environment } => {
+            Arc::new(ProgramTool { own, command, environment, runner: Arc::clone(&hands.programs) })
+        }
+        Does::Http(http) => Arc::new(HttpTool { own, http, caller: Arc::clone(&hands.http) }),
+    })
+}
+
+/// What all tools of files have in common.
+struct Own {
+    folder: PathBuf,
+    parameters: Value,
+    file: ToolFile,
+}
+
+impl Own {
+    fn spec(&self) -> muster_tools::ToolSpec {
+        let ToolFile { name, description, pure, uncertain, .. } = &self.file;
+        let spec = muster_tools::ToolSpec::new(name.clone(), description.clone(), self.parameters.clone());
+        let spec = if *pure { spec } else { spec.with_side_effects().when_uncertain(*uncertain) };
+        spec.with_timeout(self.file.timeout())
+    }
+
+    /// The secrets as they are in their files now.
+    fn secrets(&self) -> Result<BTreeMap<String, String>, ToolFailure> {
+        let read = |(name, path): (&String, &PathBuf)| {
+            // Which file it is concerns nobody who calls.
+            let text = muster_corpus::input::text(&self.folder.join(path), MAX_SECRET).map_err(|why| {
+                tracing::warn!(
+                    tool = self.file.name,
+                    secret = name,
+                    why,
+                    "a secret of a tool cannot be read"
+                );
+                ToolFailure::Failed(format!(
+                    "the secret {name} of this tool cannot be read; a person has to look"
+                ))
+            })?;
+            Ok((name.clone(), text.trim().to_owned()))
+        };
+        self.file.secrets.iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "carried_out_tests.rs"]
+mod carried_out;
+#[cfg(test)]
+mod tests;

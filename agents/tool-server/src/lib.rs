@@ -1,0 +1,16 @@
+//! Tools served over the bus, and tools of one's own by a file.
+//!
+//! [`ToolServer::begin`] serves any tools under one name: those of a folder of files ([`file`]), those of another protocol, those
+//! that somebody lends. What is said on the bus stands in [`muster_shared::wire::tool_server`]; agents call by
+//! `muster_agents::tools::remote`.
+
+mod answers;
+pub mod file;
+mod offering;
+mod plain;
+mod serve;
+mod settings;
+
+pub use plain::{PlainCaller, PlainRunner};
+pub use serve::ToolServer;
+pub use settings::ToolServerSettings;

@@ -1,0 +1,277 @@
+//! A process that serves tools: says that it is there, answers what is asked, and carries calls out.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use muster_bus::tool_servers::{ToolAsker, ToolCaller, ToolRequest};
+use muster_bus::{Bus, BusError};
+use muster_shared::secret::Redactor;
+use muster_shared::wire::tool_server::{
+    MOST_KEY, ServedResult, ServedStatus, ToolCall, ToolReply, ToolServerNotice,
+};
+use muster_tools::{Permission, Tool, ToolContext};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::answers::{Answers, Begun, Known, Outcome};
+use crate::offering::{Offering, served};
+use crate::settings::ToolServerSettings;
+
+/// How often a process says that it is there. Whoever has not heard it for three of these takes it for gone.
+const BEAT: Duration = Duration::from_secs(30);
+/// How long a call is waited for before its caller is told that it goes on: so long it takes to notice that a process died.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// How long it is waited for when it is asked about again.
+const NEXT_WAIT: Duration = Duration::from_secs(4);
+/// Most requests that wait for the end of a call. Of those beyond it nothing is heard, and they are made again.
+const MOST_WAITERS: usize = 512;
+/// How long calls in hand may take when the process is told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+/// Between two looks whether they have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A process that serves tools under a name.
+pub struct ToolServer {
+    bus: Bus,
+    name: String,
+    redactor: Arc<Redactor>,
+    answers: Mutex<Answers>,
+    offering: Mutex<Arc<Offering>>,
+    waiters: Arc<Semaphore>,
+}
+
+impl ToolServer {
+    /// A server of this name, with no tools yet.
+    #[must_use]
+    pub fn new(
+        bus: Bus,
+        name: impl Into<String>,
+        settings: ToolServerSettings,
+        redactor: Arc<Redactor>,
+    ) -> Arc<Self> {
+        let name = name.into();
+        let offering = Mutex::new(Arc::new(Offering::of(&name, &[])));
+        let (answers, waiters) = (Mutex::new(Answers::new(settings)), Arc::new(Semaphore::new(MOST_WAITERS)));
+        Arc::new(Self { bus, name, redactor, answers, offering, waiters })
+    }
+
+    /// Begins to serve these tools, whatever they are at any time: from now on what is asked is kept. What is given serves until
+    /// told to stop.
+    ///
+    /// # Errors
+    /// When the name is none, or the bus fails.
+    pub async fn begin(
+        self: Arc<Self>,
+        mut tools: watch::Receiver<Vec<Arc<dyn Tool>>>,
+        stop: CancellationToken,
+    ) -> Result<BoxFuture<'static, ()>, BusError> {
+        self.offer(&tools.borrow_and_update().clone());
+        let requests = self.bus.tool_servers().serve(&self.name).await?;
+        Ok(self.serve(requests, tools, stop).boxed())
+    }
+
+    async fn serve(
+        self: Arc<Self>,
+        mut requests: BoxStream<'static, ToolRequest>,
+        mut tools: watch::Receiver<Vec<Arc<dyn Tool>>>,
+        stop: CancellationToken,
+    ) {
+        let (mut beat, mut is_open) = (interval(BEAT), true);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                request = requests.next() => match request {
+                    Some(request) => self.take(request).await,
+                    None => break,
+                },
+                changed = tools.changed(), if is_open => match changed {
+                    Ok(()) => {
+                        self.offer(&tools.borrow_and_update().clone());
+                        self.say_here().await;
+                    }
+                    Err(_) => is_open = false,
+                },
+                _ = beat.tick() => self.say_here().await,
+            }
+        }
+        drop(requests);
+        self.say(None).await;
+        let begun = Instant::now();
+        while self.answers().running() > 0 && begun.elapsed() < DRAIN {
+            sleep(LOOK).await;
+        }
+    }
+
+    /// The full names of the tools that are served now.
+    #[must_use]
+    pub fn tools(&self) -> Vec<String> {
+        self.offering().specs.tools.iter().map(|tool| tool.full_name(&self.name)).collect()
+    }
+
+    fn offer(&self, tools: &[Arc<dyn Tool>]) {
+        let offering = Arc::new(Offering::of(&self.name, tools));
+        *self.offering.lock().unwrap_or_else(PoisonError::into_inner) = offering;
+    }
+
+    fn offering(&self) -> Arc<Offering> {
+        Arc::clone(&self.offering.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn say_here(&self) {
+        self.say(Some(self.offering().digest.clone())).await;
+    }
+
+    async fn say(&self, digest: Option<String>) {
+        let notice = ToolServerNotice { server: self.name.clone(), process: self.bus.who().clone(), digest };
+        if let Err(error) = self.bus.tool_servers().announce(&notice).await {
+            tracing::warn!(%error, "agents could not be told of the tools");
+        }
+    }
+
+    async fn take(self: &Arc<Self>, request: ToolRequest) {
+        match request {
+            ToolRequest::Who => self.say_here().await,
+            ToolRequest::Specs(asker) => told(asker.describe(&self.offering().specs).await),
+            ToolRequest::Cancel { from, ticket } => self.answers().leave(&ticket, &from.agent),
+            ToolRequest::Wait { from, ticket, reply } => {
+                let known = self.answers().find(&ticket, &from.agent, Instant::now());
+                match known {
+                    Some(known) => {
+                        self.reply_later(Asked { reply, key: String::new(), ticket, wait: NEXT_WAIT }, known);
+                    }
+                    None => told(reply.answer(&ToolReply::Unknown).await),
+                }
+            }
+            ToolRequest::Call { from, call, reply } => self.take_call(from, call, reply).await,
+        }
+    }
+
+    async fn take_call(
+        self: &Arc<Self>,
+        from: ToolCaller,
+        call: Result<Box<ToolCall>, String>,
+        reply: ToolAsker,
+    ) {
+        let call = match call {
+            Ok(call) if call.key.len() <= MOST_KEY => call,
+            Ok(call) => return told(reply.answer(&refused(call.key, "its key is too long")).await),
+            Err(why) => return told(reply.answer(&refused(String::new(), &why)).await),
+        };
+        let ticket = call.ticket();
+        let known = self.answers().find(&ticket, &from.agent, Instant::now());
+        if let Some(known) = known {
+            return self.reply_later(Asked { reply, key: call.key, ticket, wait: FIRST_WAIT }, known);
+        }
+        let offering = self.offering();
+        let Some(tool) = offering.is_current(&call.tool, &call.spec).map(str::to_owned) else {
+            return told(reply.answer(&ToolReply::Changed).await);
+        };
+        let begun = self.answers().begin(&ticket, &from.agent);
+        let Some(Begun { done, cancel, outcome }) = begun else {
+            return told(reply.answer(&ToolReply::Busy).await);
+        };
+        let asked = Asked { reply, key: call.key.clone(), ticket: ticket.clone(), wait: FIRST_WAIT };
+        let server = Arc::clone(self);
+        tokio::spawn(async move {
+            let result = Arc::new(server.carry_out(&offering, &tool, &call, &cancel).await);
+            // What was given up is as if it had not been asked for; what could not be reached was not done.
+            let kept = !cancel.is_cancelled() && result.status != ServedStatus::Unavailable;
+            server.answers().end(&ticket, &result, kept, Instant::now());
+            done.send_replace(Some(result));
+        });
+        self.reply_later(asked, Known::Running(outcome));
+    }
+
+    async fn carry_out(
+        &self,
+        offering: &Offering,
+        tool: &str,
+        call: &ToolCall,
+        cancel: &CancellationToken,
+    ) -> ServedResult {
+        let mut context = ToolContext::new(call.run.clone(), call.task.clone())
+            .under_key(call.key.clone())
+            .within(Arc::new(call.rights.clone()))
+            // Whether an agent may call it is looked at where it is called from; here it is the server that does it.
+            .granting(Permission::ALL);
+        context.cancel = cancel.clone();
+        let calling = offering.engine.call(tool, call.arguments.clone(), &context);
+        let result = match timeout(Duration::from_millis(call.patience_ms), calling).await {
+            Ok(result) => served(result),
+            Err(_) => {
+                cancel.cancel();
+                let content = format!("`{tool}` was given up: nobody waits for it any more.");
+                ServedResult { status: ServedStatus::Timeout, content, data: None }
+            }
+        };
+        self.redacted(result)
+    }
+
+    fn redacted(&self, mut result: ServedResult) -> ServedResult {
+        result.content = self.redactor.redact(&result.content).into_owned();
+        if let Some(data) = &mut result.data {
+            self.redactor.redact_value(data);
+        }
+        result
+    }
+
+    /// Answers when the call has ended, or after a while that it goes on.
+    fn reply_later(&self, Asked { reply, key, ticket, wait }: Asked, known: Known) {
+        let Ok(place) = Arc::clone(&self.waiters).try_acquire_owned() else { return };
+        let process = self.bus.who().clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let ended = match known {
+                Known::Ended(result) => Some(result),
+                Known::Running(outcome) => end_of(outcome, wait).await,
+            };
+            let said = match ended {
+                Some(result) => ToolReply::Done { key, result: (*result).clone() },
+                None => ToolReply::Running { key, ticket, process },
+            };
+            told(reply.answer(&said).await);
+        });
+    }
+}
+
+/// Somebody who waits for the end of a call.
+struct Asked {
+    reply: ToolAsker,
+    /// The key of the call; nothing where it is named by its ticket.
+    key: String,
+    ticket: String,
+    /// How long it waits before it is told that the call goes on.
+    wait: Duration,
+}
+
+/// What came of a call, if that is known within this time.
+async fn end_of(mut outcome: Outcome, wait: Duration) -> Option<Arc<ServedResult>> {
+    match timeout(wait, outcome.wait_for(Option::is_some)).await {
+        Ok(Ok(result)) => result.clone(),
+        Ok(Err(_)) | Err(_) => None,
+    }
+}
+
+fn refused(key: String, why: &str) -> ToolReply {
+    let content = format!("The tool server cannot read the call: {why}.");
+    ToolReply::Done { key, result: ServedResult { status: ServedStatus::Refused, content, data: None } }
+}
+
+fn told(done: Result<(), BusError>) {
+    if let Err(error) = done {
+        tracing::warn!(%error, "an answer of the tool server is lost");
+    }
+}
+
+#[cfg(test)]
+#[path = "serve_tests.rs"]
+mod tests;

@@ -1,0 +1,23 @@
+//! Settings of a process that serves tools.
+
+use std::time::Duration;
+
+use muster_shared::settings;
+use serde::{Deserialize, Serialize};
+
+settings! {
+    /// Settings of a process that serves tools.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub const struct ToolServerSettings {
+        /// Calls that are carried out at the same time. Further ones are refused as busy, and made again by who called.
+        pub at_once: u32 = 16 => whole(1, 1024),
+        /// Answers that are kept for whoever asks again for the same call.
+        pub kept: u32 = 1_000 => whole(0, 100_000),
+        /// Most bytes of kept answers.
+        pub kept_mib: u32 = 32 => whole(0, 1024).unit("MiB"),
+        /// How long an answer is kept.
+        #[serde(with = "muster_shared::span")]
+        pub kept_for: Duration = Duration::from_secs(3_600) => span(0, 7 * 24 * 3_600),
+    }
+}

@@ -1,0 +1,479 @@
+//! Tool servers: processes that carry calls of tools out for agents. What is said, and where, stands in
+//! [`muster_shared::wire::tool_server`]. Any process of any language may be one; of several with one name, one is called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use muster_shared::ids::{AgentId, Role};
+use muster_shared::wire::Encoding;
+use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
+use muster_shared::wire::tool_server::{
+    MOST_TOOLS, ToolCall, ToolReply, ToolServerNotice, ToolSpecs, ToolTicket, is_tool_server_name,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::backend::{Headers, INBOX, Incoming, Message};
+use crate::bus::Core;
+use crate::error::BusError;
+use crate::seal::CONTENT_TYPE;
+use crate::subject::{TOOL_WHO, tool_subject};
+
+/// Largest notice that is read, in bytes.
+const MOST_NOTICE: usize = 2 * 1024;
+/// Largest answer that is read, in bytes: in one message there is no room for more.
+const MOST_REPLY: usize = MAX_MESSAGE_BYTES;
+/// How long the description of the tools is waited for.
+const SPECS: Duration = Duration::from_secs(2);
+
+/// Why a tool server gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolServerFailure {
+    /// No process of that name is there: nothing was begun.
+    #[error("no process serves the tools of `{0}` now")]
+    Nobody(String),
+    /// No answer came in time: what was asked may have been begun.
+    #[error("the tool server `{server}` did not answer within {millis} ms")]
+    Silent {
+        /// The server.
+        server: String,
+        /// How long it was waited for, in milliseconds.
+        millis: u128,
+    },
+    /// It answered what is no answer.
+    #[error("the tool server `{server}` answered what is no answer: {why}")]
+    Garbage {
+        /// The server.
+        server: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It could not be asked.
+    #[error("the tool server `{server}` could not be asked: {why}")]
+    NotAsked {
+        /// The server.
+        server: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The door to tool servers.
+#[derive(Clone)]
+pub struct ToolServerDoor {
+    core: Arc<Core>,
+}
+
+impl ToolServerDoor {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// What tool servers say of themselves from now on. What cannot be read, or speaks in another's name, is left out.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn notices(&self) -> Result<BoxStream<'static, ToolServerNotice>, BusError> {
+        let heard = self.core.backend.subscribe(&tool_subject("*", "here")).await?;
+        Ok(heard.filter_map(|message| std::future::ready(notice(&message))).boxed())
+    }
+
+    /// Asks all tool servers to say that they are there.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn who(&self) -> Result<(), BusError> {
+        self.tell(TOOL_WHO.to_owned(), &()).await
+    }
+
+    /// The tools of a process that is there.
+    ///
+    /// # Errors
+    /// When there is no answer, or it is none.
+    pub async fn specs(&self, of: &ToolServerNotice) -> Result<ToolSpecs, ToolServerFailure> {
+        let subject = tool_subject(&of.server, &format!("specs.{}", of.process));
+        let answer = self.ask(&of.server, subject, &(), SPECS).await?;
+        let specs: ToolSpecs = read(&of.server, &answer)?;
+        let garbage = |why: String| ToolServerFailure::Garbage { server: of.server.clone(), why };
+        if specs.tools.len() > MOST_TOOLS {
+            return Err(garbage(format!("it has {} tools, {MOST_TOOLS} are the most", specs.tools.len())));
+        }
+        Ok(specs)
+    }
+
+    /// Calls a tool of a server in the name of this agent.
+    ///
+    /// # Errors
+    /// When there is no answer, or it is none.
+    pub async fn call(
+        &self,
+        server: &str,
+        role: &Role,
+        call: &ToolCall,
+        patience: Duration,
+    ) -> Result<ToolReply, ToolServerFailure> {
+        let subject = tool_subject(server, &format!("call.{role}.{}", self.core.who));
+        let answer = self.ask(server, subject, call, patience).await?;
+        read(server, &answer)
+    }
+
+    /// Asks the process that is at a call for what came of it.
+    ///
+    /// # Errors
+    /// When there is no answer, or it is none. [`ToolServerFailure::Nobody`] when the process has ended.
+    pub async fn wait(
+        &self,
+        server: &str,
+        process: &AgentId,
+        role: &Role,
+        ticket: &ToolTicket,
+        patience: Duration,
+    ) -> Result<ToolReply, ToolServerFailure> {
+        let subject = tool_subject(server, &format!("wait.{process}.{role}.{}", self.core.who));
+        let answer = self.ask(server, subject, ticket, patience).await?;
+        read(server, &answer)
+    }
+
+    /// Says that a call of this agent is not waited for any more.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn cancel(&self, server: &str, role: &Role, ticket: &ToolTicket) -> Result<(), BusError> {
+        self.tell(tool_subject(server, &format!("cancel.{role}.{}", self.core.who)), ticket).await
+    }
+
+    /// Says that this process is there, or leaves.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn announce(&self, notice: &ToolServerNotice) -> Result<(), BusError> {
+        self.tell(tool_subject(&notice.server, "here"), notice).await
+    }
+
+    /// What this process is asked from now on as a server of this name.
+    ///
+    /// # Errors
+    /// When the name is none, or the bus fails.
+    pub async fn serve(&self, server: &str) -> Result<BoxStream<'static, ToolRequest>, BusError> {
+        if !is_tool_server_name(server) {
+            let rule = muster_shared::wire::tool_server::SERVER_NAME_RULE;
+            return Err(BusError::BadName { name: server.chars().take(80).collect(), rule });
+        }
+        let (backend, own) = (&self.core.backend, self.core.who.as_str());
+        // Calls go to one of all processes of this name; the rest to each of them.
+        let calls = backend.serve(&tool_subject(server, "call.*.*"), server).await?;
+        let waits = backend.serve(&tool_subject(server, &format!("wait.{own}.*.*")), own).await?;
+        let specs = backend.serve(&tool_subject(server, &format!("specs.{own}")), own).await?;
+        let cancels = backend.serve(&tool_subject(server, "cancel.*.*"), own).await?;
+        let who = backend.serve(TOOL_WHO, own).await?;
+        let mut all = futures::stream::SelectAll::new();
+        all.push(self.read_as(calls, Self::call_of));
+        all.push(self.read_as(waits, Self::wait_of));
+        all.push(self.read_as(specs, |door, incoming| door.open(incoming).map(ToolRequest::Specs)));
+        all.push(self.read_as(cancels, |_, incoming| {
+            let from = caller(&incoming.message.subject)?;
+            let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
+            Some(ToolRequest::Cancel { from, ticket: ticket.ticket })
+        }));
+        all.push(self.read_as(who, |_, _| Some(ToolRequest::Who)));
+        Ok(all.boxed())
+    }
+
+    fn read_as(
+        &self,
+        requests: impl Stream<Item = Incoming> + Send + 'static,
+        read: impl Fn(&Self, &Incoming) -> Option<ToolRequest> + Send + 'static,
+    ) -> BoxStream<'static, ToolRequest> {
+        let door = self.clone();
+        requests.filter_map(move |incoming| std::future::ready(read(&door, &incoming))).boxed()
+    }
+
+    fn call_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
+        let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
+        let call = serde_json::from_slice(&incoming.message.payload).map_err(|error| error.to_string());
+        Some(ToolRequest::Call { from, call: call.map(Box::new), reply })
+    }
+
+    fn wait_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
+        let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
+        let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
+        Some(ToolRequest::Wait { from, ticket: ticket.ticket, reply })
+    }
+
+    /// Nothing where an answer would do harm.
+    fn open(&self, incoming: &Incoming) -> Option<ToolAsker> {
+        let reply = incoming.reply.clone().filter(|reply| reply.starts_with(INBOX))?;
+        Some(ToolAsker { core: Arc::clone(&self.core), reply })
+    }
+
+    async fn tell<T: Serialize + Sync>(&self, subject: String, body: &T) -> Result<(), BusError> {
+        self.core.backend.publish(message(subject, body)?).await
+    }
+
+    async fn ask<T: Serialize + Sync>(
+        &self,
+        server: &str,
+        subject: String,
+        body: &T,
+        patience: Duration,
+    ) -> Result<Message, ToolServerFailure> {
+        let not_asked = |error: BusError| ToolServerFailure::NotAsked {
+            server: server.to_owned(),
+            why: error.to_string(),
+        };
+        let message = message(subject, body).map_err(not_asked)?;
+        match self.core.backend.request(message, patience).await {
+            Ok(answer) => Ok(answer),
+            Err(BusError::TimedOut { .. }) => {
+                Err(ToolServerFailure::Silent { server: server.to_owned(), millis: patience.as_millis() })
+            }
+            Err(error) if error.is_nobody() => Err(ToolServerFailure::Nobody(server.to_owned())),
+            Err(error) => Err(not_asked(error)),
+        }
+    }
+}
+
+fn message<T: Serialize>(subject: String, body: &T) -> Result<Message, BusError> {
+    let mut headers = Headers::default();
+    headers.add(CONTENT_TYPE, Encoding::Json.content_type());
+    let payload = serde_json::to_vec(body).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+    if payload.len() > MAX_MESSAGE_BYTES {
+        let what = "what is said to a tool server".to_owned();
+        return Err(BusError::TooLarge { what, bytes: payload.len(), most: MAX_MESSAGE_BYTES });
+    }
+    Ok(Message { subject, headers, payload: payload.into() })
+}
+
+fn read<T: DeserializeOwned>(server: &str, message: &Message) -> Result<T, ToolServerFailure> {
+    let garbage = |why: String| ToolServerFailure::Garbage { server: server.to_owned(), why };
+    let bytes = message.payload.len();
+    if bytes > MOST_REPLY {
+        return Err(garbage(format!("it has {bytes} bytes, {MOST_REPLY} is the most")));
+    }
+    serde_json::from_slice(&message.payload).map_err(|error| garbage(error.to_string()))
+}
+
+fn notice(message: &Message) -> Option<ToolServerNotice> {
+    if message.payload.len() > MOST_NOTICE {
+        return None;
+    }
+    let notice: ToolServerNotice = serde_json::from_slice(&message.payload).ok()?;
+    let is_own = message.subject == tool_subject(&notice.server, "here");
+    (is_own && is_tool_server_name(&notice.server)).then_some(notice)
+}
+
+/// Role and name of the agent that speaks, which the bus sees to: the last two tokens.
+fn caller(subject: &str) -> Option<ToolCaller> {
+    let mut tokens = subject.rsplit('.');
+    let agent = tokens.next()?.parse().ok()?;
+    let role = tokens.next()?.parse().ok()?;
+    Some(ToolCaller { role, agent })
+}
+
+/// The agent that calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCaller {
+    /// Its role.
+    pub role: Role,
+    /// Its name.
+    pub agent: AgentId,
+}
+
+/// What a tool server is asked.
+#[derive(Debug)]
+pub enum ToolRequest {
+    /// To call a tool.
+    Call {
+        /// Who asks.
+        from: ToolCaller,
+        /// What, or what is wrong with it.
+        call: Result<Box<ToolCall>, String>,
+        /// Who waits for the answer.
+        reply: ToolAsker,
+    },
+    /// What came of a call.
+    Wait {
+        /// Who asks.
+        from: ToolCaller,
+        /// The call.
+        ticket: String,
+        /// Who waits for the answer.
+        reply: ToolAsker,
+    },
+    /// To give a call up.
+    Cancel {
+        /// Who asks.
+        from: ToolCaller,
+        /// The call.
+        ticket: String,
+    },
+    /// What tools it has.
+    Specs(ToolAsker),
+    /// To say that it is there.
+    Who,
+}
+
+/// Somebody who waits for an answer.
+pub struct ToolAsker {
+    core: Arc<Core>,
+    reply: String,
+}
+
+impl ToolAsker {
+    /// Answers a call.
+    ///
+    /// # Errors
+    /// When the answer is too large, or the bus fails.
+    pub async fn answer(&self, reply: &ToolReply) -> Result<(), BusError> {
+        self.core.backend.publish(message(self.reply.clone(), reply)?).await
+    }
+
+    /// Says what tools there are.
+    ///
+    /// # Errors
+    /// When the answer is too large, or the bus fails.
+    pub async fn describe(&self, specs: &ToolSpecs) -> Result<(), BusError> {
+        self.core.backend.publish(message(self.reply.clone(), specs)?).await
+    }
+}
+
+impl std::fmt::Debug for ToolAsker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolAsker").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use muster_shared::wire::tool_server::{ServedResult, ServedStatus, ServedTool, WhenUncertain};
+    use serde_json::json;
+
+    use super::*;
+    use crate::bus::Bus;
+
+    const SOON: Duration = Duration::from_millis(200);
+
+    fn bus(name: &str) -> Bus {
+        Bus::in_memory(&name.parse().unwrap())
+    }
+
+    fn specs() -> ToolSpecs {
+        let add = ServedTool {
+            name: "add".to_owned(),
+            description: "Adds.".to_owned(),
+            parameters: json!({ "type": "object" }),
+            pure: true,
+            uncertain: WhenUncertain::Repeat,
+            grants: Vec::new(),
+            timeout_ms: 1_000,
+        };
+        ToolSpecs { tools: vec![add] }
+    }
+
+    fn here(specs: &ToolSpecs) -> ToolServerNotice {
+        let process = "tools-sums-1".parse().unwrap();
+        ToolServerNotice { server: "sums".to_owned(), process, digest: Some(specs.digest()) }
+    }
+
+    fn call() -> ToolCall {
+        ToolCall {
+            run: "r".to_owned(),
+            task: "1".to_owned(),
+            tool: "add".to_owned(),
+            spec: specs().tools[0].digest(),
+            arguments: json!({ "a": 1 }),
+            key: "r/1/1/1".to_owned(),
+            patience_ms: 1_000,
+            rights: muster_shared::flow::TaskRights::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_is_found_asked_what_it_has_and_called_and_knows_who_calls() {
+        let agent = bus("worker-1");
+        let server = agent.as_agent(&"tools-sums-1".parse().unwrap());
+        let mut requests = server.tool_servers().serve("sums").await.unwrap();
+        let mut notices = agent.tool_servers().notices().await.unwrap();
+        let door = server.tool_servers();
+        tokio::spawn(async move {
+            while let Some(request) = requests.next().await {
+                match request {
+                    ToolRequest::Who => door.announce(&here(&specs())).await.unwrap(),
+                    ToolRequest::Specs(asker) => asker.describe(&specs()).await.unwrap(),
+                    ToolRequest::Call { from, call, reply } => {
+                        let (status, content) = (ServedStatus::Success, from.agent.to_string());
+                        let result = ServedResult { status, content, data: None };
+                        reply.answer(&ToolReply::Done { key: call.unwrap().key, result }).await.unwrap();
+                    }
+                    ToolRequest::Wait { reply, .. } => reply.answer(&ToolReply::Unknown).await.unwrap(),
+                    ToolRequest::Cancel { .. } => return,
+                }
+            }
+        });
+        let door = agent.tool_servers();
+        door.who().await.unwrap();
+        let notice = notices.next().await.unwrap();
+        assert_eq!(notice, here(&specs()));
+        assert_eq!(door.specs(&notice).await.unwrap(), specs());
+        let reply = door.call("sums", &Role::Worker, &call(), SOON).await.unwrap();
+        let ToolReply::Done { key, result } = reply else { unreachable!("{reply:?}") };
+        assert_eq!((key, result.content.as_str()), (call().key, "worker-1"));
+        let ticket = ToolTicket { ticket: "t".to_owned() };
+        let waited = door.wait("sums", &notice.process, &Role::Worker, &ticket, SOON).await;
+        assert_eq!(waited, Ok(ToolReply::Unknown));
+        let gone = door.wait("sums", &"tools-sums-2".parse().unwrap(), &Role::Worker, &ticket, SOON).await;
+        assert_eq!(gone, Err(ToolServerFailure::Nobody("sums".to_owned())));
+        door.cancel("sums", &Role::Worker, &ticket).await.unwrap();
+        let nobody = door.call("others", &Role::Worker, &call(), SOON).await;
+        assert_eq!(nobody, Err(ToolServerFailure::Nobody("others".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_answer_or_too_long_or_never_comes_is_told_and_no_name_of_ours_is_served() {
+        let agent = bus("worker-1");
+        let backend = Arc::clone(&agent.core.backend);
+        let mut asked = backend.serve("tool.odd.call.*.*", "odd").await.unwrap();
+        tokio::spawn(async move {
+            let mut answers =
+                [b"\xff {".to_vec(), b"{\"state\":\"odd\"}".to_vec(), vec![b' '; MOST_REPLY + 1]].into_iter();
+            while let Some(Incoming { reply, .. }) = asked.next().await {
+                let (Some(payload), Some(subject)) = (answers.next(), reply) else { continue };
+                let message = Message { subject, headers: Headers::default(), payload: payload.into() };
+                let _ = backend.publish(message).await;
+            }
+        });
+        let door = agent.tool_servers();
+        for _ in 0..3 {
+            let answer = door.call("odd", &Role::Worker, &call(), SOON).await;
+            let odd =
+                matches!(answer, Err(ToolServerFailure::Garbage { .. } | ToolServerFailure::Silent { .. }));
+            assert!(odd, "{answer:?}");
+        }
+        let silent = door.call("odd", &Role::Worker, &call(), SOON).await;
+        assert!(matches!(silent, Err(ToolServerFailure::Silent { .. })), "{silent:?}");
+        for name in ["corpus", "a.b", ">"] {
+            assert!(door.serve(name).await.is_err(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_notice_in_anothers_name_or_of_any_length_is_not_heard() {
+        let agent = bus("worker-1");
+        let (door, backend) = (agent.tool_servers(), Arc::clone(&agent.core.backend));
+        let mut notices = door.notices().await.unwrap();
+        let honest = here(&specs());
+        let told = |subject: &str, notice: &ToolServerNotice| message(subject.to_owned(), notice).unwrap();
+        let long = ToolServerNotice { digest: Some("x".repeat(MOST_NOTICE)), ..honest.clone() };
+        let ours = ToolServerNotice { server: "corpus".to_owned(), ..honest.clone() };
+        for lie in
+            [told("tool.other.here", &honest), told("tool.sums.here", &long), told("tool.corpus.here", &ours)]
+        {
+            backend.publish(lie).await.unwrap();
+        }
+        backend.publish(told("tool.sums.here", &honest)).await.unwrap();
+        assert_eq!(notices.next().await.unwrap(), honest);
+    }
+}

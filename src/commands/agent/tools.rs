@@ -1,0 +1,173 @@
+//! `muster agent tools`: serves the tools that files of a folder define to the fleet.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_agents::tools::Tool;
+use muster_bus::Bus;
+use muster_shared::text::counted;
+use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
+use muster_shared::wire::{Encoding, Profile};
+use muster_tool_server::file::{Does, Hands};
+use muster_tool_server::{PlainCaller, PlainRunner, ToolServer, ToolServerSettings};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, bus_failure, no_fleet, now};
+use crate::args::AgentArgs;
+use crate::exit::{Exit, Failure};
+use crate::signals::StopSignals;
+use crate::{output, tool_files};
+
+/// Under which name a fleet's own tools are served, unless told otherwise.
+pub(crate) const OWN: &str = "own";
+
+/// How long an endpoint may take to let one connect.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Under which role the tool server of a name is in the registry: none that a task can have.
+pub(crate) fn role_of(name: &str) -> String {
+    format!("tools-{name}")
+}
+
+/// What carries out what tool files say.
+pub(super) fn hands() -> Result<Hands, Failure> {
+    let http = PlainCaller::new(CONNECT)
+        .map_err(|why| Failure::failed(format!("no HTTP endpoint can be called: {why}")))?;
+    Ok(Hands { programs: Arc::new(PlainRunner), http: Arc::new(http) })
+}
+
+/// Serves the tools of a folder until told to stop; or only says what there is.
+pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> {
+    let folder = args.folder.clone().unwrap_or_else(|| tool_files::folder_of(app));
+    let hands = hands()?;
+    if args.check {
+        return check(app, args, &folder, &hands);
+    }
+    let name = args.name.clone().unwrap_or_else(|| OWN.to_owned());
+    if !is_tool_server_name(&name) {
+        let failure = Failure::usage(format!("{name:?} cannot be the name of a tool server"));
+        return Err(failure.help(format!("use {SERVER_NAME_RULE}")));
+    }
+    let stop = StopSignals::listen()?.into_token();
+    let url = app.url().ok_or_else(no_fleet)?;
+    let role = role_of(&name);
+    let bus = app.connect_to(&url, &role).await?;
+    tracing::info!(
+        "serving the tools of {} as {name} at {}; Ctrl-C or SIGTERM ends it",
+        folder.display(),
+        app.redactor.redact(&url)
+    );
+    let work = work(app, &bus, Serving { name, role, folder, hands }, stop);
+    Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await?;
+    Ok(Exit::Completed)
+}
+
+/// What is served, and from where.
+struct Serving {
+    name: String,
+    role: String,
+    folder: PathBuf,
+    hands: Hands,
+}
+
+async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -> Result<(), Failure> {
+    let Serving { name, role, folder, hands } = serving;
+    let first = read(app, &folder, &hands);
+    let names = first.iter().map(|tool| format!("{name}.{}", tool.spec().name)).collect();
+    let (offer, offered) = watch::channel(first);
+    let server = ToolServer::new(bus.clone(), name, ToolServerSettings::default(), Arc::clone(&app.redactor));
+    bus.provision().await.map_err(bus_failure)?;
+    let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
+    // Whoever sees it in the registry may count on it.
+    let announced = bus.registry().announce(profile(bus, role, names)).await.map_err(bus_failure)?;
+    let following = follow(app, &folder, &hands, &offer);
+    tokio::select! {
+        () = serving => {}
+        () = following => {}
+    }
+    announced.leave().await.map_err(bus_failure)
+}
+
+/// Reads the folder again whenever anything in it changes.
+async fn follow(app: &App, folder: &Path, hands: &Hands, offer: &watch::Sender<Vec<Arc<dyn Tool>>>) {
+    let mut before = tool_files::stamp(folder);
+    let mut look = tokio::time::interval(app.settings().fleet.agents_look);
+    loop {
+        look.tick().await;
+        let now = tool_files::stamp(folder);
+        if now != before {
+            before = now;
+            offer.send_replace(read(app, folder, hands));
+        }
+    }
+}
+
+fn read(app: &App, folder: &Path, hands: &Hands) -> Vec<Arc<dyn Tool>> {
+    let found = tool_files::read(folder, base(app, folder), &app.trust, hands);
+    for fault in &found.faults {
+        tracing::warn!(fault, "a tool file is left out");
+    }
+    found.tools
+}
+
+/// Up to where it is looked who else could change what lies there.
+fn base<'a>(app: &'a App, folder: &'a Path) -> &'a Path {
+    app.fleet.path().parent().filter(|base| folder.starts_with(base)).unwrap_or(folder)
+}
+
+/// Says what the files define, and what is wrong with those that define nothing.
+fn check(app: &App, args: &AgentArgs, folder: &Path, hands: &Hands) -> Result<Exit, Failure> {
+    let found = tool_files::read(folder, base(app, folder), &app.trust, hands);
+    let does = |does: &Does| match does {
+        Does::Program { command, .. } => command.join(" "),
+        Does::Http(http) => http.in_words(),
+    };
+    if args.json {
+        let files: Vec<_> = found
+            .files
+            .iter()
+            .map(|(path, file)| {
+                json!({ "file": path, "name": file.name, "description": file.description, "pure": file.pure,
+                        "does": does(&file.does), "hosts": file.hosts })
+            })
+            .collect();
+        output::json(&json!({ "tools": files, "faults": found.faults }))?;
+    } else {
+        for (_, file) in &found.files {
+            output::line(&format!("{}: {}\n  {}", file.name, file.description, does(&file.does)))?;
+        }
+        for fault in &found.faults {
+            output::note(fault);
+        }
+        output::note(&counted(found.files.len(), "tool", "tools"));
+    }
+    Ok(if found.faults.is_empty() { Exit::Completed } else { Exit::Usage })
+}
+
+fn profile(bus: &Bus, role: String, tools: Vec<String>) -> Profile {
+    Profile {
+        agent: bus.who().clone(),
+        role,
+        pid: std::process::id(),
+        host: muster_bus::host_name().unwrap_or_default(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        event_version: 1,
+        slots: 1,
+        busy: 0,
+        model: String::new(),
+        tools,
+        started_at: now().0,
+        resident_bytes: 0,
+        specialist: None,
+        encoding: Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        by_gateway: false,
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
+    }
+}

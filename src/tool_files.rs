@@ -1,0 +1,100 @@
+//! Tool files (`*.tool.toml`) of a folder, as the command line reads them: whose they are counts, as with agent files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use muster_agents::tools::Tool;
+use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tool_of};
+
+use crate::app::App;
+use crate::trust::{Trust, files_of};
+
+/// Most files that are looked at.
+const MOST_FILES: usize = 256;
+
+/// What the tool files of a folder come to.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// The tools, by file.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// What each file defines, for whoever asks.
+    pub(crate) files: Vec<(PathBuf, ToolFile)>,
+    /// What is wrong, with the place, a line for each file that is left out.
+    pub(crate) faults: Vec<String>,
+}
+
+/// The folder in which a fleet looks for tool files.
+pub(crate) fn folder_of(app: &App) -> PathBuf {
+    app.beside_fleet(&app.settings().fleet.tools_dir)
+}
+
+/// The tool files in a folder, by name. One that is not there has none.
+pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
+    files_of(folder, ENDING).into_iter().take(MOST_FILES).collect()
+}
+
+/// Tells whether anything in the folder is not as it was, files beside the tool files too.
+pub(crate) fn stamp(folder: &Path) -> BTreeMap<PathBuf, (Option<std::time::SystemTime>, u64)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return BTreeMap::new() };
+    let known = entries.flatten().take(4 * MOST_FILES).filter_map(|entry| {
+        let known = entry.metadata().ok()?;
+        Some((entry.path(), (known.modified().ok(), known.len())))
+    });
+    known.collect()
+}
+
+/// Reads the tool files of a folder, which lies in `base`. Of several that define one tool, the first by name counts.
+pub(crate) fn read(folder: &Path, base: &Path, trust: &Trust, hands: &Hands) -> Found {
+    let (mut found, mut taken) = (Found::default(), BTreeSet::new());
+    for path in files_in(folder) {
+        let read = read_one(&path, base, trust).and_then(|file| {
+            if !taken.insert(file.name.clone()) {
+                return Err(format!(
+                    "{}: a file before it defines the tool {} already",
+                    path.display(),
+                    file.name
+                ));
+            }
+            let tool =
+                tool_of(file.clone(), folder, hands).map_err(|why| format!("{}: {why}", path.display()))?;
+            Ok((file, tool))
+        });
+        match read {
+            Ok((file, tool)) => {
+                found.tools.push(tool);
+                found.files.push((path, file));
+            }
+            Err(fault) => found.faults.push(fault),
+        }
+    }
+    found
+}
+
+fn read_one(path: &Path, base: &Path, trust: &Trust) -> Result<ToolFile, String> {
+    let shown = path.display();
+    let text = muster_agents::input::text(path, MAX_BYTES)
+        .map_err(|why| format!("{shown} cannot be read: {why}"))?;
+    if let Some(fault) = trust.fault_of_found(path, base, &text) {
+        let (about, mend) = (fault.about(path), fault.mend());
+        return Err(format!(
+            "{shown} does not count: {about}; {mend}, or `muster trust {shown}` lets it count as it is now"
+        ));
+    }
+    let stem = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = ToolFile::parse(&text, stem.trim_end_matches(ENDING)).map_err(|fault| {
+        let advice = if fault.advice.is_empty() { String::new() } else { format!(" ({})", fault.advice) };
+        format!("{shown}:{}:{}: {}{advice}", fault.line, fault.column, fault.what)
+    })?;
+    // Whoever can change the program can have anything run.
+    let folder = path.parent().unwrap_or(base);
+    for beside in file.beside(folder) {
+        if !beside.is_file() {
+            return Err(format!("{shown}: there is no file {}", beside.display()));
+        }
+        if let Some(fault) = trust.plain_fault(&beside, base).filter(|_| !trust.trusts_program(&beside)) {
+            return Err(format!("{shown} does not count: {}; {}", fault.about(&beside), fault.mend()));
+        }
+    }
+    Ok(file)
+}

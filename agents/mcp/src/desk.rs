@@ -13,8 +13,8 @@ use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
     Implementation, InputRequest, InputRequests, InputResponses, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, Role, SamplingCapability,
-    SamplingMessage, SamplingMessageContentBlock, UrlElicitationCapability,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion, Role,
+    SamplingCapability, SamplingMessage, SamplingMessageContentBlock, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -266,6 +266,14 @@ impl ClientHandler for Desk {
         self.changed.notify_one();
     }
 
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.callbacks.person.is_some() {
@@ -277,7 +285,9 @@ impl ClientHandler for Desk {
         if self.callbacks.model.is_some() {
             capabilities.sampling = Some(SamplingCapability::default());
         }
-        ClientConfig::new(capabilities, Implementation::new("muster", env!("CARGO_PKG_VERSION")))
+        let us = Implementation::new("muster", env!("CARGO_PKG_VERSION"));
+        // For those who are greeted in the older way; the newer one has no greeting.
+        ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 }
 

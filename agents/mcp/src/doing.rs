@@ -2,8 +2,9 @@
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, GetPromptRequest,
-    GetPromptRequestParams, ListPromptsRequest, ListResourcesRequest, PaginatedRequestParams, Prompt,
-    ReadResourceRequest, ReadResourceRequestParams, Resource, ServerCapabilities, ServerResult,
+    GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams, Resource,
+    ResourceTemplate, ServerResult,
 };
 use serde_json::{Map, Value, json};
 
@@ -27,6 +28,8 @@ pub(crate) enum Doing {
     },
     /// Lists resources.
     ListResources,
+    /// Lists patterns of their addresses.
+    ListTemplates,
     /// Reads one.
     ReadResource,
     /// Lists prompts.
@@ -36,18 +39,6 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
-    /// What can be asked of a server beside its tools.
-    pub(crate) fn beside_tools(capabilities: &ServerCapabilities) -> Vec<Self> {
-        let mut doings = Vec::new();
-        if capabilities.resources.is_some() {
-            doings.extend([Self::ListResources, Self::ReadResource]);
-        }
-        if capabilities.prompts.is_some() {
-            doings.extend([Self::ListPrompts, Self::GetPrompt]);
-        }
-        doings
-    }
-
     /// The second part of its name, what it does, and the schema of its arguments.
     pub(crate) fn described(&self) -> (&'static str, &'static str, Value) {
         let page = [("cursor", "Where to go on: what the last list ended with. Absent for the beginning.")];
@@ -56,6 +47,11 @@ impl Doing {
             Self::ListResources => {
                 ("list_resources", "Lists the resources that the server has, by URI.", texts(&page, &[]))
             }
+            Self::ListTemplates => (
+                "list_resource_templates",
+                "Lists the patterns of the URIs of resources that the server makes when they are read.",
+                texts(&page, &[]),
+            ),
             Self::ReadResource => (
                 "read_resource",
                 "Reads a resource of the server. What is no text becomes a file of the workspace.",
@@ -100,6 +96,10 @@ impl Doing {
             Self::ListResources => {
                 ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page()))
             }
+            Self::ListTemplates => {
+                let request = ListResourceTemplatesRequest::with_param(page());
+                ClientRequest::ListResourceTemplatesRequest(request)
+            }
             Self::ReadResource => {
                 let mut params = ReadResourceRequestParams::new(text("uri").unwrap_or_default());
                 (params.input_responses, params.request_state) = (answered.responses, answered.state);
@@ -127,6 +127,9 @@ impl Doing {
             (Self::GetPrompt, ServerResult::GetPromptResult(result)) => Ok(of_prompt(result, limits)),
             (Self::ListResources, ServerResult::ListResourcesResult(page)) => {
                 Ok(listed(page.resources.iter().map(resource_line), page.next_cursor))
+            }
+            (Self::ListTemplates, ServerResult::ListResourceTemplatesResult(page)) => {
+                Ok(listed(page.resource_templates.iter().map(template_line), page.next_cursor))
             }
             (Self::ListPrompts, ServerResult::ListPromptsResult(page)) => {
                 Ok(listed(page.prompts.iter().map(prompt_line), page.next_cursor))
@@ -156,6 +159,11 @@ fn about(text: Option<&str>) -> String {
 fn resource_line(resource: &Resource) -> String {
     let said = resource.description.as_deref().or(resource.title.as_deref()).unwrap_or(&resource.name);
     format!("{}{}", visible(&resource.uri), about(Some(said)))
+}
+
+fn template_line(template: &ResourceTemplate) -> String {
+    let said = template.description.as_deref().or(template.title.as_deref()).unwrap_or(&template.name);
+    format!("{}{}", visible(&template.uri_template), about(Some(said)))
 }
 
 fn prompt_line(prompt: &Prompt) -> String {

@@ -148,7 +148,11 @@ impl Host {
                     self.config.name
                 )))
             }
-            Doing::ListResources | Doing::ReadResource | Doing::ListPrompts | Doing::GetPrompt => Ok(()),
+            Doing::ListResources
+            | Doing::ListTemplates
+            | Doing::ReadResource
+            | Doing::ListPrompts
+            | Doing::GetPrompt => Ok(()),
         }
     }
 

@@ -1,18 +1,63 @@
 //! What a server has, page by page, up to our limits.
 
 use rmcp::model::{
-    ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool as ServerTool,
+    ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerCapabilities, ServerResult,
+    Tool as ServerTool,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::definition::{Hints, ListedTool, ToolDefinition};
-use crate::request::{Asking, NoAnswer};
+use crate::doing::Doing;
+use crate::request::{Answered, Asking, NoAnswer};
 
 /// Most pages of a list.
 const MAX_PAGES: usize = 100;
 
+/// What a server has.
+pub(crate) struct Listed {
+    /// Its tools.
+    pub(crate) tools: Vec<ListedTool>,
+    /// What can be asked of it beside them.
+    pub(crate) beside: Vec<Doing>,
+}
+
+/// What a server has, with no more tools than this.
+pub(crate) async fn all(
+    asking: &Asking<'_>,
+    capabilities: &ServerCapabilities,
+    most: usize,
+) -> Result<Listed, NoAnswer> {
+    let tools = if capabilities.tools.is_some() { tools(asking, most).await? } else { Vec::new() };
+    let mut beside = Vec::new();
+    // Many servers say that they have resources and prompts, and have none: then no agent need read of them.
+    if capabilities.resources.is_some() {
+        for list in [Doing::ListResources, Doing::ListTemplates] {
+            if has_any(asking, &list).await {
+                beside.push(list);
+            }
+        }
+        if !beside.is_empty() {
+            beside.push(Doing::ReadResource);
+        }
+    }
+    if capabilities.prompts.is_some() && has_any(asking, &Doing::ListPrompts).await {
+        beside.extend([Doing::ListPrompts, Doing::GetPrompt]);
+    }
+    Ok(Listed { tools, beside })
+}
+
+async fn has_any(asking: &Asking<'_>, list: &Doing) -> bool {
+    let request = list.request(&Map::new(), Answered::default());
+    match asking.ask(|_| request.clone()).await {
+        Ok(ServerResult::ListResourcesResult(page)) => !page.resources.is_empty(),
+        Ok(ServerResult::ListResourceTemplatesResult(page)) => !page.resource_templates.is_empty(),
+        Ok(ServerResult::ListPromptsResult(page)) => !page.prompts.is_empty(),
+        Ok(_) | Err(_) => false,
+    }
+}
+
 /// The tools of a server; no more than this, whatever it says.
-pub(crate) async fn tools(asking: &Asking<'_>, most: usize) -> Result<Vec<ListedTool>, NoAnswer> {
+async fn tools(asking: &Asking<'_>, most: usize) -> Result<Vec<ListedTool>, NoAnswer> {
     let mut tools = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {

@@ -14,7 +14,8 @@ pub(crate) const MAX_NAMESPACE: usize = 24;
 const HASH: usize = 8;
 
 /// Names of the tools that we add to a server's own; no tool of a server is served under them.
-pub(crate) const RESERVED: [&str; 4] = ["get_prompt", "list_prompts", "list_resources", "read_resource"];
+pub(crate) const RESERVED: [&str; 5] =
+    ["get_prompt", "list_prompts", "list_resources", "list_resource_templates", "read_resource"];
 
 /// The namespaces of servers by their names. They follow from the names alone: in whatever order, the same.
 #[must_use]
@@ -61,7 +62,7 @@ pub fn tool_names(
     // Those whose name is usable as it is come first: no other tool takes it from them.
     let new = |tool: &&&str| !names.contains_key(**tool);
     let (exact, others): (Vec<&str>, Vec<&str>) =
-        tools.iter().filter(new).map(|tool| *tool).partition(|tool| usable(tool));
+        tools.iter().filter(new).copied().partition(|tool| usable(tool));
     for tool in exact.into_iter().chain(others) {
         let plain = mapped(tool, is_part, '_');
         let free = usable(&plain) && !taken.contains(&plain);

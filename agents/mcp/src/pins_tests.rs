@@ -145,10 +145,7 @@ fn tools_that_hide_something_or_pass_a_limit_are_refused() {
 fn a_description_is_shown_with_its_source_its_hidden_letters_and_a_limit() {
     let limits = DefinitionLimits { description: 20, schema: 100 };
     let shown = |words: &str| tool("a", words).definition.shown_description("time", limits);
-    assert_eq!(
-        shown("Tells the\u{200b} time."),
-        "[MCP server time] Tells the⟨U+200B⟩ ti [cut: 26 bytes in all]"
-    );
+    assert_eq!(shown("Tells the\u{200b} time."), "[MCP server time] Tells the⟨U+200B [cut: 27 bytes in all]");
     assert_eq!(shown(" "), "[MCP server time] The server says nothing of it.");
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use muster_tools::Tool;
-use rmcp::model::{ServerNotification, SubscriptionFilter};
+use rmcp::model::{ServerCapabilities, SubscriptionFilter};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -13,12 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::callbacks::Callbacks;
 use crate::config::ServerConfig;
 use crate::connect::{Connecting, Connection};
-use crate::definition::ListedTool;
 use crate::desk::Desk;
-use crate::doing::Doing;
 use crate::error::McpError;
 use crate::host::{Host, Link, Shelf};
-use crate::listing;
+use crate::listing::{self, Listed};
 use crate::pins::{ReviewRules, ToolNews};
 use crate::plain::visible;
 use crate::request::{NoAnswer, for_itself};
@@ -158,7 +156,7 @@ enum Over {
 }
 
 impl Supervisor {
-    async fn run(&mut self, listed: Vec<ListedTool>) {
+    async fn run(&mut self, listed: Listed) {
         let begun = Instant::now();
         let mut deaths = Deaths::default();
         let mut listed = Some(listed);
@@ -203,7 +201,7 @@ impl Supervisor {
     }
 
     /// Connects, asks what the server has, and lets calls in.
-    async fn bring_up(&mut self) -> Result<Vec<ListedTool>, McpError> {
+    async fn bring_up(&mut self) -> Result<Listed, McpError> {
         let host = Arc::clone(&self.host);
         let changed = Arc::clone(&self.changed);
         let desk = Arc::new(Desk::new(&host.config.name, &host.callbacks, &host.settings, changed));
@@ -218,35 +216,33 @@ impl Supervisor {
                 return Err(McpError::NoList { server, reason: reason_of(why) });
             }
         };
-        self.put_out(&connection, &listed);
+        self.put_out(&listed);
         host.link.send_replace(Link::Up(connection));
         Ok(listed)
     }
 
-    async fn list(&self, connection: &Arc<Connection>) -> Result<Vec<ListedTool>, NoAnswer> {
-        if connection.info.capabilities.tools.is_none() {
-            return Ok(Vec::new());
-        }
+    async fn list(&self, connection: &Arc<Connection>) -> Result<Listed, NoAnswer> {
         let settings = &self.host.settings;
         let asking = for_itself(connection, settings.start_limit, &self.stop);
-        listing::tools(&asking, usize::try_from(settings.max_tools).unwrap_or(usize::MAX)).await
+        let most = usize::try_from(settings.max_tools).unwrap_or(usize::MAX);
+        listing::all(&asking, &connection.info.capabilities, most).await
     }
 
     /// Looks at what the server has, and serves what is accepted.
-    fn put_out(&self, connection: &Connection, listed: &[ListedTool]) {
+    fn put_out(&self, listed: &Listed) {
         let host = &self.host;
         let rules = ReviewRules {
             namespace: host.config.namespace.clone(),
             limits: host.definition_limits(),
             hold_new: host.settings.hold_new_tools,
         };
-        let review = host.callbacks.pins.review(&host.config.name, listed, &rules);
+        let review = host.callbacks.pins.review(&host.config.name, &listed.tools, &rules);
         for news in &review.news {
             tracing::warn!(server = %visible(&host.config.name), ?news, "tools of an MCP server");
         }
         let own = review.served.iter().map(|served| Arc::new(McpTool::of(host, served)) as Arc<dyn Tool>);
-        let beside = Doing::beside_tools(&connection.info.capabilities);
-        let beside = beside.into_iter().map(|doing| Arc::new(McpTool::beside(host, doing)) as Arc<dyn Tool>);
+        let beside =
+            listed.beside.iter().map(|doing| Arc::new(McpTool::beside(host, doing.clone())) as Arc<dyn Tool>);
         let tools = own.chain(beside).collect();
         let accepted = review.served.iter().map(|served| (served.tool.clone(), served.digest.clone()));
         let shelf = Shelf { tools, accepted: accepted.collect() };
@@ -266,11 +262,12 @@ impl Supervisor {
     }
 
     /// Looks again whenever the server, or a person who accepts something, says so; until the server is gone.
-    async fn attend(&self, mut listed: Vec<ListedTool>) -> Over {
+    async fn attend(&self, mut listed: Listed) -> Over {
         let Link::Up(connection) = self.host.link.borrow().clone() else { return Over::Died };
         let mut accepted = self.host.callbacks.pins.changes();
         let listening = listen(&connection, &self.changed);
         tokio::pin!(listening);
+        let mut not_before = Instant::now();
         loop {
             tokio::select! {
                 biased;
@@ -284,24 +281,30 @@ impl Supervisor {
                 () = &mut listening => {}
                 changed = accepted.changed() => {
                     if changed.is_ok() {
-                        self.put_out(&connection, &listed);
+                        self.put_out(&listed);
                     }
                 }
-                () = self.changed.notified() => {
+                () = self.told_of_change(not_before) => {
                     match self.list(&connection).await {
                         Ok(new) => {
                             listed = new;
-                            self.put_out(&connection, &listed);
+                            self.put_out(&listed);
                         }
                         Err(why) => {
                             let server = visible(&self.host.config.name);
                             tracing::warn!(server, reason = reason_of(why), "an MCP server does not list its tools");
                         }
                     }
-                    tokio::time::sleep(LIST_PAUSE).await;
+                    not_before = Instant::now() + LIST_PAUSE;
                 }
             }
         }
+    }
+
+    /// Waits for the server's word that something changed, heard no sooner than then.
+    async fn told_of_change(&self, not_before: Instant) {
+        tokio::time::sleep_until(not_before).await;
+        self.changed.notified().await;
     }
 
     async fn give_up(&self) {
@@ -320,21 +323,18 @@ impl Supervisor {
     }
 }
 
-/// Has a server of the newest protocol tell when its tools change; older ones do so by themselves. Never ends.
+/// Has a server of the newest protocol tell when its lists change; older ones do so by themselves. Never ends.
 async fn listen(connection: &Connection, changed: &Notify) {
-    let says_so =
-        connection.info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
-    if connection.info.protocol_version.has_initialize() || !says_so {
+    let filter = told_of(&connection.info.capabilities);
+    if connection.info.protocol_version.has_initialize() || filter == SubscriptionFilter::default() {
         return std::future::pending().await;
     }
     loop {
-        let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        match connection.peer.listen(filter).await {
+        match connection.peer.listen(filter.clone()).await {
             Ok(mut subscription) => {
                 while let Ok(Some(news)) = subscription.next().await {
-                    if matches!(news, ServerNotification::ToolListChangedNotification(_)) {
-                        changed.notify_one();
-                    }
+                    tracing::debug!(?news, "an MCP server tells of a change");
+                    changed.notify_one();
                 }
             }
             Err(error) => tracing::debug!(%error, "an MCP server does not tell of changes"),
@@ -343,6 +343,18 @@ async fn listen(connection: &Connection, changed: &Notify) {
         // What changed meanwhile was not told.
         changed.notify_one();
     }
+}
+
+/// The changes of which a server says that it tells.
+fn told_of(capabilities: &ServerCapabilities) -> SubscriptionFilter {
+    let mut filter = SubscriptionFilter::default();
+    let tools = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+    let resources = capabilities.resources.as_ref().and_then(|resources| resources.list_changed);
+    let prompts = capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed);
+    filter.tools_list_changed = tools.filter(|told| *told);
+    filter.resources_list_changed = resources.filter(|told| *told);
+    filter.prompts_list_changed = prompts.filter(|told| *told);
+    filter
 }
 
 fn reason_of(why: NoAnswer) -> String {

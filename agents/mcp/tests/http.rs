@@ -20,7 +20,7 @@ use muster_mcp::{
     Callbacks, HttpEndpoint, McpError, McpServer, McpSettings, Reached, ServerConfig, authorize,
 };
 use muster_shared::flow::{Grantor, Rights, TaskRights};
-use muster_tools::{Permission, Tool, ToolFailure};
+use muster_tools::{Permission, ToolFailure};
 use reqwest::Url;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

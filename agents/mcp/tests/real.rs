@@ -19,7 +19,7 @@ use muster_mcp::{
     AskPerson, CallPlace, Callbacks, HearProgress, HttpEndpoint, McpServer, McpSettings, PersonAnswer,
     PersonQuestion, Reached, ServerConfig, ServerState,
 };
-use muster_tools::{Tool, ToolFailure};
+use muster_tools::ToolFailure;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

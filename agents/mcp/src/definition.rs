@@ -9,6 +9,8 @@ use crate::plain::{cut, hides_words, is_within_depth, value_hides_words, visible
 
 /// Deepest schema of arguments.
 pub(crate) const MAX_SCHEMA_DEPTH: usize = 32;
+/// Longest description that is pinned, in bytes; what models are shown of it is cut sooner.
+pub(crate) const MAX_DESCRIPTION: usize = 64 * 1024;
 /// Longest name that a server may give a tool, in bytes.
 pub(crate) const MAX_TOOL_NAME: usize = 256;
 
@@ -75,6 +77,9 @@ impl ToolDefinition {
     pub fn fault(&self, tool: &str, limits: DefinitionLimits) -> Option<String> {
         if tool.is_empty() || tool.len() > MAX_TOOL_NAME {
             return Some(format!("its name is empty or longer than {MAX_TOOL_NAME} bytes"));
+        }
+        if self.description.len() > MAX_DESCRIPTION {
+            return Some(format!("its description is longer than {MAX_DESCRIPTION} bytes"));
         }
         if hides_words(tool) || hides_words(&self.description) || value_hides_words(&self.schema) {
             return Some("it carries words that only a machine can read".to_owned());

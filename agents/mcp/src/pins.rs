@@ -13,6 +13,9 @@ use crate::plain::visible;
 /// Largest file of pins that is read, in bytes.
 pub(crate) const MAX_PINS: u64 = 64 * 1024 * 1024;
 
+/// Most tools that are known of one server, those included that it no longer has.
+const MAX_KNOWN: usize = 2_000;
+
 /// All pins, by server and by the name that the server gives the tool. Pure data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -155,20 +158,7 @@ impl Pins {
         let is_known = self.servers.contains_key(server);
         let pins = self.servers.entry(server.to_owned()).or_default();
         let mut review = Review::default();
-        let mut sound: BTreeMap<&str, &ToolDefinition> = BTreeMap::new();
-        for ListedTool { name, definition } in listed {
-            let fault = if sound.contains_key(name.as_str()) {
-                Some("the server has another tool of that name".to_owned())
-            } else {
-                definition.fault(name, rules.limits)
-            };
-            match fault {
-                Some(reason) => review.news.push(ToolNews::Refused { tool: visible(name), reason }),
-                None => {
-                    sound.insert(name, definition);
-                }
-            }
-        }
+        let sound = sound_of(listed, pins, rules, &mut review.news);
         let names = {
             let kept: BTreeMap<&str, &str> =
                 pins.iter().map(|(tool, pin)| (tool.as_str(), pin.name.as_str())).collect();
@@ -182,15 +172,12 @@ impl Pins {
             let is_new = !pins.contains_key(tool);
             let pin = pins.entry(tool.to_owned()).or_insert_with(|| Pin::first(tool, name, definition, hold));
             pin.name.clone_from(name);
-            if is_new && is_known {
-                review.news.push(ToolNews::New { tool: tool.to_owned(), held: hold });
+            if is_new && is_known && !hold {
+                review.news.push(ToolNews::New { tool: tool.to_owned(), held: false });
             }
             match pin.judge(tool, definition) {
                 Verdict::Serve(served) => review.served.push(served),
-                Verdict::Hold(Some(difference)) => {
-                    review.news.push(ToolNews::Changed { tool: tool.to_owned(), difference });
-                }
-                Verdict::Hold(None) => {}
+                Verdict::Hold(news) => review.news.push(news),
             }
         }
         review
@@ -230,11 +217,39 @@ impl Pins {
     }
 }
 
+/// The tools that may be served at all, by name; of the others it is told why not.
+fn sound_of<'a>(
+    listed: &'a [ListedTool],
+    pins: &BTreeMap<String, Pin>,
+    rules: &ReviewRules,
+    news: &mut Vec<ToolNews>,
+) -> BTreeMap<&'a str, &'a ToolDefinition> {
+    let mut sound: BTreeMap<&str, &ToolDefinition> = BTreeMap::new();
+    let mut new = 0;
+    for ListedTool { name, definition } in listed {
+        let is_new = !pins.contains_key(name);
+        let fault = if sound.contains_key(name.as_str()) {
+            Some("the server has another tool of that name".to_owned())
+        } else if is_new && pins.len() + new >= MAX_KNOWN {
+            Some(format!("the server has had {MAX_KNOWN} tools by now; forget its pins to begin anew"))
+        } else {
+            definition.fault(name, rules.limits)
+        };
+        match fault {
+            Some(reason) => news.push(ToolNews::Refused { tool: visible(name), reason }),
+            None => {
+                new += usize::from(is_new);
+                sound.insert(name, definition);
+            }
+        }
+    }
+    sound
+}
+
 /// What is done about a tool.
 enum Verdict {
     Serve(ServedTool),
-    /// Held back; with what is different, where a person has not been told.
-    Hold(Option<String>),
+    Hold(ToolNews),
 }
 
 impl Pin {
@@ -256,12 +271,12 @@ impl Pin {
                 definition: definition.clone(),
             });
         }
-        if self.proposed.as_ref() == Some(definition) {
-            return Verdict::Hold(None);
-        }
-        let told = self.accepted.as_ref().map(|accepted| difference(accepted, definition));
         self.proposed = Some(definition.clone());
-        Verdict::Hold(told)
+        let tool = tool.to_owned();
+        Verdict::Hold(match &self.accepted {
+            Some(accepted) => ToolNews::Changed { tool, difference: difference(accepted, definition) },
+            None => ToolNews::New { tool, held: true },
+        })
     }
 }
 

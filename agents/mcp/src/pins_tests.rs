@@ -54,7 +54,7 @@ fn a_changed_description_is_held_back_until_a_person_accepts_it() {
     );
     assert_eq!(pins.difference("one", "a").unwrap(), *difference);
     let again = pins.review("one", &poisoned, &rules());
-    assert!(again.served.is_empty() && again.news.is_empty(), "told once");
+    assert_eq!(again, review, "it waits, however often it is looked at");
     assert!(!pins.accept("one", "b") && !pins.accept("two", "a"));
     assert!(pins.accept("one", "a"));
     assert_eq!(served(&pins.review("one", &poisoned, &rules())), ["a"]);
@@ -131,6 +131,7 @@ fn tools_that_hide_something_or_pass_a_limit_are_refused() {
         (described("a", "", json!({"type": "object", "description": "x".repeat(3_000)})), "at most 2000"),
         (described("a", "", deep), "nested deeper"),
         (tool("", "Fine."), "its name is empty"),
+        (tool("a", &"x".repeat(70_000)), "description is longer"),
     ] {
         let review = Pins::default().review("one", &[listed], &rules());
         let [ToolNews::Refused { reason, .. }] = review.news.as_slice() else { panic!("{says}: {review:?}") };
@@ -139,6 +140,18 @@ fn tools_that_hide_something_or_pass_a_limit_are_refused() {
     let twice = Pins::default().review("one", &[tool("a", "One."), tool("a", "Two.")], &rules());
     assert_eq!(served(&twice), ["a"]);
     assert!(matches!(twice.news.as_slice(), [ToolNews::Refused { .. }]));
+}
+
+#[test]
+fn a_server_that_ever_has_new_tools_does_not_fill_the_pins() {
+    let mut pins = Pins::default();
+    for round in 0..30 {
+        let tools: Vec<ListedTool> = (0..100).map(|n| tool(&format!("t{round}-{n}"), "New.")).collect();
+        pins.review("one", &tools, &rules());
+    }
+    assert_eq!(pins.of("one").unwrap().len(), 2_000);
+    let first = pins.review("one", &[tool("t0-0", "New."), tool("other", "New.")], &rules());
+    assert_eq!(served(&first), ["t0-0"]);
 }
 
 #[test]

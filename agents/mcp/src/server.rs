@@ -95,7 +95,7 @@ impl McpServer {
         ToolChanges(self.host.shelf.subscribe())
     }
 
-    /// What a person should hear of: what the last look at the tools found.
+    /// What a person should hear of: which tools wait or are refused now, and which were new at any time.
     #[must_use]
     pub fn news(&self) -> watch::Receiver<Arc<Vec<ToolNews>>> {
         self.news.clone()
@@ -237,9 +237,6 @@ impl Supervisor {
             hold_new: host.settings.hold_new_tools,
         };
         let review = host.callbacks.pins.review(&host.config.name, &listed.tools, &rules);
-        for news in &review.news {
-            tracing::warn!(server = %visible(&host.config.name), ?news, "tools of an MCP server");
-        }
         let own = review.served.iter().map(|served| Arc::new(McpTool::of(host, served)) as Arc<dyn Tool>);
         let beside =
             listed.beside.iter().map(|doing| Arc::new(McpTool::beside(host, doing.clone())) as Arc<dyn Tool>);
@@ -254,9 +251,24 @@ impl Supervisor {
             }
             is_new
         });
+        self.tell(review.news);
+    }
+
+    /// Tells what waits for a person now, and what was new at any time.
+    fn tell(&self, mut news: Vec<ToolNews>) {
+        let before = Arc::clone(&self.news.borrow());
+        for item in news.iter().filter(|item| !before.contains(item)) {
+            tracing::warn!(server = %visible(&self.host.config.name), news = ?item, "tools of an MCP server");
+        }
+        let most = usize::try_from(self.host.settings.max_tools).unwrap_or(usize::MAX);
+        let was_new = before.iter().filter(|item| matches!(item, ToolNews::New { held: false, .. }));
+        let kept: Vec<ToolNews> = was_new.filter(|item| !news.contains(item)).take(most).cloned().collect();
+        news.extend(kept);
         self.news.send_if_modified(|now| {
-            let is_new = **now != review.news;
-            *now = Arc::new(review.news);
+            let is_new = **now != news;
+            if is_new {
+                *now = Arc::new(news);
+            }
             is_new
         });
     }

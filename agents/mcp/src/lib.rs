@@ -1,0 +1,46 @@
+//! The MCP client: tools of servers that others wrote, as tools of ours.
+//!
+//! [`parse`] reads `mcp.json`. [`McpServer::start`] starts one server of it and keeps it going; its tools implement
+//! [`Tool`](muster_tools::Tool). What a server says of its tools is [pinned](Pins): one that is later described otherwise is
+//! held back until a person accepts it. What a server asks of people and models goes to the [`Callbacks`] of the host.
+
+mod callbacks;
+mod config;
+mod connect;
+mod definition;
+mod desk;
+mod doing;
+mod error;
+mod host;
+mod listing;
+mod names;
+mod oauth;
+mod pins;
+mod plain;
+mod private;
+mod process;
+mod request;
+mod restart;
+mod result;
+mod server;
+mod settings;
+mod tool;
+
+pub use self::{
+    callbacks::{
+        AskModel, AskPerson, CallPlace, Callbacks, HearProgress, ModelAnswer, ModelQuestion, PersonAnswer,
+        PersonQuestion, PinKeeper, Turn, Wanted,
+    },
+    config::{
+        ChildCommand, ConfigError, HttpEndpoint, LeftOut, McpFile, Reached, Reading, ServerConfig, parse,
+    },
+    definition::{DefinitionLimits, Hints, ListedTool, ToolDefinition, difference},
+    error::McpError,
+    names::{namespaces, tool_names},
+    oauth::authorize,
+    pins::{Pin, Pins, PinsError, Review, ReviewRules, ServedTool, ToolNews},
+    restart::{Deaths, Restart, RestartRules},
+    server::{McpServer, ServerState, ToolChanges},
+    settings::McpSettings,
+    tool::McpTool,
+};

@@ -1,0 +1,158 @@
+//! Programs of servers: started with little around them, and ended with all that they started.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use secrecy::ExposeSecret;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use uuid::Uuid;
+
+use crate::config::ChildCommand;
+use crate::plain::visible;
+
+/// How much of a server's standard error is kept, in bytes.
+const LAST_WORDS: usize = 4 * 1024;
+/// The variable by which a server's descendants are known, also those that left its process group.
+const MARK: &str = "MUSTER_MCP_SERVER";
+/// What of our environment a server gets: what programs need to be found and to find their files. No secrets stand there.
+const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TMPDIR", "TZ"];
+
+/// A server's program, just started.
+pub(crate) struct Started {
+    pub(crate) child: ServerChild,
+    pub(crate) input: ChildStdin,
+    pub(crate) output: ChildStdout,
+}
+
+/// The process of a server. When it is dropped, it and all its descendants are killed.
+pub(crate) struct ServerChild {
+    child: Child,
+    kin: Kin,
+}
+
+/// Starts a program as the leader of a process group of its own. What it writes to its standard error goes to these words.
+pub(crate) fn start(command: &ChildCommand, words: &LastWords) -> std::io::Result<Started> {
+    let mark = Uuid::new_v4().simple().to_string();
+    let mut process = Command::new(&command.command);
+    process
+        .args(&command.args)
+        .env_clear()
+        .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .envs(command.env.iter().map(|(name, value)| (name, value.expose_secret())))
+        .env(MARK, &mark)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(folder) = &command.cwd {
+        process.current_dir(folder);
+    }
+    let mut child = process.spawn()?;
+    let gone = || std::io::Error::other("it ended at once");
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw).ok_or_else(gone)?;
+    // From here on, whatever fails kills what was started.
+    let kin = Kin { group, mark };
+    let input = child.stdin.take().ok_or_else(gone)?;
+    let output = child.stdout.take().ok_or_else(gone)?;
+    if let Some(errors) = child.stderr.take() {
+        tokio::spawn(words.clone().hear(errors));
+    }
+    Ok(Started { child: ServerChild { child, kin }, input, output })
+}
+
+impl ServerChild {
+    /// Its process.
+    pub(crate) const fn id(&self) -> u32 {
+        self.kin.group.as_raw().unsigned_abs()
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) async fn ended(&mut self) {
+        let _status = self.child.wait().await;
+    }
+
+    /// Ends it, whose input is closed by now: it may end by itself, is asked to, and is killed, each after this long.
+    pub(crate) async fn end(mut self, limit: Duration) {
+        if tokio::time::timeout(limit, self.child.wait()).await.is_err() {
+            let _gone = killpg(self.kin.group, Signal::SIGTERM);
+            let _late = tokio::time::timeout(limit, self.child.wait()).await;
+        }
+        self.kin.kill();
+        let _reaped = tokio::time::timeout(limit, self.child.wait()).await;
+    }
+}
+
+/// A process group, and what came of it.
+struct Kin {
+    group: Pid,
+    mark: String,
+}
+
+impl Kin {
+    fn kill(&self) {
+        let _gone = killpg(self.group, Signal::SIGKILL);
+        for descendant in marked(&self.mark) {
+            let _gone = kill(descendant, Signal::SIGKILL);
+        }
+    }
+}
+
+impl Drop for Kin {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The processes whose environment has this mark. Where there is no `/proc`, only the group is known.
+fn marked(mark: &str) -> Vec<Pid> {
+    let wanted = format!("{MARK}={mark}");
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let is_marked = |id: &i32| {
+        std::fs::read(format!("/proc/{id}/environ"))
+            .is_ok_and(|all| all.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()))
+    };
+    ids.filter(is_marked).map(Pid::from_raw).collect()
+}
+
+/// The end of what a server wrote to its standard error.
+#[derive(Clone)]
+pub(crate) struct LastWords {
+    server: Arc<str>,
+    kept: Arc<Mutex<VecDeque<u8>>>,
+}
+
+impl LastWords {
+    pub(crate) fn of(server: &str) -> Self {
+        Self { server: Arc::from(server), kept: Arc::default() }
+    }
+
+    /// The last lines, for the end of a message; empty when there are none.
+    pub(crate) fn told(&self) -> String {
+        let kept: Vec<u8> =
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let text = String::from_utf8_lossy(&kept);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines.iter().rev().take(5).rev().copied().collect::<Vec<_>>().join("\n");
+        if last.is_empty() { String::new() } else { format!("; it said at last: {}", visible(&last)) }
+    }
+
+    async fn hear(self, mut errors: ChildStderr) {
+        let mut buffer = [0_u8; 1024];
+        while let Ok(read @ 1..) = errors.read(&mut buffer).await {
+            let heard = buffer.get(..read).unwrap_or_default();
+            let text = String::from_utf8_lossy(heard);
+            tracing::debug!(server = %self.server, "an MCP server says: {}", visible(text.trim_end()));
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(heard);
+            let over = kept.len().saturating_sub(LAST_WORDS);
+            kept.drain(..over);
+        }
+    }
+}

@@ -77,7 +77,7 @@ pub const FILES: &[Attempt] = &[
     attempt("lists a folder", "print(['ESCAPED' for n in os.listdir('{folder}') if 'secret' in n])"),
     attempt("lists the home of the user", "print('ESCAPED', os.listdir('{home}'))"),
     attempt("lists where services have their sockets", "print('ESCAPED', os.listdir('/run'))"),
-    of_root("reads who has accounts", "print('ESCAPED') if os.path.getsize('/etc/shadow') >= 0 else 0"),
+    of_root("reads who has accounts", "open('/etc/shadow').read(1); print('ESCAPED')"),
     attempt("writes a file", "open('{folder}/new', 'w').write('x')"),
     attempt("changes a file", "open('{folder}/kept.txt', 'w').write('x')"),
     attempt("adds to a file", "open('{folder}/kept.txt', 'a').write('x')"),
@@ -107,7 +107,7 @@ pub const FILES: &[Attempt] = &[
         "open('/proc/sys/kernel/hostname', 'w').write('x'); print('ESCAPED')",
     ),
     untried("asks the kernel to do things", "open('/proc/sysrq-trigger', 'w'); print('ESCAPED')"),
-    of_root("reads the memory of the machine", "open('/dev/mem', 'rb'); print('ESCAPED')"),
+    untried("reads the memory of the machine", "open('/dev/mem', 'rb'); print('ESCAPED')"),
     of_root("makes a device", "os.mknod('{folder}/new', 0o600 | 0o060000, os.makedev(1, 3))"),
     of_root(
         "makes a device of its own",

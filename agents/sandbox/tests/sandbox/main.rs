@@ -6,4 +6,6 @@ mod attempts;
 mod calls;
 mod escapes;
 mod help;
+mod hosts;
+mod lasting;
 mod world;

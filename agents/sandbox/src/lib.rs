@@ -1,0 +1,29 @@
+//! Runs programs so that they reach nothing but what they are given.
+//!
+//! [`Sandbox`] is the [`ProgramRunner`](muster_tools::ProgramRunner). For each program it starts a stage: our own program
+//! once more, with a hidden first argument ([`child_main`]). [`probe`] tells what holds on this machine.
+
+#![cfg(target_os = "linux")]
+
+mod call;
+mod output;
+mod paths;
+mod prepare;
+mod probe;
+mod proxy;
+mod report;
+mod sandbox;
+mod settings;
+mod stage;
+mod start;
+mod talk;
+mod wire;
+
+pub use self::{
+    paths::find_program,
+    probe::{probe, probe_with},
+    report::{Mechanism, Mechanisms, Part, PartReport, SandboxReport},
+    sandbox::Sandbox,
+    settings::SandboxSettings,
+    stage::child_main,
+};

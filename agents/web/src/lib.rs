@@ -11,8 +11,11 @@ mod failure;
 mod fetch;
 pub mod guard;
 mod html;
+mod http;
 mod pace;
 mod robots;
+mod search;
+mod secret;
 pub mod settings;
 mod transfer;
 
@@ -45,7 +48,7 @@ pub struct WebTools {
 /// The tools that these settings give an agent: none that is not set up.
 #[must_use]
 pub fn tools(given: WebTools) -> Vec<Arc<dyn Tool>> {
-    let WebTools { web, search: _, http: _, cache_dir, reader, resolver } = given;
+    let WebTools { web, search, http, cache_dir, reader, resolver } = given;
     let enabled = web.enabled;
     let web = Arc::new(Web::new(web, cache_dir.join("web"), resolver));
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -53,5 +56,9 @@ pub fn tools(given: WebTools) -> Vec<Arc<dyn Tool>> {
         tools.push(Arc::new(fetch::Fetch { web: Arc::clone(&web), reader }));
         tools.push(Arc::new(fetch::FetchFile { web: Arc::clone(&web) }));
     }
+    if search.provider != SearchProvider::None {
+        tools.push(Arc::new(search::WebSearch { web: Arc::clone(&web), settings: search }));
+    }
+    tools.extend(http::tool(&web, http));
     tools
 }

@@ -87,8 +87,9 @@ fn a_confirmed_answer_counts_anew_and_forgets_its_age() {
 #[test]
 fn a_stale_answer_stands_in_unless_that_is_forbidden_or_it_is_too_old() {
     let longest = Duration::from_secs(100);
-    let stands =
-        |lines: &[(&str, &str)], seconds| may_stand_in(&head(200, lines), THEN + seconds * 1000, longest);
+    let stands = |lines: &[(&str, &str)], seconds: u64| {
+        may_stand_in(&head(200, lines), THEN + seconds * 1000, longest)
+    };
     assert!(stands(&[("cache-control", "max-age=1")], 100));
     assert!(!stands(&[("cache-control", "max-age=1")], 101));
     assert!(!stands(&[("cache-control", "max-age=1, must-revalidate")], 2));

@@ -86,7 +86,7 @@ impl Builder {
             Element::Cell => self.in_table(|table| table.begin_cell(attributes.columns)),
             Element::Code if self.within.preformatted == 0 => self.push("`"),
             Element::Link => {
-                let at = self.text.len();
+                let at = self.into().len();
                 self.link = attributes.href.filter(|to| !to.is_empty()).map(|to| (to, at));
             }
             Element::Break => self.push("\n"),
@@ -250,10 +250,8 @@ impl Builder {
         if self.within.hidden > 0 || self.document.links.len() >= MOST_LINKS {
             return;
         }
-        let said = match self.table.as_mut().and_then(Table::cell) {
-            Some(_) => String::new(),
-            None => one_line(self.text.get(at..).unwrap_or_default(), LONGEST_TITLE),
-        };
+        let text = self.into().get(at..).unwrap_or_default();
+        let said = one_line(text, LONGEST_TITLE);
         let is_around = self.within.around > 0;
         self.document.links.push(Link { text: said, to, is_around });
     }
@@ -284,8 +282,9 @@ impl Builder {
             self.document.is_cut = true;
             return;
         }
-        let into = self.table.as_mut().and_then(Table::cell).unwrap_or(&mut self.text);
-        if self.within.preformatted > 0 {
+        let is_preformatted = self.within.preformatted > 0;
+        let into = self.into();
+        if is_preformatted {
             into.push_str(text);
             return;
         }
@@ -300,6 +299,11 @@ impl Builder {
                 into.push(' ');
             }
         }
+    }
+
+    /// Where text goes: into the cell that is open, else into the block.
+    fn into(&mut self) -> &mut String {
+        self.table.as_mut().and_then(Table::cell).unwrap_or(&mut self.text)
     }
 
     /// Ends the block that is being read.

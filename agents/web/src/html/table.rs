@@ -12,6 +12,8 @@ const LONG_CELL: usize = 400;
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
     cell: Option<String>,
+    /// How many columns the cell that is being read stands in.
+    columns: usize,
     /// Tables within this one: their text belongs to the cell that they are in.
     pub(super) within: usize,
 }
@@ -30,21 +32,19 @@ impl Table {
             self.rows.push(Vec::new());
         }
         self.cell = Some(String::new());
-        let Some(row) = self.rows.last_mut() else { return };
-        // A cell over several columns stands in the first; the text comes when it ends.
-        for _ in 1..columns.unwrap_or(1).min(MOST_CELLS) {
-            if row.len() < MOST_CELLS {
-                row.push(String::new());
-            }
-        }
+        self.columns = columns.unwrap_or(1);
     }
 
     pub(super) fn end_cell(&mut self) {
         let Some(text) = self.cell.take() else { return };
         let text = muster_shared::text::normalise_space(&text);
-        if let Some(row) = self.rows.last_mut().filter(|row| row.len() < MOST_CELLS) {
-            row.push(text);
-        }
+        let Some(row) = self.rows.last_mut() else { return };
+        let left = MOST_CELLS.saturating_sub(row.len());
+        // What is over several columns stands in the first.
+        let over = self.columns.saturating_sub(1);
+        row.extend(
+            std::iter::once(text).chain(std::iter::repeat_n(String::new(), over.min(MOST_CELLS))).take(left),
+        );
     }
 
     /// Where text goes that stands in a cell.

@@ -1,0 +1,135 @@
+//! Settings of the web tools: `[tool.web]`, `[tool.search]`, `[tool.http]`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use muster_shared::settings;
+use serde::{Deserialize, Serialize};
+
+settings! {
+    /// What is reached on the web, and how. Unknown fields are refused.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct WebSettings {
+        /// Whether agents have `fetch` and `fetch_file`.
+        pub enabled: bool = false => flag(),
+        /// Hosts that may be at private addresses, such as 127.0.0.1:8080 or *.corp.example; nobody else's may. One with a
+        /// port may be reached at that port.
+        pub allow_hosts: Vec<String> = Vec::new() => list().at_most(MOST_HOSTS).example("[\"*.corp.example\"]"),
+        /// Ports that may be reached at any host.
+        pub ports: Vec<u16> = vec![80, 443, 8080, 8443] => list().at_most(MOST_HOSTS),
+        /// Longest time to connect, TLS included.
+        #[serde(with = "muster_shared::span")]
+        pub connect: Duration = Duration::from_secs(10) => span(100, 5 * MINUTE),
+        /// Longest time without a byte of an answer.
+        #[serde(with = "muster_shared::span")]
+        pub idle: Duration = Duration::from_secs(15) => span(100, 5 * MINUTE),
+        /// Longest time of one call, with redirects, retries and waits for its turn.
+        #[serde(with = "muster_shared::span")]
+        pub total: Duration = Duration::from_secs(60) => span(100, 9 * MINUTE),
+        /// Largest body that is read, unpacked.
+        pub max_bytes: u64 = 16 * MIB => bytes(KIB, 256 * MIB),
+        /// Most of a text that is shown at once.
+        pub shown: u64 = 12 * KIB => bytes(KIB, 30 * KIB),
+        /// Most redirects that are followed, one after the other.
+        pub redirects: u32 = 5 => whole(0, 20),
+        /// Whether a redirect may lead from https to http.
+        pub allow_downgrade: bool = false => flag(),
+        /// Whether robots.txt is obeyed.
+        pub robots: bool = true => flag(),
+        /// Hosts whose robots.txt is not obeyed, because they are one's own.
+        pub own_hosts: Vec<String> = Vec::new() => list().at_most(MOST_HOSTS).example("[\"docs.example.org\"]"),
+        /// Who runs this fleet, told to sites with its name: an address of a page or of mail.
+        pub contact: Option<String> = None => text().example("\"https://example.org/bot\""),
+        /// Most requests of one process at the same time.
+        pub at_once: u32 = 8 => whole(1, 256),
+        /// Most requests of one process to one host at the same time.
+        pub at_once_per_host: u32 = 2 => whole(1, 256),
+        /// Shortest time from one request to a host to the next.
+        #[serde(with = "muster_shared::span")]
+        pub pause: Duration = Duration::from_millis(250) => span(0, MINUTE),
+        /// How often a site that says it is busy is asked again, and one that could not be connected to.
+        pub retries: u32 = 2 => whole(0, 10),
+        /// Longest wait before a site is asked again; one that wants more is not asked again.
+        #[serde(with = "muster_shared::span")]
+        pub retry_wait: Duration = Duration::from_secs(10) => span(0, 5 * MINUTE),
+        /// Most that is kept of answers on this host, for all its agents; 0 for nothing.
+        pub cache: u64 = 256 * MIB => bytes(0, 64 * GIB),
+        /// How old a kept answer may be that is given when its site cannot be reached.
+        #[serde(with = "muster_shared::span")]
+        pub cache_stale: Duration = Duration::from_secs(7 * 24 * 3600) => span(0, 365 * DAY),
+        /// A proxy that everything goes through, such as http://proxy.example:3128. Variables of the environment do not count.
+        pub proxy: Option<String> = None => text().example("\"http://proxy.example:3128\""),
+        /// A file with certificates (PEM) of authorities that are trusted beside those of the system.
+        pub ca_file: Option<String> = None => text().example("\"/etc/ssl/house-ca.pem\""),
+    }
+}
+
+/// Most hosts or ports that one setting lists.
+pub const MOST_HOSTS: usize = 64;
+
+/// Who answers `web_search`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchProvider {
+    /// Nobody: agents have no `web_search`.
+    #[default]
+    None,
+    /// A SearXNG of one's own, with `json` among its formats.
+    Searxng,
+    /// Brave Search.
+    Brave,
+    /// Tavily.
+    Tavily,
+    /// Exa.
+    Exa,
+    /// A JSON file with answers, for tests and without a network.
+    File,
+}
+
+settings! {
+    /// Who is asked for what is on the web. Unknown fields are refused.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct SearchSettings {
+        /// Who answers `web_search`.
+        pub provider: SearchProvider = SearchProvider::default() => words::<SearchProvider>(),
+        /// Where it is reached, or the path of the file; the provider's own address when absent.
+        pub endpoint: Option<String> = None => text().example("\"http://localhost:8888\""),
+        /// A file that holds the key of the provider.
+        pub key_file: Option<String> = None => text().example("\"/run/secrets/search-key\""),
+        /// Most results of one search.
+        pub most: u32 = 10 => whole(1, 20),
+        /// Longest time of one search.
+        #[serde(with = "muster_shared::span")]
+        pub total: Duration = Duration::from_secs(20) => span(100, 9 * MINUTE),
+    }
+}
+
+settings! {
+    /// Services that agents may call with any method. Unknown fields are refused.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct HttpSettings {
+        /// Hosts that `http_request` may call; without any there is no such tool.
+        pub hosts: Vec<String> = Vec::new() => list().at_most(MOST_HOSTS).example("[\"api.example.org\"]"),
+        /// What is added to requests to one host and shown to nobody.
+        pub secrets: BTreeMap<String, SecretHeader> = BTreeMap::new() => named("house-api", &group(SecretHeader::SETTINGS)),
+    }
+}
+
+settings! {
+    /// A header that is added to requests to one host.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct SecretHeader {
+        /// The only host that it is sent to, with its port where that is not the usual one.
+        pub host: String = String::new() => text().example("\"api.example.org\""),
+        /// The name of the header.
+        pub header: String = "Authorization".to_owned() => text(),
+        /// What stands before the secret in the header.
+        pub prefix: String = String::new() => text().example("\"Bearer \""),
+        /// The file that holds the secret.
+        pub file: String = String::new() => text().example("\"/run/secrets/house-api\""),
+    }
+}

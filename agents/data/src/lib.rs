@@ -10,7 +10,9 @@
 //! none of these tools holds nothing for them.
 
 mod cell;
+pub mod chart;
 mod files;
+pub mod postgres;
 mod settings;
 mod shown;
 pub mod sql;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 
 use muster_tools::{DocumentReader, ProgramRunner, Tool};
 
+pub use postgres::postgres_tools;
 pub use settings::{ChartSettings, PostgresSettings, SqlSettings};
 pub use workspace::workspace_tools;
 
@@ -41,8 +44,10 @@ pub struct DataParts {
 /// The tools for files: `sql`, `sql.save`, `chart`, `workspace.edit`, `workspace.search`.
 #[must_use]
 pub fn tools(parts: DataParts) -> Vec<Arc<dyn Tool>> {
+    let chart_settings = parts.chart.clone();
     let queries = Arc::new(sql::Queries::new(parts));
     let mut tools = sql::sql_tools(&queries);
+    tools.push(chart::chart_tool(queries, chart_settings));
     tools.extend(workspace_tools());
     tools
 }

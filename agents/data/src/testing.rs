@@ -45,7 +45,6 @@ impl Held {
             bytes: bytes.len() as u64,
             hash: hex::encode(Sha256::digest(bytes)),
             task: task.clone(),
-            ..Artifact::default()
         };
         files.iter().map(artifact).collect()
     }

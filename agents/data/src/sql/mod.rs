@@ -16,6 +16,7 @@ mod table;
 mod tool;
 mod types;
 
+pub(crate) use queries::file_query;
 pub use queries::{Answer, Engine, Queries, Query};
 pub(crate) use tool::sql_tools;
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_tools::{DocumentReader, ProgramRunner, ToolContext, ToolFailure};
 use serde::Deserialize;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::guard::{self, Watch};
@@ -16,6 +17,9 @@ use crate::DataParts;
 use crate::files::{self, FileKind, TableFile};
 use crate::settings::SqlSettings;
 use crate::shown::Rows;
+
+/// What reading files may take beside the time of a query.
+const READING: Duration = Duration::from_secs(20);
 
 /// Makes queries. One for all tools of a process, so that they share its limits.
 pub struct Queries {
@@ -82,6 +86,11 @@ impl Queries {
     pub fn new(parts: DataParts) -> Self {
         let places = Semaphore::new(usize::try_from(parts.sql.at_once.max(1)).unwrap_or(1));
         Self { settings: parts.sql, reader: parts.reader, runner: parts.runner, places }
+    }
+
+    /// The longest time of a query, with reading what it asks.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.settings.time + READING
     }
 
     pub(crate) fn settings(&self) -> &SqlSettings {
@@ -235,6 +244,11 @@ impl Queries {
         let read = reader.read(bytes, &file.path, None).await;
         Ok(read.map(|text| Content::Sheets(text.parts)).map_err(|error| error.to_string()))
     }
+}
+
+/// The query for all of a file with one table; a workbook has one by that name where it has one sheet.
+pub(crate) fn file_query(path: &str) -> String {
+    format!("SELECT * FROM {}", names::always_quoted(&names::stem(path)))
 }
 
 impl TableInfo {

@@ -150,7 +150,7 @@ async fn a_wrong_query_is_told_so_that_it_can_be_mended() {
         ("SELECT cosine(amount) FROM sales", "median, stddev"),
         ("SELECT \"north\" FROM sales", "single quotes"),
         (" ", "`query` is empty"),
-        ("SELECT ?1", "variable number"),
+        ("SELECT ?1", "Variable number"),
     ] {
         let result = ask(&engine, &ctx, query).await;
         assert_eq!(result.status, ToolStatus::Refused, "{query}: {result:?}");
@@ -224,14 +224,14 @@ async fn nothing_but_reading_is_let_through() {
 #[tokio::test]
 async fn what_takes_too_long_or_too_much_is_stopped() {
     let settings =
-        SqlSettings { time: Duration::from_millis(300), memory: 64 * 1024 * 1024, ..SqlSettings::default() };
+        SqlSettings { time: Duration::from_millis(300), memory: 4 << 30, ..SqlSettings::default() };
     let engine = with(settings);
     let ctx = context(&Held::with(&[("sales.csv", SALES)]));
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
     for (query, said) in [
         (format!("{endless} SELECT count(*) FROM n"), "stopped after 300 ms"),
         (format!("{endless} SELECT max(a.i) FROM n a, n b"), "stopped"),
-        (format!("{endless} SELECT group_concat(hex(zeroblob(100000))) FROM n"), "more than 1048576 bytes"),
+        (format!("{endless} SELECT group_concat(hex(zeroblob(100000))) FROM n"), "stopped"),
         ("SELECT zeroblob(2000000)".to_owned(), "more than 1048576 bytes"),
         ("SELECT printf('%.*c', 2000000000, 'x')".to_owned(), "bytes"),
         (format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000)), ""),
@@ -263,7 +263,7 @@ async fn what_fills_the_memory_is_stopped() {
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
     for rest in [
         "SELECT zeroblob(900000) FROM n ORDER BY random()",
-        "SELECT DISTINCT hex(i) || zeroblob(5000) FROM n",
+        "SELECT count(*) FROM (SELECT DISTINCT hex(i) || hex(zeroblob(50000)) FROM n)",
     ] {
         let result = ask(&engine, &ctx, &format!("{endless} {rest}")).await;
         assert_eq!(result.status, ToolStatus::Error, "{rest}: {}", result.content);
@@ -376,12 +376,12 @@ async fn large_files_are_left_out_with_a_word() {
 async fn functions_that_people_expect_are_there() {
     let held = Held::with(&[("n.csv", b"v\n1\n2\n3\n4\n10\nN/A\n")]);
     let query = "SELECT median(v) AS m, round(stddev(v), 4) AS s, variance(v) AS var, sqrt(16) AS q, pow(2, 10) AS p, \
-                 ln(-1) AS nothing, floor(1.7) AS f, count(v) AS n FROM n";
+                 ln(-1) AS none, floor(1.7) AS f, count(v) AS n FROM n";
     let result = ask(&tools(), &context(&held), query).await;
     assert_eq!(result.status, ToolStatus::Success, "{}", result.content);
     assert_eq!(
         result.data.unwrap()["rows"][0],
-        json!({"m": 3.0, "s": 3.5355, "var": 12.5, "q": 4.0, "p": 1024.0, "nothing": null, "f": 1.0, "n": 5}),
+        json!({"m": 3.0, "s": 3.5355, "var": 12.5, "q": 4.0, "p": 1024.0, "none": null, "f": 1.0, "n": 5}),
         "{}",
         result.content
     );

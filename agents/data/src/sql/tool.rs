@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use muster_shared::flow::Use;
@@ -13,9 +12,6 @@ use serde_json::{Value, json};
 
 use super::names;
 use super::queries::{Answer, Engine, Queries, Query, Schema};
-
-/// What reading files may take beside the time of a query.
-const READING: Duration = Duration::from_secs(20);
 
 /// How many times the rows of an answer a file may have.
 const SAVED: u64 = 100;
@@ -86,7 +82,7 @@ impl Tool for Sql {
              figures, use this rather than reading them.",
             json!({"type": "object", "properties": properties, "additionalProperties": false}),
         )
-        .with_timeout(self.0.settings().time + READING)
+        .with_timeout(self.0.timeout())
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
@@ -124,7 +120,7 @@ impl Tool for Save {
         .with_side_effects()
         // The file is replaced as a whole: writing it twice is as good as once.
         .when_uncertain(Uncertain::Repeat)
-        .with_timeout(self.0.settings().time + READING)
+        .with_timeout(self.0.timeout())
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

@@ -382,8 +382,10 @@ async fn roles_rights_and_wrong_settings_are_told() {
     }
     assert!(ask(&engine, "SELECT 1").await.content.contains("2 queries in a minute are the most"));
 
-    let hosts =
-        Rights { hosts: muster_shared::flow::Allowed::read(["example.org"]).unwrap(), ..Rights::default() };
+    let hosts = Rights {
+        hosts: muster_shared::flow::rights::Allowed::read(["example.org"]).unwrap(),
+        ..Rights::default()
+    };
     let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &hosts));
     let ctx = context(&Held::with(&[])).within(rights);
     let refused = tools(server.settings("reader"))

@@ -248,3 +248,7 @@ impl Workspace for Laid {
         Ok(self.artifacts())
     }
 }
+
+#[cfg(test)]
+#[path = "duckdb_tests.rs"]
+mod tests;

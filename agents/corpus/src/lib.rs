@@ -255,6 +255,24 @@ impl Corpus {
         .await
     }
 
+    /// The whole text of a document, as it is stored: for those who take it apart themselves, such as tables.
+    ///
+    /// # Errors
+    /// When there is no such document (with the nearest path), or it cannot be read.
+    pub async fn text(&self, path: &str) -> Result<String, CorpusError> {
+        let packs = PackFolder::of(&self.inner.cache);
+        let path = path.strip_prefix("./").unwrap_or(path).to_owned();
+        let readable = self.readable();
+        self.ask(move |index| {
+            let Some(file) = index.file(&path)?.filter(|file| readable.is(&file.path)) else {
+                let nearest = index.nearest_path(&path, &readable)?;
+                return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
+            };
+            packs.read(&file.pack, file.position, file.bytes)
+        })
+        .await
+    }
+
     /// Looks up places that somebody cites, in their order: whether what is said of them stands there. `shows`: with the
     /// lines where it stands. At most [`MOST_PLACES`](muster_shared::flow::looked_up::MOST_PLACES) are looked up.
     ///

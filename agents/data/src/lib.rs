@@ -1,0 +1,53 @@
+//! Tools for data: `sql` over files, `chart`, two more tools for the files of a run's workspace, and databases that are
+//! asked while a task runs.
+//!
+//! ```text
+//! workspace, documents --files--> tables --sql--> rows --> a table in words, a file, a chart
+//! PostgreSQL ------------------------------------> rows, with where they are from and how fresh they are
+//! ```
+//!
+//! Nothing here changes what it reads. What is read is held in memory for one call, within limits; an agent that calls
+//! none of these tools holds nothing for them.
+
+mod cell;
+pub mod chart;
+mod files;
+pub mod postgres;
+mod settings;
+mod shown;
+pub mod sql;
+#[cfg(test)]
+mod testing;
+pub mod workspace;
+
+use std::sync::Arc;
+
+use muster_tools::{DocumentReader, ProgramRunner, Tool};
+
+pub use postgres::postgres_tools;
+pub use settings::{ChartSettings, PostgresSettings, SqlSettings};
+pub use workspace::workspace_tools;
+
+/// What the tools for files are made with.
+#[derive(Clone, Default)]
+pub struct DataParts {
+    /// How much `sql` may use.
+    pub sql: SqlSettings,
+    /// How much `chart` may draw.
+    pub chart: ChartSettings,
+    /// Reads spreadsheets; without it they are told of as unreadable.
+    pub reader: Option<Arc<dyn DocumentReader>>,
+    /// Runs DuckDB; without it SQLite is the only engine.
+    pub runner: Option<Arc<dyn ProgramRunner>>,
+}
+
+/// The tools for files: `sql`, `sql.save`, `chart`, `workspace.edit`, `workspace.search`.
+#[must_use]
+pub fn tools(parts: DataParts) -> Vec<Arc<dyn Tool>> {
+    let chart_settings = parts.chart.clone();
+    let queries = Arc::new(sql::Queries::new(parts));
+    let mut tools = sql::sql_tools(&queries);
+    tools.push(chart::chart_tool(queries, chart_settings));
+    tools.extend(workspace_tools());
+    tools
+}

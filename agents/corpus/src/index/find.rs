@@ -8,6 +8,7 @@ use super::{FileEntry, Index};
 use crate::error::CorpusError;
 use crate::pack::PackFolder;
 use crate::readable::{Readable, Within};
+use crate::unit::{BREAK, Cuts, Unit, without_breaks};
 use crate::{Hit, Outline};
 
 /// Lines shown before and after one that has what was looked for.
@@ -85,7 +86,13 @@ impl Index {
                 break;
             }
             let text = packs.read(&file.pack, file.position, file.bytes)?;
+            let before = hits.len();
             in_lines(&file.path, &text, search, k, &mut hits);
+            if file.unit.is_cut() {
+                let cuts = Cuts::of(&text);
+                hits[before..].iter_mut().for_each(|hit| by_pages(hit, &cuts));
+            }
+            hits[before..].iter_mut().for_each(|hit| hit.unit = file.unit);
         }
         Ok(hits)
     }
@@ -104,7 +111,7 @@ impl Index {
                 headings.push(trail);
             }
         }
-        Ok(Outline { path: file.path, lines: file.lines, headings })
+        Ok(Outline { lines: self.length_of(&file)?, path: file.path, unit: file.unit, headings })
     }
 
     /// The heading trail, first and last line of each passage of a document, in order.
@@ -129,7 +136,13 @@ impl Index {
             let run = sections[first..].iter().take_while(|(trail, _, _)| fits(trail));
             Some((sections[first].1, run.last().map_or(sections[first].2, |(_, _, last)| *last)))
         };
-        Ok(under(&is_it).or_else(|| under(&begins_like)))
+        let found = under(&is_it).or_else(|| under(&begins_like));
+        match found {
+            Some((first, last)) if file.unit.is_cut() => {
+                Ok(Some((self.number_of(file.id, first)?, self.number_of(file.id, last)?)))
+            }
+            lines => Ok(lines),
+        }
     }
 }
 
@@ -145,7 +158,7 @@ fn in_lines(path: &str, text: &str, search: &LineSearch, k: usize, hits: &mut Ve
         if hits.len() >= k {
             return;
         }
-        if at < next || !search.pattern.is_match(line) {
+        if at < next || !search.pattern.is_match(line.trim_start_matches(BREAK)) {
             continue;
         }
         let (from, to) = (at.saturating_sub(AROUND).max(next), (at + AROUND + 1).min(lines.len()));
@@ -155,11 +168,21 @@ fn in_lines(path: &str, text: &str, search: &LineSearch, k: usize, hits: &mut Ve
             path: path.to_owned(),
             start_line: from as u64 + 1,
             end_line: to as u64,
+            unit: Unit::Line,
+            numbers: Vec::new(),
             heading: String::new(),
             text: shown.collect::<Vec<_>>().join("\n"),
             score: 0.0,
         });
     }
+}
+
+/// A passage that is known by its lines, by its pages instead.
+fn by_pages(hit: &mut Hit, cuts: &Cuts) {
+    let number = |line: u64| u64::from(cuts.number_of(u32::try_from(line).unwrap_or(u32::MAX)));
+    hit.numbers = (hit.start_line..=hit.end_line).map(number).collect();
+    (hit.start_line, hit.end_line) = (number(hit.start_line), number(hit.end_line));
+    hit.text = without_breaks(&hit.text);
 }
 
 #[cfg(test)]

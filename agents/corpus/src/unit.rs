@@ -114,6 +114,11 @@ impl Cuts {
         u32::try_from(self.starts.len()).unwrap_or(u32::MAX)
     }
 
+    /// Whether one begins with this line.
+    pub(super) fn begins(&self, line: u32) -> bool {
+        self.starts.binary_search(&line).is_ok()
+    }
+
     /// The first line of each, in order.
     pub(super) fn starts(&self) -> &[u32] {
         &self.starts

@@ -12,7 +12,8 @@ pub(crate) struct Names(HashSet<String>);
 impl Names {
     /// The name of one thing, such as a sheet: a part of a path, without spaces.
     pub(crate) fn name(&mut self, wanted: &str) -> String {
-        let fine = |c: char| !c.is_control() && !matches!(c, '/' | '\\' | ':');
+        // Of what stands in running text as one word, so that a place in it is known as one.
+        let fine = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let words: Vec<&str> = wanted.split_whitespace().collect();
         let plain: String = words.join("_").chars().map(|c| if fine(c) { c } else { '-' }).collect();
         self.once(plain.trim_matches('.').to_owned())

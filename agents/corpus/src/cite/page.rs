@@ -151,21 +151,24 @@ impl Page {
     /// The lines that belong to the same sentence or entry as this one, first and last.
     pub(super) fn around(&self, line: u32) -> (u32, u32) {
         let goes_on = |kind: Kind| kind == Kind::Running;
+        // No sentence is looked for across the end of a page: it would be cited by two.
+        let begins = |line: u32| self.cuts.as_ref().is_some_and(|cuts| cuts.begins(line));
+        let goes_on_at = |next: &u32| goes_on(self.kind(*next)) && !begins(*next);
         match self.kind(line) {
             Kind::Blank | Kind::Heading | Kind::Row => (line, line),
             Kind::Item => {
-                let after = (line + 1..=line + REACH).take_while(|next| goes_on(self.kind(*next)));
+                let after = (line + 1..=line + REACH).take_while(goes_on_at);
                 (line, after.last().unwrap_or(line))
             }
             Kind::Running => {
                 let mut first = line;
-                while line - first < REACH && first > 1 && goes_on(self.kind(first - 1)) {
+                while line - first < REACH && first > 1 && goes_on(self.kind(first - 1)) && !begins(first) {
                     first -= 1;
                 }
-                if line - first < REACH && first > 1 && self.kind(first - 1) == Kind::Item {
+                if line - first < REACH && first > 1 && self.kind(first - 1) == Kind::Item && !begins(first) {
                     first -= 1;
                 }
-                let after = (line + 1..=line + REACH).take_while(|next| goes_on(self.kind(*next)));
+                let after = (line + 1..=line + REACH).take_while(goes_on_at);
                 (first, after.last().unwrap_or(line))
             }
         }

@@ -87,10 +87,10 @@ impl Index {
             }
             let text = packs.read(&file.pack, file.position, file.bytes)?;
             let before = hits.len();
-            in_lines(&file.path, &text, search, k, &mut hits);
-            if file.unit.is_cut() {
-                let cuts = Cuts::of(&text);
-                hits[before..].iter_mut().for_each(|hit| by_pages(hit, &cuts));
+            let cuts = file.unit.is_cut().then(|| Cuts::of(&text));
+            in_lines(&file.path, &text, cuts.as_ref(), search, k, &mut hits);
+            if let Some(cuts) = &cuts {
+                hits[before..].iter_mut().for_each(|hit| by_pages(hit, cuts));
             }
             hits[before..].iter_mut().for_each(|hit| hit.unit = file.unit);
         }
@@ -151,7 +151,7 @@ fn plain(heading: &str) -> String {
     heading.trim().trim_start_matches('#').trim().to_lowercase()
 }
 
-fn in_lines(path: &str, text: &str, search: &LineSearch, k: usize, hits: &mut Vec<Hit>) {
+fn in_lines(path: &str, text: &str, cuts: Option<&Cuts>, search: &LineSearch, k: usize, hits: &mut Vec<Hit>) {
     let lines: Vec<&str> = text.lines().collect();
     let mut next = 0;
     for (at, line) in lines.iter().enumerate() {
@@ -162,6 +162,12 @@ fn in_lines(path: &str, text: &str, search: &LineSearch, k: usize, hits: &mut Ve
             continue;
         }
         let (from, to) = (at.saturating_sub(AROUND).max(next), (at + AROUND + 1).min(lines.len()));
+        // Of what is cited by its page nothing of another page is shown.
+        let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let page = cuts.and_then(|cuts| cuts.lines_of(cuts.number_of(number)));
+        let (from, to) = page.map_or((from, to), |(first, last)| {
+            (from.max(first.saturating_sub(1) as usize), to.min(last as usize))
+        });
         next = to;
         let shown = lines[from..to].iter().map(|line| &line[..line.floor_char_boundary(MAX_LINE)]);
         hits.push(Hit {
@@ -211,11 +217,11 @@ mod tests {
     fn lines_are_found_with_a_few_around_them_and_no_line_twice() {
         let text = "one\ntwo\nThree is it\nfour\nfive\nthree again\nseven\neight\nnine\nten";
         let mut hits = Vec::new();
-        in_lines("a.md", text, &LineSearch::exact("THREE").unwrap(), 5, &mut hits);
+        in_lines("a.md", text, None, &LineSearch::exact("THREE").unwrap(), 5, &mut hits);
         let shown: Vec<(u64, u64)> = hits.iter().map(|hit| (hit.start_line, hit.end_line)).collect();
         assert_eq!(shown, [(1, 5), (6, 8)]);
         let mut hits = Vec::new();
-        in_lines("a.md", text, &LineSearch::regex("^t(wo|en)$").unwrap(), 1, &mut hits);
+        in_lines("a.md", text, None, &LineSearch::regex("^t(wo|en)$").unwrap(), 1, &mut hits);
         assert_eq!(hits.len(), 1);
         assert!(LineSearch::regex("(").is_err());
         assert!(LineSearch::exact("(").is_ok());

@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_row_is_a_line_and_far_cells_are_told_with_their_column() {
-        let mut rows = Rows::new(1_000_000);
+        let mut rows = Rows::new(2_000_000);
         for (place, value) in [
             ((0, 0), "a"),
             ((0, 2), "c\nd"),

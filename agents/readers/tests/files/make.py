@@ -80,11 +80,12 @@ package("text.odt", {
 
 S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
 R = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
+DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
 SHEET = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet"
 
 
 def workbook(sheets):
-    files = {"[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'}
+    files = {"_rels/.rels": f'<Relationships {R}><Relationship Id="r1" Type="{DOCUMENT}" Target="xl/workbook.xml"/></Relationships>', "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'}
     names = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, 1))
     files["xl/workbook.xml"] = f"<workbook {S}><sheets>{names}</sheets></workbook>"
     links = "".join(f'<Relationship Id="r{n}" Type="{SHEET}" Target="worksheets/sheet{n}.xml"/>' for n in range(1, len(sheets) + 1))

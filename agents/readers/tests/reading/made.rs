@@ -81,6 +81,13 @@ pub(crate) fn xlsx(rows: &str) -> Vec<u8> {
     zip(&[
         ("[Content_Types].xml", "<Types/>".to_owned()),
         (
+            "_rels/.rels",
+            "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship Id=\"r1\" \
+             Type=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument\" \
+             Target=\"xl/workbook.xml\"/></Relationships>"
+                .to_owned(),
+        ),
+        (
             "xl/workbook.xml",
             format!(
                 "<workbook {namespaces}><sheets><sheet name=\"S\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"

@@ -32,6 +32,10 @@ use crate::exit::{Exit, Failure};
 use crate::render::safe;
 
 fn main() -> ExitCode {
+    // One of our processes may have started this one to read documents for it: then it is nothing else.
+    if let Some(read) = muster_readers::child_main(std::env::args_os().skip(1)) {
+        return read;
+    }
     // Without a provider of its own, the first TLS connection would panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Text of others may stand in an error: it is painted at the door, where it is told apart.

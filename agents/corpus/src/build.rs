@@ -12,6 +12,7 @@ use super::{
     cache::{self, CacheLimits},
     disk,
     error::CorpusError,
+    extract::Extractor,
     index::{self, Index},
     manifest::{CorpusId, Manifest},
     pack::{self, PackFolder, SentPack},
@@ -33,6 +34,8 @@ pub struct CorpusOptions {
     pub redact: Option<Redact>,
     /// Where progress is told.
     pub progress: Option<ProgressSink>,
+    /// What gets the text out of files that are no text; without it they are left out.
+    pub extractor: Option<Arc<dyn Extractor>>,
 }
 
 impl CorpusOptions {
@@ -45,6 +48,7 @@ impl CorpusOptions {
             pack_bytes: 8 * 1024 * 1024,
             redact: None,
             progress: None,
+            extractor: None,
         }
     }
 }

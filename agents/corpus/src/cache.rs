@@ -11,6 +11,7 @@ use std::{
 use super::{
     disk,
     error::CorpusError,
+    extract::ExtractedFolder,
     index::{self, Index},
     manifest::{CorpusId, Manifest, hash_of},
     pack::PackFolder,
@@ -114,6 +115,7 @@ pub fn prune(cache: &Path, limits: &CacheLimits) -> usize {
         .collect();
     let gone = stale.iter().filter(|id| fs::remove_dir_all(corpus_folder(cache, id)).is_ok()).count();
     remove_unused_packs(cache, limits, age);
+    ExtractedFolder::of(cache).prune();
     gone
 }
 

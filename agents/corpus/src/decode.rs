@@ -13,8 +13,21 @@ pub(super) fn looks_binary(beginning: &[u8]) -> bool {
     Encoding::for_bom(beginning).is_none() && beginning.contains(&0)
 }
 
+/// Whether a file is a picture, by how it begins.
+pub(super) fn is_picture(beginning: &[u8]) -> bool {
+    const BEGINNINGS: [&[u8]; 7] =
+        [b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"\0\0\x01\0"];
+    let is_bitmap = || beginning.starts_with(b"BM") && beginning.get(6..10) == Some(&[0; 4]);
+    let of_riff = || beginning.starts_with(b"RIFF") && beginning.get(8..12) == Some(b"WEBP");
+    let of_boxes = || {
+        let brand = beginning.get(4..12).unwrap_or_default();
+        [b"ftypheic", b"ftypheif", b"ftypmif1", b"ftypavif"].iter().any(|known| brand == *known)
+    };
+    BEGINNINGS.iter().any(|known| beginning.starts_with(known)) || is_bitmap() || of_riff() || of_boxes()
+}
+
 /// The text of a file with any byte order mark removed; none when it is binary.
-pub(super) fn decode(bytes: Vec<u8>) -> Option<String> {
+pub fn decode(bytes: Vec<u8>) -> Option<String> {
     if let Some((encoding, mark)) = Encoding::for_bom(&bytes) {
         let text = if encoding == UTF_8 {
             String::from_utf8_lossy(&bytes[mark..]).into_owned()
@@ -88,6 +101,19 @@ mod tests {
         ];
         for (name, bytes, text) in cases {
             assert_eq!(decode(bytes).as_deref(), text, "{name}");
+        }
+        for (beginning, picture) in [
+            (&b"\x89PNG\r\n"[..], true),
+            (b"\xff\xd8\xff\xe0", true),
+            (b"RIFF\x10\0\0\0WEBP", true),
+            (b"RIFF\x10\0\0\0WAVE", false),
+            (b"BM\x10\0\0\0\0\0\0\0", true),
+            (b"BM is a company", false),
+            (b"\0\0\0\x18ftypheic", true),
+            (b"%PDF-1.7", false),
+            (b"", false),
+        ] {
+            assert_eq!(is_picture(beginning), picture, "{beginning:?}");
         }
         assert!(looks_binary(b"%PDF-1.7\n") && looks_binary(b"\x7fELF\0") && !looks_binary(b"text"));
         assert!(!looks_binary(&utf16("text", true)));

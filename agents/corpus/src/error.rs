@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::{blob::BlobError, scan::Skipped};
+use super::{blob::BlobError, scan::Skipped, unit::Unit};
 
 /// Why documents cannot be used, or a question about them not be answered.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub enum CorpusError {
     },
     /// There is nothing to search in the folders.
     #[error(
-        "no usable document in {folders}: {skipped}; give a folder with text, Markdown, HTML or source files"
+        "no usable document in {folders}: {skipped}; give a folder with text, Markdown, HTML, source files, PDF or office documents"
     )]
     NothingUsable {
         /// The folders given.
@@ -40,12 +40,14 @@ pub enum CorpusError {
         nearest: Option<String>,
     },
     /// The lines asked for are not in the document.
-    #[error("`{path}` has {lines} lines; ask for lines from 1 to {lines}")]
+    #[error("`{path}` has {lines} {}; ask for {} from 1 to {lines}", .unit.many(), .unit.many())]
     BadRange {
         /// The document.
         path: String,
-        /// How many lines it has.
+        /// How many lines, or pages and the like, it has.
         lines: u64,
+        /// What is counted.
+        unit: Unit,
     },
     /// What was to be a regular expression is none.
     #[error("this is no regular expression: {0}")]

@@ -14,27 +14,31 @@ use super::{
     error::CorpusError,
     html,
     kind::DocumentKind,
-    manifest::{Manifest, hash_of},
+    manifest::{Manifest, ManifestFile, hash_of},
     pack::{self, PackFolder},
     passage::{Passage, passages},
     query,
     readable::{Readable, Within},
+    unit::{Cuts, Unit, without_breaks},
 };
 
 pub(super) mod find;
 
 /// Raised with every change of the tables, of the tokenizer or of how passages are cut.
-const INDEX_VERSION: i64 = 1;
+const INDEX_VERSION: i64 = 2;
 
 /// The tables. `words` is contentless: it knows which words stand where, not the text. The tokenizer
 /// splits names at `_`, so that `max_deliver` is found by its parts, and whole as a phrase; `parts`
-/// holds the pieces of names in camel case.
+/// holds the pieces of names in camel case. `cuts` says on which line each page of a document begins.
 pub(super) const SCHEMA: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE files (
         id INTEGER PRIMARY KEY, path TEXT NOT NULL, pack TEXT NOT NULL,
-        position INTEGER NOT NULL, bytes INTEGER NOT NULL, lines INTEGER NOT NULL
+        position INTEGER NOT NULL, bytes INTEGER NOT NULL, lines INTEGER NOT NULL, unit TEXT NOT NULL
     );
+    CREATE TABLE cuts (
+        file INTEGER NOT NULL, line INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (file, line)
+    ) WITHOUT ROWID;
     CREATE TABLE passages (
         id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
         position INTEGER NOT NULL, bytes INTEGER NOT NULL, heading TEXT NOT NULL, shown TEXT
@@ -48,7 +52,7 @@ pub(super) const SCHEMA: &str = "
 const RANK: &str = "bm25(words, 1.0, 2.5, 0.7, 0.5)";
 
 /// The documents, as [`FileEntry::read`] reads them.
-const FILES: &str = "SELECT id, path, pack, position, bytes, lines FROM files";
+const FILES: &str = "SELECT id, path, pack, position, bytes, lines, unit FROM files";
 
 /// Where a document lies.
 #[derive(Debug, Clone)]
@@ -59,6 +63,7 @@ pub(super) struct FileEntry {
     pub(super) position: u64,
     pub(super) bytes: u64,
     pub(super) lines: u64,
+    pub(super) unit: Unit,
 }
 
 impl FileEntry {
@@ -70,6 +75,7 @@ impl FileEntry {
             position: row.get(3)?,
             bytes: row.get(4)?,
             lines: row.get(5)?,
+            unit: Unit::named(&row.get::<_, String>(6)?),
         })
     }
 }
@@ -140,25 +146,54 @@ impl Index {
 
     fn hit(&self, id: i64, score: f64, packs: &PackFolder) -> Result<Hit, CorpusError> {
         let mut statement = self.0.prepare_cached(
-            "SELECT f.path, p.start_line, p.end_line, p.heading, p.shown, f.pack, f.position + p.position, p.bytes
-             FROM passages p JOIN files f ON f.id = p.file WHERE p.id = ?1",
+            "SELECT f.path, p.start_line, p.end_line, p.heading, p.shown, f.pack, f.position + p.position, p.bytes,
+             f.unit, f.id FROM passages p JOIN files f ON f.id = p.file WHERE p.id = ?1",
         )?;
-        let (mut hit, shown, pack, position, bytes) = statement.query_row([id], |row| {
+        let (mut hit, file, shown, pack, position, bytes) = statement.query_row([id], |row| {
             let hit = Hit {
                 path: row.get(0)?,
                 start_line: row.get(1)?,
                 end_line: row.get(2)?,
                 heading: row.get(3)?,
+                unit: Unit::named(&row.get::<_, String>(8)?),
+                numbers: Vec::new(),
                 text: String::new(),
                 score,
             };
-            Ok((hit, row.get::<_, Option<String>>(4)?, row.get::<_, String>(5)?, row.get(6)?, row.get(7)?))
+            let (shown, pack) = (row.get::<_, Option<String>>(4)?, row.get::<_, String>(5)?);
+            Ok((hit, row.get::<_, i64>(9)?, shown, pack, row.get(6)?, row.get(7)?))
         })?;
         hit.text = match shown {
             Some(shown) => shown,
             None => packs.read(&pack, position, bytes)?.replace('\r', ""),
         };
+        if hit.unit.is_cut() {
+            self.count_by_unit(file, &mut hit)?;
+        }
         Ok(hit)
+    }
+
+    /// A passage that is known by its lines, by its pages instead.
+    fn count_by_unit(&self, file: i64, hit: &mut Hit) -> Result<(), CorpusError> {
+        let number = |line: u64| self.number_of(file, line);
+        let lines = hit.start_line..=hit.end_line;
+        // Empty lines at its ends are not of a passage, and those within are.
+        hit.numbers = lines.clone().take(hit.text.lines().count()).map(number).collect::<Result<_, _>>()?;
+        (hit.start_line, hit.end_line) = (number(*lines.start())?, number(*lines.end())?);
+        hit.text = without_breaks(&hit.text);
+        Ok(())
+    }
+
+    /// The number of the page that a line is of.
+    fn number_of(&self, file: i64, line: u64) -> Result<u64, CorpusError> {
+        let mut statement =
+            self.0.prepare_cached("SELECT max(number) FROM cuts WHERE file = ?1 AND line <= ?2")?;
+        Ok(statement.query_row(params![file, line], |row| row.get::<_, Option<u64>>(0))?.unwrap_or(1))
+    }
+
+    /// How many lines, pages and the like a document has.
+    pub(super) fn length_of(&self, file: &FileEntry) -> Result<u64, CorpusError> {
+        if file.unit.is_cut() { self.number_of(file.id, u64::MAX >> 1) } else { Ok(file.lines) }
     }
 
     /// How many passages have the term in their text or heading.
@@ -245,6 +280,8 @@ struct Cut {
     passages: Vec<Passage>,
     /// The names in camel case of each passage, in parts.
     parts: Vec<String>,
+    /// Where its pages are, if it has any.
+    cuts: Option<Cuts>,
     html: bool,
 }
 
@@ -271,7 +308,7 @@ fn fill(
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             pack::for_each_text(manifest, packs, |index, file, text| {
-                let cut = cut(index, &file.path, text);
+                let cut = cut(index, file, text);
                 sender.send(cut).map_err(|_| CorpusError::Timeout("the writer of the index"))
             })
         });
@@ -288,8 +325,8 @@ fn fill(
     db.close().map_err(|(_, error)| CorpusError::from(error))
 }
 
-fn cut(index: usize, path: &str, text: Arc<str>) -> Cut {
-    let kind = DocumentKind::of(path);
+fn cut(index: usize, file: &ManifestFile, text: Arc<str>) -> Cut {
+    let kind = DocumentKind::of(&file.path);
     let html = kind == DocumentKind::Html;
     let text: Arc<str> = if html { html::to_text(&text).into() } else { text };
     let passages = passages(kind, &text);
@@ -297,7 +334,8 @@ fn cut(index: usize, path: &str, text: Arc<str>) -> Cut {
         passages.iter().map(|passage| query::camel_parts(&text[passage.start..passage.end])).collect();
     Cut {
         file: i64::try_from(index).unwrap_or(i64::MAX) + 1,
-        path: path.to_owned(),
+        path: file.path.clone(),
+        cuts: file.unit.is_cut().then(|| Cuts::of(&text)),
         text,
         passages,
         parts,
@@ -306,10 +344,11 @@ fn cut(index: usize, path: &str, text: Arc<str>) -> Cut {
 }
 
 fn write_files(db: &Connection, manifest: &Manifest) -> Result<(), CorpusError> {
-    let mut insert = db.prepare("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut insert = db.prepare("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     for (id, file) in (1i64..).zip(&manifest.files) {
         let pack = &manifest.packs[file.pack as usize];
-        insert.execute(params![id, file.path, pack, file.offset, file.bytes, file.lines])?;
+        let unit = file.unit.one();
+        insert.execute(params![id, file.path, pack, file.offset, file.bytes, file.lines, unit])?;
     }
     Ok(())
 }
@@ -324,6 +363,7 @@ fn write_passages(
     let mut place = db.prepare("INSERT INTO passages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
     let mut words =
         db.prepare("INSERT INTO words(rowid, text, heading, path, parts) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut begin = db.prepare("INSERT INTO cuts VALUES (?1, ?2, ?3)")?;
     let total = manifest.files.len() as u64;
     let mut bytes = 0;
     let mut id = 0i64;
@@ -342,6 +382,9 @@ fn write_passages(
                 cut.html.then_some(text),
             ])?;
             words.execute(params![id, text, passage.heading, cut.path, parts])?;
+        }
+        for (number, line) in (1u32..).zip(cut.cuts.iter().flat_map(Cuts::starts)) {
+            begin.execute(params![cut.file, line, number])?;
         }
         bytes += cut.text.len() as u64;
         if done % 64 == 0 || done == total {

@@ -1,5 +1,6 @@
 //! Documents: read once where the question is asked, sent in packs, indexed once per machine, searched
-//! by BM25, cited by `path:line`.
+//! by BM25, cited by `path:line`, or by page, slide or cell where lines mean nothing. Files that are no text are read by an
+//! [`Extractor`], and are the folders of what they hold: `sales.xlsx/Budget:7` is row 7 of a sheet.
 //!
 //! ```text
 //! folders --scan--> texts --pack--> packs + manifest --send--> store --fetch--> other machines
@@ -19,22 +20,27 @@ use std::{
 
 use muster_shared::flow::{PlaceFound, TaskRights};
 
+use self::found::Asked;
 use self::readable::{Readable, Within};
 pub use self::{
     blob::{BlobError, BlobStore, DirBlobs, MemoryBlobs},
     build::{CorpusOptions, Opened},
     cache::{CacheLimits, prune},
     cite::{CitedPlace, look_up_among},
+    decode::decode,
     error::CorpusError,
+    extract::{ExtractFailure, Extracted, ExtractedDocument, Extractor},
     found::{Hit, Lines, Outline, SearchKind, TermStatistics},
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
     outline::in_words,
     pack::SentPack,
     progress::{Phase, Progress, ProgressSink},
     scan::{Redact, ScanLimits, SkipReason, Skipped, SkippedFiles},
+    unit::{Unit, cut_into},
 };
 use self::{index::Index, index::find::LineSearch, pack::PackFolder};
 
+mod ahead;
 mod blob;
 mod build;
 mod cache;
@@ -42,6 +48,7 @@ mod cite;
 mod decode;
 mod disk;
 mod error;
+mod extract;
 pub mod figures;
 mod found;
 mod html;
@@ -54,9 +61,11 @@ mod pack;
 mod passage;
 mod progress;
 mod query;
+mod read;
 mod readable;
 mod scan;
 mod shown;
+mod unit;
 
 /// Most passages that one search gives.
 pub const MAX_HITS: usize = 50;
@@ -217,7 +226,7 @@ impl Corpus {
         self.ask(move |index| index.search(&query, &within, k.min(MAX_HITS), &packs)).await
     }
 
-    /// Lines `from..=to` of a document, as many as [`MAX_LINES`] and a limit of bytes let pass.
+    /// Lines `from..=to` of a document, or its pages and the like, as many as [`MAX_LINES`] and a limit of bytes let pass.
     ///
     /// # Errors
     /// When there is no such document (with the nearest path) or no such line.
@@ -246,11 +255,14 @@ impl Corpus {
                 return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
             };
             let from = from.max(1);
-            if from > file.lines || to < from {
-                return Err(CorpusError::BadRange { path: file.path, lines: file.lines });
+            let (total, unit) = (index.length_of(&file)?, file.unit);
+            if from > total || to < from {
+                return Err(CorpusError::BadRange { path: file.path, lines: total, unit });
             }
             let text = packs.read(&file.pack, file.position, file.bytes)?;
-            Ok(found::lines(&text, file.path, from, to.min(file.lines), file.lines, find.as_deref()))
+            let asked =
+                Asked { path: file.path, from, to: to.min(total), total, unit, find: find.as_deref() };
+            Ok(found::lines(&text, asked))
         })
         .await
     }

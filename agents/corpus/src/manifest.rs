@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::error::CorpusError;
+use super::{error::CorpusError, unit::Unit};
 
-/// The version of manifests that this program writes and reads.
-pub const MANIFEST_VERSION: u32 = 1;
+/// The newest version of manifests that this program writes and reads: documents have units. One without them is still
+/// written as version 1, which programs of before read.
+pub const MANIFEST_VERSION: u32 = 2;
+
+/// The version of manifests of which all documents are cited by their lines.
+const OF_LINES: u32 = 1;
 
 /// The name of a corpus: the SHA-256 of its paths and contents, in hex.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,12 +70,15 @@ pub struct ManifestFile {
     pub pack: u32,
     /// Where the text begins in the pack.
     pub offset: u64,
+    /// What of it is cited.
+    #[serde(default, skip_serializing_if = "Unit::is_line")]
+    pub unit: Unit,
 }
 
 /// What a corpus consists of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`MANIFEST_VERSION`].
+    /// At most [`MANIFEST_VERSION`].
     pub version: u32,
     /// The packs by the SHA-256 of their content.
     pub packs: Vec<String>,
@@ -80,16 +87,26 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// A manifest of the version that these files need.
+    pub(super) fn of(packs: Vec<String>, files: Vec<ManifestFile>) -> Self {
+        let version = if files.iter().all(|file| file.unit.is_line()) { OF_LINES } else { MANIFEST_VERSION };
+        Self { version, packs, files }
+    }
+
     /// The id that follows from paths and contents; how files lie in packs has no part in it.
     #[must_use]
     pub fn id(&self) -> CorpusId {
-        let by_path: BTreeMap<&str, &str> =
-            self.files.iter().map(|file| (file.path.as_str(), file.hash.as_str())).collect();
+        let by_path: BTreeMap<&str, &ManifestFile> =
+            self.files.iter().map(|file| (file.path.as_str(), file)).collect();
         let mut hasher = Sha256::new();
-        for (path, hash) in by_path {
+        for (path, file) in by_path {
             hasher.update((path.len() as u64).to_be_bytes());
             hasher.update(path);
-            hasher.update(hash);
+            hasher.update(&file.hash);
+            if !file.unit.is_line() {
+                // No length begins with a letter: what follows a hash is told apart.
+                hasher.update(file.unit.one());
+            }
         }
         CorpusId(hex::encode(hasher.finalize()))
     }
@@ -109,7 +126,7 @@ impl Manifest {
     pub(super) fn read(bytes: &[u8], id: &CorpusId) -> Result<Self, CorpusError> {
         let damaged = || CorpusError::Damaged("the manifest".to_owned());
         let manifest: Self = serde_json::from_slice(bytes).map_err(|_| damaged())?;
-        let sound = manifest.version == MANIFEST_VERSION
+        let sound = (OF_LINES..=MANIFEST_VERSION).contains(&manifest.version)
             && manifest.packs.iter().all(|pack| is_hash(pack))
             && manifest
                 .files
@@ -127,4 +144,30 @@ pub(super) fn hash_of(bytes: &[u8]) -> String {
 
 fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn manifests_of_before_are_read_and_texts_keep_their_ids() {
+        let hash = hash_of(b"fine");
+        let old = format!(
+            r#"{{"version":1,"packs":["{hash}"],"files":[{{"path":"a.md","hash":"{hash}","bytes":4,"lines":1,"pack":0,"offset":0}}]}}"#
+        );
+        let id = CorpusId::parse("1d6832ef8ab97a71fb8adbbe15785092b4f936bd7db6c665a8e33c8f94bfef26").unwrap();
+        let manifest = Manifest::read(old.as_bytes(), &id).unwrap();
+        assert_eq!(manifest.files[0].unit, Unit::Line);
+        assert_eq!(manifest.to_bytes(), old.as_bytes(), "and written as before");
+        let mut files = manifest.files.clone();
+        files[0].unit = Unit::Page;
+        let paged = Manifest::of(manifest.packs.clone(), files);
+        assert_eq!(paged.version, 2);
+        assert_ne!(paged.id(), id, "the same text in pages is another document");
+        assert_eq!(Manifest::read(&paged.to_bytes(), &paged.id()).unwrap(), paged);
+        let newer = Manifest { version: 3, ..paged };
+        assert!(Manifest::read(&newer.to_bytes(), &newer.id()).is_err());
+    }
 }

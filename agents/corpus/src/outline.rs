@@ -7,7 +7,7 @@ use crate::Outline;
 #[must_use]
 pub fn in_words(outlines: &[Outline], most: usize) -> String {
     let bare: Vec<String> =
-        outlines.iter().map(|one| format!("{} ({} lines)", one.path, one.lines)).collect();
+        outlines.iter().map(|one| format!("{} ({} {})", one.path, one.lines, one.unit.many())).collect();
     let mut room = most;
     let listed = bare.iter().take_while(|line| {
         let fits = line.len() < room;
@@ -59,7 +59,8 @@ mod tests {
     use super::*;
 
     fn outline(path: &str, headings: &[&str]) -> Outline {
-        Outline { path: path.into(), lines: 9, headings: headings.iter().map(|one| (*one).into()).collect() }
+        let headings = headings.iter().map(|one| (*one).into()).collect();
+        Outline { path: path.into(), lines: 9, unit: crate::Unit::Line, headings }
     }
 
     #[test]

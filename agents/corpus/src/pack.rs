@@ -2,27 +2,32 @@
 //! the same folders holds already stay where they are and are not sent again.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     fs::File,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use serde::Serialize;
 
 use super::{
-    CorpusOptions, Phase, Progress, ProgressSink,
+    CorpusOptions, Phase, Progress, ProgressSink, ahead,
     blob::{self, BlobStore},
     disk,
     error::CorpusError,
-    manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile, hash_of},
+    manifest::{CorpusId, Manifest, ManifestFile, hash_of},
+    read::{self, ReadDocument},
     scan::{self, SkipReason, Skipped},
 };
 
 /// Largest pack or manifest accepted from a store.
 const MAX_BLOB: usize = 64 * 1024 * 1024;
+
+/// Progress is told after so many files, or so much time.
+const TOLD_EVERY: (u64, Duration) = (64, Duration::from_millis(250));
 
 /// The folder of packs within a cache directory.
 #[derive(Debug, Clone)]
@@ -72,28 +77,47 @@ pub(super) fn gather(
     earlier: Option<&Manifest>,
     progress: &ProgressSink,
 ) -> Result<(Manifest, Skipped), CorpusError> {
-    let (limits, redact, packs) = (&options.limits, options.redact.as_ref(), PackFolder::of(&options.cache));
+    let (limits, packs) = (&options.limits, PackFolder::of(&options.cache));
     let mut skipped = Skipped::default();
     let candidates = scan::walk(folders, limits, &mut skipped);
-    let total = candidates.len() as u64;
+    let (total, mut done, mut bytes) = (candidates.len() as u64, 0u64, 0u64);
     let mut packer = Packer::new(&packs, options.pack_bytes, earlier);
-    let mut bytes = 0u64;
-    for (done, candidate) in (1u64..).zip(candidates) {
-        match scan::read(&candidate.file, limits, redact) {
-            Ok(text) if bytes + text.len() as u64 > limits.max_total => {
-                skipped.add(SkipReason::OverLimit, &candidate.path);
-            }
-            Ok(text) => {
-                bytes += text.len() as u64;
-                packer.add(candidate.path, &text)?;
-            }
-            Err(reason) => skipped.add(reason, &candidate.path),
+    let mut told = Instant::now();
+    let read = |candidate| read::read(&candidate, options);
+    ahead::in_order(candidates, at_once(options), read, |file| {
+        for (reason, path) in file.left_out {
+            skipped.add(reason, &path);
         }
-        if done % 64 == 0 || done == total {
+        for document in file.documents {
+            let with_it = bytes + document.text.len() as u64;
+            if with_it > limits.max_total || packer.len() >= limits.max_files {
+                skipped.add(SkipReason::OverLimit, &document.path);
+            } else if packer.has(&document.path) {
+                // A folder may be named as a file is, and hold what that file holds.
+                skipped.add(SkipReason::BadName, &document.path);
+            } else {
+                bytes = with_it;
+                packer.add(document)?;
+            }
+        }
+        done += 1;
+        if done.is_multiple_of(TOLD_EVERY.0) || done == total || told.elapsed() > TOLD_EVERY.1 {
+            told = Instant::now();
             progress(Progress { phase: Phase::Reading, done, total, bytes });
         }
-    }
+        Ok::<(), CorpusError>(())
+    })?;
     Ok((packer.finish()?, skipped))
+}
+
+/// On how many threads files are read: texts alone are read faster than they are packed.
+fn at_once(options: &CorpusOptions) -> usize {
+    const MOST: usize = 8;
+    match (&options.extractor, options.limits.extracted_at_once) {
+        (None, _) => 1,
+        (Some(_), 0) => std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST),
+        (Some(_), set) => set.min(MOST),
+    }
 }
 
 struct Packer<'a> {
@@ -102,7 +126,10 @@ struct Packer<'a> {
     pack_bytes: usize,
     /// Where texts lie already, by hash: in earlier packs, or in this corpus.
     known: HashMap<String, (u32, u64)>,
-    manifest: Manifest,
+    /// The paths of the files.
+    paths: HashSet<String>,
+    packs: Vec<String>,
+    files: Vec<ManifestFile>,
     open: Option<(u32, Vec<u8>)>,
 }
 
@@ -114,24 +141,28 @@ impl<'a> Packer<'a> {
             packs.clone_from(&earlier.packs);
             known.extend(earlier.files.iter().map(|file| (file.hash.clone(), (file.pack, file.offset))));
         }
-        Self {
-            folder,
-            pack_bytes,
-            known,
-            manifest: Manifest { version: MANIFEST_VERSION, packs, files: Vec::new() },
-            open: None,
-        }
+        Self { folder, pack_bytes, known, paths: HashSet::new(), packs, files: Vec::new(), open: None }
     }
 
-    fn add(&mut self, path: String, text: &str) -> Result<(), CorpusError> {
+    fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    fn add(&mut self, document: ReadDocument) -> Result<(), CorpusError> {
+        let ReadDocument { path, unit, text } = document;
         let hash = hash_of(text.as_bytes());
         let (pack, offset) = match self.known.get(&hash) {
             Some(place) => *place,
-            None => self.place(text)?,
+            None => self.place(&text)?,
         };
         self.known.insert(hash.clone(), (pack, offset));
-        let (bytes, lines) = (text.len() as u64, scan::lines_of(text));
-        self.manifest.files.push(ManifestFile { path, hash, bytes, lines, pack, offset });
+        let (bytes, lines) = (text.len() as u64, scan::lines_of(&text));
+        self.paths.insert(path.clone());
+        self.files.push(ManifestFile { path, hash, bytes, lines, pack, offset, unit });
         Ok(())
     }
 
@@ -139,14 +170,14 @@ impl<'a> Packer<'a> {
         let (pack, mut content) = match self.open.take() {
             Some(open) => open,
             None => {
-                self.manifest.packs.push(String::new());
-                (u32::try_from(self.manifest.packs.len() - 1).unwrap_or(u32::MAX), Vec::new())
+                self.packs.push(String::new());
+                (u32::try_from(self.packs.len() - 1).unwrap_or(u32::MAX), Vec::new())
             }
         };
         let offset = content.len() as u64;
         content.extend_from_slice(text.as_bytes());
         if content.len() >= self.pack_bytes {
-            self.manifest.packs[pack as usize] = self.folder.write(&content)?;
+            self.packs[pack as usize] = self.folder.write(&content)?;
         } else {
             self.open = Some((pack, content));
         }
@@ -155,9 +186,9 @@ impl<'a> Packer<'a> {
 
     fn finish(mut self) -> Result<Manifest, CorpusError> {
         if let Some((pack, content)) = self.open.take() {
-            self.manifest.packs[pack as usize] = self.folder.write(&content)?;
+            self.packs[pack as usize] = self.folder.write(&content)?;
         }
-        Ok(without_unused_packs(self.manifest))
+        Ok(without_unused_packs(Manifest::of(self.packs, self.files)))
     }
 }
 

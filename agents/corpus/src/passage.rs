@@ -1,6 +1,6 @@
 //! Passages: the pieces of a document that are searched and cited.
 
-use super::kind::DocumentKind;
+use super::{kind::DocumentKind, unit::BREAK};
 
 /// Longest passage, in bytes; a longer line is cut.
 const MAX_BYTES: usize = 1_600;
@@ -41,6 +41,10 @@ pub(super) fn passages(kind: DocumentKind, text: &str) -> Vec<Passage> {
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let plain = line.trim_end();
+        if line.starts_with(BREAK) {
+            // What is cited by its page is of one page.
+            cutter.flush();
+        }
         let fence = plain.trim_start().starts_with("```") || plain.trim_start().starts_with("~~~");
         if cutter.has_headings()
             && !fenced

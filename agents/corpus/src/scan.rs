@@ -3,7 +3,6 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    io::Read,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,7 +10,7 @@ use std::{
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 
-use super::{decode, error::CorpusError};
+use super::error::CorpusError;
 
 /// Removes secrets from a text before it is stored, indexed or sent. Must keep the number of lines.
 pub type Redact = Arc<dyn for<'a> Fn(&'a str) -> Cow<'a, str> + Send + Sync>;
@@ -21,15 +20,25 @@ pub type Redact = Arc<dyn for<'a> Fn(&'a str) -> Cow<'a, str> + Send + Sync>;
 pub struct ScanLimits {
     /// Most documents.
     pub max_files: usize,
-    /// Largest file, in bytes.
+    /// Largest text, in bytes.
     pub max_file: u64,
+    /// Largest file that is no text and has one (PDF, office documents, archives), in bytes.
+    pub max_extracted: u64,
+    /// How many of these are read at the same time; 0 for as many as there are processors.
+    pub extracted_at_once: usize,
     /// Largest sum of all files, in bytes.
     pub max_total: u64,
 }
 
 impl Default for ScanLimits {
     fn default() -> Self {
-        Self { max_files: 50_000, max_file: 32 * 1024 * 1024, max_total: 2 * 1024 * 1024 * 1024 }
+        Self {
+            max_files: 50_000,
+            max_file: 32 * 1024 * 1024,
+            max_extracted: 128 * 1024 * 1024,
+            extracted_at_once: 0,
+            max_total: 2 * 1024 * 1024 * 1024,
+        }
     }
 }
 
@@ -53,6 +62,16 @@ pub enum SkipReason {
     OverLimit,
     /// Taking secrets out of it changed its lines.
     NotRedactable,
+    /// It needs a password.
+    Encrypted,
+    /// It is broken.
+    Broken,
+    /// It is a picture, which no model reads yet.
+    Picture,
+    /// Its kind is read, and there is no text in it.
+    NoText,
+    /// Only a part of it was read.
+    Partly,
 }
 
 impl SkipReason {
@@ -66,6 +85,11 @@ impl SkipReason {
             Self::BadName => "names that cannot be cited",
             Self::OverLimit => "over the limit of a corpus",
             Self::NotRedactable => "secrets that could not be taken out",
+            Self::Encrypted => "encrypted",
+            Self::Broken => "broken",
+            Self::Picture => "pictures, which no model reads yet",
+            Self::NoText => "without text, such as scans",
+            Self::Partly => "read in part",
         }
     }
 }
@@ -100,7 +124,7 @@ impl Skipped {
 }
 
 impl Skipped {
-    /// Those that somebody who gave a folder takes for read: what is not text, empty or a link is not among them.
+    /// Those that somebody who gave a folder takes for read: what is not text, a picture, empty or a link is not among them.
     #[must_use]
     pub fn missed(&self) -> Self {
         let is_missed = |reason: &SkipReason| match reason {
@@ -108,8 +132,12 @@ impl Skipped {
             | SkipReason::Unreadable
             | SkipReason::BadName
             | SkipReason::OverLimit
-            | SkipReason::NotRedactable => true,
-            SkipReason::Binary | SkipReason::Empty | SkipReason::Special => false,
+            | SkipReason::NotRedactable
+            | SkipReason::Encrypted
+            | SkipReason::Broken
+            | SkipReason::NoText
+            | SkipReason::Partly => true,
+            SkipReason::Binary | SkipReason::Empty | SkipReason::Special | SkipReason::Picture => false,
         };
         let missed = self.0.iter().filter(|(reason, _)| is_missed(reason));
         Self(missed.map(|(reason, files)| (*reason, files.clone())).collect())
@@ -247,36 +275,6 @@ fn prefixes(folders: &[PathBuf]) -> Vec<String> {
             format!("{unique}/")
         })
         .collect()
-}
-
-/// The text of a file as it may leave the machine, or why there is none.
-pub(super) fn read(file: &Path, limits: &ScanLimits, redact: Option<&Redact>) -> Result<String, SkipReason> {
-    let mut file = crate::input::open(file).map_err(|_| SkipReason::Unreadable)?;
-    let size = file.metadata().map_err(|_| SkipReason::Unreadable)?.len();
-    if size > limits.max_file {
-        return Err(SkipReason::TooLarge);
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    let mut take = |most: u64, bytes: &mut Vec<u8>| {
-        file.by_ref().take(most).read_to_end(bytes).map_err(|_| SkipReason::Unreadable)
-    };
-    take(decode::SNIFF as u64, &mut bytes)?;
-    if decode::looks_binary(&bytes) {
-        return Err(SkipReason::Binary);
-    }
-    take(limits.max_file.saturating_sub(bytes.len() as u64) + 1, &mut bytes)?;
-    if bytes.len() as u64 > limits.max_file {
-        return Err(SkipReason::TooLarge);
-    }
-    let text = decode::decode(bytes).ok_or(SkipReason::Binary)?;
-    if text.trim().is_empty() {
-        return Err(SkipReason::Empty);
-    }
-    match redact.map(|redact| redact(&text)) {
-        None => Ok(text),
-        Some(redacted) if lines_of(&redacted) != lines_of(&text) => Err(SkipReason::NotRedactable),
-        Some(redacted) => Ok(redacted.into_owned()),
-    }
 }
 
 /// How many lines a text has; a line break at the end opens no further line.

@@ -15,7 +15,7 @@ impl Hit {
         if !self.heading.is_empty() {
             let _ = write!(out, " ({})", self.heading);
         }
-        for (number, line) in (self.start_line..).zip(self.text.lines()) {
+        for (number, line) in self.numbered() {
             let _ = write!(out, "\n{number}| {line}");
         }
         out
@@ -26,12 +26,19 @@ impl Lines {
     /// The lines under their place, with line numbers, and where to go on when there are more.
     #[must_use]
     pub fn shown(&self) -> String {
-        let mut out = format!("{}:{}-{} of {} lines", self.path, self.from, self.to(), self.total);
-        for (number, line) in (self.from..).zip(&self.lines) {
+        let Self { path, from, total, unit, .. } = self;
+        let mut out = format!("{path}:{from}-{} of {total} {}", self.to(), unit.many());
+        for (number, line) in self.numbered() {
             let _ = write!(out, "\n{number}| {line}");
         }
-        if self.cut {
-            let _ = write!(out, "\n[cut: go on from line {}]", self.to() + 1);
+        if self.cut && unit.is_cut() && self.from == self.to() {
+            let _ = write!(
+                out,
+                "\n[cut: this {} is longer; `find` shows what stands around words of it]",
+                unit.one()
+            );
+        } else if self.cut {
+            let _ = write!(out, "\n[cut: go on from {} {}]", unit.one(), self.to() + 1);
         }
         out
     }

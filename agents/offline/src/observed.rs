@@ -69,6 +69,20 @@ impl Block {
         self.lines.first().map_or(0, |(number, _)| *number)
     }
 
+    /// Takes the next line. A page has several with its number: they are one line here, whose paragraphs are kept apart.
+    fn take(&mut self, number: u32, text: &str) {
+        match self.lines.last_mut() {
+            Some((last, page)) if *last == number => {
+                let is_paragraph =
+                    text.trim().is_empty() && !page.is_empty() && !page.ends_with(BETWEEN_PIECES);
+                page.push_str(if is_paragraph { BETWEEN_PIECES } else { " " });
+                page.push_str(text.trim());
+            }
+            Some((last, _)) if *last > number => {}
+            Some(_) | None => self.lines.push((number, text.to_owned())),
+        }
+    }
+
     /// The number of the last line; 0 when there is none.
     pub(super) fn last(&self) -> u32 {
         self.lines.last().map_or(0, |(number, _)| *number)
@@ -198,7 +212,7 @@ pub(super) fn dotted(name: &str) -> String {
 #[expect(clippy::expect_used, reason = "the pattern is a literal, checked by the tests")]
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?:\[?\d+[\].)]\s+)?(\S.*?):(\d+)(?:\s*[-–]\s*(\d+))?(?:\s+\((.*)\)|\s+of \d+ lines|\s{2,}.*)?$",
+        r"^(?:\[?\d+[\].)]\s+)?(\S.*?):(\d+)(?:\s*[-–]\s*(\d+))?(?:\s+\((.*)\)|\s+of \d+ (?:lines|rows|pages|slides|cells)|\s{2,}.*)?$",
     )
     .expect("a valid pattern")
 });
@@ -213,10 +227,8 @@ fn blocks(content: &str) -> Vec<Block> {
     for line in content.lines() {
         if let Some(found) = NUMBERED.captures(line) {
             let text = found.get(2).or_else(|| found.get(3)).map_or("", |text| text.as_str());
-            if let (Some(block), Ok(number)) = (blocks.last_mut(), found[1].parse::<u32>())
-                && number > block.last()
-            {
-                block.lines.push((number, text.to_owned()));
+            if let (Some(block), Ok(number)) = (blocks.last_mut(), found[1].parse::<u32>()) {
+                block.take(number, text);
             }
         } else if let Some(found) = HEADER.captures(line) {
             let trail = found.get(4).map_or("", |trail| trail.as_str());
@@ -246,6 +258,16 @@ mod tests {
         assert_eq!(found[0].trail, ["A", "B"]);
         assert_eq!(found[0].lines, [(12, "see b.md:7".to_owned()), (13, String::new())]);
         assert_eq!(found[1].lines, [(7, "    let x = 1;".to_owned())]);
+    }
+
+    #[test]
+    fn the_lines_of_a_page_are_one_and_its_paragraphs_are_apart() {
+        let content =
+            "report.pdf:2-3 of 9 pages\n2| Results\n2| \n2| Revenue grew\n2| by 12 percent.\n3| Outlook";
+        let found = blocks(content);
+        assert_eq!(found.len(), 1);
+        let page = "Results. …  Revenue grew by 12 percent.".to_owned();
+        assert_eq!(found[0].lines, [(2, page), (3, "Outlook".to_owned())]);
     }
 
     #[test]

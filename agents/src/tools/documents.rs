@@ -120,8 +120,9 @@ fn spread(all: Vec<Hit>, most: usize) -> Vec<Hit> {
 fn was_shown(ctx: &ToolContext, hit: &Hit) -> bool {
     let lines = ctx.shown.as_deref().and_then(|shown| shown.get(&hit.path));
     lines.is_some_and(|lines| {
-        let text = (hit.start_line..).zip(hit.text.lines()).filter(|(_, line)| !line.trim().is_empty());
-        text.into_iter().all(|(number, _)| lines.contains(&number))
+        let mut text = hit.numbered().filter(|(_, line)| !line.trim().is_empty());
+        // Of a page that was shown it is not known how much of it was.
+        !hit.unit.is_cut() && text.all(|(number, _)| lines.contains(&number))
     })
 }
 
@@ -303,6 +304,8 @@ mod tests {
             path: path.to_owned(),
             start_line: 1,
             end_line: 1,
+            unit: muster_corpus::Unit::Line,
+            numbers: Vec::new(),
             heading: String::new(),
             text: String::new(),
             score,

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use muster_bus::{Bus, Store};
 use muster_corpus::{
-    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress, in_words,
+    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Extractor, Opened, Phase, Progress, in_words,
 };
+use muster_readers::{PoolLimits, ReadLimits, Readers};
 use muster_shared::flow::CorpusRef;
 
 use super::screen::Screen;
@@ -49,6 +50,7 @@ pub(super) async fn send(
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);
     let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders.to_vec());
+    options.extractor = readers();
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));
@@ -76,6 +78,17 @@ pub(super) async fn send(
     let missed = opened.skipped.missed();
     let unread = if missed.total() == 0 { String::new() } else { missed.to_string() };
     Ok((corpus, app.redactor.redact(&unread).into_owned()))
+}
+
+/// What reads files that are no text.
+fn readers() -> Option<Arc<dyn Extractor>> {
+    match Readers::of_this_program(ReadLimits::default(), PoolLimits::default()) {
+        Ok(readers) => Some(Arc::new(readers)),
+        Err(error) => {
+            tracing::warn!(%error, "files that are no text are not read");
+            None
+        }
+    }
 }
 
 /// What documents there are, for whoever plans and works. Without it they search as well.

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use super::Library;
 use super::page::Page;
-use crate::index::Index;
+use crate::index::{FileEntry, Index};
 use crate::pack::PackFolder;
 use crate::readable::{Readable, Within};
-use crate::{CorpusError, query};
+use crate::{CorpusError, Unit, query};
 
 /// Most bytes of documents that are kept ready; then all are let go.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
@@ -43,10 +43,14 @@ impl Library for Indexed<'_> {
             return Ok(known.clone());
         }
         let file = self.index.file(path)?.filter(|file| self.readable.is(&file.path));
-        let text = file.map(|file| self.packs.read(&file.pack, file.position, file.bytes)).transpose()?;
-        let page = text.as_deref().map(|text| Rc::new(Page::new(path, text)));
+        let read = |file: FileEntry| {
+            let text = self.packs.read(&file.pack, file.position, file.bytes)?;
+            Ok::<_, CorpusError>((text, file.unit))
+        };
+        let text = file.map(read).transpose()?;
+        let page = text.as_ref().map(|(text, unit)| Rc::new(Page::new(path, text, *unit)));
         let mut kept = self.kept.borrow_mut();
-        kept.bytes += text.map_or(0, |text| text.len());
+        kept.bytes += text.map_or(0, |(text, _)| text.len());
         if kept.bytes > MOST_BYTES {
             kept.bytes = 0;
             kept.pages.clear();
@@ -96,7 +100,7 @@ impl Library for AtHand<'_> {
     fn page(&self, path: &str) -> Result<Option<Rc<Page>>, CorpusError> {
         let Some(text) = self.documents.get(path) else { return Ok(None) };
         let mut kept = self.kept.borrow_mut();
-        let page = kept.entry(path.to_owned()).or_insert_with(|| Rc::new(Page::new(path, text)));
+        let page = kept.entry(path.to_owned()).or_insert_with(|| Rc::new(Page::new(path, text, Unit::Line)));
         Ok(Some(Rc::clone(page)))
     }
 

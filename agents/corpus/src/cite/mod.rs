@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod any_tests;
 mod beside;
+mod by_page;
 mod flat;
 mod language;
 mod library;
@@ -48,7 +49,7 @@ const MOST_SEARCHES: usize = 200;
 pub struct CitedPlace {
     /// The document.
     pub path: String,
-    /// The line, from 1; 0 for what is no line.
+    /// The line, from 1, or the page and the like where these are cited; 0 for what is none.
     pub line: u32,
     /// The words there, as they are said to stand; may be empty.
     pub quote: String,
@@ -95,40 +96,61 @@ fn look_up(
 ) -> Result<Vec<PlaceFound>, CorpusError> {
     let mut found = Vec::with_capacity(asked.len());
     let mut searches = MOST_SEARCHES;
-    for place in asked {
-        let others: Vec<&CitedPlace> =
-            asked.iter().filter(|other| other.group == place.group && *other != place).collect();
-        found.push(look_up_one(library, place, &others, shows, &mut searches)?);
+    let by_line = asked.iter().map(|place| in_lines(library, place)).collect::<Result<Vec<_>, _>>()?;
+    for (place, cited) in by_line.iter().zip(asked) {
+        let others =
+            by_line.iter().zip(asked).filter(|(_, other)| other.group == cited.group && *other != cited);
+        let others: Vec<&CitedPlace> = others.map(|(other, _)| other).collect();
+        found.push(match page_of(library, &place.path)? {
+            Ok((page, meant)) => {
+                let found =
+                    look_up_one(library, &page, meant.as_deref(), place, &others, shows, &mut searches)?;
+                by_page::told(library, &page, cited.line, found)?
+            }
+            Err(nearest) => PlaceFound::NoFile { nearest },
+        });
     }
     Ok(found)
 }
 
+/// A place by the line that is meant, where it is cited by page and the like.
+fn in_lines(library: &impl Library, place: &CitedPlace) -> Result<CitedPlace, CorpusError> {
+    let page = page_of(library, &place.path)?;
+    let line = page.map_or(place.line, |(page, _)| by_page::line_meant(&page, place));
+    Ok(CitedPlace { line, ..place.clone() })
+}
+
+/// The document of a path, with its whole path where another one was written; else the nearest name.
+type Found = Result<(Rc<Page>, Option<String>), String>;
+
+fn page_of(library: &impl Library, path: &str) -> Result<Found, CorpusError> {
+    if let Some(page) = library.page(path)? {
+        return Ok(Ok((page, None)));
+    }
+    Ok(match resolved(library, path)? {
+        Resolved::As(path) => library.page(&path)?.map(|page| (page, Some(path.clone()))).ok_or(path),
+        Resolved::Near(nearest) => Err(nearest),
+    })
+}
+
 fn look_up_one(
     library: &impl Library,
+    page: &Page,
+    meant: Option<&str>,
     place: &CitedPlace,
     others: &[&CitedPlace],
     shows: bool,
     searches: &mut usize,
 ) -> Result<PlaceFound, CorpusError> {
-    let (page, meant) = match library.page(&place.path)? {
-        Some(page) => (page, None),
-        None => match resolved(library, &place.path)? {
-            Resolved::As(path) => match library.page(&path)? {
-                Some(page) => (page, Some(path)),
-                None => return Ok(PlaceFound::NoFile { nearest: path }),
-            },
-            Resolved::Near(nearest) => return Ok(PlaceFound::NoFile { nearest }),
-        },
-    };
-    let quotes = quotes(&page, &place.quote);
+    let quotes = quotes(page, &place.quote);
     let looked = match quotes.first() {
-        Some(quote) => by_quote(&page, place, &quotes, quote.len()),
-        None => by_statement(library, &page, place, others, searches)?,
+        Some(quote) => by_quote(page, place, &quotes, quote.len()),
+        None => by_statement(library, page, place, others, searches)?,
     };
     if let Some((first, last)) = looked.lines().filter(|_| !place.statement.is_empty()) {
         let quote = if quotes.is_empty() { "" } else { place.quote.as_str() };
         let is_whole = place.statement.trim().contains('\n');
-        let own = Borne { page: &page, first, last, quote, is_whole };
+        let own = Borne { page, first, last, quote, is_whole };
         let lacks = said_beside(library, own, place, others)?;
         if !lacks.is_empty() {
             return Ok(PlaceFound::Otherwise { there: page.shown(first, last), lacks });
@@ -136,7 +158,7 @@ fn look_up_one(
     }
     let stands = |first: u32, last: u32, line: Option<u32>, quote: Option<String>| {
         let text = if shows { page.shown(first, last) } else { String::new() };
-        PlaceFound::Stands(Standing { path: meant.clone(), line, quote, text })
+        PlaceFound::Stands(Standing { path: meant.map(str::to_owned), line, quote, text })
     };
     Ok(match looked {
         Looked::Here(first, last) => stands(first, last, None, None),

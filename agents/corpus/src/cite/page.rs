@@ -7,7 +7,9 @@ use muster_shared::text::{normalise_space, numerals, within_bytes};
 use super::flat::{Flat, Quote, Span};
 use super::language;
 use super::words::{chunks, is_name, number_of, stem, words_of};
-use crate::{html, kind::DocumentKind};
+use crate::html;
+use crate::kind::{DocumentKind, is_sheet};
+use crate::unit::{Cuts, Unit};
 
 /// Lines before and after one of running text that belong to the same sentence.
 const REACH: u32 = 2;
@@ -32,6 +34,8 @@ pub(super) struct Page {
     words: HashMap<String, Vec<u32>>,
     names: HashMap<String, Vec<u32>>,
     numbers: HashMap<String, Vec<u32>>,
+    /// Where its pages are, if these are cited.
+    cuts: Option<Cuts>,
 }
 
 /// What a line is, as far as it says which others belong to it.
@@ -46,7 +50,7 @@ enum Kind {
 }
 
 impl Page {
-    pub(super) fn new(path: &str, text: &str) -> Self {
+    pub(super) fn new(path: &str, text: &str, unit: Unit) -> Self {
         let plain = plain(path, text);
         let lines: Vec<String> = plain.lines().map(str::to_owned).collect();
         let rows = is_of_rows(path);
@@ -58,6 +62,7 @@ impl Page {
             words: HashMap::new(),
             names: HashMap::new(),
             numbers: HashMap::new(),
+            cuts: unit.is_cut().then(|| Cuts::of(text)),
             kinds,
             lines,
         };
@@ -92,6 +97,21 @@ impl Page {
 
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Where its pages are, if these are cited.
+    pub(super) const fn cuts(&self) -> Option<&Cuts> {
+        self.cuts.as_ref()
+    }
+
+    /// The number by which a line is cited: its own, or that of its page.
+    pub(super) fn number_of(&self, line: u32) -> u32 {
+        self.cuts.as_ref().map_or(line, |cuts| cuts.number_of(line))
+    }
+
+    /// How many lines, or pages and the like, there are.
+    pub(super) fn count(&self) -> u32 {
+        self.cuts.as_ref().map_or(self.len(), Cuts::count)
     }
 
     pub(super) fn line(&self, number: u32) -> &str {
@@ -131,21 +151,24 @@ impl Page {
     /// The lines that belong to the same sentence or entry as this one, first and last.
     pub(super) fn around(&self, line: u32) -> (u32, u32) {
         let goes_on = |kind: Kind| kind == Kind::Running;
+        // No sentence is looked for across the end of a page: it would be cited by two.
+        let begins = |line: u32| self.cuts.as_ref().is_some_and(|cuts| cuts.begins(line));
+        let goes_on_at = |next: &u32| goes_on(self.kind(*next)) && !begins(*next);
         match self.kind(line) {
             Kind::Blank | Kind::Heading | Kind::Row => (line, line),
             Kind::Item => {
-                let after = (line + 1..=line + REACH).take_while(|next| goes_on(self.kind(*next)));
+                let after = (line + 1..=line + REACH).take_while(goes_on_at);
                 (line, after.last().unwrap_or(line))
             }
             Kind::Running => {
                 let mut first = line;
-                while line - first < REACH && first > 1 && goes_on(self.kind(first - 1)) {
+                while line - first < REACH && first > 1 && goes_on(self.kind(first - 1)) && !begins(first) {
                     first -= 1;
                 }
-                if line - first < REACH && first > 1 && self.kind(first - 1) == Kind::Item {
+                if line - first < REACH && first > 1 && self.kind(first - 1) == Kind::Item && !begins(first) {
                     first -= 1;
                 }
-                let after = (line + 1..=line + REACH).take_while(|next| goes_on(self.kind(*next)));
+                let after = (line + 1..=line + REACH).take_while(goes_on_at);
                 (first, after.last().unwrap_or(line))
             }
         }
@@ -261,7 +284,8 @@ fn headings(kinds: &[Kind]) -> Vec<u32> {
 /// Whether every line of a document stands for itself.
 fn is_of_rows(path: &str) -> bool {
     let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    extension.is_some_and(|known| ["csv", "tsv", "log", "jsonl", "ndjson"].contains(&known.as_str()))
+    is_sheet(path)
+        || extension.is_some_and(|known| ["csv", "tsv", "log", "jsonl", "ndjson"].contains(&known.as_str()))
 }
 
 /// The text without tags and targets of links, line by line.

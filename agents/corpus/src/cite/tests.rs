@@ -5,7 +5,12 @@ struct Shelf(Vec<(&'static str, Rc<Page>)>);
 
 impl Shelf {
     fn new(documents: &[(&'static str, &str)]) -> Self {
-        Self(documents.iter().map(|(path, text)| (*path, Rc::new(Page::new(path, text)))).collect())
+        Self(
+            documents
+                .iter()
+                .map(|(path, text)| (*path, Rc::new(Page::new(path, text, crate::Unit::Line))))
+                .collect(),
+        )
     }
 }
 

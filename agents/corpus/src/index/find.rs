@@ -8,6 +8,7 @@ use super::{FileEntry, Index};
 use crate::error::CorpusError;
 use crate::pack::PackFolder;
 use crate::readable::{Readable, Within};
+use crate::unit::{BREAK, Cuts, Unit, without_breaks};
 use crate::{Hit, Outline};
 
 /// Lines shown before and after one that has what was looked for.
@@ -85,7 +86,13 @@ impl Index {
                 break;
             }
             let text = packs.read(&file.pack, file.position, file.bytes)?;
-            in_lines(&file.path, &text, search, k, &mut hits);
+            let before = hits.len();
+            let cuts = file.unit.is_cut().then(|| Cuts::of(&text));
+            in_lines(&file.path, &text, cuts.as_ref(), search, k, &mut hits);
+            if let Some(cuts) = &cuts {
+                hits[before..].iter_mut().for_each(|hit| by_pages(hit, cuts));
+            }
+            hits[before..].iter_mut().for_each(|hit| hit.unit = file.unit);
         }
         Ok(hits)
     }
@@ -104,7 +111,7 @@ impl Index {
                 headings.push(trail);
             }
         }
-        Ok(Outline { path: file.path, lines: file.lines, headings })
+        Ok(Outline { lines: self.length_of(&file)?, path: file.path, unit: file.unit, headings })
     }
 
     /// The heading trail, first and last line of each passage of a document, in order.
@@ -129,7 +136,13 @@ impl Index {
             let run = sections[first..].iter().take_while(|(trail, _, _)| fits(trail));
             Some((sections[first].1, run.last().map_or(sections[first].2, |(_, _, last)| *last)))
         };
-        Ok(under(&is_it).or_else(|| under(&begins_like)))
+        let found = under(&is_it).or_else(|| under(&begins_like));
+        match found {
+            Some((first, last)) if file.unit.is_cut() => {
+                Ok(Some((self.number_of(file.id, first)?, self.number_of(file.id, last)?)))
+            }
+            lines => Ok(lines),
+        }
     }
 }
 
@@ -138,28 +151,44 @@ fn plain(heading: &str) -> String {
     heading.trim().trim_start_matches('#').trim().to_lowercase()
 }
 
-fn in_lines(path: &str, text: &str, search: &LineSearch, k: usize, hits: &mut Vec<Hit>) {
+fn in_lines(path: &str, text: &str, cuts: Option<&Cuts>, search: &LineSearch, k: usize, hits: &mut Vec<Hit>) {
     let lines: Vec<&str> = text.lines().collect();
     let mut next = 0;
     for (at, line) in lines.iter().enumerate() {
         if hits.len() >= k {
             return;
         }
-        if at < next || !search.pattern.is_match(line) {
+        if at < next || !search.pattern.is_match(line.trim_start_matches(BREAK)) {
             continue;
         }
         let (from, to) = (at.saturating_sub(AROUND).max(next), (at + AROUND + 1).min(lines.len()));
+        // Of what is cited by its page nothing of another page is shown.
+        let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let page = cuts.and_then(|cuts| cuts.lines_of(cuts.number_of(number)));
+        let (from, to) = page.map_or((from, to), |(first, last)| {
+            (from.max(first.saturating_sub(1) as usize), to.min(last as usize))
+        });
         next = to;
         let shown = lines[from..to].iter().map(|line| &line[..line.floor_char_boundary(MAX_LINE)]);
         hits.push(Hit {
             path: path.to_owned(),
             start_line: from as u64 + 1,
             end_line: to as u64,
+            unit: Unit::Line,
+            numbers: Vec::new(),
             heading: String::new(),
             text: shown.collect::<Vec<_>>().join("\n"),
             score: 0.0,
         });
     }
+}
+
+/// A passage that is known by its lines, by its pages instead.
+fn by_pages(hit: &mut Hit, cuts: &Cuts) {
+    let number = |line: u64| u64::from(cuts.number_of(u32::try_from(line).unwrap_or(u32::MAX)));
+    hit.numbers = (hit.start_line..=hit.end_line).map(number).collect();
+    (hit.start_line, hit.end_line) = (number(hit.start_line), number(hit.end_line));
+    hit.text = without_breaks(&hit.text);
 }
 
 #[cfg(test)]
@@ -188,11 +217,11 @@ mod tests {
     fn lines_are_found_with_a_few_around_them_and_no_line_twice() {
         let text = "one\ntwo\nThree is it\nfour\nfive\nthree again\nseven\neight\nnine\nten";
         let mut hits = Vec::new();
-        in_lines("a.md", text, &LineSearch::exact("THREE").unwrap(), 5, &mut hits);
+        in_lines("a.md", text, None, &LineSearch::exact("THREE").unwrap(), 5, &mut hits);
         let shown: Vec<(u64, u64)> = hits.iter().map(|hit| (hit.start_line, hit.end_line)).collect();
         assert_eq!(shown, [(1, 5), (6, 8)]);
         let mut hits = Vec::new();
-        in_lines("a.md", text, &LineSearch::regex("^t(wo|en)$").unwrap(), 1, &mut hits);
+        in_lines("a.md", text, None, &LineSearch::regex("^t(wo|en)$").unwrap(), 1, &mut hits);
         assert_eq!(hits.len(), 1);
         assert!(LineSearch::regex("(").is_err());
         assert!(LineSearch::exact("(").is_ok());

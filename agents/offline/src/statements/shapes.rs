@@ -35,6 +35,11 @@ pattern!(RUN_IN, r"^([A-Z][a-z]+(?: [a-z]+)?)\. [A-Z]");
 /// How the cells of files of this name are told apart, where all of the file is one table.
 pub(super) fn separated(path: &str) -> Option<Columns> {
     let lower = path.to_ascii_lowercase();
+    let folder = lower.rsplit_once('/').map_or("", |(folder, _)| folder);
+    if [".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"].iter().any(|ending| folder.ends_with(ending)) {
+        // A sheet of a workbook.
+        return Some(Columns::Tabs);
+    }
     match lower.rsplit_once('.').map(|(_, extension)| extension) {
         Some("csv") => Some(Columns::Commas),
         Some("tsv" | "tab") => Some(Columns::Tabs),

@@ -7,6 +7,8 @@ use muster_corpus::CitedPlace;
 /// Files that are known by a name without an ending.
 const WITHOUT_ENDING: [&str; 9] =
     ["LICENSE", "README", "NOTICE", "CHANGELOG", "AUTHORS", "Makefile", "Dockerfile", "INSTALL", "COPYING"];
+/// Endings of documents whose parts are cited as if they lay in a folder.
+const OF_PARTS: [&str; 6] = ["xlsx", "xlsm", "xlsb", "xls", "ods", "epub"];
 /// Endings of names of hosts, which are followed by a port.
 const OF_HOSTS: [&str; 12] =
     ["com", "org", "net", "io", "dev", "local", "internal", "localhost", "de", "eu", "uk", "lan"];
@@ -113,7 +115,7 @@ fn named(word: &str) -> Option<Named> {
 /// Whether a name may be that of a file.
 fn is_file(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    if WITHOUT_ENDING.contains(&last) {
+    if WITHOUT_ENDING.contains(&last) || lies_in_a_document(name) {
         return true;
     }
     let Some((stem, ending)) = last.rsplit_once('.') else { return false };
@@ -122,6 +124,12 @@ fn is_file(name: &str) -> bool {
     is_ending
         && ending.chars().any(char::is_alphabetic)
         && !(stem.is_empty() && name.len() == last.len() && last.len() < 2)
+}
+
+/// Whether it is a sheet of a workbook or a chapter of a book: these have names without an ending.
+fn lies_in_a_document(name: &str) -> bool {
+    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder).to_lowercase();
+    OF_PARTS.iter().any(|ending| folder.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.')))
 }
 
 /// Whether what looks like a file may be a host with its port.
@@ -306,6 +314,10 @@ mod tests {
         ];
         assert_eq!(cited(all), named(&expected));
         assert_eq!(places("see a.md:3-5.")[0].to, Some(5));
+        let within =
+            "By in/sales.xlsx/Budget_2026:7, book.epub/3:14, bundle.zip/report.pdf:2; not Budget:7 or 4/5:6.";
+        let expected = [("in/sales.xlsx/Budget_2026", 7), ("book.epub/3", 14), ("bundle.zip/report.pdf", 2)];
+        assert_eq!(cited(within), named(&expected));
     }
 
     #[test]

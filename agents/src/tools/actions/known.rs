@@ -35,7 +35,7 @@ pub(super) async fn look(
     let mut all = in_results(ctx);
     if let Some(corpus) = &ctx.corpus {
         for hit in corpus.search(asked, HITS).await? {
-            all.extend((hit.start_line..).zip(hit.text.lines()).flat_map(|(number, line)| {
+            all.extend(hit.numbered().flat_map(|(number, line)| {
                 let source = format!("{}:{number}", hit.path);
                 sentences(line).map(move |text| (source.clone(), text.to_owned())).collect::<Vec<_>>()
             }));

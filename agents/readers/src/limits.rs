@@ -1,0 +1,115 @@
+//! What the reading of one document may take, and what of it is left.
+
+use std::time::Duration;
+
+use muster_shared::setting::kinds::MIB;
+use muster_shared::settings;
+use serde::{Deserialize, Serialize};
+
+use crate::found::Failure;
+
+settings! {
+    /// What the reading of one document may take.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct ReadLimits {
+        /// Largest document.
+        pub max_bytes: u64 = 128 * MIB => bytes(KIB, 4 * GIB),
+        /// Most text of a document; the rest is left out, and that is said.
+        pub max_text: u64 = 32 * MIB => bytes(KIB, GIB),
+        /// Most pages, slides or cells that are read of a document.
+        pub max_pages: u64 = 20_000 => whole(1, 1_000_000),
+        /// Most documents that one file may hold: sheets, chapters, files of an archive, messages.
+        pub max_documents: u64 = 5_000 => whole(1, 1_000_000),
+        /// Most entries of an archive.
+        pub max_entries: u64 = 20_000 => whole(1, 1_000_000),
+        /// Most that archives and office documents may unpack to.
+        pub max_unpacked: u64 = 512 * MIB => bytes(KIB, 64 * GIB),
+        /// Most that they may unpack to for each byte packed, beyond the first 16 MiB.
+        pub max_ratio: u64 = 200 => whole(2, 100_000),
+        /// How deep archives and messages may lie in each other.
+        pub max_depth: u64 = 4 => whole(1, 16),
+        /// How deep elements may lie in each other.
+        pub max_nesting: u64 = 256 => whole(16, 10_000),
+        /// Longest reading.
+        #[serde(with = "muster_shared::span")]
+        pub time: Duration = Duration::from_secs(60) => span(100, HOUR),
+        /// Most time of processors.
+        #[serde(with = "muster_shared::span")]
+        pub cpu: Duration = Duration::from_secs(60) => span(1000, HOUR),
+        /// Most memory of the process that reads.
+        pub memory: u64 = GIB => bytes(256 * MIB, 64 * GIB),
+    }
+}
+
+/// So much may be unpacked whatever it was packed to.
+const UNPACKED_ANYWAY: u64 = 16 * MIB;
+
+/// What is left while a document is read.
+#[derive(Debug, Clone)]
+pub(crate) struct Budget {
+    pub(crate) limits: ReadLimits,
+    /// The bytes of the document.
+    packed: u64,
+    text: u64,
+    documents: u64,
+    unpacked: u64,
+    /// How many archives and messages this is in.
+    pub(crate) depth: u64,
+    /// Whether HTML stays as it is, so that its lines are those of the file.
+    pub(crate) keeps_source: bool,
+}
+
+impl Budget {
+    /// For a document of so many bytes.
+    pub(crate) fn new(limits: ReadLimits, packed: u64, keeps_source: bool) -> Self {
+        Self {
+            text: limits.max_text,
+            documents: limits.max_documents,
+            unpacked: 0,
+            depth: 0,
+            limits,
+            packed,
+            keeps_source,
+        }
+    }
+
+    /// How much text there is room for.
+    pub(crate) fn room(&self) -> usize {
+        usize::try_from(self.text).unwrap_or(usize::MAX)
+    }
+
+    /// Notes text that is given; what there is no room for is cut. Says whether it was.
+    pub(crate) fn take_text(&mut self, text: &mut String) -> bool {
+        let most = text.floor_char_boundary(self.room().min(text.len()));
+        let cut = most < text.len();
+        text.truncate(most);
+        self.text -= most as u64;
+        cut
+    }
+
+    /// Notes a document that is given; false when there may be no more.
+    pub(crate) fn take_document(&mut self) -> bool {
+        let left = self.documents > 0;
+        self.documents = self.documents.saturating_sub(1);
+        left
+    }
+
+    /// How much may still be unpacked.
+    pub(crate) fn may_unpack(&self) -> u64 {
+        let by_ratio = self.packed.saturating_mul(self.limits.max_ratio).max(UNPACKED_ANYWAY);
+        self.limits.max_unpacked.min(by_ratio).saturating_sub(self.unpacked)
+    }
+
+    /// Notes what was unpacked.
+    ///
+    /// # Errors
+    /// When it is too much.
+    pub(crate) fn take_unpacked(&mut self, bytes: u64) -> Result<(), Failure> {
+        if bytes > self.may_unpack() {
+            return Err(Failure::TooLarge("what may be unpacked".to_owned()));
+        }
+        self.unpacked += bytes;
+        Ok(())
+    }
+}

@@ -36,6 +36,10 @@ fn main() -> ExitCode {
     if let Some(read) = muster_readers::child_main(std::env::args_os().skip(1)) {
         return read;
     }
+    // The same for programs that tools run: it keeps them in.
+    if let Some(ended) = muster_sandbox::child_main(std::env::args_os()) {
+        return ended;
+    }
     // Without a provider of its own, the first TLS connection would panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Text of others may stand in an error: it is painted at the door, where it is told apart.

@@ -68,6 +68,10 @@ const ALWAYS: [(&str, Danger); 15] = [
     ("tool.allow", Danger::Tools),
 ];
 
+/// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in.
+const SECTIONS: [&str; 7] =
+    ["tool.web.", "tool.search.", "tool.http.", "tool.sandbox.", "tool.sql.", "tool.postgres.", "tool.mcp."];
+
 /// Folders that are written, which need it where they lead out of the project.
 const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];
 
@@ -75,7 +79,8 @@ const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];
 pub(crate) fn danger(key: &str, value: &str) -> Option<Danger> {
     let always = ALWAYS.iter().find(|(name, _)| *name == key).map(|(_, danger)| *danger);
     let leads_out = || FOLDERS.contains(&key) && leads_out(Path::new(value));
-    always.or_else(|| leads_out().then_some(Danger::Outside))
+    let of_section = SECTIONS.iter().any(|section| key.starts_with(section)).then_some(Danger::Tools);
+    always.or(of_section).or_else(|| leads_out().then_some(Danger::Outside))
 }
 
 /// Whether a path leads out of the folder that it is meant within.
@@ -94,7 +99,7 @@ mod tests {
     use crate::settings::text_keys;
 
     /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 13] = [
+    const HARMLESS: [&str; 14] = [
         "agent.name",
         "agent.model",
         "agent.models.*",
@@ -120,6 +125,7 @@ mod tests {
         let known = |key: &str| {
             let section = key.split('.').next().unwrap_or_default();
             ALWAYS.iter().any(|(name, _)| *name == key)
+                || SECTIONS.iter().any(|section| key.starts_with(section))
                 || FOLDERS.contains(&key)
                 || HARMLESS.contains(&key)
                 || HARMLESS.contains(&format!("{section}.*").as_str())
@@ -136,6 +142,8 @@ mod tests {
         assert_eq!(danger("agent.endpoint", "http://localhost"), Some(Danger::Secret));
         assert_eq!(danger("bus.url", ""), Some(Danger::Bus));
         assert_eq!(danger("tool.allow", "[\"shell\"]"), Some(Danger::Tools));
+        assert_eq!(danger("tool.sandbox.namespaces", "false"), Some(Danger::Tools));
+        assert_eq!(danger("tool.http.secrets.house.file", "/run/secrets/key"), Some(Danger::Tools));
         for (path, wanted) in [
             (".muster/nats", None),
             ("./here", None),

@@ -60,7 +60,7 @@ mod supervision;
 mod support;
 mod teams;
 mod tls;
-mod tools;
 mod tool_servers;
+mod tools;
 mod uncertain;
 mod weak;

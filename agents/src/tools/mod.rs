@@ -16,11 +16,12 @@ pub mod actions;
 pub mod calculator;
 pub mod counts;
 pub mod documents;
+pub mod further;
 pub mod nested;
 pub mod read_result;
-pub mod settings;
 pub mod remote;
 pub mod served;
+pub mod settings;
 pub mod workspace;
 
 use crate::AgentSettings;
@@ -62,7 +63,7 @@ pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolR
     let library = Library::new(settings.blueprints.clone());
     let own =
         nested::nested_tools(library).into_iter().chain([Arc::new(read_result::ReadResult) as Arc<dyn Tool>]);
-    let own = own.map(|tool| registry.register_own(tool));
+    let own = own.chain(further::further_tools(settings)).map(|tool| registry.register_own(tool));
     let further = further.iter().map(|tool| registry.register(Arc::clone(tool)));
     for error in further.chain(own).filter_map(Result::err) {
         tracing::error!(%error, "a tool is left out");

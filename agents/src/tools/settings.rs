@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use muster_data::{ChartSettings, PostgresSettings, SqlSettings};
+use muster_sandbox::SandboxSettings;
 use muster_shared::settings;
 use muster_tools::{EngineLimits, EngineRules, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries};
+use muster_web::{HttpSettings, SearchSettings, WebSettings};
 use serde::{Deserialize, Serialize};
 
 settings! {
@@ -28,6 +31,20 @@ settings! {
         pub retries: ToolRetries = ToolRetries::default() => group(ToolRetries::SETTINGS),
         /// When a tool that cannot be reached, answers too late or breaks is left alone.
         pub breaker: ToolBreakerRules = ToolBreakerRules::default() => group(ToolBreakerRules::SETTINGS),
+        /// What programs that tools run may use, and what must keep them in.
+        pub sandbox: SandboxSettings = SandboxSettings::default() => group(SandboxSettings::SETTINGS),
+        /// What is reached by `fetch` and `fetch_file`.
+        pub web: WebSettings = WebSettings::default() => group(WebSettings::SETTINGS),
+        /// Who answers `web_search`.
+        pub search: SearchSettings = SearchSettings::default() => group(SearchSettings::SETTINGS),
+        /// Services that `http_request` may call.
+        pub http: HttpSettings = HttpSettings::default() => group(HttpSettings::SETTINGS),
+        /// How much `sql` may use.
+        pub sql: SqlSettings = SqlSettings::default() => group(SqlSettings::SETTINGS),
+        /// How much `chart` may draw.
+        pub chart: ChartSettings = ChartSettings::default() => group(ChartSettings::SETTINGS),
+        /// Databases that agents may read: `postgres.NAME.query`.
+        pub postgres: BTreeMap<String, PostgresSettings> = BTreeMap::new() => named("sales", &group(PostgresSettings::SETTINGS)),
     }
 }
 

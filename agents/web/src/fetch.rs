@@ -55,6 +55,7 @@ impl Tool for Fetch {
             }),
         )
         .needing(Permission::Network)
+        .until_allowed()
         .with_timeout(self.web.settings.total + FOR_READING)
     }
 
@@ -168,6 +169,7 @@ impl Tool for FetchFile {
             }),
         )
         .needing(Permission::Network)
+        .until_allowed()
         .needing(Permission::WriteWorkspace)
         .with_side_effects()
         // The same file is written again.

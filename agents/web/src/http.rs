@@ -71,6 +71,7 @@ impl Tool for HttpRequest {
             }),
         )
         .needing(Permission::Network)
+        .until_allowed()
         .with_side_effects()
         .when_uncertain(Uncertain::Ask)
         .with_timeout(self.web.settings.total + std::time::Duration::from_secs(5))

@@ -49,13 +49,11 @@ pub struct WebTools {
 #[must_use]
 pub fn tools(given: WebTools) -> Vec<Arc<dyn Tool>> {
     let WebTools { web, search, http, cache_dir, reader, resolver } = given;
-    let enabled = web.enabled;
     let web = Arc::new(Web::new(web, cache_dir.join("web"), resolver));
-    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    if enabled {
-        tools.push(Arc::new(fetch::Fetch { web: Arc::clone(&web), reader }));
-        tools.push(Arc::new(fetch::FetchFile { web: Arc::clone(&web) }));
-    }
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(fetch::Fetch { web: Arc::clone(&web), reader }),
+        Arc::new(fetch::FetchFile { web: Arc::clone(&web) }),
+    ];
     if search.provider != SearchProvider::None {
         tools.push(Arc::new(search::WebSearch { web: Arc::clone(&web), settings: search }));
     }

@@ -11,8 +11,6 @@ settings! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct WebSettings {
-        /// Whether agents have `fetch` and `fetch_file`.
-        pub enabled: bool = false => flag(),
         /// Hosts that may be at private addresses, such as 127.0.0.1:8080 or *.corp.example; nobody else's may. One with a
         /// port may be reached at that port.
         pub allow_hosts: Vec<String> = Vec::new() => list().at_most(MOST_HOSTS).example("[\"*.corp.example\"]"),

@@ -95,6 +95,7 @@ impl Tool for QueryTool {
             parameters,
         )
         .needing(Permission::Network)
+        .until_allowed()
         .with_timeout(database.longest())
     }
 
@@ -140,6 +141,7 @@ impl Tool for SchemaTool {
             }),
         )
         .needing(Permission::Network)
+        .until_allowed()
         .with_timeout(database.longest())
     }
 

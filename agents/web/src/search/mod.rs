@@ -89,6 +89,7 @@ impl Tool for WebSearch {
             }),
         )
         .needing(Permission::Network)
+        .until_allowed()
         .with_timeout(self.settings.total + std::time::Duration::from_secs(5))
     }
 

@@ -50,7 +50,7 @@ async fn calling() -> Calling {
         ]),
     };
     let mut settings = settings(&[443, 8080]);
-    (settings.allow_hosts, settings.enabled) = (vec![here, there], false);
+    settings.allow_hosts = vec![here, there];
     let tools = Tools::with(settings, Names::default(), Extra { http, ..Extra::default() });
     Calling { site, other, tools, _file: file }
 }

@@ -198,7 +198,6 @@ impl Resolver for Names {
 /// Settings under which sites at these ports are reached, quickly and without robots.txt.
 pub fn settings(ports: &[u16]) -> WebSettings {
     WebSettings {
-        enabled: true,
         ports: ports.to_vec(),
         robots: false,
         pause: Duration::ZERO,

@@ -76,3 +76,17 @@ pub(super) const HIDDEN: &[i64] = &[
     libc::SYS_io_uring_setup, libc::SYS_memfd_create, libc::SYS_memfd_secret, libc::SYS_shmget,
     libc::SYS_userfaultfd,
 ];
+
+/// Calls that change rights, owners, times and marks of files.
+#[rustfmt::skip]
+pub(super) const OF_FILES_BY_NAME: &[i64] = &[
+    libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchmodat2, libc::SYS_fchown, libc::SYS_fchownat, libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr, libc::SYS_lremovexattr, libc::SYS_lsetxattr, libc::SYS_removexattr, libc::SYS_setxattr,
+    libc::SYS_utimensat,
+    #[cfg(target_arch = "x86_64")] libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")] libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")] libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")] libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")] libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")] libc::SYS_futimesat,
+];

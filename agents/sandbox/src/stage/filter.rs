@@ -10,15 +10,17 @@ use seccompiler::{
 use super::calls;
 use crate::wire::Failure;
 
-/// Which sockets may be made.
+/// What else than the filter keeps a program in, on which depends what the filter can let pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sockets {
-    /// Pairs alone: without namespaces a socket with a name reaches who else is on the machine.
-    Pairs,
-    /// Those within the machine: in a network namespace of its own there is nobody but the program.
-    Local,
-    /// Those of the internet too: in the namespace there is nothing but the way to the proxy.
+pub(super) enum Kept {
+    /// Namespaces: sockets within the machine reach nobody but the program.
+    Alone,
+    /// The same, and those of the internet reach nothing but the proxy.
     Proxied,
+    /// No namespaces: a socket with a name reaches who else is on the machine, and every file has a path.
+    AsOtherUser,
+    /// No namespaces and no user of its own either: processes of the user can be called upon by their numbers.
+    AsUser,
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -41,9 +43,9 @@ const CONSOLE_SELECTION: u64 = 0x541C;
 ///
 /// # Errors
 /// When the kernel has none.
-pub(super) fn apply(sockets: Sockets) -> Result<(), Failure> {
+pub(super) fn apply(kept: Kept) -> Result<(), Failure> {
     // In this order: the second one does not let a third be put on.
-    for program in [hiding(), allowing(sockets)] {
+    for program in [hiding(), allowing(kept)] {
         let program =
             program.map_err(|error| Failure::Broken(format!("the filter of system calls: {error}")))?;
         seccompiler::apply_filter(&program)
@@ -54,10 +56,10 @@ pub(super) fn apply(sockets: Sockets) -> Result<(), Failure> {
 
 /// Lets pass what is listed; the rest is not permitted. What is hidden passes here: where two filters deny a call, the one
 /// put on last has the word, and it is to be that of the other.
-fn allowing(sockets: Sockets) -> Result<BpfProgram, seccompiler::Error> {
+fn allowing(kept: Kept) -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: Rules =
         calls::ORDINARY.iter().chain(calls::OF_THIS_MACHINE).map(|call| (*call, Vec::new())).collect();
-    conditional(&mut rules, sockets)?;
+    conditional(&mut rules, kept)?;
     let denied = SeccompAction::Errno(libc::EPERM as u32);
     compile(rules, denied, SeccompAction::Allow)
 }
@@ -79,7 +81,7 @@ fn compile(
 }
 
 /// Calls that depend on what they are called with.
-fn conditional(rules: &mut Rules, sockets: Sockets) -> Result<(), seccompiler::Error> {
+fn conditional(rules: &mut Rules, kept: Kept) -> Result<(), seccompiler::Error> {
     rules.insert(libc::SYS_clone, vec![rule(vec![masked(0, NEW_NAMESPACES, 0)?])?]);
     rules.insert(
         libc::SYS_ioctl,
@@ -98,17 +100,23 @@ fn conditional(rules: &mut Rules, sockets: Sockets) -> Result<(), seccompiler::E
     rules.insert(libc::SYS_mknodat, made(2)?);
     #[cfg(target_arch = "x86_64")]
     rules.insert(libc::SYS_mknod, made(1)?);
-    let families: &[i32] = match sockets {
-        Sockets::Pairs => &[],
-        Sockets::Local => &[libc::AF_UNIX],
-        Sockets::Proxied => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6],
+    let families: &[i32] = match kept {
+        Kept::AsUser | Kept::AsOtherUser => &[],
+        Kept::Alone => &[libc::AF_UNIX],
+        Kept::Proxied => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6],
     };
     let family = |family: &i32| rule(vec![word(0, SeccompCmpOp::Eq, *family as u64)?]);
     if !families.is_empty() {
         rules.insert(libc::SYS_socket, families.iter().map(family).collect::<Result<_, _>>()?);
     }
-    if sockets == Sockets::Pairs {
+    if kept == Kept::AsUser {
         only_on_itself(rules)?;
+    }
+    if matches!(kept, Kept::AsUser | Kept::AsOtherUser) {
+        // Landlock does not look at rights, owners and times of files. Where a file is open, its times may be set.
+        calls::OF_FILES_BY_NAME.iter().for_each(|call| drop(rules.remove(call)));
+        let open = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
+        rules.insert(libc::SYS_utimensat, vec![rule(vec![open])?]);
     }
     rules.insert(libc::SYS_socketpair, vec![family(&libc::AF_UNIX)?]);
     Ok(())

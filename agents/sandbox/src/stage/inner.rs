@@ -54,6 +54,8 @@ struct Running<'a> {
     stage: &'a Stage,
     folder: &'a Folder,
     limits: Limits,
+    /// What was laid into the folder, in bytes.
+    laid: u64,
     most_entries: u64,
     until: Instant,
 }
@@ -115,10 +117,14 @@ impl Stage {
             stage: self,
             folder,
             limits: job.limits,
+            laid: job.laid.saturating_add(job.input),
             most_entries: u64::from(job.most_files).saturating_mul(ENTRIES).saturating_add(64),
             until: Instant::now() + Duration::from_millis(job.limits.time),
         };
-        running.watch(control)
+        let ending = running.watch(control)?;
+        // Between two looks much can be written.
+        let is_over = matches!(ending, Ending::Exited(_)) && running.is_folder_too_large();
+        Ok(if is_over { Ending::Exceeded(Excess::Disk) } else { ending })
     }
 
     fn prepare_last(&self, job: &Job, folder: &Folder, control: &mut UnixStream) -> Result<LastJob, Failure> {
@@ -267,13 +273,19 @@ impl Running<'_> {
         if sum.memory > self.limits.memory && descendants::memory(&processes) > self.limits.memory {
             return Some(Excess::Memory);
         }
-        // In memory, the folder cannot grow beyond its size.
-        if self.stage.mode == Mode::Plain && measured.elapsed() >= MEASURE {
+        if measured.elapsed() >= MEASURE {
             *measured = Instant::now();
-            let (bytes, entries) = folder::measure(&self.folder.path, self.limits.disk, self.most_entries);
-            return (bytes > self.limits.disk || entries > self.most_entries).then_some(Excess::Disk);
+            return self.is_folder_too_large().then_some(Excess::Disk);
         }
         None
+    }
+
+    /// In memory, the folder cannot grow beyond its size.
+    fn is_folder_too_large(&self) -> bool {
+        let most = self.limits.disk.saturating_add(self.laid);
+        let measure = || folder::measure(&self.folder.path, most, self.most_entries);
+        let is_over = |(bytes, entries): (u64, u64)| bytes > most || entries > self.most_entries;
+        self.stage.mode == Mode::Plain && is_over(measure())
     }
 }
 

@@ -19,7 +19,7 @@ use nix::unistd::{Gid, Uid, dup2_stdin, getgid, getuid, setgroups, setresgid, se
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
-use super::filter::{self, Sockets};
+use super::filter::{self, Kept};
 use super::places::{self, Place};
 use crate::report::{Mechanism, Mechanisms, Part, SandboxReport};
 use crate::wire::{self, Failure, Limits, Mode};
@@ -98,12 +98,13 @@ fn restrict(job: &LastJob, control: &mut UnixStream) -> Result<Command, Failure>
     drop_capabilities(capabilities)?;
     let mut command = Command::new(&program);
     command.args(job.command.get(1..).unwrap_or_default()).env_clear().envs(&job.environment);
-    let sockets = match (job.mode, job.proxied) {
-        (Mode::Plain, _) => Sockets::Pairs,
-        (Mode::Namespaces, false) => Sockets::Local,
-        (Mode::Namespaces, true) => Sockets::Proxied,
+    let kept = match (job.mode, job.proxied, job.user) {
+        (Mode::Namespaces, false, _) => Kept::Alone,
+        (Mode::Namespaces, true, _) => Kept::Proxied,
+        (Mode::Plain, _, Some(_)) => Kept::AsOtherUser,
+        (Mode::Plain, _, None) => Kept::AsUser,
     };
-    let reasons = match filter::apply(sockets) {
+    let reasons = match filter::apply(kept) {
         Ok(()) => {
             at_hand.insert(Mechanism::Seccomp);
             Vec::new()

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -96,6 +97,8 @@ impl World {
             Some(format!("files are changed: {names:?}, {kept:?}"))
         } else if mode.is_ok_and(|mode| std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777 != 0o666) {
             Some("rights are changed".to_owned())
+        } else if std::fs::metadata(self.path("kept.txt")).unwrap().mtime() == 1 {
+            Some("a time is changed".to_owned())
         } else if let Some(path) = elsewhere.iter().find(|path| std::fs::exists(path).unwrap()) {
             Some(format!("{path} was made"))
         } else if self.reached() > 0 {

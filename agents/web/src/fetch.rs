@@ -79,6 +79,7 @@ impl Tool for Fetch {
 }
 
 /// What of a text is to be shown.
+#[derive(Debug, Clone, Copy)]
 struct Wanted {
     from: usize,
     most: usize,

@@ -7,6 +7,9 @@ use super::*;
 /// Sun, 06 Nov 1994 08:49:37 GMT.
 const THEN: u64 = 784_111_777_000;
 
+/// Headers with their values.
+type Lines<'a> = &'a [(&'a str, &'a str)];
+
 fn headers(lines: &[(&str, &str)]) -> BTreeMap<String, String> {
     lines.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
@@ -19,7 +22,7 @@ const DATE: (&str, &str) = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
 
 #[test]
 fn what_may_be_kept_is_what_its_site_lets() {
-    let table: [(u16, &[(&str, &str)], bool); 17] = [
+    let table: [(u16, Lines<'_>, bool); 17] = [
         (200, &[("cache-control", "max-age=60")], true),
         (200, &[("cache-control", "public, S-MAXAGE=5")], true),
         (200, &[("cache-control", "max-age=60, no-store")], false),
@@ -45,7 +48,7 @@ fn what_may_be_kept_is_what_its_site_lets() {
 
 #[test]
 fn an_answer_counts_as_long_as_is_said_of_it() {
-    let table: [(&[(&str, &str)], u64); 11] = [
+    let table: [(Lines<'_>, u64); 11] = [
         (&[("cache-control", "max-age=60")], 60),
         (&[("cache-control", "max-age=60, s-maxage=10")], 10),
         (&[("cache-control", "max-age=60, max-age=5")], 5),

@@ -8,7 +8,7 @@ use super::tags::Attributes;
 use super::{Block, BlockKind, Document, Link, Place};
 
 /// Elements that are open at once. Deeper ones are let pass: their text counts, and what they are does not.
-const MOST_OPEN: usize = 512;
+const MOST_OPEN: usize = 256;
 
 /// Most blocks, bytes of text, and links of a page.
 const MOST_BLOCKS: usize = 50_000;
@@ -180,6 +180,9 @@ impl Builder {
     }
 
     fn end_what_ends_before(&mut self, begun: Element) {
+        if !begun.parts_text() && begun != Element::Link {
+            return;
+        }
         let reachable = self.open.iter().rev().take_while(|open| !open.element.is_boundary());
         let found =
             reachable.map(|open| open.element).enumerate().filter(|(_, open)| open.ends_before(begun)).last();

@@ -98,7 +98,7 @@ fn nesting_however_deep_costs_neither_stack_nor_much_time() {
     };
     for tag in ["div", "b", "table", "ul", "li", "blockquote", "a", "p", "td", "span", "svg", "button"] {
         let html =
-            format!("{}deep{}after", format!("<{tag}>").repeat(200_000), format!("</{tag}>").repeat(200_000));
+            format!("{}deep{}after", format!("<{tag}>").repeat(50_000), format!("</{tag}>").repeat(50_000));
         let text = small_stack(html);
         assert!(text.contains("after") || matches!(tag, "svg" | "button"), "{tag}");
     }

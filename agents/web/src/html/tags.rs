@@ -59,13 +59,8 @@ pub(super) fn each(html: &str, builder: &mut Builder) {
     });
     // Script and style are no markup within.
     emitter.naively_switch_states(true);
-    for never in Tokenizer::new_with_emitter(html, emitter) {
-        // Neither tokens nor errors come: reading from memory does not fail.
-        match never {
-            Ok(token) => match token {},
-            Err(error) => match error {},
-        }
-    }
+    // Reading from memory does not fail.
+    let Ok(()) = Tokenizer::new_with_emitter(html, emitter).finish();
 }
 
 struct Reader<'a> {
@@ -112,11 +107,6 @@ pub(crate) fn plain(html: &str) -> String {
             }
             None
         });
-    for never in Tokenizer::new_with_emitter(html, emitter) {
-        match never {
-            Ok(token) => match token {},
-            Err(error) => match error {},
-        }
-    }
+    let Ok(()) = Tokenizer::new_with_emitter(html, emitter).finish();
     muster_shared::text::normalise_space(&text)
 }

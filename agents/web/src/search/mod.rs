@@ -105,7 +105,7 @@ impl Tool for WebSearch {
             | SearchProvider::Tavily
             | SearchProvider::Exa => self.ask(&ctx.rights, &query).await,
         }?;
-        Ok(told(&query, found))
+        Ok(told(&query, &found))
     }
 }
 
@@ -203,7 +203,7 @@ fn tidy(found: Found) -> Option<Found> {
     })
 }
 
-fn told(query: &Query, found: Vec<Found>) -> ToolOutput {
+fn told(query: &Query, found: &[Found]) -> ToolOutput {
     if found.is_empty() {
         let words = format!("Nothing was found for {:?}. Ask in other words, or for less.", query.words);
         return ToolOutput::text(words).with_data(json!({ "results": [] }));

@@ -17,10 +17,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// An address that is public as far as the guard knows.
-pub const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(93, 184, 215, 14));
+pub(crate) const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(93, 184, 215, 14));
 
 /// What a site does with a request.
-pub enum Reply {
+pub(crate) enum Reply {
     /// Sends this and closes.
     Whole(Vec<u8>),
     /// Sends the first, then the second again and again, with a pause.
@@ -31,29 +31,29 @@ pub enum Reply {
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Request {
-    pub head: String,
-    pub body: String,
+pub(crate) struct Request {
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Request {
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.head.split(' ').nth(1).unwrap_or_default()
     }
 
-    pub fn method(&self) -> &str {
+    pub(crate) fn method(&self) -> &str {
         self.head.split(' ').next().unwrap_or_default()
     }
 
-    pub fn header(&self, name: &str) -> Option<String> {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
         lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
     }
 }
 
 /// A site on the loopback that counts who connects.
-pub struct Site {
-    pub port: u16,
+pub(crate) struct Site {
+    pub(crate) port: u16,
     connections: Arc<AtomicUsize>,
     requests: Arc<Mutex<Vec<Request>>>,
     task: tokio::task::JoinHandle<()>,
@@ -66,7 +66,7 @@ impl Drop for Site {
 }
 
 impl Site {
-    pub async fn start(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(reply: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (connections, requests) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
@@ -84,19 +84,19 @@ impl Site {
     }
 
     /// One that answers everything with this page.
-    pub async fn of(media_type: &'static str, body: &'static str) -> Self {
+    pub(crate) async fn of(media_type: &'static str, body: &'static str) -> Self {
         Self::start(move |_| page(200, &[("content-type", media_type)], body.as_bytes())).await
     }
 
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://site.org:{}{path}", self.port)
     }
 }
@@ -144,7 +144,7 @@ async fn serve(
 }
 
 /// An answer with its length.
-pub fn page(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+pub(crate) fn page(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Reply {
     let mut bytes = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         bytes.push_str(&format!("{name}: {value}\r\n"));
@@ -153,26 +153,26 @@ pub fn page(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Reply {
     Reply::Whole([bytes.as_bytes(), body].concat())
 }
 
-pub fn redirect(to: &str) -> Reply {
+pub(crate) fn redirect(to: &str) -> Reply {
     page(302, &[("location", to)], b"")
 }
 
 /// A resolver with answers by turns; the last one stays.
 #[derive(Default)]
-pub struct Names {
+pub(crate) struct Names {
     answers: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
     lookups: AtomicUsize,
 }
 
 impl Names {
-    pub fn with(self, name: &str, answers: &[&[&str]]) -> Self {
+    pub(crate) fn with(self, name: &str, answers: &[&[&str]]) -> Self {
         let parsed =
             answers.iter().map(|answer| answer.iter().map(|address| address.parse().unwrap()).collect());
         self.answers.lock().unwrap().insert(name.to_owned(), parsed.collect());
         self
     }
 
-    pub fn lookups(&self) -> usize {
+    pub(crate) fn lookups(&self) -> usize {
         self.lookups.load(Ordering::SeqCst)
     }
 }
@@ -196,7 +196,7 @@ impl Resolver for Names {
 }
 
 /// Settings under which sites at these ports are reached, quickly and without robots.txt.
-pub fn settings(ports: &[u16]) -> WebSettings {
+pub(crate) fn settings(ports: &[u16]) -> WebSettings {
     WebSettings {
         ports: ports.to_vec(),
         robots: false,
@@ -209,37 +209,37 @@ pub fn settings(ports: &[u16]) -> WebSettings {
 }
 
 /// The tools with a place for what they keep.
-pub struct Tools {
-    pub names: Arc<Names>,
+pub(crate) struct Tools {
+    pub(crate) names: Arc<Names>,
     tools: Vec<Arc<dyn Tool>>,
-    pub folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 /// What the tools are made of, besides settings of the web.
 #[derive(Default)]
-pub struct Extra {
-    pub search: SearchSettings,
-    pub http: HttpSettings,
-    pub reader: Option<Arc<dyn DocumentReader>>,
+pub(crate) struct Extra {
+    pub(crate) search: SearchSettings,
+    pub(crate) http: HttpSettings,
+    pub(crate) reader: Option<Arc<dyn DocumentReader>>,
 }
 
 impl Tools {
-    pub fn new(web: WebSettings) -> Self {
+    pub(crate) fn new(web: WebSettings) -> Self {
         Self::with(web, Names::default(), Extra::default())
     }
 
-    pub fn with(web: WebSettings, names: Names, extra: Extra) -> Self {
+    pub(crate) fn with(web: WebSettings, names: Names, extra: Extra) -> Self {
         let (names, folder) = (Arc::new(names), tempfile::tempdir().unwrap());
         let tools = tools(web, extra, folder.path(), &names);
         Self { names, tools, folder }
     }
 
     /// Others on the same host, which share what is kept.
-    pub fn beside(&self, web: WebSettings) -> Vec<Arc<dyn Tool>> {
+    pub(crate) fn beside(&self, web: WebSettings) -> Vec<Arc<dyn Tool>> {
         tools(web, Extra::default(), self.folder.path(), &self.names)
     }
 
-    pub async fn call(
+    pub(crate) async fn call(
         &self,
         ctx: &ToolContext,
         name: &str,
@@ -248,11 +248,11 @@ impl Tools {
         call(&self.tools, ctx, name, arguments).await
     }
 
-    pub async fn fetch(&self, url: &str) -> Result<String, ToolFailure> {
+    pub(crate) async fn fetch(&self, url: &str) -> Result<String, ToolFailure> {
         self.call(&context(), "fetch", json!({ "url": url })).await.map(|output| output.content)
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.tools.iter().map(|tool| tool.spec().name).collect()
     }
 }
@@ -263,7 +263,7 @@ fn tools(web: WebSettings, extra: Extra, folder: &std::path::Path, names: &Arc<N
     muster_web::tools(WebTools { web, search, http, cache_dir: folder.to_owned(), reader, resolver })
 }
 
-pub async fn call(
+pub(crate) async fn call(
     tools: &[Arc<dyn Tool>],
     ctx: &ToolContext,
     name: &str,
@@ -273,19 +273,19 @@ pub async fn call(
     tool.call(ctx, arguments).await
 }
 
-pub fn context() -> ToolContext {
+pub(crate) fn context() -> ToolContext {
     ToolContext::new("run", "task").granting([Permission::Network])
 }
 
 /// A task that may reach these hosts and no others.
-pub fn restricted(hosts: &[&str]) -> ToolContext {
+pub(crate) fn restricted(hosts: &[&str]) -> ToolContext {
     let rights = Rights { hosts: Allowed::read(hosts).unwrap(), ..Rights::default() };
     context().within(Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &rights)))
 }
 
 /// A workspace in memory.
 #[derive(Default)]
-pub struct Files(pub Mutex<HashMap<String, Bytes>>);
+pub(crate) struct Files(pub(crate) Mutex<HashMap<String, Bytes>>);
 
 #[async_trait]
 impl Workspace for Files {

@@ -5,14 +5,21 @@ use muster_shared::flow::{PlaceFound, Standing};
 use super::page::Page;
 use super::statement::Match;
 use super::words::Telling;
-use super::{CitedPlace, Library, quotes};
+use super::{CitedPlace, Library, page_of, quotes};
 use crate::CorpusError;
 
 /// Most lines of one page that are compared with what is said.
 const MOST_LINES: u32 = 2_000;
 
+/// A place by the line that is meant, where it is cited by page and the like.
+pub(super) fn in_lines(library: &impl Library, place: &CitedPlace) -> Result<CitedPlace, CorpusError> {
+    let page = page_of(library, &place.path)?;
+    let line = page.map_or(place.line, |(page, _)| line_meant(&page, place));
+    Ok(CitedPlace { line, ..place.clone() })
+}
+
 /// The line of a document that a place means: its own, or of a page the one where what is said of it stands best.
-pub(super) fn line_meant(page: &Page, place: &CitedPlace) -> u32 {
+fn line_meant(page: &Page, place: &CitedPlace) -> u32 {
     let Some(cuts) = page.cuts() else { return place.line };
     let Some((first, last)) = cuts.lines_of(place.line) else { return 0 };
     let last = last.min(first.saturating_add(MOST_LINES)).min(page.len());

@@ -96,7 +96,8 @@ fn look_up(
 ) -> Result<Vec<PlaceFound>, CorpusError> {
     let mut found = Vec::with_capacity(asked.len());
     let mut searches = MOST_SEARCHES;
-    let by_line = asked.iter().map(|place| in_lines(library, place)).collect::<Result<Vec<_>, _>>()?;
+    let by_line =
+        asked.iter().map(|place| by_page::in_lines(library, place)).collect::<Result<Vec<_>, _>>()?;
     for (place, cited) in by_line.iter().zip(asked) {
         let others =
             by_line.iter().zip(asked).filter(|(_, other)| other.group == cited.group && *other != cited);
@@ -111,13 +112,6 @@ fn look_up(
         });
     }
     Ok(found)
-}
-
-/// A place by the line that is meant, where it is cited by page and the like.
-fn in_lines(library: &impl Library, place: &CitedPlace) -> Result<CitedPlace, CorpusError> {
-    let page = page_of(library, &place.path)?;
-    let line = page.map_or(place.line, |(page, _)| by_page::line_meant(&page, place));
-    Ok(CitedPlace { line, ..place.clone() })
 }
 
 /// The document of a path, with its whole path where another one was written; else the nearest name.

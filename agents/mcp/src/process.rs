@@ -17,6 +17,8 @@ use crate::plain::visible;
 
 /// How much of a server's standard error is kept, in bytes.
 const LAST_WORDS: usize = 4 * 1024;
+/// How often those that were killed are looked for.
+const LOOK: Duration = Duration::from_millis(5);
 /// The variable by which a server's descendants are known, also those that left its process group.
 const MARK: &str = "MUSTER_MCP_SERVER";
 /// What of our environment a server gets: what programs need to be found and to find their files. No secrets stand there.
@@ -83,8 +85,14 @@ impl ServerChild {
             let _gone = killpg(self.kin.group, Signal::SIGTERM);
             let _late = tokio::time::timeout(limit, self.child.wait()).await;
         }
-        self.kin.kill();
-        let _reaped = tokio::time::timeout(limit, self.child.wait()).await;
+        // Whatever was begun while the others were being found is found the next time.
+        let gone = async {
+            while self.kin.kill() > 0 {
+                tokio::time::sleep(LOOK).await;
+            }
+            let _reaped = self.child.wait().await;
+        };
+        let _late = tokio::time::timeout(limit, gone).await;
     }
 }
 
@@ -95,11 +103,14 @@ struct Kin {
 }
 
 impl Kin {
-    fn kill(&self) {
+    /// Kills them; gives how many were still there.
+    fn kill(&self) -> usize {
         let _gone = killpg(self.group, Signal::SIGKILL);
-        for descendant in marked(&self.mark) {
-            let _gone = kill(descendant, Signal::SIGKILL);
+        let descendants = marked(&self.mark);
+        for descendant in &descendants {
+            let _gone = kill(*descendant, Signal::SIGKILL);
         }
+        descendants.len()
     }
 }
 

@@ -82,6 +82,14 @@ async fn a_server_that_cannot_bear_the_newest_question_is_greeted_in_the_older_w
 }
 
 #[tokio::test]
+async fn an_older_protocol_is_spoken_where_the_server_answers_with_it() {
+    let scripted = scripted!("older");
+    let server = scripted.start().await;
+    assert_eq!(protocol(&server.state()), "2024-11-05");
+    assert_eq!(said(&server, "echo", json!({"text": "hello"})).await, "hello");
+}
+
+#[tokio::test]
 async fn a_server_that_never_answers_is_given_up_and_its_process_is_gone() {
     let mut scripted = scripted!("mute");
     scripted.settings.start_limit = Duration::from_millis(800);

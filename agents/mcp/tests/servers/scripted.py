@@ -4,7 +4,7 @@
 
 FOLDER keeps what must outlive it. Words: `mute` never answers; `dies` ends at once; `noisy` begins with nonsense;
 `modern` speaks 2026-07-28 as well; `strict` dies when it is asked for anything before `initialize`; `pages` lists its tools
-in pages without an end; `beside` has resources and prompts; `poisoned` describes its tools otherwise than before; `hints`
+in pages without an end; `older` speaks 2024-11-05 alone; `beside` has resources and prompts; `poisoned` describes its tools otherwise than before; `hints`
 says of its effects what is to be believed or not.
 """
 
@@ -227,7 +227,7 @@ def handle(message):
                                            "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private"}})
     if method == "initialize":
         state["greeted"] = True
-        return send({"id": key, "result": {"protocolVersion": params["protocolVersion"], "capabilities": capabilities,
+        return send({"id": key, "result": {"protocolVersion": "2024-11-05" if "older" in words else params["protocolVersion"], "capabilities": capabilities,
                                            "serverInfo": {"name": "scripted", "version": "1"}}})
     if method == "subscriptions/listen":
         state["subscription"] = key

@@ -104,9 +104,14 @@ impl Roster {
         }
         server.seen.extend(notice.digest.clone());
         let mut refused = Vec::new();
-        let named: BTreeSet<String> = specs.tools.iter().map(|tool| tool.name.clone()).collect();
+        let mut named: BTreeSet<String> = BTreeSet::new();
         for tool in specs.tools {
             let (digest, name) = (tool.digest(), tool.full_name(&notice.server));
+            if !named.insert(tool.name.clone()) {
+                let shown = beginning(&name, 80);
+                refused.push(format!("a second tool `{shown}` of {} is left out", notice.process));
+                continue;
+            }
             match server.tools.get_mut(&tool.name) {
                 Some(fixed) => {
                     fixed.is_current = fixed.digest == digest;

@@ -81,6 +81,16 @@ fn a_tool_stays_what_it_was_and_is_not_used_while_it_is_something_else() {
 }
 
 #[test]
+fn of_several_tools_with_one_name_the_first_counts() {
+    let (mut roster, now) = (Roster::default(), Instant::now());
+    let twice = specs(&[("add", "Adds a note."), ("add", "Adds two.")]);
+    let said = told(&mut roster, "tools-notes-1", &twice, now);
+    assert!(said.len() == 1 && said[0].contains("second"), "{said:?}");
+    assert_eq!(roster.is_there("notes.add", now), Some(true));
+    assert_eq!(roster.take_new()[0].1.description, "Adds a note.");
+}
+
+#[test]
 fn who_is_not_heard_any_more_or_leaves_has_no_tools() {
     let (mut roster, now) = (Roster::default(), Instant::now());
     let honest = specs(&[("add", "Adds a note.")]);

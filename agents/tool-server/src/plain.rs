@@ -118,6 +118,10 @@ impl PlainCaller {
     /// # Errors
     /// When there is no TLS to be had.
     pub fn new(connect: Duration) -> Result<Self, String> {
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            // Another thread may have been faster; then it is there as well.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         let client = reqwest::Client::builder()
             .connect_timeout(connect)
             .redirect(reqwest::redirect::Policy::none())

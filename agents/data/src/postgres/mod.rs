@@ -30,6 +30,9 @@ const MAX_NAME: usize = 24;
 /// Most tables that are shown.
 const MAX_TABLES: i64 = 200;
 
+/// Most tables that are cited: a table in parts has many.
+const MAX_CITED: usize = 20;
+
 /// What a call may take beside connecting and its statement.
 const BESIDE: Duration = Duration::from_secs(5);
 
@@ -112,6 +115,7 @@ impl Tool for QueryTool {
         let citations: Vec<String> = found
             .tables
             .iter()
+            .take(MAX_CITED)
             .map(|table| format!("{}:{}.{}", database.name, table.schema, table.table))
             .collect();
         let fresh = fresh(&session.standing);

@@ -33,7 +33,7 @@ pub(super) struct Standing {
     pub(super) is_standby: bool,
 }
 
-/// A connection with a transaction that only reads.
+/// A connection on which transactions only read.
 pub(super) struct Session {
     pub(super) client: Client,
     /// What the server says of itself.
@@ -98,7 +98,7 @@ impl Place {
         Ok(Self { hosts: hosts(&config), config, settings: settings.clone() })
     }
 
-    /// Connects, and begins to read.
+    /// Connects, and bounds what can be done.
     pub(super) async fn open(&self) -> Result<Session, ToolFailure> {
         let opened = tokio::time::timeout(self.settings.connect_time, self.connected()).await;
         opened.map_err(|_| {
@@ -161,8 +161,7 @@ impl Session {
         let bounds = format!(
             "SET default_transaction_read_only = on; SET statement_timeout = {millis}; SET lock_timeout = {millis}; \
              SET idle_in_transaction_session_timeout = {}; SET search_path = {}; SET client_min_messages = error; \
-             SET standard_conforming_strings = on; SET intervalstyle = iso_8601; SET datestyle = ISO; \
-             BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
+             SET standard_conforming_strings = on; SET intervalstyle = iso_8601; SET datestyle = ISO",
             millis.saturating_mul(3),
             schemas.join(", ")
         );

@@ -56,6 +56,11 @@ fn unprivileged(program: &Path) -> Command {
 impl Server {
     /// Begins a server, or says why there is none.
     fn begin() -> Option<Self> {
+        Self::begin_with(&[])
+    }
+
+    /// The same with further settings; what it reads lies in `data`.
+    fn begin_with(files: &[(&str, String)]) -> Option<Self> {
         let Some(bin) = bin() else {
             eprintln!("passed over: there is no PostgreSQL here (Debian: apt-get install postgresql)");
             return None;
@@ -89,11 +94,20 @@ impl Server {
             "local all owner trust\nhost all all 127.0.0.1/32 scram-sha-256\n",
         )
         .unwrap();
+        for (name, text) in files {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::write(data.join(name), text).unwrap();
+            std::fs::set_permissions(data.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+            if is_root() {
+                std::os::unix::fs::chown(data.join(name), Some(65534), Some(65534)).unwrap();
+            }
+        }
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let sockets = format!("unix_socket_directories={}", folder.path().display());
         let child = unprivileged(&bin.join("postgres"))
             .args(["-D", data.to_str().unwrap(), "-p", &port.to_string(), "-c", &sockets])
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB"])
+            .args(["-c", if files.is_empty() { "ssl=off" } else { "ssl=on" }])
             .current_dir(folder.path())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(folder.path().join("log")).unwrap())
@@ -144,7 +158,9 @@ impl Server {
     fn fill(&self) {
         self.value(&format!(
             "CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'; CREATE ROLE boss LOGIN SUPERUSER PASSWORD '{PASSWORD}';
-             CREATE TABLE orders (id int PRIMARY KEY, region text, total numeric(10,2), at timestamptz, tags text[], doc jsonb);
+             CREATE TYPE mood AS ENUM ('ok');
+             CREATE TABLE orders (id int PRIMARY KEY, region text, total numeric(10,2), at timestamptz, tags text[], doc jsonb,
+                 mood mood DEFAULT 'ok');
              COMMENT ON TABLE orders IS 'what was sold';
              INSERT INTO orders SELECT n, CASE n % 2 WHEN 0 THEN 'north' ELSE 'south' END, n * 1.5, '2026-01-02 03:04:05+00',
                  ARRAY['a', 'b'], '{{\"k\": 1}}' FROM generate_series(1, 1000) n;
@@ -212,19 +228,20 @@ async fn a_database_is_asked_with_citations_and_freshness() {
     assert_eq!(data["citations"], json!(["sales:public.orders"]));
     assert_eq!(data["rows"][0]["n"], json!(2));
 
-    let all = ask(&engine, "SELECT id, tags, doc, 1 AS x, 2 AS x FROM orders ORDER BY id").await;
+    let all = ask(&engine, "SELECT id, tags, doc, mood, 1 AS x, 2 AS x FROM orders ORDER BY id").await;
     assert!(
         all.content.contains("(more than 50, the first 50 are shown")
             || all.content.contains("more than 50 rows"),
         "{}",
         all.content
     );
-    assert!(all.content.contains("| 1 | {a,b} | {\"k\": 1} | 1 | 2 |"), "{}", all.content);
-    let cut = ask(&engine, "SELECT repeat('x', 100000000) AS x").await;
+    assert!(all.content.contains("| 1 | {a,b} | {\"k\": 1} | ok | 1 | 2 |"), "{}", all.content);
+    let cut = ask(&engine, "SELECT repeat('x', 20000000) AS x").await;
+    assert_eq!(cut.status, ToolStatus::Success, "{}", cut.content);
     let cell = cut.data.unwrap()["rows"][0]["x"].as_str().unwrap().chars().count();
     assert_eq!(cell, 2001, "cut by the server, and marked");
     let view = ask(&engine, "WITH t AS (SELECT * FROM totals) SELECT count(*) FROM t").await;
-    assert!(view.content.contains("From sales:public.orders."), "{}", view.content);
+    assert!(view.content.contains("From sales:public.orders, sales:public.totals."), "{}", view.content);
 }
 
 #[tokio::test]
@@ -392,6 +409,41 @@ async fn roles_rights_and_wrong_settings_are_told() {
         .call("postgres.sales.query", json!({"query": "SELECT 1"}), &ctx)
         .await;
     assert!(refused.denied.is_some(), "{refused:?}");
+}
+
+fn pem(kind: &str, bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"))
+}
+
+#[tokio::test]
+async fn a_connection_is_encrypted_and_the_server_verified() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let certificate = pem("CERTIFICATE", made.cert.der());
+    let key = pem("PRIVATE KEY", &made.signing_key.serialize_der());
+    let Some(server) = Server::begin_with(&[("server.crt", certificate.clone()), ("server.key", key)]) else {
+        return;
+    };
+    let settings = |authority: &str, host: &str| {
+        let path = server.folder.path().join("authority.pem");
+        std::fs::write(&path, authority).unwrap();
+        let url = format!("postgres://reader@{host}:{}/postgres?sslmode=require", server.port);
+        PostgresSettings { url, ca_file: Some(path), ..server.settings("reader") }
+    };
+    let encrypted = "SELECT EXISTS (SELECT FROM pg_stat_get_activity(pg_backend_pid()) WHERE ssl) AS ssl";
+    let result = ask(&tools(settings(&certificate, "localhost")), encrypted).await;
+    assert_eq!(result.status, ToolStatus::Success, "{}", result.content);
+    assert!(result.content.contains("| true |"), "{}", result.content);
+    let stranger = ask(&tools(settings(&pem("CERTIFICATE", other.cert.der()), "localhost")), encrypted).await;
+    assert!(stranger.transient && stranger.content.contains("cannot be reached"), "{stranger:?}");
+    let other_name = ask(&tools(settings(&certificate, "127.0.0.1")), encrypted).await;
+    assert!(other_name.transient && other_name.content.contains("cannot be reached"), "{other_name:?}");
+    let nobody = ask(&tools(settings("", "localhost")), encrypted).await;
+    assert!(nobody.content.contains("no authorities"), "{nobody:?}");
 }
 
 #[tokio::test]

@@ -54,13 +54,12 @@ pub(crate) async fn ask(
         laid.files.insert(file.path.clone(), files::read(ctx, file).await?);
     }
     let program = Program {
-        command: vec![
-            settings.duckdb_program.clone(),
-            "-batch".to_owned(),
-            "-csv".to_owned(),
-            "-c".to_owned(),
-            script(&readable, query, settings)?,
-        ],
+        command: ["-batch", "-csv", "-nullvalue", NOTHING, "-c", &script(&readable, query, settings)?]
+            .into_iter()
+            .fold(vec![settings.duckdb_program.clone()], |mut command, word| {
+                command.push(word.to_owned());
+                command
+            }),
         input: Bytes::new(),
         environment: BTreeMap::new(),
         workspace: Some(Arc::new(laid)),
@@ -117,7 +116,7 @@ fn script(
     let sql = query.sql.trim().trim_end_matches(';');
     let most = query.most.saturating_add(1);
     Ok(format!(
-        ".nullvalue {NOTHING}\nSET allowed_directories=['.'];\nSET memory_limit='{memory}MiB';\nSET threads=2;\n\
+        "SET allowed_directories=['.'];\nSET memory_limit='{memory}MiB';\nSET threads=2;\n\
          SET enable_external_access=false;\n{views}SET lock_configuration=true;\nSELECT * FROM (\n{sql}\n) LIMIT {most};\n"
     ))
 }

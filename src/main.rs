@@ -13,6 +13,7 @@ mod exit;
 mod fleet;
 mod guard;
 mod logging;
+mod mcp_file;
 mod output;
 mod place;
 mod render;

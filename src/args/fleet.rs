@@ -66,17 +66,17 @@ pub(crate) struct DownArgs {
 /// Planners can use it as soon as it has joined.
 ///
 /// `tools` serves the tools that files NAME.tool.toml of a folder define to all agents. `muster up` does it for the folder
-/// tools.
+/// tools. `mcp NAME` serves those of an MCP server that mcp.json names, and so does `muster up` for each.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher\n  muster agent deploy/examples/fact-checker.agent.md\n  muster agent --check mine.agent.md\n  muster agent tools --check\n  muster agent tools mine --name mine"
+    after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher\n  muster agent deploy/examples/fact-checker.agent.md\n  muster agent --check mine.agent.md\n  muster agent tools --check\n  muster agent tools mine --name mine\n  muster agent mcp time"
 )]
 pub(crate) struct AgentArgs {
-    /// Role (planner, researcher, worker, reflector, refiner or writer), specialist file, or `tools`.
-    #[arg(value_name = "ROLE|FILE|tools", value_parser = parse_kind, value_hint = ValueHint::FilePath)]
+    /// Role (planner, researcher, worker, reflector, refiner or writer), specialist file, `tools`, or `mcp`.
+    #[arg(value_name = "ROLE|FILE|tools|mcp", value_parser = parse_kind, value_hint = ValueHint::FilePath)]
     pub(crate) kind: AgentKind,
-    /// With tools: the folder of the tool files; default: tools.
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// With tools: the folder of the tool files; default: tools. With mcp: the server's name in mcp.json.
+    #[arg(value_name = "FOLDER|NAME", value_hint = ValueHint::DirPath)]
     pub(crate) folder: Option<PathBuf>,
     /// With tools: the name before those of the tools; default: own.
     #[arg(long, value_name = "NAME")]
@@ -96,14 +96,19 @@ pub(crate) enum AgentKind {
     BuiltIn(Role),
     /// One that a file defines.
     File(PathBuf),
-    /// None: it serves tools.
+    /// None: it serves tools of files.
     Tools,
+    /// None: it serves those of an MCP server.
+    Mcp,
 }
 
 /// A file's name has a dot or a slash in it, a role's has neither.
 fn parse_kind(text: &str) -> Result<AgentKind, String> {
     if text == "tools" {
         return Ok(AgentKind::Tools);
+    }
+    if text == "mcp" {
+        return Ok(AgentKind::Mcp);
     }
     if text.contains(['/', '.']) {
         return Ok(AgentKind::File(PathBuf::from(text)));

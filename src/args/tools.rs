@@ -33,8 +33,22 @@ pub(crate) enum ToolsAction {
     Call(ToolsCallArgs),
     /// Check tools: their schemas, and a harmless call of each that has one.
     Test(ToolsTestArgs),
+    /// Accept what an MCP server says of a tool whose description changed.
+    Accept(ToolsAcceptArgs),
     /// Show how the calls of tools went in the newest runs, from their records.
     Stats(ToolsStatsArgs),
+}
+
+/// Accept what an MCP server says of a tool whose description changed.
+///
+/// A tool that is described otherwise than when it was first seen is held back: models do what descriptions say. Shows what
+/// changed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ToolsAcceptArgs {
+    /// Server, as in mcp.json.
+    pub(crate) server: String,
+    /// Tool.
+    pub(crate) tool: String,
 }
 
 #[derive(Debug, Clone, Args)]

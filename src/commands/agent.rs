@@ -1,5 +1,6 @@
 //! `muster agent`: be an agent of a role, or a specialist that a file defines; or serve tools.
 
+pub(crate) mod mcp;
 pub(crate) mod tools;
 
 use std::path::Path;
@@ -23,12 +24,15 @@ pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
     if args.kind == AgentKind::Tools {
         return Ok(tools::serve(app, &args).await?);
     }
+    if args.kind == AgentKind::Mcp {
+        return Ok(mcp::serve(app, &args).await?);
+    }
     if args.folder.is_some() || args.name.is_some() {
         let failure = Failure::usage("a folder and --name are for `muster agent tools` alone");
         return Err(failure.help("leave them out").into());
     }
     let definition = match &args.kind {
-        AgentKind::BuiltIn(_) | AgentKind::Tools => None,
+        AgentKind::BuiltIn(_) | AgentKind::Tools | AgentKind::Mcp => None,
         AgentKind::File(path) => Some(agent_file::read_own(path, &app.trust)?),
     };
     if args.check {
@@ -42,6 +46,7 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
         (Some(definition), _) => definition.role.clone(),
         (None, AgentKind::BuiltIn(role)) => role,
         (None, AgentKind::File(path)) => return Err(not_a_file(&path)),
+        (None, AgentKind::Mcp) => return Err(not_a_file(Path::new("mcp"))),
         (None, AgentKind::Tools) => return Err(not_a_file(Path::new("tools"))),
     };
     let stop = StopSignals::listen()?.into_token();

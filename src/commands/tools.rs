@@ -29,6 +29,7 @@ pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failu
         ToolsAction::Show(args) => Desk::open(app).show(args),
         ToolsAction::Call(args) => call::call(app, args).await,
         ToolsAction::Test(args) => Desk::open(app).test(app, args).await,
+        ToolsAction::Accept(args) => super::agent::mcp::accept(app, &args.server, &args.tool),
         ToolsAction::Stats(args) => stats::stats(app, args).await,
     }
 }

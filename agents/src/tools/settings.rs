@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use muster_data::{ChartSettings, PostgresSettings, SqlSettings};
+use muster_mcp::McpSettings;
 use muster_sandbox::SandboxSettings;
 use muster_shared::settings;
 use muster_tools::{EngineLimits, EngineRules, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries};
@@ -43,6 +44,8 @@ settings! {
         pub sql: SqlSettings = SqlSettings::default() => group(SqlSettings::SETTINGS),
         /// How much `chart` may draw.
         pub chart: ChartSettings = ChartSettings::default() => group(ChartSettings::SETTINGS),
+        /// MCP servers: the file that names them, what is believed of what they say, and limits.
+        pub mcp: McpSettings = McpSettings::default() => group(McpSettings::SETTINGS),
         /// Databases that agents may read: `postgres.NAME.query`.
         pub postgres: BTreeMap<String, PostgresSettings> = BTreeMap::new() => named("sales", &group(PostgresSettings::SETTINGS)),
     }

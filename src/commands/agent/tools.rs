@@ -147,7 +147,7 @@ fn check(app: &App, args: &AgentArgs, folder: &Path, hands: &Hands) -> Result<Ex
     Ok(if found.faults.is_empty() { Exit::Completed } else { Exit::Usage })
 }
 
-fn profile(bus: &Bus, role: String, tools: Vec<String>) -> Profile {
+pub(super) fn profile(bus: &Bus, role: String, tools: Vec<String>) -> Profile {
     Profile {
         agent: bus.who().clone(),
         role,

@@ -31,7 +31,7 @@ use crate::fleet::{keys, readiness};
 use crate::render::figures;
 use crate::settings;
 use folder::Specialists;
-use tools::OwnTools;
+use tools::{McpServers, OwnTools};
 
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -53,6 +53,7 @@ pub(super) struct Watcher {
     too_large: BTreeSet<String>,
     specialists: Specialists,
     own_tools: OwnTools,
+    mcp_servers: McpServers,
     store: StoreWatch,
     /// Cancelled when everybody has joined.
     settled: CancellationToken,
@@ -96,6 +97,7 @@ impl Watcher {
             too_large: BTreeSet::new(),
             specialists: Specialists::default(),
             own_tools: OwnTools::default(),
+            mcp_servers: McpServers::default(),
             store: StoreWatch::default(),
             settled: CancellationToken::new(),
         }
@@ -130,6 +132,7 @@ impl Watcher {
         }
         self.follow_folder(&mut keepers, &changed, &stop).await;
         self.follow_tools(&mut keepers, &changed, &stop);
+        self.follow_mcp(&mut keepers, &changed, &stop);
         if let Some(server) = &self.server {
             let process = ProcessRef::of(server.pid());
             self.tell(SERVER, MemberChange::Started(process)).await;
@@ -142,33 +145,34 @@ impl Watcher {
         let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look);
         loop {
             tokio::select! {
-                biased;
-                Some((name, change)) = changes.recv() => {
-                    self.note(&name, &change);
-                    self.tell(&name, change).await;
-                }
-                // When every keeper has ended, asked to or since each process was given up, so does the fleet.
-                ended = keepers.join_next() => if ended.is_none() { break },
-                how = server_ended(&mut self.server), if !stop.is_cancelled() => {
-                    if !self.restart_server(how).await {
-                        stop.cancel();
+                    biased;
+                    Some((name, change)) = changes.recv() => {
+                        self.note(&name, &change);
+                        self.tell(&name, change).await;
+                    }
+                    // When every keeper has ended, asked to or since each process was given up, so does the fleet.
+                    ended = keepers.join_next() => if ended.is_none() { break },
+                    how = server_ended(&mut self.server), if !stop.is_cancelled() => {
+                        if !self.restart_server(how).await {
+                            stop.cancel();
+                        }
+                    }
+                    Some(sight) = sights.recv(), if !stop.is_cancelled() => {
+                        if !self.take(sight).await {
+                            stop.cancel();
+                        }
+                    }
+                    _ = look.tick() => {
+                        self.look().await;
+                        self.drop_retired_keys();
+                    }
+                    _ = certificates.tick() => self.renew_certificate(),
+                    _ = folder.tick(), if !stop.is_cancelled() => {
+                        self.follow_folder(&mut keepers, &changed, &stop).await;
+                        self.follow_tools(&mut keepers, &changed, &stop);
+            self.follow_mcp(&mut keepers, &changed, &stop);
                     }
                 }
-                Some(sight) = sights.recv(), if !stop.is_cancelled() => {
-                    if !self.take(sight).await {
-                        stop.cancel();
-                    }
-                }
-                _ = look.tick() => {
-                    self.look().await;
-                    self.drop_retired_keys();
-                }
-                _ = certificates.tick() => self.renew_certificate(),
-                _ = folder.tick(), if !stop.is_cancelled() => {
-                    self.follow_folder(&mut keepers, &changed, &stop).await;
-                    self.follow_tools(&mut keepers, &changed, &stop);
-                }
-            }
         }
         if let Some(guard) = guard {
             guard.abort();

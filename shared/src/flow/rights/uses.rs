@@ -121,7 +121,6 @@ impl<'a> Use<'a> {
             "read_context" if !flag("prefix").unwrap_or(text("key").is_empty()) => {
                 uses.push(Self::ReadKey(text("key")));
             }
-            "sql" | "fetch" if !text("save_as").is_empty() => uses.push(Self::WriteFile),
             "request_info" if flag("ask_person") == Some(true) => uses.push(Self::Person),
             // Names of tools are open.
             _ => {}
@@ -141,7 +140,8 @@ impl<'a> Use<'a> {
             "escalate" => Some(Self::Person),
             "delegate" | "ask_peer" => Some(Self::HandOver),
             "plan" | "blueprint" => Some(Self::Run),
-            "workspace_write" | "workspace_append" | "workspace_edit" | "chart" => Some(Self::WriteFile),
+            "workspace_write" | "workspace_append" | "workspace_edit" | "chart" | "sql_save"
+            | "fetch_file" => Some(Self::WriteFile),
             // What programs leave in their folder becomes files of the run.
             "shell" | "python" | "javascript" => Some(Self::WriteFile),
             // Names of tools are open.

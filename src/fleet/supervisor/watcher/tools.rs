@@ -1,5 +1,8 @@
 //! Keeps a process that serves the tools of the folder of tool files, while there are any.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +13,7 @@ use crate::commands::agent::tools::{OWN, role_of};
 use crate::fleet::member::{Changed, MemberSpec, keep};
 use crate::fleet::pass::Duty;
 use crate::fleet::state::MemberState;
-use crate::tool_files;
+use crate::{mcp_file, tool_files};
 
 /// The process that serves the tools of the folder.
 #[derive(Default)]
@@ -20,7 +23,83 @@ pub(super) struct OwnTools {
     started: u32,
 }
 
+/// The processes that serve the tools of MCP servers, one for each.
+#[derive(Default)]
+pub(super) struct McpServers {
+    running: BTreeMap<String, CancellationToken>,
+    started: u32,
+    /// The file as it was when it was read last.
+    known: Option<(SystemTime, u64)>,
+}
+
 impl Watcher {
+    /// Starts a process for each MCP server of the file, and ends those of servers that it names no more.
+    pub(super) fn follow_mcp(
+        &mut self,
+        keepers: &mut JoinSet<()>,
+        changed: &mpsc::Sender<Changed>,
+        stop: &CancellationToken,
+    ) {
+        let now = mcp_file::stamp(&mcp_file::path_of(&self.app));
+        if self.state.host.is_some() || now == self.mcp_servers.known {
+            return;
+        }
+        self.mcp_servers.known = now;
+        let wanted = now.map_or_else(BTreeSet::new, |_| self.named_servers());
+        self.mcp_servers.running.retain(|name, running| {
+            let stays = wanted.contains(name);
+            if !stays {
+                running.cancel();
+            }
+            stays
+        });
+        for name in wanted {
+            if self.mcp_servers.running.contains_key(&name) {
+                continue;
+            }
+            let own = stop.child_token();
+            if let Some(member) = self.new_mcp_server(&name) {
+                keepers.spawn(keep(member, changed.clone(), own.clone()));
+                self.mcp_servers.running.insert(name, own);
+            }
+        }
+        self.write();
+    }
+
+    /// The servers that the file names, and that can be used. What is wrong with others is told.
+    fn named_servers(&self) -> BTreeSet<String> {
+        match mcp_file::read(&self.app) {
+            Ok(file) => {
+                for left_out in &file.left_out {
+                    tracing::warn!(
+                        server = left_out.server,
+                        reason = left_out.reason,
+                        "an MCP server is left out"
+                    );
+                }
+                file.servers.into_iter().map(|server| server.name).collect()
+            }
+            Err(failure) => {
+                tracing::warn!(%failure, "MCP servers are left out");
+                BTreeSet::new()
+            }
+        }
+    }
+
+    fn new_mcp_server(&mut self, server: &str) -> Option<MemberSpec> {
+        let program = std::env::current_exe().ok()?;
+        self.mcp_servers.started += 1;
+        let namespace = mcp_file::namespace_of(&self.app, server)?;
+        let name = format!("{}-{}", role_of(&namespace), self.mcp_servers.started);
+        let words = ["agent", "mcp", server];
+        let common =
+            Common { app: &self.app, program: &program, url: &self.state.url, desk: self.desk.as_ref() };
+        let member = common.member(&name, &words, Duty::ToolServer(namespace));
+        let file = Some(mcp_file::path_of(&self.app));
+        self.state.members.push(MemberState { file, ..MemberState::new(name, None) });
+        Some(member)
+    }
+
     /// Starts the process when the folder has a tool file, and ends it when it has none any more. What changes within the folder
     /// it sees by itself.
     pub(super) fn follow_tools(

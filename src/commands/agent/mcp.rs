@@ -1,0 +1,271 @@
+//! `muster agent mcp NAME`: starts an MCP server, or connects to one, and serves its tools to the fleet.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use muster_agents::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
+use muster_bus::Bus;
+use muster_mcp::{
+    Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins, Reached, ServerConfig, ToolNews,
+};
+use muster_shared::text::counted;
+use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
+use muster_tool_server::{ToolServer, ToolServerSettings};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::tools::{profile, role_of};
+use crate::app::{App, bus_failure, no_fleet};
+use crate::args::AgentArgs;
+use crate::exit::{Exit, Failure};
+use crate::signals::StopSignals;
+use crate::{mcp_file, output};
+
+/// Serves the tools of an MCP server until told to stop; or only says what the file names.
+pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> {
+    let file = mcp_file::read(app)?;
+    if args.check {
+        return check(args, &file);
+    }
+    let config = chosen(&file, args.folder.as_deref(), app)?;
+    let name = config.namespace.clone();
+    if !is_tool_server_name(&name) {
+        let failure = Failure::usage(format!("{name:?} cannot be the name of a tool server"));
+        return Err(
+            failure.help(format!("name it in {} by {SERVER_NAME_RULE}", mcp_file::path_of(app).display()))
+        );
+    }
+    let stop = StopSignals::listen()?.into_token();
+    let url = app.url().ok_or_else(no_fleet)?;
+    let role = role_of(&name);
+    let bus = app.connect_to(&url, &role).await?;
+    tracing::info!("serving the MCP server {name} at {}", app.redactor.redact(&url));
+    let work = work(app, &bus, Serving { name, role, config }, stop);
+    Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await?;
+    Ok(Exit::Completed)
+}
+
+/// The server of that name in the file.
+fn chosen(file: &McpFile, name: Option<&Path>, app: &App) -> Result<ServerConfig, Failure> {
+    let names = || file.servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
+    let path = mcp_file::path_of(app);
+    let Some(name) = name.and_then(Path::to_str) else {
+        return Err(Failure::usage("which MCP server is to be served is not said").help(format!(
+            "`muster agent mcp NAME`: {} names {}",
+            path.display(),
+            names()
+        )));
+    };
+    if let Some(LeftOut { reason, .. }) = file.left_out.iter().find(|left_out| left_out.server == name) {
+        return Err(Failure::usage(format!(
+            "{}: the server {name} cannot be used: {reason}",
+            path.display()
+        )));
+    }
+    file.servers.iter().find(|server| server.name == name).cloned().ok_or_else(|| {
+        Failure::usage(format!("{} names no MCP server {name:?}", path.display())).help(
+            match file.servers.is_empty() {
+                true => "it names none; write it as for other tools: {\"mcpServers\": {…}}".to_owned(),
+                false => format!("it names {}", names()),
+            },
+        )
+    })
+}
+
+/// What is served.
+struct Serving {
+    name: String,
+    role: String,
+    config: ServerConfig,
+}
+
+async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -> Result<(), Failure> {
+    let Serving { name, role, config } = serving;
+    let pins = mcp_file::pins_of(app);
+    let keeper = PinKeeper::new(load(&pins)?);
+    let settings = &app.settings().tool.mcp;
+    let tokens = Some(app.beside_fleet(Path::new(".muster/mcp-tokens")));
+    let callbacks = Callbacks { pins: keeper.clone(), tokens, ..Callbacks::default() };
+    let mcp = start(config, settings, &callbacks).await?;
+    let (offer, offered) = watch::channel(named(&mcp, &name));
+    let names = mcp.tools().iter().map(|tool| tool.spec().name).collect();
+    let server =
+        ToolServer::new(bus.clone(), name.clone(), ToolServerSettings::default(), Arc::clone(&app.redactor));
+    bus.provision().await.map_err(bus_failure)?;
+    let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
+    let announced = bus.registry().announce(profile(bus, role, names)).await.map_err(bus_failure)?;
+    tokio::select! {
+        () = serving => {}
+        () = follow(&mcp, &name, &offer) => {}
+        () = keep_pins(app, &pins, &keeper) => {}
+        () = tell_news(&mcp, &name) => {}
+    }
+    mcp.stop().await;
+    announced.leave().await.map_err(bus_failure)
+}
+
+async fn start(
+    config: ServerConfig,
+    settings: &McpSettings,
+    callbacks: &Callbacks,
+) -> Result<McpServer, Failure> {
+    let name = config.name.clone();
+    McpServer::start(config, settings, callbacks)
+        .await
+        .map_err(|error| Failure::failed(format!("the MCP server {name} cannot be used: {error}")))
+}
+
+fn load(path: &Path) -> Result<Pins, Failure> {
+    Pins::load(path).map_err(|error| {
+        Failure::failed(error.to_string())
+            .help("it says which descriptions of tools were accepted: mend it, or remove it and look at all tools anew")
+    })
+}
+
+/// Offers other tools when the server has others.
+async fn follow(mcp: &McpServer, name: &str, offer: &watch::Sender<Vec<Arc<dyn Tool>>>) {
+    let mut changes = mcp.changes();
+    while changes.changed().await {
+        offer.send_replace(named(mcp, name));
+    }
+    std::future::pending().await
+}
+
+/// Saves what was seen, and takes what `muster tools accept` wrote.
+async fn keep_pins(app: &App, path: &Path, keeper: &PinKeeper) {
+    let mut changes = keeper.changes();
+    let mut look = tokio::time::interval(app.settings().fleet.agents_look);
+    save(path, &keeper.pins());
+    let mut known = mcp_file::stamp(path);
+    loop {
+        tokio::select! {
+            changed = changes.changed() => {
+                if changed.is_err() {
+                    return std::future::pending().await;
+                }
+                save(path, &keeper.pins());
+                known = mcp_file::stamp(path);
+            }
+            _ = look.tick() => {
+                let now = mcp_file::stamp(path);
+                if now != known {
+                    known = now;
+                    match Pins::load(path) {
+                        Ok(pins) => keeper.replace(pins),
+                        Err(error) => tracing::warn!(%error, "what was accepted of tools cannot be read"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Several servers share the file: each writes what it knows of itself beside what the others wrote.
+fn save(path: &Path, pins: &Pins) {
+    if let Err(error) = pins.save(path) {
+        tracing::warn!(%error, "what was seen of tools is not kept: a change of them will not be told");
+    }
+}
+
+/// Tells of tools that wait for a person.
+async fn tell_news(mcp: &McpServer, name: &str) {
+    let mut news = mcp.news();
+    loop {
+        for one in news.borrow_and_update().iter() {
+            tracing::warn!("{}", in_words(one, name));
+        }
+        if news.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+fn in_words(news: &ToolNews, server: &str) -> String {
+    match news {
+        ToolNews::New { tool, held: false } => format!("{server} has a new tool, {tool}: it is served"),
+        ToolNews::New { tool, held: true } => {
+            format!(
+                "{server} has a new tool, {tool}: `muster tools accept {server} {tool}` lets it be served"
+            )
+        }
+        ToolNews::Changed { tool, difference } => format!(
+            "{server} describes the tool {tool} otherwise than before, and it is held back until `muster tools accept {server} \
+             {tool}`:\n{difference}"
+        ),
+        ToolNews::Refused { tool, reason } => format!("the tool {tool} of {server} is not served: {reason}"),
+    }
+}
+
+/// The tools without the name before theirs: the tool server puts its own there, which is the same.
+fn named(mcp: &McpServer, name: &str) -> Vec<Arc<dyn Tool>> {
+    let prefix = format!("{name}.");
+    let short = |inner: Arc<dyn Tool>| {
+        let spec = inner.spec();
+        let own = spec.name.strip_prefix(&prefix).unwrap_or(&spec.name).to_owned();
+        Arc::new(Short { inner, spec: ToolSpec { name: own, ..spec } }) as Arc<dyn Tool>
+    };
+    mcp.tools().into_iter().map(short).collect()
+}
+
+/// A tool under a shorter name.
+struct Short {
+    inner: Arc<dyn Tool>,
+    spec: ToolSpec,
+}
+
+#[async_trait]
+impl Tool for Short {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
+        self.inner.call(ctx, args).await
+    }
+}
+
+/// Says which servers the file names, and what is wrong with others.
+fn check(args: &AgentArgs, file: &McpFile) -> Result<Exit, Failure> {
+    let reached = |reached: &Reached| match reached {
+        Reached::Child(child) => [&[child.command.clone()], child.args.as_slice()].concat().join(" "),
+        Reached::Http(http) => http.host(),
+    };
+    let faults: BTreeMap<&str, &str> =
+        file.left_out.iter().map(|one| (one.server.as_str(), one.reason.as_str())).collect();
+    if args.json {
+        let servers: Vec<_> = file
+            .servers
+            .iter()
+            .map(|one| json!({ "name": one.name, "reached": reached(&one.reached) }))
+            .collect();
+        output::json(&json!({ "servers": servers, "faults": faults }))?;
+    } else {
+        for one in &file.servers {
+            output::line(&format!("{}: {}", one.name, reached(&one.reached)))?;
+        }
+        for (server, reason) in &faults {
+            output::note(&format!("{server}: {reason}"));
+        }
+        output::note(&counted(file.servers.len(), "server", "servers"));
+    }
+    Ok(if faults.is_empty() { Exit::Completed } else { Exit::Usage })
+}
+
+/// Accepts what an MCP server now says of a tool.
+pub(crate) fn accept(app: &App, server: &str, tool: &str) -> Result<Exit, Failure> {
+    let path: PathBuf = mcp_file::pins_of(app);
+    let mut pins = load(&path)?;
+    if let Some(difference) = pins.difference(server, tool) {
+        output::line(&difference)?;
+    }
+    if !pins.accept(server, tool) {
+        return Err(Failure::usage(format!("nothing of {server}.{tool} waits to be accepted"))
+            .help("`muster agent mcp NAME` tells in its log which tools wait"));
+    }
+    pins.save(&path).map_err(|error| Failure::failed(error.to_string()))?;
+    output::note(&format!("{server}.{tool} is accepted as it is described now"));
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,61 @@
+//! The file that names MCP servers (`mcp.json`), as the command line reads it: whose it is counts, since it runs programs.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use muster_mcp::{McpFile, Reading, parse};
+
+use crate::app::App;
+use crate::exit::Failure;
+
+/// Largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The file, beside the fleet.
+pub(crate) fn path_of(app: &App) -> PathBuf {
+    app.beside_fleet(&app.settings().tool.mcp.file)
+}
+
+/// Where it is kept what was seen and accepted of the tools of MCP servers.
+pub(crate) fn pins_of(app: &App) -> PathBuf {
+    app.fleet.path().join("mcp-pins.json")
+}
+
+/// When a file was last written, and how long it is: one that has the same is not read again.
+pub(crate) fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
+    let known = std::fs::metadata(path).ok()?;
+    Some((known.modified().ok()?, known.len()))
+}
+
+/// The name before those of a server's tools.
+pub(crate) fn namespace_of(app: &App, server: &str) -> Option<String> {
+    let file = read(app).ok()?;
+    file.servers.into_iter().find(|one| one.name == server).map(|one| one.namespace)
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// When it is not there, is somebody else's, or is no such file.
+pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
+    let path = path_of(app);
+    let shown = path.display();
+    if !path.exists() {
+        return Err(Failure::usage(format!("there is no {shown}")).help(
+            "write it as for other tools: {\"mcpServers\": {\"time\": {\"command\": \"mcp-server-time\"}}}; tool.mcp.file names \
+             another",
+        ));
+    }
+    let text = muster_agents::input::text(&path, MAX_BYTES)
+        .map_err(|why| Failure::usage(format!("{shown} cannot be read: {why}")))?;
+    let base = app.fleet.path().parent().unwrap_or(&path);
+    if let Some(fault) = app.trust.fault_of_found(&path, base, &text) {
+        let (about, mend) = (fault.about(&path), fault.mend());
+        return Err(Failure::usage(format!("{shown} does not count: {about}"))
+            .help(format!("{mend}, or `muster trust {shown}` lets it count as it is now")));
+    }
+    let most = app.settings().tool.mcp.max_servers;
+    let environment = |name: &str| std::env::var(name).ok();
+    let reading = Reading { max_servers: most as usize, environment: &environment };
+    parse(&text, &reading).map_err(|error| Failure::usage(format!("{shown}: {error}")))
+}

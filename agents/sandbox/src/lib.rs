@@ -11,12 +11,14 @@ mod paths;
 mod prepare;
 mod probe;
 mod proxy;
+mod reading;
 mod report;
 mod sandbox;
 mod settings;
 mod stage;
 mod start;
 mod talk;
+mod tools;
 mod wire;
 
 pub use self::{
@@ -26,4 +28,5 @@ pub use self::{
     sandbox::Sandbox,
     settings::SandboxSettings,
     stage::child_main,
+    tools::{CodeTool, Language},
 };

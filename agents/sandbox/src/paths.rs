@@ -43,7 +43,7 @@ fn fault(path: &Path, home: Option<&Path>) -> Option<&'static str> {
         Some("the home of whoever runs it is in it")
     } else if CLOSED.iter().any(|closed| path.starts_with(closed)) {
         Some("devices, processes and services are there")
-    } else if SECRET.iter().any(|name| names(name)) {
+    } else if SECRET.iter().any(names) {
         Some("keys are kept there")
     } else {
         None

@@ -46,7 +46,7 @@ pub(crate) async fn prepare(program: &Program, settings: &SandboxSettings) -> Re
         environment,
         input: program.input.len() as u64,
         files: u32::try_from(files.len()).unwrap_or(u32::MAX),
-        laid: files.values().map(|bytes| bytes.len() as u64).sum(),
+        laid: files.values().map(room_of).sum(),
         reads,
         folder: settings.folder.clone().unwrap_or_else(std::env::temp_dir),
         proxied: rules.is_some(),
@@ -61,6 +61,12 @@ pub(crate) async fn prepare(program: &Program, settings: &SandboxSettings) -> Re
         most_files: settings.files,
     };
     Ok(Prepared { job, files, rules, refused })
+}
+
+/// What a file takes, its entry and folder included: disks give out whole blocks.
+fn room_of(file: &Bytes) -> u64 {
+    const BLOCK: u64 = 4096;
+    (file.len() as u64).next_multiple_of(BLOCK).saturating_add(2 * BLOCK)
 }
 
 fn command_of(program: &Program) -> Result<Vec<String>, ToolFailure> {

@@ -57,8 +57,12 @@ pub(super) fn apply(kept: Kept) -> Result<(), Failure> {
 /// Lets pass what is listed; the rest is not permitted. What is hidden passes here: where two filters deny a call, the one
 /// put on last has the word, and it is to be that of the other.
 fn allowing(kept: Kept) -> Result<BpfProgram, seccompiler::Error> {
-    let mut rules: Rules =
-        calls::ORDINARY.iter().chain(calls::OF_THIS_MACHINE).map(|call| (*call, Vec::new())).collect();
+    let mut rules: Rules = calls::ORDINARY
+        .iter()
+        .chain(calls::OF_THIS_MACHINE)
+        .chain(calls::HIDDEN)
+        .map(|call| (*call, Vec::new()))
+        .collect();
     conditional(&mut rules, kept)?;
     let denied = SeccompAction::Errno(libc::EPERM as u32);
     compile(rules, denied, SeccompAction::Allow)

@@ -36,8 +36,8 @@ async fn interpreters_run_as_they_do_outside() {
     let table = [
         (
             "python3",
-            "import json, sqlite3, ssl, subprocess, threading\nprint(subprocess.check_output(['echo', 'hi']))",
-            "b'hi\\n'\n",
+            "import json, sqlite3, ssl, subprocess, threading\nt = threading.Thread(target=print, args=('thread',), daemon=True); t.start(); t.join()\nprint(subprocess.check_output(['echo', 'hi']))",
+            "thread\nb'hi\\n'\n",
         ),
         ("bash", "printf '%s\\n' a b | sort -r | tr '\\n' '-'", "b-a-"),
     ];

@@ -8,4 +8,5 @@ mod escapes;
 mod help;
 mod hosts;
 mod lasting;
+mod tools;
 mod world;

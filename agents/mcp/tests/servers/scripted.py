@@ -4,8 +4,8 @@
 
 FOLDER keeps what must outlive it. Words: `mute` never answers; `dies` ends at once; `noisy` begins with nonsense;
 `modern` speaks 2026-07-28 as well; `strict` dies when it is asked for anything before `initialize`; `pages` lists its tools
-in pages without an end; `older` speaks 2024-11-05 alone; `beside` has resources and prompts; `poisoned` describes its tools otherwise than before; `hints`
-says of its effects what is to be believed or not.
+in pages without an end; `older` speaks 2024-11-05 alone; `beside` has resources and prompts; `poisoned` describes a tool
+otherwise than before; `hidden` has one with words that only a machine can read.
 """
 
 import base64
@@ -85,10 +85,11 @@ def tools():
 
 
 def changed():
-    meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": state["subscription"]}} if state["subscription"] is not None else {}
-    if state["modern"] and not meta:
+    if state["modern"] and state["subscription"] is None:
         return
-    send({"method": "notifications/tools/list_changed", "params": meta})
+    meta = {"io.modelcontextprotocol/subscriptionId": state["subscription"]}
+    params = {"_meta": meta} if state["modern"] else {}
+    send({"method": "notifications/tools/list_changed", "params": params})
 
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -131,18 +132,21 @@ def call(params, token):
             "elicit": {"method": "elicitation/create",
                        "params": {"mode": "form", "message": "Who\u200b are you?", "requestedSchema": FORM}},
             "visit": {"method": "elicitation/create",
-                      "params": {"mode": "url", "message": "Sign in.", "url": "https://example.org/sign", "elicitationId": "1"}},
+                      "params": {"mode": "url", "message": "Sign in.", "url": "https://example.org/sign",
+                                 "elicitationId": "1"}},
             "sample": {"method": "sampling/createMessage",
                        "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "Say hello."}}],
                                   "systemPrompt": "Be short.", "maxTokens": 100000}},
         }[name]
         answer = asked(params, name, request)
         if answer is None:
-            return {"resultType": "input_required", "inputRequests": {name: request}, "requestState": "state of " + name}
+            return {"resultType": "input_required", "inputRequests": {name: request},
+                    "requestState": "state of " + name}
         return text(json.dumps(answer.get("result", answer.get("error")), sort_keys=True))
     if name == "picture":
         picture = base64.b64encode(b"\x89PNG not really").decode()
-        return {"content": [{"type": "text", "text": "Look:"}, {"type": "image", "data": picture, "mimeType": "image/png"}]}
+        image = {"type": "image", "data": picture, "mimeType": "image/png"}
+        return {"content": [{"type": "text", "text": "Look:"}, image]}
     if name == "data":
         return {"content": [], "structuredContent": {"rows": [1, 2, 3]}}
     if name == "deep":
@@ -227,12 +231,14 @@ def handle(message):
                                            "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private"}})
     if method == "initialize":
         state["greeted"] = True
-        return send({"id": key, "result": {"protocolVersion": "2024-11-05" if "older" in words else params["protocolVersion"], "capabilities": capabilities,
+        version = "2024-11-05" if "older" in words else params["protocolVersion"]
+        return send({"id": key, "result": {"protocolVersion": version, "capabilities": capabilities,
                                            "serverInfo": {"name": "scripted", "version": "1"}}})
     if method == "subscriptions/listen":
         state["subscription"] = key
+        meta = {"io.modelcontextprotocol/subscriptionId": key}
         return send({"method": "notifications/subscriptions/acknowledged",
-                     "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": key}, "notifications": params["notifications"]}})
+                     "params": {"_meta": meta, "notifications": params["notifications"]}})
     if method == "tools/list":
         listed = tools()
         if "pages" not in words:
@@ -245,12 +251,13 @@ def handle(message):
     if method == "notifications/cancelled":
         return withdrawn.add(params.get("requestId"))
     if method == "resources/list":
-        return send({"id": key, "result": {"resources": [{"uri": "test://one", "name": "one", "description": "The\nfirst."}],
-                                           "nextCursor": "two"}})
+        one = {"uri": "test://one", "name": "one", "description": "The\nfirst."}
+        return send({"id": key, "result": {"resources": [one], "nextCursor": "two"}})
     if method == "resources/read":
         blob = base64.b64encode(b"\x00\x01").decode()
-        return send({"id": key, "result": {"contents": [{"uri": params["uri"], "text": "inside"},
-                                                        {"uri": params["uri"], "blob": blob, "mimeType": "application/pdf"}]}})
+        contents = [{"uri": params["uri"], "text": "inside"},
+                    {"uri": params["uri"], "blob": blob, "mimeType": "application/pdf"}]
+        return send({"id": key, "result": {"contents": contents}})
     if method == "prompts/list":
         return send({"id": key, "result": {"prompts": [{"name": "greet", "description": "Greets.",
                                                         "arguments": [{"name": "whom", "required": True}, {"name": "how"}]}]}})

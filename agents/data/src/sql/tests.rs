@@ -417,3 +417,33 @@ fn the_specification_tells_of_duckdb_only_where_it_is_allowed() {
         assert_eq!(tools[0].spec().parameters["properties"]["engine"]["enum"], wanted);
     }
 }
+
+#[tokio::test]
+async fn documents_are_asked_as_far_as_the_task_may_read_them() {
+    let (cache, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(folder.path().join("costs.csv"), "item,cost\nrent,5\nfood,7\n").unwrap();
+    std::fs::write(folder.path().join("secret.csv"), "who,what\nAnna,x\n").unwrap();
+    std::fs::write(folder.path().join("notes.md"), "# Notes\n").unwrap();
+    let options = muster_corpus::CorpusOptions::new(cache.path(), vec![folder.path().to_owned()]);
+    let opened =
+        muster_corpus::Corpus::open_or_build(options, &muster_corpus::MemoryBlobs::default()).await.unwrap();
+    let documents = muster_shared::flow::rights::Allowed::read(["costs.csv"]).unwrap();
+    let rights = muster_shared::flow::Rights { documents, ..muster_shared::flow::Rights::default() };
+    let rights =
+        muster_shared::flow::TaskRights::default().narrowed_by(muster_shared::flow::Grantor::Goal, &rights);
+    let open = ToolContext::new("run", "1").with_corpus(opened.corpus.clone());
+    let narrow = open.clone().within(Arc::new(rights));
+    for ctx in [&open, &narrow] {
+        let result = ask(&tools(), ctx, "SELECT sum(cost) AS s FROM costs").await;
+        assert_eq!(result.content, "| s |\n| --- |\n| 12 |\n(1 row)\nFrom costs.csv.");
+    }
+    assert!(ask(&tools(), &open, "SELECT * FROM secret").await.is_success());
+    let refused = ask(&tools(), &narrow, "SELECT * FROM secret").await;
+    assert!(
+        refused.content.ends_with("Tables: costs."),
+        "what may not be read is not named: {}",
+        refused.content
+    );
+    let refused = tools().call("sql", json!({"query": "SELECT 1", "files": ["secret.csv"]}), &narrow).await;
+    assert!(refused.content.contains("Files with tables: costs.csv."), "{}", refused.content);
+}

@@ -54,6 +54,13 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
         return Err(Failure::usage(format!("{shown} does not count: {about}"))
             .help(format!("{mend}, or `muster trust {shown}` lets it count as it is now")));
     }
+    // It runs programs and says who is sent what, wherever it comes from.
+    if !app.trust.trusts_to_run(&path, &text) {
+        return Err(Failure::usage(format!(
+            "{shown} does not count: it runs programs, which takes your word"
+        ))
+        .help("`muster trust` shows it and asks"));
+    }
     let most = app.settings().tool.mcp.max_servers;
     let environment = |name: &str| std::env::var(name).ok();
     let reading = Reading { max_servers: most as usize, environment: &environment };

@@ -34,6 +34,13 @@ pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
     files_of(folder, ENDING).into_iter().take(MOST_FILES).collect()
 }
 
+/// Whether a tool file says that its program runs outside of the sandbox.
+pub(crate) fn leaves_the_sandbox(path: &Path) -> bool {
+    let stem = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
+    ToolFile::parse(&text, stem.trim_end_matches(ENDING)).is_ok_and(|file| file.leaves_the_sandbox())
+}
+
 /// Tells whether anything in the folder is not as it was, files beside the tool files too.
 pub(crate) fn stamp(folder: &Path) -> BTreeMap<PathBuf, (Option<std::time::SystemTime>, u64)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return BTreeMap::new() };
@@ -86,6 +93,11 @@ fn read_one(path: &Path, base: &Path, trust: &Trust) -> Result<ToolFile, String>
         let advice = if fault.advice.is_empty() { String::new() } else { format!(" ({})", fault.advice) };
         format!("{shown}:{}:{}: {}{advice}", fault.line, fault.column, fault.what)
     })?;
+    if file.leaves_the_sandbox() && !trust.trusts_to_run(path, &text) {
+        return Err(format!(
+            "{shown} runs a program outside of the sandbox (`sandbox = false`), which takes your word: `muster trust` asks for it"
+        ));
+    }
     // Whoever can change the program can have anything run.
     let folder = path.parent().unwrap_or(base);
     for beside in file.beside(folder) {

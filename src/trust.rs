@@ -102,6 +102,11 @@ impl Trust {
         self.allows(path, || file_item(Danger::Program, path, String::new()).filter(closed))
     }
 
+    /// Whether a file that says which programs are run was trusted with this content.
+    pub(crate) fn trusts_to_run(&self, path: &Path, content: &str) -> bool {
+        self.allows(path, || Some(Item::file(Danger::Program, path, content.as_bytes(), String::new())))
+    }
+
     /// Whether keys were made by the user, wherever they lie now, or are trusted: in a folder that is a copy of somebody else's
     /// they are his.
     pub(crate) fn knows(&self, folder: &Path, keys: &Item) -> bool {

@@ -137,6 +137,7 @@ fn check(args: &AgentArgs, definition: Option<&Definition>) -> Result<Exit, Fail
             AgentKind::BuiltIn(role) => role.clone(),
             AgentKind::File(path) => return Err(not_a_file(path)),
             AgentKind::Tools => return Err(not_a_file(Path::new("tools"))),
+            AgentKind::Mcp => return Err(not_a_file(Path::new("mcp"))),
         };
         return Err(Failure::usage(format!("{role} is a built-in role: there is no file to check"))
             .help("`muster agent --check NAME.agent.md` checks a file"));

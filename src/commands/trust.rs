@@ -83,6 +83,16 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let programs =
         project_server(&inputs.folder).into_iter().chain(own_program(&inputs.folder, &folder, loaded));
     items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project".to_owned())));
+    let running = tool_files::files_in(&beside.join(&loaded.settings.fleet.tools_dir))
+        .into_iter()
+        .filter(|path| tool_files::leaves_the_sandbox(path))
+        .map(|path| (path, "it runs a program outside of the sandbox"));
+    let servers = beside.join(&loaded.settings.tool.mcp.file);
+    let servers = servers.is_file().then_some((servers, "it names programs of MCP servers"));
+    items.extend(running.chain(servers).filter_map(|(path, why)| {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        file_item(Danger::Program, &path, why.to_owned())
+    }));
     items.extend(keys_of_others(trust, &beside.join(&loaded.settings.server.store_dir)));
     items.extend(joined_by_others(trust, &fleet));
     let mut seen = BTreeSet::new();

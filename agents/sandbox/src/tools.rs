@@ -154,6 +154,7 @@ impl Tool for CodeTool {
             "additionalProperties": false
         });
         ToolSpec::new(self.language.tool(), description, parameters)
+            .until_allowed()
             .needing(Permission::Execute)
             .needing(Permission::ReadWorkspace)
             .needing(Permission::WriteWorkspace)

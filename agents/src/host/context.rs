@@ -9,6 +9,7 @@ use std::time::Duration;
 use muster_bus::{BrokerClock, Bus, BusError};
 use muster_shared::flow::{LeafRef, TaskOffered, Work};
 use muster_shared::ids::Role;
+use muster_shared::plan::tools::means;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ use crate::react::states::SlotStates;
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
 use crate::tools::served::{ServedTools, may_use_served};
-use crate::tools::{Tool, ToolEngine};
+use crate::tools::{Tool, ToolEngine, ToolSpec};
 
 /// After this time the broker's clock is looked at anew.
 const CLOCK_AGE: Duration = Duration::from_secs(300);
@@ -197,6 +198,22 @@ impl AgentContext {
             Ok(model) => model.describe(),
             Err(reason) => format!("none ({})", self.redactor.redact(&reason)),
         }
+    }
+
+    /// The tools that it says it has: what its role may use, and by name those that settings allow beside the ones that
+    /// come on. Tools are made for this only where some are allowed: an idle agent is small.
+    pub(super) fn told_tools(&self) -> Vec<String> {
+        let mut told = self.tool_patterns();
+        if self.settings.tool.allow.is_empty() {
+            return told;
+        }
+        let engine = self.engine();
+        let may = |spec: &ToolSpec| told.iter().any(|pattern| means(pattern, &spec.name));
+        let is_told = |spec: &&Arc<ToolSpec>| spec.off_until_allowed && engine.is_on(spec) && may(spec);
+        let allowed: Vec<String> =
+            engine.registry().list().iter().filter(is_told).map(|spec| spec.name.clone()).collect();
+        told.extend(allowed);
+        told
     }
 
     pub(super) fn tool_patterns(&self) -> Vec<String> {

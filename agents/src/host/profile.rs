@@ -23,7 +23,7 @@ pub(super) fn profile(context: &AgentContext) -> Profile {
         slots: context.slots(),
         busy: 0,
         model,
-        tools: context.tool_patterns(),
+        tools: context.told_tools(),
         started_at: now().0,
         resident_bytes: 0,
         specialist: context.definition().map(|definition| Box::new(definition.advertised())),

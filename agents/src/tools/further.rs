@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_data::DataParts;
 use muster_readers::{PoolLimits, ReadLimits, Readers};
-use muster_sandbox::Sandbox;
+use muster_sandbox::{CodeTool, Language, Sandbox};
 use muster_tools::{DocumentReader, ProgramRunner, Tool};
 use muster_web::{SystemResolver, WebTools};
 
@@ -23,12 +23,20 @@ pub(super) fn further_tools(settings: &AgentSettings) -> Vec<Arc<dyn Tool>> {
         reader: reader.clone(),
         resolver: Arc::new(SystemResolver),
     };
-    let data = DataParts { sql: tool.sql.clone(), chart: tool.chart.clone(), reader, runner: Some(sandbox) };
+    let data = DataParts {
+        sql: tool.sql.clone(),
+        chart: tool.chart.clone(),
+        reader,
+        runner: Some(Arc::clone(&sandbox)),
+    };
     let databases = muster_data::postgres_tools(&tool.postgres).unwrap_or_else(|reason| {
         tracing::error!(reason, "databases are left out");
         Vec::new()
     });
-    muster_web::tools(web).into_iter().chain(muster_data::tools(data)).chain(databases).collect()
+    let code = Language::ALL.map(|language| {
+        Arc::new(CodeTool::new(language, Arc::clone(&sandbox), tool.sandbox.clone())) as Arc<dyn Tool>
+    });
+    muster_web::tools(web).into_iter().chain(code).chain(muster_data::tools(data)).chain(databases).collect()
 }
 
 /// What runs programs for tools.

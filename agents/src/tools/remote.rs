@@ -9,6 +9,7 @@ use muster_shared::ids::{AgentId, Role};
 use muster_shared::wire::tool_server::{
     MOST_ARGUMENTS, ServedResult, ServedStatus, ServedTool, ToolCall, ToolReply, ToolTicket, WhenUncertain,
 };
+use muster_tools::ToolSource;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -150,6 +151,8 @@ impl Tool for RemoteTool {
             });
         }
         spec.grants = permissions(grants);
+        // A call that was not answered is asked for again here, where the server knows it by its key.
+        let spec = spec.never_repeated().from_source(ToolSource::Server(self.server.clone()));
         spec.with_timeout(Duration::from_millis(*timeout_ms) + MARGIN)
     }
 

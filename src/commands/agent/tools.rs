@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_agents::tools::Tool;
+use muster_agents::tools::further::program_runner;
 use muster_bus::Bus;
 use muster_shared::text::counted;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
@@ -33,16 +34,17 @@ pub(crate) fn role_of(name: &str) -> String {
 }
 
 /// What carries out what tool files say.
-pub(super) fn hands() -> Result<Hands, Failure> {
+pub(super) fn hands(app: &App) -> Result<Hands, Failure> {
     let http = PlainCaller::new(CONNECT)
         .map_err(|why| Failure::failed(format!("no HTTP endpoint can be called: {why}")))?;
-    Ok(Hands { programs: Arc::new(PlainRunner), http: Arc::new(http) })
+    let sandbox = program_runner(&super::settings(app));
+    Ok(Hands { sandbox, plain: Arc::new(PlainRunner), http: Arc::new(http) })
 }
 
 /// Serves the tools of a folder until told to stop; or only says what there is.
 pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> {
     let folder = args.folder.clone().unwrap_or_else(|| tool_files::folder_of(app));
-    let hands = hands()?;
+    let hands = hands(app)?;
     if args.check {
         return check(app, args, &folder, &hands);
     }

@@ -18,7 +18,7 @@ use crate::plain::{PlainCaller, PlainRunner};
 
 fn hands() -> Hands {
     let http = PlainCaller::new(Duration::from_secs(5)).unwrap();
-    Hands { programs: Arc::new(PlainRunner), http: Arc::new(http) }
+    Hands { sandbox: Arc::new(PlainRunner), plain: Arc::new(PlainRunner), http: Arc::new(http) }
 }
 
 fn examples() -> PathBuf {

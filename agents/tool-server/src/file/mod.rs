@@ -72,6 +72,8 @@ pub enum Does {
         command: Vec<String>,
         /// Further variables of its environment.
         environment: BTreeMap<String, String>,
+        /// Whether it is kept in. One that is not does what it likes: that takes the user's word.
+        sandboxed: bool,
     },
     /// It calls an HTTP endpoint.
     Http(Http),
@@ -102,6 +104,15 @@ impl ToolFile {
         schema.into_iter().chain(program).map(|path| folder.join(path)).collect()
     }
 
+    /// Whether it runs a program that is not kept in.
+    #[must_use]
+    pub const fn leaves_the_sandbox(&self) -> bool {
+        match self.does {
+            Does::Program { sandboxed, .. } => !sandboxed,
+            Does::Http(_) => false,
+        }
+    }
+
     /// How long a call may take.
     #[must_use]
     pub const fn timeout(&self) -> Duration {
@@ -112,8 +123,10 @@ impl ToolFile {
 /// What carries out what tool files say.
 #[derive(Clone)]
 pub struct Hands {
-    /// Runs programs.
-    pub programs: Arc<dyn ProgramRunner>,
+    /// Runs programs and keeps them in.
+    pub sandbox: Arc<dyn ProgramRunner>,
+    /// Runs programs that are not kept in.
+    pub plain: Arc<dyn ProgramRunner>,
     /// Calls over HTTP.
     pub http: Arc<dyn HttpCaller>,
 }
@@ -133,8 +146,9 @@ pub fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn T
     };
     let own = Own { folder: folder.to_owned(), parameters, file };
     Ok(match own.file.does.clone() {
-        Does::Program { command, environment } => {
-            Arc::new(ProgramTool { own, command, environment, runner: Arc::clone(&hands.programs) })
+        Does::Program { command, environment, sandboxed } => {
+            let runner = Arc::clone(if sandboxed { &hands.sandbox } else { &hands.plain });
+            Arc::new(ProgramTool { own, command, environment, runner })
         }
         Does::Http(http) => Arc::new(HttpTool { own, http, caller: Arc::clone(&hands.http) }),
     })

@@ -38,7 +38,7 @@ fn a_file_says_what_a_tool_is_does_touches_and_may_use() {
     assert_eq!(read.secrets["TOKEN"], Path::new("secrets/token"));
     let Parameters::Here(schema) = &read.parameters else { unreachable!() };
     assert_eq!(schema["required"], json!(["text"]));
-    let Does::Program { command, environment } = &read.does else { unreachable!() };
+    let Does::Program { command, environment, sandboxed: true } = &read.does else { unreachable!() };
     assert_eq!((command.len(), environment["MODE"].as_str()), (2, "fast"));
     let http =
         ToolFile::parse("description = \"d\"\n[http]\nurl = \"https://example.org/{id}\"", "get").unwrap();

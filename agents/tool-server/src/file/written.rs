@@ -30,6 +30,7 @@ struct Written {
     parameters: Option<Spanned<Value>>,
     schema: Option<Spanned<String>>,
     command: Option<Spanned<Vec<String>>>,
+    sandbox: Option<Spanned<bool>>,
     http: Option<Spanned<WrittenHttp>>,
     #[serde(default)]
     pure: bool,
@@ -203,7 +204,8 @@ fn does(places: &Places<'_>, written: &Written) -> Result<Does, Fault> {
                 return Err(places.fault(command, what, "such as [\"python3\", \"./count.py\"]"));
             }
             let environment = written.environment.clone();
-            Ok(Does::Program { command: words.clone(), environment })
+            let sandboxed = written.sandbox.as_ref().is_none_or(|sandbox| *sandbox.get_ref());
+            Ok(Does::Program { command: words.clone(), environment, sandboxed })
         }
         (None, Some(http)) => {
             let WrittenHttp { url, method, headers, query } = http.get_ref();

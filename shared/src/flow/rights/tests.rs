@@ -192,7 +192,7 @@ fn a_call_is_held_against_all_that_it_uses() {
         ("workspace.write", json!({}), json!({ "write_files": false }), false),
         ("workspace.read", json!({}), json!({ "write_files": false }), true),
         ("workspace.edit", json!({}), json!({ "write_files": false }), false),
-        ("python", json!({ "code": "1" }), json!({ "write_files": false }), false),
+        ("python", json!({ "code": "1" }), json!({ "write_files": false }), true),
         ("sql", json!({ "query": "select 1" }), json!({ "write_files": false }), true),
         ("sql.save", json!({}), json!({ "write_files": false }), false),
         ("fetch_file", json!({}), json!({ "write_files": false }), false),

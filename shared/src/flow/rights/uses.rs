@@ -142,8 +142,6 @@ impl<'a> Use<'a> {
             "plan" | "blueprint" => Some(Self::Run),
             "workspace_write" | "workspace_append" | "workspace_edit" | "chart" | "sql_save"
             | "fetch_file" => Some(Self::WriteFile),
-            // What programs leave in their folder becomes files of the run.
-            "shell" | "python" | "javascript" => Some(Self::WriteFile),
             // Names of tools are open.
             _ => None,
         };

@@ -62,5 +62,6 @@ mod teams;
 mod tls;
 mod tool_servers;
 mod tools;
+mod tools_at_work;
 mod uncertain;
 mod weak;

@@ -37,11 +37,12 @@ fn with_tool(uncertain: &str) -> Folder {
     folder.write("tools/note.py", NOTE).unwrap();
     let file = format!(
         "description = \"Notes a word down. Use it to note words.\"\ncommand = [\"python3\", \"./note.py\"]\n\
-         uncertain = \"{uncertain}\"\n\n[parameters]\ntype = \"object\"\nrequired = [\"word\"]\n\
+         sandbox = false\nuncertain = \"{uncertain}\"\n\n[parameters]\ntype = \"object\"\nrequired = [\"word\"]\n\
          properties.word.type = \"string\"\n\n[environment]\nNOTES = \"{}\"\n",
         notes.display()
     );
     folder.write("tools/note.tool.toml", file).unwrap();
+    folder.output(&["trust", "--yes"]).unwrap();
     folder
 }
 

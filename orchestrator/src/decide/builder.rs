@@ -103,6 +103,13 @@ impl<'a> DecisionBuilder<'a> {
         self.situation.specialists
     }
 
+    /// The tools that tasks of a plan may name. From now on the decision depends on what agents say they have.
+    pub(super) fn nameable_tools(&mut self) -> Vec<String> {
+        let specialists = self.specialists();
+        let version = self.open().map_or(0, |run| run.event_version);
+        muster_shared::plan::tools::known(specialists, version)
+    }
+
     /// Whether a task of the plan ends with what was decided so far.
     pub(super) fn ends_a_leaf(&self) -> bool {
         self.events.iter().any(|event| {

@@ -94,7 +94,7 @@ fn whoever_does(goal: &Goal, limits: &RunLimits) -> Role {
 
 /// A plan that the person brought is carried out as it is, or not at all.
 pub(super) fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
-    let tools = tools::known(decision.specialists());
+    let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return };
     let mut roles = survey::leaf_roles(decision.capacity());
     roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
@@ -132,7 +132,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let roles = survey::leaf_roles(decision.capacity());
     let mut proposal = proposal.clone();
     plan::matching::give_to_specialists(&mut proposal, &roles, decision.specialists());
-    let tools = tools::known(decision.specialists());
+    let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return };
     let named = survey::nameable(run, &tools, decision.reader());
     let wrong = wrong_with(&proposal, &limits, &roles, named, values.as_ref());
@@ -215,7 +215,7 @@ pub(super) fn changed(
     changed: &PlanDraft,
 ) -> Result<BTreeMap<TaskIndex, PlanTask>, String> {
     let tasks = plan::reworded(before, these, changed)?;
-    let known = tools::known(decision.specialists());
+    let known = decision.nameable_tools();
     let roles = survey::leaf_roles(decision.capacity());
     let Some(run) = decision.open() else { return Ok(tasks) };
     let (named, values) = (survey::nameable(run, &known, decision.reader()), survey::values(run));

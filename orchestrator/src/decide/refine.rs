@@ -2,7 +2,7 @@
 
 use muster_shared::flow::RefineOperation;
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
-use muster_shared::plan::{self, tools};
+use muster_shared::plan;
 use muster_shared::run::event::{PlanRefined, RefinementWanted};
 use muster_shared::run::{FEW_CALLS_SINCE, Phase, RunState};
 
@@ -57,7 +57,7 @@ pub(super) fn brought(
 fn carried_out(decision: &mut DecisionBuilder<'_>, operations: &[RefineOperation]) -> Option<plan::Refined> {
     let roles = survey::leaf_roles(decision.capacity());
     let specialists = decision.specialists();
-    let known = tools::known(specialists);
+    let known = decision.nameable_tools();
     let run = decision.open()?;
     let before = run.plan.as_ref()?;
     let limits = survey::limits_of_plans(run);

@@ -192,7 +192,7 @@ fn want(decision: &mut DecisionBuilder<'_>, reason: String) {
 
 /// Judges a new plan of what is left.
 pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &PlanDraft) {
-    let tools = tools::known(decision.specialists());
+    let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return };
     let Some(plan) = &run.plan else { return };
     let rigour = if planning::may_ask_again(run) { Rigour::Strict } else { Rigour::Mend };

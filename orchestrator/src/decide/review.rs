@@ -8,7 +8,7 @@ use muster_shared::flow::question::MAX_QUESTION_BYTES;
 use muster_shared::flow::verdict::Verdict;
 use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult};
 use muster_shared::ids::{QuestionId, TaskIndex};
-use muster_shared::plan::{self, tools};
+use muster_shared::plan;
 use muster_shared::run::event::{PlanEdited, RefinementWanted, RunFailed};
 use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunState, StopReason, WAITS_SINCE};
 
@@ -153,7 +153,7 @@ fn say_yes(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), 
 
 /// A person's plan, if one is asked about and nothing is wrong with it.
 fn may_stand(decision: &mut DecisionBuilder<'_>, edited: &PlanDraft) -> Result<Plan, String> {
-    let tools = tools::known(decision.specialists());
+    let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
     let (_, about) = under_review(run)?;
     if about != About::Plan {

@@ -90,7 +90,7 @@ fn held_to(run: &RunState) -> Option<HeldTo> {
 
 /// The tools that a task of the plan may name.
 fn nameable_tools(run: &RunState, specialists: &[Specialty]) -> Vec<String> {
-    if run.event_version >= TOOLS_SINCE { tools::known(specialists) } else { Vec::new() }
+    if run.event_version >= TOOLS_SINCE { tools::known(specialists, run.event_version) } else { Vec::new() }
 }
 
 /// Why the last plan was refused, unless the planner has been asked for another thing since.

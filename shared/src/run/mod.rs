@@ -117,6 +117,9 @@ pub const HOLDERS_SINCE: u32 = 7;
 /// review takes the approvals before it back.
 pub const CHANGES_APPROVED_SINCE: u32 = 8;
 
+/// The first version of events in which plans may name the tools for data.
+pub const DATA_TOOLS_SINCE: u32 = 8;
+
 /// The first version of events in which what others say of a task is not taken for a word of whoever has it: tries are
 /// counted by whoever decides, a try names the queue of its task, and what others say they used is not counted.
 pub const HELD_SINCE: u32 = 8;

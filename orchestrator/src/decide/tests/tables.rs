@@ -61,7 +61,7 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
             roles: vec!["researcher".into(), "worker".into()],
             lessons: Vec::new(),
             specialists: Vec::new(),
-            tools: muster_shared::plan::tools::known(&[]),
+            tools: muster_shared::plan::tools::known(&[], muster_shared::run::EVENT_VERSION),
             blueprints: Vec::new(),
             draft: None,
             replan: None,

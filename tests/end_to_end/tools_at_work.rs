@@ -1,0 +1,216 @@
+//! One run that uses all kinds of tools: a page and a document of the web, a spreadsheet, SQL, a chart, code in the sandbox, a
+//! tool of an MCP server; and the same with every process killed once.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use muster_support::fleet::{Fleet, wait_until};
+use muster_support::foreign::Stranger;
+use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use muster_support::process::is_alive;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::support::{folder, of_kind, signal};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const REPORT: &[u8] = include_bytes!("../../agents/readers/tests/files/report.pdf");
+const SALES: &[u8] = include_bytes!("../../agents/readers/tests/files/sales.xlsx");
+const PAGE: &str = "<html><head><title>Figures of the plant</title></head><body><main><h1>Figures</h1><p>The plant made \
+                    more than the year before. The report and the table are below.</p><p><a href=\"/report.pdf\">report</a> \
+                    <a href=\"/sales.xlsx\">table</a></p></main></body></html>";
+
+/// An MCP server in a few lines: it greets, has one tool, and answers it.
+const MCP: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, answer = asked["method"], {"jsonrpc": "2.0", "id": asked["id"]}
+    if method == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "house", "version": "1"}}
+    elif method == "tools/list":
+        schema = {"type": "object", "properties": {"figure": {"type": "number"}}, "required": ["figure"]}
+        answer["result"] = {"tools": [{"name": "rate", "description": "Rates a figure.", "inputSchema": schema}]}
+    elif method == "tools/call":
+        figure = asked["params"]["arguments"]["figure"]
+        answer["result"] = {"content": [{"type": "text", "text": "rated: " + ("high" if figure > 1000 else "low")}]}
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+/// A site on the loopback; gives its address.
+fn site() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+fn serve(mut stream: TcpStream) -> Option<()> {
+    let (mut head, mut piece) = (Vec::new(), [0; 1024]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let count = stream.read(&mut piece).ok().filter(|count| *count > 0)?;
+        head.extend_from_slice(&piece[..count]);
+    }
+    let line = String::from_utf8_lossy(&head);
+    let (status, kind, body): (&str, &str, &[u8]) = match line.split(' ').nth(1)? {
+        "/" => ("200 OK", "text/html; charset=utf-8", PAGE.as_bytes()),
+        "/report.pdf" => ("200 OK", "application/pdf", REPORT),
+        "/sales.xlsx" => {
+            ("200 OK", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", SALES)
+        }
+        _ => ("404 Not Found", "text/plain", b"nothing"),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(body).ok()
+}
+
+/// What the worker does, step by step; each with what it is to be told.
+fn steps(site: &str) -> Vec<(&'static str, Value, &'static str)> {
+    let url = |path: &str| format!("http://{site}{path}");
+    vec![
+        ("fetch", json!({ "url": url("/"), "links": true }), "made more than the year before"),
+        ("fetch", json!({ "url": url("/report.pdf") }), "Revenue grew by 12 percent"),
+        ("fetch_file", json!({ "url": url("/sales.xlsx"), "save_as": "sales.xlsx" }), "sales.xlsx"),
+        ("sql", json!({ "files": ["sales.xlsx"], "schema": true }), "Wages"),
+        (
+            "chart",
+            json!({ "kind": "bar", "title": "Figures", "path": "charts/figures.svg",
+                    "data": { "columns": ["item", "figure"], "rows": [["Rent", 1310.5], ["Wages", 24500]] } }),
+            "charts/figures.svg",
+        ),
+        ("python", json!({ "code": "print(1310.5 + 24500)" }), "25810.5"),
+        ("house_rate", json!({ "figure": 25810.5 }), "rated: high"),
+    ]
+}
+
+fn answer(request: &CapturedRequest, site: &str) -> Reply {
+    let submit = |arguments: Value| Reply::call("submit", &arguments);
+    let system = request.system();
+    if system.contains("You are the planner") {
+        let task = json!({ "name": "the figures", "goal": "Find the figures.", "role": "worker" });
+        return submit(json!({ "thought": "One task.", "goal": "Find the figures.", "tasks": [task] }));
+    }
+    if system.contains("You are the reflector") {
+        return submit(json!({ "thought": "It went as planned.", "summary": "Found." }));
+    }
+    if system.contains("You are the writer") {
+        let body = "# Figures\n\n![Figures](charts/figures.svg)\n\nThe sum is 25810.5, which is rated high.";
+        return submit(json!({ "thought": "Done.", "title": "Figures", "body": body, "unanswered": [] }));
+    }
+    match steps(site).get(request.turns()) {
+        Some((tool, arguments, _)) => {
+            let mut arguments = arguments.clone();
+            arguments["thought"] = "Next.".into();
+            Reply::call(tool, &arguments)
+        }
+        None => submit(
+            json!({ "thought": "All is there.", "ending": "done", "conclusion": "25810.5, rated high.", "findings": [] }),
+        ),
+    }
+}
+
+/// A fleet that is allowed all of it, once the MCP server's tools are there.
+fn up(site: &str) -> (Fleet, ModelServer) {
+    let own = site.to_owned();
+    let server = ModelServer::start(Script::answering(move |request| answer(request, &own))).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    folder.write("house.py", MCP).unwrap();
+    let command = json!({ "command": "python3", "args": [folder.path().join("house.py")] });
+    folder.write("mcp.json", json!({ "mcpServers": { "house": command } }).to_string()).unwrap();
+    folder.output(&["trust", "--yes"]).unwrap();
+    let hosts = format!("tool.web.allow_hosts=[\"{site}\"]");
+    let settings = [
+        "agent.model=openai/scripted",
+        "tool.allow=[\"*\"]",
+        "agent.tools.worker=[\"*\"]",
+        "fleet.max_restarts=100",
+        "fleet.max_restart_wait=200ms",
+        &hosts,
+    ];
+    let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let fleet = folder.up(&settings).unwrap();
+    let is_served = || {
+        let ps = fleet.folder().json(&["ps", "--json"]).unwrap_or_default();
+        ps.to_string().contains("house.rate")
+    };
+    wait_until("the MCP server's tools are there", LIMIT, is_served).unwrap();
+    (fleet, server)
+}
+
+const ASK: [&str; 6] =
+    ["run", "What are the figures of the plant?", "--planning", "always", "--deadline", "120s"];
+
+/// What the tools answered, in order, as the record has it.
+fn observed(fleet: &Fleet) -> Vec<(String, String)> {
+    let trace = fleet.folder().json_lines(&["trace", "last", "--json", "--full"]).unwrap();
+    let steps = of_kind(&trace, "step").filter(|entry| entry["task"] == "1");
+    let told = steps.map(|entry| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (text(&entry["event"]["action"]["name"]), text(&entry["event"]["observation"]["content"]))
+    });
+    told.filter(|(_, content)| !content.is_empty()).collect()
+}
+
+fn all_is_there(fleet: &Fleet, site: &str) {
+    let observed = observed(fleet);
+    for (tool, _, told) in steps(site) {
+        let name = |called: &str| called.replace('.', "_") == tool;
+        let found = observed.iter().any(|(called, content)| name(called) && content.contains(told));
+        assert!(found, "{tool} should have said {told:?}: {observed:#?}");
+    }
+    let files = fleet.folder().json(&["artifacts", "last", "--json"]).unwrap().to_string();
+    assert!(files.contains("charts/figures.svg") && files.contains("sales.xlsx"), "{files}");
+    let report = fleet.folder().output(&["show", "last"]).unwrap();
+    assert!(report.contains("charts/figures.svg"), "{report}");
+}
+
+#[test]
+fn a_run_reads_the_web_and_a_table_draws_computes_and_uses_an_mcp_server() {
+    let site = site();
+    let (fleet, _server) = up(&site);
+    fleet.folder().output(&ASK).unwrap();
+    all_is_there(&fleet, &site);
+    let stats = fleet.folder().json(&["tools", "stats", "--run", "last", "--json"]).unwrap().to_string();
+    for tool in ["fetch", "sql", "chart", "python", "house"] {
+        assert!(stats.contains(tool), "{tool}: {stats}");
+    }
+}
+
+#[test]
+fn the_same_comes_about_when_every_process_is_killed_once() {
+    let site = site();
+    let (fleet, _server) = up(&site);
+    let stranger = Stranger::connect(&fleet.url()).unwrap();
+    let steps = stranger.subscribe(&["evt.*.worker.*.*.*.step"]).unwrap();
+    let asker = fleet.folder().command(&ASK).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let victims: Vec<(String, u32)> =
+        fleet.pids().into_iter().filter(|(name, _)| name != "nats-server" && name != "supervisor").collect();
+    assert!(victims.len() >= 7, "{victims:?}");
+    steps.next(LIMIT).unwrap();
+    for (name, pid) in victims {
+        signal(pid, Signal::SIGKILL);
+        wait_until(&format!("{name} is there again"), LIMIT, || {
+            fleet.pid(&name).is_some_and(|now| now != pid && is_alive(now)) || fleet.pid(&name).is_none()
+        })
+        .unwrap();
+    }
+    let ended = asker.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}\n{}", String::from_utf8_lossy(&ended.stderr), fleet.folder().logs());
+    all_is_there(&fleet, &site);
+}

@@ -131,7 +131,7 @@ const ATTACKS: [&str; 47] = [
     "$KV.LEASE.OTHER",
     "$KV.BB.RUN.facts",
     "$KV.LESSONS.x",
-    "$KV.ANSWERS.planner.x",
+    "$KV.ANSWERS.another_role.x",
     "$KV.TRACK_RECORD.x",
     "$KV.ASKED.x",
     // Streams and queues.

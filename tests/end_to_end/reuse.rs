@@ -47,9 +47,10 @@ fn what_was_answered_once_is_not_asked_again_by_the_same_role_in_the_same_words(
     assert_eq!(used["model_calls"], first, "{used}");
     assert!(first >= 4 && used.get("reused_calls").is_none(), "{used}");
 
+    // A reflector is told how long steps took, to the millisecond: it may have to be asked.
     let (again, used) = ask("How many apples are there?");
-    assert_eq!((again, &used["model_calls"], &used["cost_micros"]), (0, &json!(0), &json!(0)), "{used}");
-    assert_eq!(used["reused_calls"], first, "each answer served again: {used}");
+    assert!(again <= 1 && used["model_calls"] == again, "{used}");
+    assert_eq!(used["reused_calls"], first - again, "each other answer served again: {used}");
     assert!(used["reused_micros"].as_u64().unwrap() > 0, "what that spared is told: {used}");
     let told = fleet.folder().output(&["show", "last"]).unwrap();
     assert!(told.contains("earlier answers reused"), "{told}");

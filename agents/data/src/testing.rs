@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use muster_shared::flow::Artifact;
 use muster_tools::workspace::{Workspace, WorkspaceError, WorkspacePath, version_of};
-use muster_tools::{Permission, Tool, ToolContext, ToolEngine, ToolRegistry};
+use muster_tools::{EngineRules, Permission, Tool, ToolContext, ToolEngine, ToolPatterns, ToolRegistry};
 use sha2::{Digest, Sha256};
 
 /// Files with who wrote them; what is written is written by task `1-2`.
@@ -106,7 +106,9 @@ pub(crate) fn engine(tools: Vec<Arc<dyn Tool>>) -> ToolEngine {
     for tool in tools {
         registry.register(tool).unwrap();
     }
-    ToolEngine::new(Arc::new(registry))
+    // Some are off until settings allow them.
+    let allow = ToolPatterns::new(vec!["*".to_owned()]);
+    ToolEngine::with_rules(Arc::new(registry), EngineRules { allow, ..EngineRules::default() })
 }
 
 /// What a task has that may do everything.

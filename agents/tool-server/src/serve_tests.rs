@@ -101,24 +101,22 @@ async fn the_same_key_is_carried_out_once_and_answered_the_same_to_whoever_asks(
     assert_eq!(f.count(), 4, "what was not done may be asked for anew");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_long_call_is_waited_for_and_done_once_however_many_wait() {
     let f = served(ToolServerSettings::default()).await;
-    let call = f.made("k", json!({ "wait_ms": 7_000 }));
+    let call = f.made("k", json!({ "wait_ms": 2_500 }));
     let (one, two) = tokio::join!(f.call(&call), f.call(&call));
     let ToolReply::Running { ticket, process, .. } = one else { unreachable!("{one:?}") };
     assert!(matches!(two, ToolReply::Running { .. }));
     let asked = ToolTicket { ticket };
     let door = f.agent.tool_servers();
-    let mut waits = 0;
     let ended = loop {
-        waits += 1;
         match door.wait("sums", &process, &Role::Worker, &asked, SOON).await.unwrap() {
             ToolReply::Running { .. } => {}
             ended => break ended,
         }
     };
-    assert_eq!((content(ended).0, f.count(), waits), (ServedStatus::Success, 1, 2));
+    assert_eq!((content(ended).0, f.count()), (ServedStatus::Success, 1));
     let strange = ToolTicket { ticket: "strange".to_owned() };
     let unknown = door.wait("sums", &process, &Role::Worker, &strange, SOON).await;
     assert_eq!(unknown, Ok(ToolReply::Unknown));

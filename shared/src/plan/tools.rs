@@ -184,17 +184,28 @@ fn said(task: &TaskDraft, tool: &str, known: Nameable<'_>) -> String {
     format!("task {:?} names the tool {tool:?}, which nobody has: {instead}", task.name)
 }
 
+/// How like a tool's name is to one that is wanted.
+struct Likeness<'a> {
+    /// As a whole or by its last part, whichever is more.
+    best: f64,
+    whole: f64,
+    tool: &'a str,
+}
+
 /// The tool that a name is most like, if it is like one.
 #[must_use]
 pub fn nearest<'a>(named: &str, known: &'a [String]) -> Option<&'a str> {
     let wanted: String = plain(named).chars().take(64).collect();
-    let likeness = |tool: &str| {
+    let scored = known.iter().map(|tool| {
         let last = tool.rsplit('.').next().unwrap_or(tool);
-        strsim::jaro_winkler(&wanted, &plain(tool)).max(strsim::jaro_winkler(&wanted, last))
+        let whole = strsim::jaro_winkler(&wanted, &plain(tool));
+        Likeness { best: whole.max(strsim::jaro_winkler(&wanted, last)), whole, tool }
+    });
+    // Of several that end alike, the one that is alike as a whole: `search` rather than `workspace.search`.
+    let order = |one: &Likeness<'_>, other: &Likeness<'_>| {
+        one.best.total_cmp(&other.best).then(one.whole.total_cmp(&other.whole))
     };
-    let scored = known.iter().map(|tool| (likeness(tool), tool));
-    let best = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.filter(|(score, _)| *score >= NEAR).map(|(_, tool)| tool.as_str())
+    scored.max_by(order).filter(|found| found.best >= NEAR).map(|found| found.tool)
 }
 
 fn plain(name: &str) -> String {
@@ -216,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_nobody_has_is_told_with_the_nearest_one() {
-        let known = known(&[], 1);
+        let known = known(&[], DATA_TOOLS_SINCE);
         let known = Nameable { tools: &known, blueprints: &[], meant: &MostAlike };
         let cases = [
             (
@@ -225,6 +236,7 @@ mod tests {
                 vec!["calculator", "corpus.search", "corpus_read", "Corpus.*"],
             ),
             (vec!["calculater"], Some("did you mean calculator?"), vec!["calculator"]),
+            (vec!["serach"], Some("did you mean search?"), vec!["search"]),
             (vec!["corpus.serach", "corpus.search"], Some("corpus.search"), vec!["corpus.search"]),
             (vec!["teleport"], Some("there are analyze"), vec![]),
             (vec!["magic.*", "search"], Some("\"magic.*\""), vec!["search"]),

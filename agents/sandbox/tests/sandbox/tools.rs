@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use muster_sandbox::{CodeTool, Language, Sandbox, SandboxSettings, find_program};
 use muster_shared::flow::{Grantor, Rights, TaskRights};
-use muster_tools::{Permission, ProgramRunner, ToolContext, ToolEngine, ToolRegistry, ToolStatus};
+use muster_tools::{
+    EngineRules, Permission, ProgramRunner, ToolContext, ToolEngine, ToolPatterns, ToolRegistry, ToolStatus,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +19,9 @@ fn engine(own: &SandboxSettings) -> ToolEngine {
     for language in Language::ALL {
         registry.register(Arc::new(CodeTool::new(language, sandbox.clone(), own.clone()))).unwrap();
     }
-    ToolEngine::new(Arc::new(registry))
+    // Some are off until settings allow them.
+    let allow = ToolPatterns::new(vec!["*".to_owned()]);
+    ToolEngine::with_rules(Arc::new(registry), EngineRules { allow, ..EngineRules::default() })
 }
 
 fn context(files: &Arc<Files>) -> ToolContext {

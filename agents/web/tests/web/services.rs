@@ -58,7 +58,7 @@ async fn calling() -> Calling {
 #[tokio::test]
 async fn a_service_is_called_with_its_secret_which_is_not_shown() {
     let calling = calling().await;
-    assert_eq!(calling.tools.names(), ["http_request"]);
+    assert_eq!(calling.tools.names(), ["fetch", "fetch_file", "http_request"]);
     let url = format!("http://127.0.0.1:{}/things?a=1", calling.site.port);
     let arguments =
         json!({ "method": "POST", "url": url, "headers": {"X-Mine": "yes"}, "body": "{\"n\": 1}" });

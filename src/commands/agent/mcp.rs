@@ -230,7 +230,9 @@ impl Tool for Short {
 /// Says which servers the file names, and what is wrong with others.
 fn check(args: &AgentArgs, file: &McpFile) -> Result<Exit, Failure> {
     let reached = |reached: &Reached| match reached {
-        Reached::Child(child) => [&[child.command.clone()], child.args.as_slice()].concat().join(" "),
+        Reached::Child(child) => {
+            [std::slice::from_ref(&child.command), child.args.as_slice()].concat().join(" ")
+        }
         Reached::Http(http) => http.host(),
     };
     let faults: BTreeMap<&str, &str> =

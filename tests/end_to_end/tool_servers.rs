@@ -186,12 +186,12 @@ struct Liar<'a> {
     stranger: &'a Stranger,
 }
 
-impl Liar<'_> {
+impl<'a> Liar<'a> {
     fn begin(
-        stranger: &Stranger,
-        tools: Value,
+        stranger: &'a Stranger,
+        tools: &Value,
         reply: impl Fn(&Value) -> Vec<u8> + Send + 'static,
-    ) -> Liar<'_> {
+    ) -> Self {
         let specs = json!({ "tools": tools }).to_string().into_bytes();
         stranger.serve("tool.liar.specs.liar-1", "liar-1", move |_| Some(specs.clone())).unwrap();
         stranger
@@ -199,7 +199,7 @@ impl Liar<'_> {
                 Some(reply(&serde_json::from_slice(call).unwrap_or(Value::Null)))
             })
             .unwrap();
-        Liar { stranger }
+        Self { stranger }
     }
 
     fn say(&self, digest: &str) {
@@ -214,7 +214,7 @@ fn lie(name: &str, description: &str) -> Value {
 }
 
 /// A fleet whose worker calls `liar.note`, and what it observed.
-fn lied_to(tools: Value, reply: impl Fn(&Value) -> Vec<u8> + Send + 'static) -> (Value, Vec<String>) {
+fn lied_to(tools: &Value, reply: impl Fn(&Value) -> Vec<u8> + Send + 'static) -> (Value, Vec<String>) {
     let server = ModelServer::start(Script::answering(|request| answer(request, "liar_note"))).unwrap();
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
@@ -234,15 +234,15 @@ fn a_server_that_answers_nonsense_floods_or_answers_for_another_call_costs_one_s
         let key = format!("{}-other", call["key"].as_str().unwrap_or_default());
         json!({ "state": "done", "key": key, "result": result }).to_string().into_bytes()
     };
-    let (seen, _) = lied_to(json!([lie("note", "Notes.")]), other);
+    let (seen, _) = lied_to(&json!([lie("note", "Notes.")]), other);
     assert!(seen["status"] == "error" && seen["content"].to_string().contains("another call"), "{seen}");
-    let (seen, _) = lied_to(json!([lie("note", "Notes.")]), |_| b"\xff\x00 nonsense".to_vec());
+    let (seen, _) = lied_to(&json!([lie("note", "Notes.")]), |_| b"\xff\x00 nonsense".to_vec());
     assert!(seen["status"] == "error" && seen["content"].to_string().contains("no answer"), "{seen}");
     let long = |call: &Value| {
         let result = json!({ "status": "success", "content": "x".repeat(900_000) });
         json!({ "state": "done", "key": call["key"], "result": result }).to_string().into_bytes()
     };
-    let (seen, _) = lied_to(json!([lie("note", "Notes.")]), long);
+    let (seen, _) = lied_to(&json!([lie("note", "Notes.")]), long);
     assert_eq!((&seen["status"], &seen["truncated"]), (&json!("success"), &json!(true)));
     assert!(seen["content"].as_str().unwrap().len() < 40_000, "it is cut");
 }
@@ -250,7 +250,7 @@ fn a_server_that_answers_nonsense_floods_or_answers_for_another_call_costs_one_s
 #[test]
 fn ten_thousand_tools_and_names_of_ours_are_left_out() {
     let many: Vec<Value> = (0..10_000).map(|n| json!({ "name": format!("t{n}") })).collect();
-    let (seen, declared) = lied_to(json!(many), |_| Vec::new());
+    let (seen, declared) = lied_to(&json!(many), |_| Vec::new());
     assert!(seen["content"].as_str().unwrap_or_default().contains("no action"), "{seen}");
     assert!(!declared.iter().any(|name| name.starts_with("liar")), "{declared:?}");
     let names = [lie("note", "Notes."), lie("note", "Notes twice."), lie("a b", "Odd."), lie("", "None.")];
@@ -258,7 +258,7 @@ fn ten_thousand_tools_and_names_of_ours_are_left_out() {
         let result = json!({ "status": "success", "content": "Noted." });
         json!({ "state": "done", "key": call["key"], "result": result }).to_string().into_bytes()
     };
-    let (seen, declared) = lied_to(json!(names), done);
+    let (seen, declared) = lied_to(&json!(names), done);
     assert_eq!(seen["content"], "Noted.", "{seen}");
     assert!(declared.contains(&"liar_note".to_owned()));
     assert!(declared.iter().all(|name| name == "liar_note" || !name.starts_with("liar")), "{declared:?}");

@@ -339,7 +339,9 @@ fn planners_know_the_tools_that_a_role_has_beside_those_that_come_on() {
     drop(capacity.agents_changed(worker(1, &["*", "calculator", "corpus_search"])));
     assert_eq!(capacity.specialists(), [], "these come with Muster");
     drop(capacity.agents_changed(worker(2, &["*", "python", "calculator"])));
-    let [known] = &capacity.specialists()[..] else { panic!("one role has further tools") };
+    let specialists = capacity.specialists();
+    assert_eq!(specialists.len(), 1, "one role has further tools");
+    let known = &specialists[0];
     assert_eq!((known.role.clone(), known.tools.clone()), (Role::Worker, vec!["python".to_owned()]));
     assert!(known.is_built_in());
     drop(capacity.agents_changed(worker(2, &["*"])));

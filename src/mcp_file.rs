@@ -16,21 +16,16 @@ pub(crate) fn path_of(app: &App) -> PathBuf {
     app.beside_fleet(&app.settings().tool.mcp.file)
 }
 
-/// Where it is kept what was seen and accepted of the tools of MCP servers.
-pub(crate) fn pins_of(app: &App) -> PathBuf {
-    app.fleet.path().join("mcp-pins.json")
+/// Where it is kept what was seen and accepted of the tools of an MCP server, by the name before those of its tools. Each
+/// server has a file of its own: the processes of several never write over each other.
+pub(crate) fn pins_of(app: &App, namespace: &str) -> PathBuf {
+    app.fleet.path().join(format!("mcp-pins-{namespace}.json"))
 }
 
 /// When a file was last written, and how long it is: one that has the same is not read again.
 pub(crate) fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
     let known = std::fs::metadata(path).ok()?;
     Some((known.modified().ok()?, known.len()))
-}
-
-/// The name before those of a server's tools.
-pub(crate) fn namespace_of(app: &App, server: &str) -> Option<String> {
-    let file = read(app).ok()?;
-    file.servers.into_iter().find(|one| one.name == server).map(|one| one.namespace)
 }
 
 /// Reads the file.

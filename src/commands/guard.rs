@@ -7,11 +7,11 @@ use futures::StreamExt;
 use muster_bus::{Bus, OpenRequest};
 use muster_shared::flow::guard::is_guard_name;
 use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, OnFailure};
-use muster_shared::wire::{Encoding, Profile};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet, now};
+use crate::app::{App, bus_failure, no_fleet};
 use crate::args::{GuardArgs, GuardChoice};
+use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
 use crate::guard::allow_list::AllowList;
 use crate::guard::secrets;
@@ -120,7 +120,7 @@ async fn serve(
     // Whoever sees it in the registry may count on it.
     let requests = bus.guards().serve(name).await.map_err(bus_failure)?;
     bus.provision().await.map_err(bus_failure)?;
-    let announced = bus.registry().announce(profile(bus, role)).await.map_err(bus_failure)?;
+    let announced = bus.registry().announce(profile(bus, role, Vec::new())).await.map_err(bus_failure)?;
     let answering = requests.for_each_concurrent(AT_ONCE, |asked| answer(Arc::clone(&judge), asked));
     tokio::select! {
         () = answering => {}
@@ -146,30 +146,5 @@ async fn answer(judge: Judge, asked: OpenRequest) {
 async fn tell(asked: &OpenRequest, reply: &GuardReply) {
     if let Err(error) = asked.answer(reply).await {
         tracing::warn!(%error, "a verdict could not be told");
-    }
-}
-
-fn profile(bus: &Bus, role: String) -> Profile {
-    Profile {
-        agent: bus.who().clone(),
-        role,
-        pid: std::process::id(),
-        host: muster_bus::host_name().unwrap_or_default(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        event_version: 1,
-        slots: 1,
-        busy: 0,
-        model: String::new(),
-        tools: Vec::new(),
-        started_at: now().0,
-        resident_bytes: 0,
-        specialist: None,
-        encoding: Encoding::default(),
-        name: String::new(),
-        quiet_ms: 0,
-        set_aside: Vec::new(),
-        by_gateway: false,
-        times_set_aside: 0,
-        presence: muster_shared::flow::Presence::default(),
     }
 }

@@ -6,6 +6,7 @@ mod audit;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
+mod bystander;
 mod config;
 mod conform;
 mod context;

@@ -132,7 +132,9 @@ fn up(site: &str) -> (Fleet, ModelServer) {
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     folder.write("house.py", MCP).unwrap();
     let command = json!({ "command": "python3", "args": [folder.path().join("house.py")] });
-    folder.write("mcp.json", json!({ "mcpServers": { "house": command } }).to_string()).unwrap();
+    folder
+        .write("mcp.json", json!({ "mcpServers": { "house": command, "other": command } }).to_string())
+        .unwrap();
     folder.output(&["trust", "--yes"]).unwrap();
     let hosts = format!("tool.web.allow_hosts=[\"{site}\"]");
     let settings = [
@@ -147,7 +149,8 @@ fn up(site: &str) -> (Fleet, ModelServer) {
     let fleet = folder.up(&settings).unwrap();
     let is_served = || {
         let ps = fleet.folder().json(&["ps", "--json"]).unwrap_or_default();
-        ps.to_string().contains("house.rate")
+        let ps = ps.to_string();
+        ps.contains("house.rate") && ps.contains("other.rate")
     };
     wait_until("the MCP server's tools are there", LIMIT, is_served).unwrap();
     (fleet, server)
@@ -178,6 +181,18 @@ fn all_is_there(fleet: &Fleet, site: &str) {
     assert!(files.contains("charts/figures.svg") && files.contains("sales.xlsx"), "{files}");
     let report = fleet.folder().output(&["show", "last"]).unwrap();
     assert!(report.contains("charts/figures.svg"), "{report}");
+}
+
+#[test]
+fn what_was_seen_of_the_tools_of_one_mcp_server_stays_when_another_one_is_looked_at() {
+    let (fleet, _server) = up(&site());
+    for server in ["house", "other"] {
+        let pins = fleet.folder().path().join(format!(".muster/mcp-pins-{server}.json"));
+        let has_it = || std::fs::read_to_string(&pins).is_ok_and(|text| text.contains("Rates a figure."));
+        wait_until(&format!("{server} is pinned"), LIMIT, has_it).unwrap();
+    }
+    let refused = fleet.folder().run(&["tools", "accept", "house", "rate"]).unwrap();
+    assert!(!refused.status.success(), "nothing of it waits");
 }
 
 #[test]

@@ -303,6 +303,7 @@ impl AgentContext {
         let room = able.and_then(|able| able.room(self.settings.max_answer_tokens));
         limits.room = room.map_or(0, |room| room.saturating_sub(head).max(1));
         let takes_temperature = able.is_none_or(|able| able.temperature);
+        let pricing = Pricing::with_overrides(self.settings.prices.clone());
         Ok(TaskResources {
             model,
             rules,
@@ -319,7 +320,6 @@ impl AgentContext {
                 max_tokens: self.settings.max_answer_tokens,
             },
             max_calls: self.settings.max_calls,
-            pricing: Pricing::with_overrides(self.settings.prices.clone()),
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {
@@ -329,12 +329,12 @@ impl AgentContext {
             }),
             declarations: Arc::clone(&self.declarations),
             guards: self.bus.guards(),
-            reuse: self.reuse(offer),
+            reuse: self.reuse(offer, &pricing),
+            pricing,
         })
     }
 
-    fn reuse(&self, offer: &TaskOffered) -> Option<Reuse> {
-        let pricing = &Pricing::with_overrides(self.settings.prices.clone());
+    fn reuse(&self, offer: &TaskOffered, pricing: &Pricing) -> Option<Reuse> {
         let rules = ReuseRules { oldest: self.settings.reuse_answers, pricing, now: super::now() };
         Reuse::of(&self.bus, &self.role, offer, rules)
     }

@@ -1,7 +1,7 @@
 //! `muster agent mcp NAME`: starts an MCP server, or connects to one, and serves its tools to the fleet.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::tools::{profile, role_of};
+use super::tools::role_of;
 use crate::app::{App, bus_failure, no_fleet};
 use crate::args::AgentArgs;
+use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
 use crate::{mcp_file, output};
@@ -84,7 +85,7 @@ struct Serving {
 
 async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -> Result<(), Failure> {
     let Serving { name, role, config } = serving;
-    let pins = mcp_file::pins_of(app);
+    let pins = mcp_file::pins_of(app, &name);
     let keeper = PinKeeper::new(load(&pins)?);
     let settings = &app.settings().tool.mcp;
     let tokens = Some(app.beside_fleet(Path::new(".muster/mcp-tokens")));
@@ -163,7 +164,6 @@ async fn keep_pins(app: &App, path: &Path, keeper: &PinKeeper) {
     }
 }
 
-/// Several servers share the file: each writes what it knows of itself beside what the others wrote.
 fn save(path: &Path, pins: &Pins) {
     if let Err(error) = pins.save(path) {
         tracing::warn!(%error, "what was seen of tools is not kept: a change of them will not be told");
@@ -258,7 +258,8 @@ fn check(args: &AgentArgs, file: &McpFile) -> Result<Exit, Failure> {
 
 /// Accepts what an MCP server now says of a tool.
 pub(crate) fn accept(app: &App, server: &str, tool: &str) -> Result<Exit, Failure> {
-    let path: PathBuf = mcp_file::pins_of(app);
+    let config = chosen(&mcp_file::read(app)?, Some(Path::new(server)), app)?;
+    let path = mcp_file::pins_of(app, &config.namespace);
     let mut pins = load(&path)?;
     if let Some(difference) = pins.difference(server, tool) {
         output::line(&difference)?;

@@ -9,15 +9,15 @@ use muster_agents::tools::further::program_runner;
 use muster_bus::Bus;
 use muster_shared::text::counted;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
-use muster_shared::wire::{Encoding, Profile};
 use muster_tool_server::file::{Does, Hands};
 use muster_tool_server::{PlainCaller, PlainRunner, ToolServer, ToolServerSettings};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet, now};
+use crate::app::{App, bus_failure, no_fleet};
 use crate::args::AgentArgs;
+use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
 use crate::{output, tool_files};
@@ -147,29 +147,4 @@ fn check(app: &App, args: &AgentArgs, folder: &Path, hands: &Hands) -> Result<Ex
         output::note(&counted(found.files.len(), "tool", "tools"));
     }
     Ok(if found.faults.is_empty() { Exit::Completed } else { Exit::Usage })
-}
-
-pub(super) fn profile(bus: &Bus, role: String, tools: Vec<String>) -> Profile {
-    Profile {
-        agent: bus.who().clone(),
-        role,
-        pid: std::process::id(),
-        host: muster_bus::host_name().unwrap_or_default(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        event_version: 1,
-        slots: 1,
-        busy: 0,
-        model: String::new(),
-        tools,
-        started_at: now().0,
-        resident_bytes: 0,
-        specialist: None,
-        encoding: Encoding::default(),
-        name: String::new(),
-        quiet_ms: 0,
-        set_aside: Vec::new(),
-        by_gateway: false,
-        times_set_aside: 0,
-        presence: muster_shared::flow::Presence::default(),
-    }
 }

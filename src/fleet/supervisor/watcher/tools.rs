@@ -1,6 +1,6 @@
 //! Keeps a process that serves the tools of the folder of tool files, while there are any.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use tokio::sync::mpsc;
@@ -45,20 +45,20 @@ impl Watcher {
             return;
         }
         self.mcp_servers.known = now;
-        let wanted = now.map_or_else(BTreeSet::new, |_| self.named_servers());
+        let wanted = now.map_or_else(BTreeMap::new, |_| self.named_servers());
         self.mcp_servers.running.retain(|name, running| {
-            let stays = wanted.contains(name);
+            let stays = wanted.contains_key(name);
             if !stays {
                 running.cancel();
             }
             stays
         });
-        for name in wanted {
+        for (name, namespace) in wanted {
             if self.mcp_servers.running.contains_key(&name) {
                 continue;
             }
             let own = stop.child_token();
-            if let Some(member) = self.new_mcp_server(&name) {
+            if let Some(member) = self.new_mcp_server(&name, namespace) {
                 keepers.spawn(keep(member, changed.clone(), own.clone()));
                 self.mcp_servers.running.insert(name, own);
             }
@@ -66,8 +66,9 @@ impl Watcher {
         self.write();
     }
 
-    /// The servers that the file names, and that can be used. What is wrong with others is told.
-    fn named_servers(&self) -> BTreeSet<String> {
+    /// The servers that the file names and that can be used, each with the name before those of its tools. What is wrong with
+    /// others is told.
+    fn named_servers(&self) -> BTreeMap<String, String> {
         match mcp_file::read(&self.app) {
             Ok(file) => {
                 for left_out in &file.left_out {
@@ -77,19 +78,18 @@ impl Watcher {
                         "an MCP server is left out"
                     );
                 }
-                file.servers.into_iter().map(|server| server.name).collect()
+                file.servers.into_iter().map(|server| (server.name, server.namespace)).collect()
             }
             Err(failure) => {
                 tracing::warn!(%failure, "MCP servers are left out");
-                BTreeSet::new()
+                BTreeMap::new()
             }
         }
     }
 
-    fn new_mcp_server(&mut self, server: &str) -> Option<MemberSpec> {
+    fn new_mcp_server(&mut self, server: &str, namespace: String) -> Option<MemberSpec> {
         let program = std::env::current_exe().ok()?;
         self.mcp_servers.started += 1;
-        let namespace = mcp_file::namespace_of(&self.app, server)?;
         let name = format!("{}-{}", role_of(&namespace), self.mcp_servers.started);
         let words = ["agent", "mcp", server];
         let common =

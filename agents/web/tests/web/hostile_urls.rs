@@ -125,6 +125,6 @@ async fn a_setting_that_names_no_host_is_told_and_nothing_is_fetched() {
 }
 
 #[tokio::test]
-async fn without_a_setting_there_is_no_tool() {
-    assert!(Tools::new(muster_web::WebSettings::default()).names().is_empty());
+async fn what_needs_a_setting_is_no_tool_without_it() {
+    assert_eq!(Tools::new(muster_web::WebSettings::default()).names(), ["fetch", "fetch_file"]);
 }

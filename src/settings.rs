@@ -125,7 +125,11 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     warnings.extend(inputs.flags.iter().filter_map(|(key, value, flag)| open_password(key, value, flag)));
     let over = |key: &str| [&from_team, &from_environment, &from_flags].iter().any(|layer| layer.has(key));
     let mine = |name: &str| from_own.origins().any(|(key, _)| guards::named(&key).as_deref() == Some(name));
-    let limits_use = |key: &str| key.starts_with("limits.rights.") || key.starts_with("tool.quotas.");
+    let limits_use = |key: &str| {
+        key.starts_with("limits.rights.")
+            || key.starts_with("tool.quotas.")
+            || matches!(key, "tool.approve" | "limits.people.approve_tools")
+    };
     let rights = |key: &str| limits_use(key) && from_own.has(key);
     let outside = project::Outside { over: &over, mine: &mine, rights: &rights };
     let project = project::read(inputs, &keys, own.as_deref(), outside)?;

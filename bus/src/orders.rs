@@ -72,7 +72,7 @@ const fn may_ask_a_child(action: &RequestAction) -> bool {
         | RequestAction::Redo { .. }
         | RequestAction::Edit { .. }
         | RequestAction::Approve { .. }
-        | RequestAction::Reject
+        | RequestAction::Reject { .. }
         | RequestAction::Answer { .. }
         | RequestAction::SetContext { .. } => false,
     }
@@ -285,8 +285,8 @@ mod tests {
             ("fork", Command::Fork { run: run(), from: Origin::new(run(), Seq(1)), model: None }),
             ("cancel", ask(RequestAction::Cancel)),
             ("pause", ask(RequestAction::Pause)),
-            ("approve", ask(RequestAction::Approve { plan: None })),
-            ("reject", ask(RequestAction::Reject)),
+            ("approve", ask(RequestAction::Approve { plan: None, question: None, arguments: None })),
+            ("reject", ask(RequestAction::Reject { question: None })),
             ("answer", ask(RequestAction::Answer { question: QuestionId(1), text: "yes".into() })),
         ]
     }

@@ -368,6 +368,7 @@ mod tests {
             pure: true,
             uncertain: WhenUncertain::Repeat,
             grants: Vec::new(),
+            approve: false,
             timeout_ms: 1_000,
         };
         ToolSpecs { tools: vec![add] }
@@ -388,6 +389,7 @@ mod tests {
             key: "r/1/1/1".to_owned(),
             patience_ms: 1_000,
             rights: muster_shared::flow::TaskRights::default(),
+            approved: false,
         }
     }
 

@@ -32,9 +32,9 @@ pub(crate) enum SteerCommand {
     Edit(EditArgs),
     /// Answer a question of a run.
     Answer(AnswerArgs),
-    /// Approve the plan of a run, or that it continues.
+    /// Approve the plan of a run, that it continues, or a call of a tool.
     Approve(ApproveArgs),
-    /// Reject the plan of a run and say what to change.
+    /// Reject the plan of a run, or a call of a tool, and say why.
     Reject(RejectArgs),
 }
 

@@ -79,31 +79,38 @@ pub(crate) fn parse_value(text: &str) -> Result<(String, Value), String> {
     Ok((key.trim().to_owned(), value))
 }
 
-/// Approve the plan of a run, or that it continues.
+/// Approve the plan of a run, that it continues, or a call of a tool.
 ///
-/// The plan can be edited first, as TOML: in an editor or from a file. An invalid plan is refused with the reasons, and the
-/// run keeps waiting.
+/// The plan can be edited first, as TOML: in an editor or from a file. So can the arguments of a call, as JSON. What is
+/// invalid is refused with the reasons, and the run keeps waiting.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster approve last\n  muster approve last --edit\n  muster approve last --show > plan.toml; muster approve last --plan plan.toml"
+    after_help = "Examples:\n  muster approve last\n  muster approve last --edit\n  muster approve last --show > plan.toml; muster approve last --plan plan.toml\n  muster approve last --question 3 --arguments '{\"to\": \"ann\"}'"
 )]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// Edit the plan in $VISUAL or $EDITOR first.
-    #[arg(long, conflicts_with_all = ["plan", "show"])]
+    /// Question number, where several wait; `muster questions` lists them.
+    #[arg(long, value_name = "N")]
+    pub(crate) question: Option<Place<QuestionId>>,
+    /// Edit the plan, or the arguments of the call, in $VISUAL or $EDITOR first.
+    #[arg(long, conflicts_with_all = ["plan", "show", "arguments"])]
     pub(crate) edit: bool,
     /// File with the edited plan: TOML, as --show prints it, or JSON.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "show")]
     pub(crate) plan: Option<PathBuf>,
-    /// Print the plan as TOML without approving it.
+    /// Arguments of the call in place of those that the model gave: JSON, or @FILE.
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["plan", "show"])]
+    pub(crate) arguments: Option<String>,
+    /// Print the plan as TOML, or the arguments of the call as JSON, without approving it.
     #[arg(long)]
     pub(crate) show: bool,
 }
 
-/// Reject the plan of a run and say what to change.
+/// Reject the plan of a run and say what to change, or a call of a tool and say why.
 ///
-/// The plan is changed accordingly and waits for approval again. `muster cancel` stops the run instead.
+/// The plan is changed accordingly and waits for approval again. A rejected call is not made; its agent is told why.
+/// `muster cancel` stops the run instead.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  muster reject last \"Leave out the history, and compare prices\"")]
 pub(crate) struct RejectArgs {
@@ -111,6 +118,9 @@ pub(crate) struct RejectArgs {
     pub(crate) order: OrderArgs,
     /// What to change.
     pub(crate) feedback: String,
+    /// Question number, where several wait; `muster questions` lists them.
+    #[arg(long, value_name = "N")]
+    pub(crate) question: Option<Place<QuestionId>>,
 }
 
 /// Reads a policy of review.

@@ -1,8 +1,10 @@
 //! `muster questions`: what waits for a person.
 
-use muster_shared::run::RunState;
+use muster_shared::ids::QuestionId;
+use muster_shared::run::{QuestionState, RunState};
 use serde_json::{Value, json};
 
+use super::steer::call;
 use super::{runs, select, within};
 use crate::app::{App, now};
 use crate::args::QuestionsArgs;
@@ -45,7 +47,12 @@ async fn read(reading: &ReadAccess, args: &QuestionsArgs) -> Result<Vec<RunState
 
 fn listed(run: &RunState, all: bool) -> Vec<Value> {
     let asked = run.questions.iter().filter(|(_, asked)| all || asked.is_open());
-    asked
-        .map(|(id, asked)| json!({ "run": run.id, "question": id, "goal": run.goal.text, "asked": asked }))
-        .collect()
+    let listed = |(id, asked): (&QuestionId, &QuestionState)| {
+        let mut listed = json!({ "run": run.id, "question": id, "goal": run.goal.text, "asked": asked });
+        if let Some((_, call)) = call::waiting(run, Some(*id)) {
+            listed["call"] = json!(call);
+        }
+        listed
+    };
+    asked.map(listed).collect()
 }

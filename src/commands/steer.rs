@@ -1,12 +1,13 @@
 //! The commands that steer a run: each finds the run that it is about and asks one thing of it.
 
+pub(super) mod call;
 mod editor;
 mod follow;
 mod plan;
 mod target;
 
 use muster_shared::flow::{Plan, PlanDraft};
-use muster_shared::ids::TaskIndex;
+use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::{QuestionState, RequestAction, RunState};
 
 pub(super) use self::target::Target;
@@ -14,6 +15,7 @@ use crate::app::App;
 use crate::args::{AnswerArgs, ApproveArgs, EditArgs, RejectArgs, SteerCommand, TaskArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::place::Place;
 
 /// Does what a command says: of which run something is asked, what it is, and why.
 pub(super) async fn steer(app: &App, command: &SteerCommand) -> Result<Exit, Failure> {
@@ -37,18 +39,18 @@ pub(super) async fn steer(app: &App, command: &SteerCommand) -> Result<Exit, Fai
         SteerCommand::Edit(args) => edit(app, args).await?,
         SteerCommand::Answer(args) => answer(app, args).await?,
         SteerCommand::Approve(args) => {
-            let target = Target::find_asking(app, run, asks_for_verdict).await?;
+            let (target, question) = find_asking(app, run, args.question.as_ref()).await?;
             if args.show {
-                output::line(plan::written(plan_of(&target)?)?.trim_end())?;
+                output::line(&shown(&target, question)?)?;
                 return Ok(Exit::Completed);
             }
-            let plan = edited_plan(&target, args).await?.map(Box::new);
-            (target, RequestAction::Approve { plan })
+            let action = approval(app, &target, question, args).await?;
+            (target, action)
         }
         SteerCommand::Reject(args) => {
-            let target = Target::find_asking(app, run, asks_for_verdict).await?;
+            let (target, question) = find_asking(app, run, args.question.as_ref()).await?;
             reason = feedback(app, args)?;
-            (target, RequestAction::Reject)
+            (target, RequestAction::Reject { question })
         }
     };
     target.ask(order, action, reason).await
@@ -98,7 +100,7 @@ async fn answer(app: &App, args: &AnswerArgs) -> Result<(Target, RequestAction),
                 target.state.questions.get(&question).map(|asked| asked.question.choices.as_slice());
             if choices.is_some_and(<[String]>::is_empty) {
                 return Err(Failure::usage(format!("question {question} has no choices"))
-                    .help("answer with a text; use `muster approve` to approve a plan"));
+                    .help("answer with a text; use `muster approve` to approve a plan or a call"));
             }
             choice.to_string()
         }
@@ -107,9 +109,57 @@ async fn answer(app: &App, args: &AnswerArgs) -> Result<(Target, RequestAction),
     Ok((target, RequestAction::Answer { question, text }))
 }
 
-/// Whether a run asks about something that is approved or rejected.
-fn asks_for_verdict(state: &RunState) -> bool {
-    state.open_questions().any(|(_, asked)| asked.about.is_approved())
+/// The run that asks for a verdict, and the question that is named.
+async fn find_asking(
+    app: &App,
+    run: &str,
+    question: Option<&Place<QuestionId>>,
+) -> Result<(Target, Option<QuestionId>), Failure> {
+    let run = question.map_or_else(|| run.to_owned(), |question| question.run(run));
+    let named = question.map(|question| question.at);
+    let asks = |state: &RunState| {
+        let mut open = state.open_questions().filter(|(_, asked)| asked.about.is_approved());
+        open.any(|(id, _)| named.is_none_or(|named| id == named))
+    };
+    Ok((Target::find_asking(app, &run, asks).await?, named))
+}
+
+/// What waits to be approved, as it can be edited.
+fn shown(target: &Target, question: Option<QuestionId>) -> Result<String, Failure> {
+    match call::waiting(&target.state, question) {
+        Some((_, call)) => call::written(call),
+        None => Ok(plan::written(plan_of(target)?)?.trim_end().to_owned()),
+    }
+}
+
+/// An approval, with what the person changed. It names the call that they looked at.
+async fn approval(
+    app: &App,
+    target: &Target,
+    question: Option<QuestionId>,
+    args: &ApproveArgs,
+) -> Result<RequestAction, Failure> {
+    let Some((id, call)) = call::waiting(&target.state, question) else {
+        if args.arguments.is_some() {
+            return Err(Failure::usage("no call of a tool waits here for its arguments")
+                .help("`muster questions` shows what waits; name it with --question where several do"));
+        }
+        let plan = edited_plan(target, args).await?.map(Box::new);
+        return Ok(RequestAction::Approve { question, arguments: None, plan });
+    };
+    if args.plan.is_some() {
+        return Err(Failure::usage(format!("question {id} is about a call of `{}`, and no plan", call.tool))
+            .help("give --arguments, or --edit"));
+    }
+    let mut arguments = match &args.arguments {
+        Some(text) => Some(call::given(text)?),
+        None if args.edit => call::by_editor(call).await?,
+        None => None,
+    };
+    if let Some(arguments) = &mut arguments {
+        app.redactor.redact_value(arguments);
+    }
+    Ok(RequestAction::Approve { question: Some(id), arguments, plan: None })
 }
 
 fn plan_of(target: &Target) -> Result<&Plan, Failure> {

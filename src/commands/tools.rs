@@ -39,6 +39,8 @@ struct Desk {
     settings: AgentSettings,
     engine: ToolEngine,
     rights: Arc<TaskRights>,
+    /// Tools of which runs want each call approved.
+    to_approve: Vec<String>,
 }
 
 impl Desk {
@@ -49,7 +51,8 @@ impl Desk {
         let registry = Arc::new(registry_of(&settings, &[]));
         let engine = ToolEngine::with_rules(registry, settings.tool.rules());
         let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));
-        Self { settings, engine, rights }
+        let to_approve = all.limits.people.approve_tools.clone();
+        Self { settings, engine, rights, to_approve }
     }
 
     /// Whether a tool may be called, and why not.
@@ -105,10 +108,15 @@ impl Desk {
             shown["roles"] = json!(self.roles(&spec));
             output::json(&shown)?;
         } else {
-            let shown = whole(&spec, self.state(&spec), self.engine.rules(), &self.roles(&spec));
+            let shown = whole(&spec, self.state(&spec), self.engine.rules(), &self.roles(&spec), self.approval(&spec));
             output::line(&shown)?;
         }
         Ok(Exit::Completed)
+    }
+
+    /// Why a person has to approve calls of a tool, if so.
+    fn approval(&self, spec: &ToolSpec) -> Option<&'static str> {
+        self.engine.rules().approval(spec, &self.to_approve)
     }
 
     fn in_json(&self, spec: &ToolSpec) -> serde_json::Value {
@@ -116,6 +124,7 @@ impl Desk {
         json!({
             "name": spec.name, "description": spec.description, "touches": spec.grants, "pure": spec.pure,
             "when_uncertain": spec.uncertain, "on": state == ToolState::On, "why_off": state.why_off(),
+            "approval": self.approval(spec),
             "off_until_allowed": spec.off_until_allowed, "source": spec.source.to_string(),
             "timeout_ms": u64::try_from(self.engine.rules().time_limit(spec, 0).as_millis()).unwrap_or(u64::MAX),
             "max_output_bytes": self.engine.rules().max_content(spec),
@@ -160,7 +169,7 @@ impl Desk {
             return Check::ok(name, format!("its schema is sound; it is off: {why}"));
         }
         let begun = Instant::now();
-        let context = ToolContext::new("by-hand", "test").within(Arc::clone(&self.rights));
+        let context = ToolContext::new("by-hand", "test").within(Arc::clone(&self.rights)).approved();
         let context = context.granting(muster_agents::tools::granted_by_name(&[Arc::new(spec.clone())]));
         let result = self.engine.call(name, sample.clone(), &context).await;
         let said = figures::one_line(&app.redactor.redact(&result.content), 120);

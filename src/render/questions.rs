@@ -129,6 +129,10 @@ fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
             format!("`muster approve {run}`, or `muster reject {run} \"what to change\"`")
         }
         About::Step(_) => format!("`muster approve {run}`, or `muster answer {run} {id} no`"),
+        About::Call(_) => format!(
+            "`muster approve {run} --question {id}`, with --edit to change the arguments, or `muster reject {run} \"why not\" \
+             --question {id}`"
+        ),
         About::Task(_) | About::Goal | About::Conflict(_) if asked.question.choices.is_empty() => {
             format!("`muster answer {run} {id} \"…\"`")
         }
@@ -145,6 +149,9 @@ fn otherwise(run: &RunState, asked: &QuestionState) -> String {
         None if is_stuck(run, asked) => "the task ends as it stands".to_owned(),
         None => "it goes on without an answer".to_owned(),
     };
+    if matches!(asked.about, About::Call(_)) && asked.on_timeout != OnTimeout::Abort {
+        return "the call is not made".to_owned();
+    }
     if asked.about.is_approved() && run.limits.people.has_policy() {
         return "the run is stopped".to_owned();
     }

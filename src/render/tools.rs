@@ -68,7 +68,13 @@ const fn in_a_word(grant: Permission) -> &'static str {
 }
 
 /// All that is known of a tool.
-pub(crate) fn whole(spec: &ToolSpec, state: ToolState, rules: &EngineRules, roles: &[&str]) -> String {
+pub(crate) fn whole(
+    spec: &ToolSpec,
+    state: ToolState,
+    rules: &EngineRules,
+    roles: &[&str],
+    approval: Option<&str>,
+) -> String {
     let limit = figures::span(rules.time_limit(spec, 0));
     let most = figures::bytes(rules.max_content(spec) as u64);
     let quotas = rules.quotas_of(&spec.name).map(|(pattern, _)| pattern).collect::<Vec<_>>();
@@ -80,6 +86,7 @@ pub(crate) fn whole(spec: &ToolSpec, state: ToolState, rules: &EngineRules, role
         ("limits", format!("{limit} a call, {most} of words")),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
     ];
+    lines.extend(approval.map(|why| ("approval", why.to_owned())));
     if !quotas.is_empty() {
         lines.push((
             "quotas",

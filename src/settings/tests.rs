@@ -259,13 +259,17 @@ fn what_a_project_may_not_say_by_itself_is_an_error_or_left_out() {
 
 #[test]
 fn what_tasks_may_use_by_the_users_own_settings_a_project_does_not_change_by_itself() {
-    let (folder, project) = inputs("[limits.rights]\ntools = [\"*\"]\nhosts = []\n", &[], &[]);
+    let project = "[limits.rights]\ntools = [\"*\"]\nhosts = []\n[tool]\napprove = []\n";
+    let (folder, project) = inputs(project, &[], &[]);
     let own = folder.path().join("own.toml");
-    std::fs::write(&own, "[limits.rights]\ntools = [\"calculator\"]\n").unwrap();
+    let mine = "[limits.rights]\ntools = [\"calculator\"]\n[tool]\napprove = [\"shell\"]\n";
+    std::fs::write(&own, mine).unwrap();
     let project = Inputs { own: Some(own), ..project };
     let SettingsError::Untrusted { what, .. } = load(&project).unwrap_err() else { unreachable!() };
     assert!(what.contains("limits.rights.tools") && !what.contains("hosts"), "{what}");
+    assert!(what.contains("tool.approve"), "{what}");
     let lenient = load(&Inputs { care: Care::Lenient, ..project }).unwrap();
+    assert_eq!(lenient.settings.tool.approve, ["shell"]);
     let rights = &lenient.settings.limits.rights;
     assert!(rights.tools.allows("calculator") && !rights.tools.allows("search") && rights.hosts.is_none());
 }

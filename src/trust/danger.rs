@@ -99,7 +99,7 @@ mod tests {
     use crate::settings::text_keys;
 
     /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 14] = [
+    const HARMLESS: [&str; 15] = [
         "agent.name",
         "agent.model",
         "agent.models.*",
@@ -109,6 +109,8 @@ mod tests {
         "agent.tools.*",
         // Which tool stands in for another: it has to be on by itself, and may do no more.
         "tool.alternatives.*",
+        // Those of the user's own settings are not changed by a project (`settings::load`); what it names is watched more.
+        "tool.approve",
         "fleet.agents_dir",
         "fleet.tools_dir",
         "log.level",

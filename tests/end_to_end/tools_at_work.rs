@@ -1,9 +1,9 @@
 //! One run that uses all kinds of tools: a page and a document of the web, a spreadsheet, SQL, a chart, code in the sandbox, a
-//! tool of an MCP server; and the same with every process killed once.
+//! tool of an MCP server whose arguments a person edits; and the same with every process killed once.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -95,7 +95,8 @@ fn steps(site: &str) -> Vec<(&'static str, Value, &'static str)> {
             "charts/figures.svg",
         ),
         ("python", json!({ "code": "print(1310.5 + 24500)" }), "25810.5"),
-        ("house_rate", json!({ "figure": 25810.5 }), "rated: high"),
+        // As the model calls it, it would be rated low: a person mends that.
+        ("house_rate", json!({ "figure": 25.8105 }), "rated: high"),
     ]
 }
 
@@ -140,6 +141,7 @@ fn up(site: &str) -> (Fleet, ModelServer) {
     let settings = [
         "agent.model=openai/scripted",
         "tool.allow=[\"*\"]",
+        "tool.approve=[\"house.*\"]",
         "agent.tools.worker=[\"*\"]",
         "fleet.max_restarts=100",
         "fleet.max_restart_wait=200ms",
@@ -158,6 +160,29 @@ fn up(site: &str) -> (Fleet, ModelServer) {
 
 const ASK: [&str; 6] =
     ["run", "What are the figures of the plant?", "--planning", "always", "--deadline", "120s"];
+
+fn asks(fleet: &Fleet) -> Child {
+    fleet.folder().command(&ASK).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// A person edits the arguments of the one call that they are asked about, and lets it be made.
+fn approves(fleet: &Fleet) {
+    let waiting = || fleet.folder().json(&["questions", "last", "--json"]).unwrap_or_default();
+    wait_until("a call waits for approval", LIMIT, || !waiting()[0]["call"].is_null()).unwrap();
+    let asked = waiting();
+    assert_eq!(asked[0]["call"]["tool"], "house.rate", "{asked}");
+    assert_eq!(asked[0]["call"]["arguments"], json!({ "figure": 25.8105 }), "{asked}");
+    let given = ["approve", "last", "--arguments", "{\"figure\": 25810.5}"];
+    fleet.folder().output(&given).unwrap();
+}
+
+/// The run ended well, the person stands in its record, and the call that they changed was made as they said.
+fn ended(fleet: &Fleet, asker: Child) {
+    let ended = asker.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}\n{}", String::from_utf8_lossy(&ended.stderr), fleet.folder().logs());
+    let trace = fleet.folder().output(&["trace", "last"]).unwrap();
+    assert!(trace.contains("approved with other arguments by"), "{trace}");
+}
 
 /// What the tools answered, in order, as the record has it.
 fn observed(fleet: &Fleet) -> Vec<(String, String)> {
@@ -199,7 +224,9 @@ fn what_was_seen_of_the_tools_of_one_mcp_server_stays_when_another_one_is_looked
 fn a_run_reads_the_web_and_a_table_draws_computes_and_uses_an_mcp_server() {
     let site = site();
     let (fleet, _server) = up(&site);
-    fleet.folder().output(&ASK).unwrap();
+    let asker = asks(&fleet);
+    approves(&fleet);
+    ended(&fleet, asker);
     all_is_there(&fleet, &site);
     let stats = fleet.folder().json(&["tools", "stats", "--run", "last", "--json"]).unwrap().to_string();
     for tool in ["fetch", "sql", "chart", "python", "house"] {
@@ -213,7 +240,7 @@ fn the_same_comes_about_when_every_process_is_killed_once() {
     let (fleet, _server) = up(&site);
     let stranger = Stranger::connect(&fleet.url()).unwrap();
     let steps = stranger.subscribe(&["evt.*.worker.*.*.*.step"]).unwrap();
-    let asker = fleet.folder().command(&ASK).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let asker = asks(&fleet);
     let victims: Vec<(String, u32)> =
         fleet.pids().into_iter().filter(|(name, _)| name != "nats-server" && name != "supervisor").collect();
     assert!(victims.len() >= 7, "{victims:?}");
@@ -225,7 +252,7 @@ fn the_same_comes_about_when_every_process_is_killed_once() {
         })
         .unwrap();
     }
-    let ended = asker.wait_with_output().unwrap();
-    assert!(ended.status.success(), "{}\n{}", String::from_utf8_lossy(&ended.stderr), fleet.folder().logs());
+    approves(&fleet);
+    ended(&fleet, asker);
     all_is_there(&fleet, &site);
 }

@@ -135,7 +135,7 @@ fn announced(desk: &Desk, task: &OpenTask, course: &Course, request: &WaitReques
 /// The tool by which an agent waits for this.
 const fn tool(wait: &Wait) -> &'static str {
     match wait {
-        Wait::Answer(_) => "request_info",
+        Wait::Answer(_) | Wait::Approval(_) => "request_info",
         Wait::Task(_) => "delegate",
         Wait::Run(_) => "plan",
         Wait::Peer(_) => "ask_peer",
@@ -146,6 +146,8 @@ const fn tool(wait: &Wait) -> &'static str {
 fn may(desk: &Desk, task: &OpenTask, wait: &Wait) -> Result<(), GatewayRefusal> {
     let permission = match wait {
         Wait::Answer(_) => RolePermission::People,
+        // It is no question of its own: a program may always have a person approve what it does.
+        Wait::Approval(_) => RolePermission::Tools,
         Wait::Task(_) => RolePermission::Delegate,
         Wait::Run(_) => RolePermission::Plan,
         Wait::Peer(_) => RolePermission::Peers,
@@ -166,6 +168,12 @@ fn may(desk: &Desk, task: &OpenTask, wait: &Wait) -> Result<(), GatewayRefusal> 
         Wait::Answer(question) if question.choices.len() > MAX_CHOICES => {
             Err(invalid("for.answer.choices", &format!("{MAX_CHOICES} are the most")))
         }
+        Wait::Approval(call) if call.tool.trim().is_empty() || call.tool.len() > MAX_QUESTION_BYTES => {
+            Err(invalid("for.approval.tool", &format!("say what is to be called, in {MAX_QUESTION_BYTES} bytes")))
+        }
+        Wait::Approval(call) if call.arguments.to_string().len() > MAX_QUESTION_BYTES => {
+            Err(invalid("for.approval.arguments", &format!("{MAX_QUESTION_BYTES} bytes are the most")))
+        }
         Wait::Run(child) if child.goal.trim().is_empty() => {
             Err(invalid("for.run.goal", "it is empty: say what the run is for"))
         }
@@ -175,6 +183,6 @@ fn may(desk: &Desk, task: &OpenTask, wait: &Wait) -> Result<(), GatewayRefusal> 
         Wait::Peer(_) if !task.offer.may_ask_peers => Err(not_allowed(
             "this task may not ask its peers (`may.ask_peers` of `take` says so): go on without",
         )),
-        Wait::Answer(_) | Wait::Run(_) | Wait::Task(_) | Wait::Peer(_) => Ok(()),
+        Wait::Answer(_) | Wait::Approval(_) | Wait::Run(_) | Wait::Task(_) | Wait::Peer(_) => Ok(()),
     }
 }

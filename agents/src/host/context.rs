@@ -286,6 +286,7 @@ impl AgentContext {
         context.permissions = permissions;
         let rights = Arc::new(offer.rights.clone());
         context.rights = Arc::clone(&rights);
+        context.to_approve = offer.limits.people.approve_tools.clone().into();
         let able = model.capabilities();
         let weak = able.is_some_and(|able| able.weak);
         let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions).within(&rights);

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 mod alone;
+mod approval;
 mod endings;
 mod handing_over;
 mod held;

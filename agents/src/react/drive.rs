@@ -2,6 +2,7 @@
 //! outcome.
 
 mod act;
+mod approve;
 mod conclude;
 mod consult;
 mod guard;
@@ -20,8 +21,8 @@ use muster_shared::run::AgentEvent;
 
 use self::act::{Acted, SeenOfAll};
 use self::conclude::{Conclusion, Stopped};
-use self::guard::lets_any_through;
 use super::close::{CloseOutcome, outcome_of, verdict_of, write_outcome};
+use super::approval::lets_any_through;
 use super::decide::{ChosenAction, NextStep, exhausted};
 use super::history::{History, in_brief};
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
@@ -306,6 +307,7 @@ impl TaskSession<'_> {
             self.pending.clear();
             return Err(handed_over.into());
         }
+        self.approve_calls(journal, &chosen, &toolbox.resources, clock).await?;
         let lasting = !pure && lets_any_through(&chosen);
         if lasting {
             self.announce(journal, &chosen, clock).await?;

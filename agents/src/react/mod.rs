@@ -3,6 +3,7 @@
 //! [`decide`](decide::decide) says what comes next, [`history`] folds the record, [`prompt`] words the
 //! question, [`parse`] reads the answer, and [`record`] keeps what was sent.
 
+mod approval;
 mod arriving;
 pub mod close;
 mod compact;

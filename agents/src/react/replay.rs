@@ -343,7 +343,8 @@ fn is_of_guard(outcome: &Outcome, step: &Step) -> bool {
         | Note::Verified { .. }
         | Note::LookedUp { .. }
         | Note::NotChecked { .. }
-        | Note::GoalChecked { .. } => false,
+        | Note::GoalChecked { .. }
+        | Note::Approval { .. } => false,
     };
     outcome.ending == Ending::Blocked && outcome.product.is_none() && step.notes.iter().any(refused)
 }

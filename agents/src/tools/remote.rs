@@ -140,7 +140,7 @@ enum Waited {
 #[async_trait]
 impl Tool for RemoteTool {
     fn spec(&self) -> ToolSpec {
-        let ServedTool { description, parameters, pure, uncertain, grants, timeout_ms, .. } = &self.tool;
+        let ServedTool { description, parameters, pure, uncertain, grants, timeout_ms, approve, .. } = &self.tool;
         let name = self.tool.full_name(&self.server);
         let mut spec = ToolSpec::new(name, description.clone(), parameters.clone());
         if !pure {
@@ -151,6 +151,7 @@ impl Tool for RemoteTool {
             });
         }
         spec.grants = permissions(grants);
+        spec.approve = *approve;
         // A call that was not answered is asked for again here, where the server knows it by its key.
         let spec = spec.never_repeated().from_source(ToolSource::Server(self.server.clone()));
         spec.with_timeout(Duration::from_millis(*timeout_ms) + MARGIN)
@@ -172,6 +173,7 @@ impl Tool for RemoteTool {
             key: ctx.idempotency_key.clone().unwrap_or_else(|| Uuid::now_v7().to_string()),
             patience_ms: self.tool.timeout_ms.saturating_add(1_000),
             rights: (*ctx.rights).clone(),
+            approved: ctx.approved,
         };
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
         let result = self.carry_out(&call).await;

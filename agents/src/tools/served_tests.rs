@@ -12,6 +12,7 @@ fn tool(name: &str, description: &str) -> ServedTool {
         pure: true,
         uncertain: WhenUncertain::Repeat,
         grants: Vec::new(),
+        approve: false,
         timeout_ms: 1_000,
     }
 }

@@ -19,6 +19,9 @@ settings! {
         /// Tools that are off until they stand here, because they run programs, reach other machines or spend: names,
         /// `prefix.*`, or `*`. `muster tools list` shows which there are.
         pub allow: Vec<String> = Vec::new() => list().example("[\"web.*\", \"python\"]"),
+        /// Tools of which a person approves each call before it is made, with arguments that they may edit: names, `prefix.*`,
+        /// or `*`. Silence approves nothing.
+        pub approve: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"),
         /// Most calls of some tools together, by name, `prefix.*`, or `*`. All that mean a tool hold for it.
         pub quotas: BTreeMap<String, ToolQuota> = BTreeMap::new() => named("web.*", &group(ToolQuota::SETTINGS)),
         /// Time limits of calls, by name, `prefix.*`, or `*`, in place of the tools' own. The nearest holds.
@@ -63,6 +66,7 @@ impl ToolSettings {
         EngineRules {
             limits: EngineLimits::default(),
             allow: ToolPatterns::new(self.allow.clone()),
+            approve: ToolPatterns::new(self.approve.clone()),
             retries: self.retries,
             breaker: self.breaker,
             quotas: self.quotas.clone(),

@@ -93,7 +93,7 @@ impl Named {
     }
 
     fn described(&self) -> ServedTool {
-        let ToolSpec { description, parameters, grants, pure, uncertain, timeout, .. } = &self.spec;
+        let ToolSpec { description, parameters, grants, pure, uncertain, timeout, approve, .. } = &self.spec;
         let uncertain = match uncertain {
             Uncertain::Repeat => WhenUncertain::Repeat,
             Uncertain::Ask => WhenUncertain::Ask,
@@ -106,6 +106,7 @@ impl Named {
             pure: *pure,
             uncertain,
             grants: grants.iter().map(|grant| grant.as_str().to_owned()).collect(),
+            approve: *approve,
             timeout_ms: millis(*timeout).clamp(1, LONGEST_CALL_MS),
         }
     }

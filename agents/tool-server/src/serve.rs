@@ -204,6 +204,7 @@ impl ToolServer {
             // Whether an agent may call it is looked at where it is called from; here it is the server that does it.
             .granting(Permission::ALL);
         context.cancel = cancel.clone();
+        context.approved = call.approved;
         let calling = offering.engine.call(tool, call.arguments.clone(), &context);
         let result = match timeout(Duration::from_millis(call.patience_ms), calling).await {
             Ok(result) => served(result),

@@ -35,6 +35,10 @@ pub struct ToolContext {
     /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects
     /// have one; a tool that keeps it can tell a repetition.
     pub idempotency_key: Option<String>,
+    /// Tools of which the run wants each call approved by a person, as patterns, beside those of the settings.
+    pub to_approve: Arc<[String]>,
+    /// Whether a person approved the call that is made with this.
+    pub approved: bool,
     /// Where results that are cut are kept whole, if anywhere.
     pub keeper: Option<Arc<dyn ResultKeeper>>,
     /// Raised when the task is stopped; a call that runs is given up at once.
@@ -51,6 +55,13 @@ impl ToolContext {
     #[must_use]
     pub fn under_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Says that a person approved the call that is made with this.
+    #[must_use]
+    pub fn approved(mut self) -> Self {
+        self.approved = true;
         self
     }
 

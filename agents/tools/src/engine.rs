@@ -109,6 +109,14 @@ impl ToolEngine {
         !spec.off_until_allowed || self.rules.allow.mean(&spec.name)
     }
 
+    /// Why a person has to approve a call of a tool before it is made with this; nothing when nobody has to, or there is no
+    /// such tool.
+    #[must_use]
+    pub fn approval(&self, name: &str, ctx: &ToolContext) -> Option<&'static str> {
+        let registered = self.registry.get(name)?;
+        self.rules.approval(registered.spec(), &ctx.to_approve)
+    }
+
     /// What is wrong with these arguments of a tool.
     ///
     /// # Errors
@@ -189,6 +197,9 @@ impl ToolEngine {
         ctx.rights
             .allow_all(&Use::of_call(name, &args))
             .map_err(|refusal| Box::new(Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal)))))?;
+        if let Some(why) = self.rules.approval(registered.spec(), &ctx.to_approve).filter(|_| !ctx.approved) {
+            return Err(refused(format!("`{name}` was not called: {why}, and nobody approved this one.")));
+        }
         let missing: Vec<&str> =
             registered.spec().grants.difference(&ctx.grants).map(|permission| permission.as_str()).collect();
         if !missing.is_empty() {
@@ -291,7 +302,9 @@ impl ToolEngine {
         begun: Instant,
     ) -> Option<(String, Ending)> {
         let other = self.rules.alternatives.get(&call.spec().name)?;
-        let admitted = self.admit(other, call.args.clone(), ctx).ok()?;
+        // What a person approved is the call of the other tool.
+        let unapproved = ToolContext { approved: false, ..ctx.clone() };
+        let admitted = self.admit(other, call.args.clone(), &unapproved).ok()?;
         if !may_stand_in(admitted.spec(), call.spec())
             || self.over_quota(admitted.spec(), ctx).await.is_some()
         {

@@ -147,6 +147,9 @@ pub struct ToolSpec {
     /// or spends.
     #[serde(default)]
     pub off_until_allowed: bool,
+    /// Whether a person approves each call before it is made, whatever settings say.
+    #[serde(default)]
+    pub approve: bool,
     /// Longest observation, in bytes, where that is less than what every tool may give.
     #[serde(default)]
     pub max_output: Option<usize>,
@@ -174,6 +177,7 @@ impl ToolSpec {
             permission: RolePermission::Tools,
             timeout: DEFAULT_TIMEOUT,
             off_until_allowed: false,
+            approve: false,
             max_output: None,
             repetition: Repetition::Usual,
             source: ToolSource::BuiltIn,
@@ -215,6 +219,13 @@ impl ToolSpec {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// Has a person approve each call before it is made.
+    #[must_use]
+    pub fn approved_by_person(mut self) -> Self {
+        self.approve = true;
         self
     }
 

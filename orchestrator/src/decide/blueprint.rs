@@ -167,6 +167,7 @@ fn asked(run: &RunState) -> impl Iterator<Item = (&str, Option<&QuestionEnd>)> {
     run.questions.values().filter_map(|asked| match &asked.about {
         About::Step(step) => Some((step.as_str(), asked.end.as_ref())),
         About::Task(_)
+        | About::Call(_)
         | About::Goal
         | About::Plan
         | About::Milestone(_)

@@ -97,7 +97,7 @@ fn turn_down(decision: &mut DecisionBuilder<'_>, task: &TaskId, why: &str) {
     let waiting = decision.open().and_then(|run| run.tasks.get(task)?.waiting.as_ref());
     let told = match waiting.map(|waiting| &waiting.wait) {
         Some(Wait::Peer(request)) => format!("The {} is refused: {why}.", request.name()),
-        Some(Wait::Task(_) | Wait::Answer(_) | Wait::Run(_)) | None => {
+        Some(Wait::Task(_) | Wait::Answer(_) | Wait::Approval(_) | Wait::Run(_)) | None => {
             format!("It cannot be handed over: {why}. Do it within this task.")
         }
     };

@@ -3,6 +3,7 @@
 
 mod absence;
 mod acceptance;
+mod approvals;
 mod as_it_was;
 mod auction;
 mod blueprint;

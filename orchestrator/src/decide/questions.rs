@@ -14,8 +14,10 @@ use muster_shared::run::event::{
 use muster_shared::run::{QuestionEnd, QuestionState, REPAIRS_SINCE, Request, RunState, StopReason};
 use muster_shared::time::Millis;
 
+use serde_json::Value;
+
 use super::builder::DecisionBuilder;
-use super::{control, review, stuck, waits};
+use super::{approvals, control, review, stuck, waits};
 
 /// Of the time that the run has left, the most that one question may take, in percent: something has to be done with
 /// the answer.
@@ -58,15 +60,29 @@ pub(super) fn answer(
         asked.question.read_exactly(text)?
     } else if review::is_verdict(&asked.about) {
         review::read(text, decision.reader())?
+    } else if matches!(asked.about, About::Call(_)) {
+        approvals::read(text, decision.reader())?
     } else {
         decision.reader().answer(&asked.question, text)?
     };
+    answer_with(decision, request, id, text, None)
+}
+
+/// Takes a person's answer as it is recorded, with the arguments of a call that they changed.
+pub(super) fn answer_with(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    id: QuestionId,
+    text: String,
+    arguments: Option<&Value>,
+) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
     if let Some(approval) = one_of_several(run, id, request, &text)? {
         decision.emit(approval);
         return Ok(());
     }
     let by = if request.by.is_empty() { "somebody" } else { &request.by };
-    answered(decision, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) });
+    answered(decision, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) }, arguments);
     Ok(())
 }
 
@@ -150,18 +166,19 @@ fn time_is_up(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
 fn by_default(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
     let Some(run) = decision.open() else { return };
     let asked = run.questions.get(&id);
-    if let Some(asked) = asked.filter(|asked| asked.about.is_approved() && run.limits.people.has_policy()) {
+    let stops = |about: &About| about.is_approved() && !matches!(about, About::Call(_));
+    if let Some(asked) = asked.filter(|asked| stops(&asked.about) && run.limits.people.has_policy()) {
         let reason = format!("question {id} was not approved by those who have to: {}", asked.question.text);
         decision
             .emit(QuestionWithdrawn { id, reason: "those who have to approve did not in time".to_owned() });
         return control::abort(decision, StopReason::DeadlinePassed, reason);
     }
     let text = asked.and_then(|asked| asked.question.default.clone());
-    answered(decision, &Reply { question: id, text, by: None });
+    answered(decision, &Reply { question: id, text, by: None }, None);
 }
 
 /// What follows from an answer, by what the question was about.
-fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply) {
+fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply, arguments: Option<&Value>) {
     let asked = decision.open().and_then(|run| run.questions.get(&reply.question));
     let Some(about) = asked.filter(|asked| asked.is_open()).map(|asked| asked.about.clone()) else { return };
     decision.emit(QuestionAnswered { reply: reply.clone() });
@@ -170,6 +187,7 @@ fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply) {
             stuck::answered(decision, &task, reply);
         }
         About::Task(task) => waits::answer(decision, &task, observed(reply)),
+        About::Call(task) => approvals::answered(decision, &task, reply, arguments),
         // The planner is told with its next offer; what follows for a step of a blueprint, or for a
         // conflict, is decided with the others.
         About::Goal | About::Step(_) | About::Conflict(_) => {}
@@ -184,7 +202,7 @@ pub(super) fn withdraw(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open() else { return };
     let waits = |task: &TaskId| run.tasks.get(task).is_some_and(|state| state.status == TaskStatus::Waiting);
     let idle = run.open_questions().filter(|(_, asked)| match &asked.about {
-        About::Task(task) => !waits(task),
+        About::Task(task) | About::Call(task) => !waits(task),
         About::Goal
         | About::Plan
         | About::Milestone(_)

@@ -10,15 +10,17 @@ use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy,
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan;
 use muster_shared::run::event::{PlanEdited, RefinementWanted, RunFailed};
-use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunState, StopReason, WAITS_SINCE};
+use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RequestAction, RunState, StopReason, WAITS_SINCE};
+
+use serde_json::Value;
 
 use super::builder::DecisionBuilder;
 use super::partial::line;
 use super::reading::Reader;
-use super::{control, guards, planning, questions, survey};
+use super::{approvals, control, guards, planning, questions, survey};
 
 /// What somebody answers who has nothing against it.
-const APPROVE: &str = "approve";
+pub(super) const APPROVE: &str = "approve";
 
 /// What somebody answers who wants no more of it.
 const STOP: &str = "stop";
@@ -113,18 +115,42 @@ pub(super) fn after_failure(decision: &mut DecisionBuilder<'_>, index: &TaskInde
     }
 }
 
+/// What somebody gives in the place of what they approve.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Given<'a> {
+    /// The plan as it is to be.
+    pub(super) plan: Option<&'a PlanDraft>,
+    /// The arguments of a call.
+    pub(super) arguments: Option<&'a Value>,
+}
+
 /// Somebody approves what is asked about, perhaps with a plan of their own: guards are asked about that first, where there
 /// are some for plans.
 pub(super) fn approve(
     decision: &mut DecisionBuilder<'_>,
     request: &Request,
-    edited: Option<&PlanDraft>,
+    question: Option<QuestionId>,
+    given: Given<'_>,
 ) -> Result<(), String> {
-    let Some(edited) = edited else { return say_yes(decision, request) };
+    let Some(run) = decision.open() else { return Ok(()) };
+    let (id, about) = under_review(run, question)?;
+    match (about, given) {
+        (About::Call(_), Given { plan: None, arguments }) => {
+            return approvals::approve(decision, request, id, arguments);
+        }
+        (About::Call(_), Given { plan: Some(_), .. }) => {
+            return Err("what waits is a call of a tool, and no plan: give its arguments".to_owned());
+        }
+        (about, Given { arguments: Some(_), .. }) => {
+            return Err(format!("{about} has no arguments: approve it without"));
+        }
+        (_, Given { arguments: None, .. }) => {}
+    }
+    let Some(edited) = given.plan else { return questions::answer(decision, request, id, APPROVE) };
     if decision.open().is_none() {
         return Ok(());
     }
-    may_stand(decision, edited)?;
+    may_stand(decision, question, edited)?;
     if guards::hold_edit(decision, request)? {
         return Ok(());
     }
@@ -140,22 +166,22 @@ pub(super) fn let_through(
     if decision.open().is_none() {
         return Ok(());
     }
-    let plan = may_stand(decision, edited)?;
+    let plan = may_stand(decision, asked_of(request), edited)?;
     decision.emit(PlanEdited { plan, reason: control::asked_by(request) });
-    say_yes(decision, request)
-}
-
-fn say_yes(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
-    let (id, _) = under_review(run)?;
+    let (id, _) = under_review(run, asked_of(request))?;
     questions::answer(decision, request, id, APPROVE)
 }
 
 /// A person's plan, if one is asked about and nothing is wrong with it.
-fn may_stand(decision: &mut DecisionBuilder<'_>, edited: &PlanDraft) -> Result<Plan, String> {
+fn may_stand(
+    decision: &mut DecisionBuilder<'_>,
+    question: Option<QuestionId>,
+    edited: &PlanDraft,
+) -> Result<Plan, String> {
     let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
-    let (_, about) = under_review(run)?;
+    let (_, about) = under_review(run, question)?;
     if about != About::Plan {
         return Err(
             "the plan is being carried out: `muster edit`, `muster skip` and `muster reject` change it"
@@ -172,11 +198,23 @@ fn may_stand(decision: &mut DecisionBuilder<'_>, edited: &PlanDraft) -> Result<P
 }
 
 /// Somebody rejects what is asked about, and says why.
-pub(super) fn reject(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
+pub(super) fn reject(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    question: Option<QuestionId>,
+) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
-    let (id, about) = under_review(run)?;
-    if matches!(about, About::Step(_)) {
-        return questions::answer(decision, request, id, NO);
+    let (id, about) = under_review(run, question)?;
+    match about {
+        About::Step(_) => return questions::answer(decision, request, id, NO),
+        About::Call(_) => return approvals::reject(decision, request, id),
+        About::Plan
+        | About::Milestone(_)
+        | About::Confidence(_)
+        | About::Failure(_)
+        | About::Task(_)
+        | About::Goal
+        | About::Conflict(_) => {}
     }
     if request.reason.trim().is_empty() {
         return Err("say what is to be different: the plan is changed by that".to_owned());
@@ -213,12 +251,43 @@ pub(super) fn read(text: &str, reader: &Reader<'_>) -> Result<String, String> {
     }
 }
 
-fn under_review(run: &RunState) -> Result<(QuestionId, About), String> {
+/// The question that a request names.
+const fn asked_of(request: &Request) -> Option<QuestionId> {
+    match &request.action {
+        RequestAction::Approve { question, .. } | RequestAction::Reject { question } => *question,
+        RequestAction::Answer { question, .. } => Some(*question),
+        RequestAction::Cancel
+        | RequestAction::Pause
+        | RequestAction::Resume { .. }
+        | RequestAction::Skip { .. }
+        | RequestAction::Redo { .. }
+        | RequestAction::Edit { .. }
+        | RequestAction::SetContext { .. } => None,
+    }
+}
+
+/// The question that waits to be approved: the one that is named. Where none is, the oldest, unless a call is among several:
+/// whoever approves has to say which.
+fn under_review(run: &RunState, named: Option<QuestionId>) -> Result<(QuestionId, About), String> {
     let steps_too = run.event_version >= REPAIRS_SINCE;
     let waits = |about: &About| is_verdict(about) || (steps_too && about.is_approved());
-    let mut asked = run.open_questions().filter(|(_, asked)| waits(&asked.about));
-    let asked = asked.next().map(|(id, asked)| (id, asked.about.clone()));
-    asked.ok_or_else(|| "nothing waits to be approved: `muster questions` shows what is asked".to_owned())
+    let open = run.open_questions().filter(|(_, asked)| waits(&asked.about));
+    let open: Vec<(QuestionId, &About)> = open.map(|(id, asked)| (id, &asked.about)).collect();
+    let each =
+        || open.iter().map(|(id, about)| format!("{id} ({about})")).collect::<Vec<_>>().join(", ");
+    let is_one_of_several = open.len() > 1 && open.iter().any(|(_, about)| matches!(about, About::Call(_)));
+    match (open.first(), named) {
+        (None, _) => Err("nothing waits to be approved: `muster questions` shows what is asked".to_owned()),
+        (Some(_), Some(named)) => {
+            let found = open.iter().find(|(id, _)| *id == named);
+            let found = found.map(|(id, about)| (*id, (*about).clone()));
+            found.ok_or_else(|| format!("question {named} does not wait to be approved; these do: {}", each()))
+        }
+        (Some(_), None) if is_one_of_several => {
+            Err(format!("several questions wait to be approved: say which (--question N) of {}", each()))
+        }
+        (Some((id, about)), None) => Ok((*id, (*about).clone())),
+    }
 }
 
 /// Whether something waits to be approved.
@@ -229,14 +298,16 @@ pub(super) fn is_open(run: &RunState) -> bool {
 pub(super) const fn is_verdict(about: &About) -> bool {
     match about {
         About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
-        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,
+        About::Task(_) | About::Call(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,
     }
 }
 
 /// Whether an answer, as it is recorded, is an approval.
 pub(super) fn approves(about: &About, text: &str) -> bool {
     match about {
-        About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => text == APPROVE,
+        About::Plan | About::Call(_) | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {
+            text == APPROVE
+        }
         About::Step(_) => text != NO,
         About::Task(_) | About::Goal | About::Conflict(_) => false,
     }

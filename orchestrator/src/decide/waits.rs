@@ -1,7 +1,7 @@
 //! Tasks that wait: put down until what they wait for is there. They hold no slot meanwhile.
 
 use muster_shared::flow::{
-    About, Awaited, Ending, FailureKind, Observation, ObservationStatus, PeerAnswer, Wait,
+    About, Awaited, CallRuling, CallVerdict, Ending, FailureKind, Observation, ObservationStatus, PeerAnswer, Wait,
 };
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::WAITS_SINCE;
@@ -9,7 +9,7 @@ use muster_shared::run::event::{TaskAnswered, TaskWaits};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
-use super::{children, control, delegate, peers, questions, rights};
+use super::{approvals, children, control, delegate, peers, questions, rights};
 
 /// An agent put a task down until what it waits for is there.
 pub(super) fn begin(
@@ -36,6 +36,7 @@ pub(super) fn begin(
     }
     match wait {
         Wait::Answer(question) => questions::ask(decision, About::Task(task), question),
+        Wait::Approval(call) => approvals::begin(decision, task, &call),
         Wait::Task(part) => delegate::begin(decision, &task, &part, agent),
         Wait::Peer(request) => peers::begin(decision, &task, &request, agent),
         Wait::Run(wanted) => {
@@ -62,7 +63,20 @@ pub(super) fn answer_with(
     let Some((step, since)) = waiting.map(|waiting| (waiting.step, waiting.since)) else { return };
     let millis = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
     let observation = Observation { millis, ..observation };
-    decision.emit(TaskAnswered { task: task.clone(), step, observation, answer });
+    decision.emit(TaskAnswered { task: task.clone(), step, observation, answer, verdict: None });
+}
+
+/// A person said of a call of the task whether it is made.
+pub(super) fn approve(decision: &mut DecisionBuilder<'_>, task: &TaskId, verdict: CallVerdict) {
+    let waiting = decision.open().and_then(|run| run.tasks.get(task)?.waiting.as_ref());
+    let Some(step) = waiting.map(|waiting| waiting.step) else { return };
+    let status = match verdict.ruling {
+        CallRuling::Approved | CallRuling::Changed(_) => ObservationStatus::Success,
+        CallRuling::Refused => ObservationStatus::Refused,
+    };
+    let observation = Observation { status, content: verdict.to_string(), millis: 0, truncated: false };
+    let verdict = Some(Box::new(verdict));
+    decision.emit(TaskAnswered { task: task.clone(), step, observation, answer: None, verdict });
 }
 
 /// What a task waits for cannot be had: it is told so at once.

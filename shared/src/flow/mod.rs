@@ -1,5 +1,6 @@
 //! The pipeline, in the order a run passes through it.
 
+pub mod approval;
 pub mod artifact;
 pub mod auction;
 pub mod blueprints;
@@ -41,6 +42,7 @@ pub mod verdict;
 pub mod wait;
 pub mod work;
 
+pub use approval::{CallRuling, CallToApprove, CallVerdict};
 pub use artifact::Artifact;
 pub use auction::{Auction, AuctionRules, Award, Bid, CallForProposals};
 pub use blueprints::{BlueprintBrief, BlueprintCall};

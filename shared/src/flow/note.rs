@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::approval::{CallRuling, CallVerdict};
 use super::guard::{Guarded, Hook};
 use super::looked_up::{LookedUp, counted_up};
 use super::permissions::RolePermission;
@@ -83,6 +84,11 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reworded: Vec<Reworded>,
     },
+    /// A person was asked about a call of the step (T8).
+    Approval {
+        /// What they said.
+        verdict: CallVerdict,
+    },
 }
 
 /// A message that a model was sent in other words than the task has for it: a guard changed it.
@@ -95,15 +101,16 @@ pub struct Reworded {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_first(at: &u32) -> bool {
+pub(super) const fn is_first(at: &u32) -> bool {
     *at == 0
 }
 
 impl Note {
-    /// What guards said at a hook about one call of the step.
+    /// What guards said at a hook about one call of the step: what they said last, since a person may change a call that is
+    /// to be approved after they were asked about it.
     #[must_use]
     pub fn guarded(notes: &[Self], asked: Hook, about: usize) -> Option<&Guarded> {
-        notes.iter().find_map(|note| match note {
+        notes.iter().rev().find_map(|note| match note {
             Self::Guarded { hook, at, said, .. } => {
                 (*hook == asked && usize::try_from(*at) == Ok(about)).then_some(said)
             }
@@ -115,8 +122,53 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
+            | Self::GoalChecked { .. }
+            | Self::Approval { .. } => None,
+        })
+    }
+
+    /// What a person said of one call of the step.
+    #[must_use]
+    pub fn approval(notes: &[Self], about: usize) -> Option<&CallVerdict> {
+        notes.iter().rev().find_map(|note| match note {
+            Self::Approval { verdict } => (usize::try_from(verdict.at) == Ok(about)).then_some(verdict),
+            Self::Guarded { .. }
+            | Self::Spin { .. }
+            | Self::Reconsidered
+            | Self::Closed { .. }
+            | Self::Denied { .. }
+            | Self::Declined { .. }
+            | Self::Verified { .. }
+            | Self::LookedUp { .. }
+            | Self::NotChecked { .. }
             | Self::GoalChecked { .. } => None,
         })
+    }
+
+    /// Whether guards have to be asked about one call of the step: they were not yet, or a person changed it since.
+    #[must_use]
+    pub fn is_to_guard(notes: &[Self], asked: Hook, about: usize) -> bool {
+        let is_guards = |note: &&Self| Self::guarded(std::slice::from_ref(*note), asked, about).is_some();
+        let is_changed = |note: &&Self| match note {
+            Self::Approval { verdict: CallVerdict { at, ruling: CallRuling::Changed(_), .. } } => {
+                usize::try_from(*at) == Ok(about)
+            }
+            Self::Approval { .. }
+            | Self::Guarded { .. }
+            | Self::Spin { .. }
+            | Self::Reconsidered
+            | Self::Closed { .. }
+            | Self::Denied { .. }
+            | Self::Declined { .. }
+            | Self::Verified { .. }
+            | Self::LookedUp { .. }
+            | Self::NotChecked { .. }
+            | Self::GoalChecked { .. } => false,
+        };
+        match notes.iter().rev().find(|note| is_guards(note) || is_changed(note)) {
+            Some(newest) => is_changed(&newest),
+            None => true,
+        }
     }
 
     /// The uses that were refused, each with the call of the step that it is of.
@@ -131,7 +183,8 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. } => None,
+            | Self::GoalChecked { .. }
+            | Self::Approval { .. } => None,
         })
     }
 
@@ -147,7 +200,8 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. } => &[],
+            | Self::GoalChecked { .. }
+            | Self::Approval { .. } => &[],
         })
     }
 }
@@ -271,6 +325,7 @@ impl std::fmt::Display for Note {
                 write!(f, "not checked by the model whether the goal is reached: {why}")
             }
             Self::Guarded { hook, said, .. } => write!(f, "{}: {said}", hook.as_str()),
+            Self::Approval { verdict } => write!(f, "{verdict}"),
             Self::GoalChecked { reached: true, .. } => f.write_str("goal check: reached"),
             Self::GoalChecked { reached: false, missing } => write!(f, "goal check: missing {missing}"),
         }
@@ -307,6 +362,31 @@ mod tests {
         ];
         for (note, said) in table {
             assert_eq!(note.to_string(), said);
+        }
+    }
+
+    #[test]
+    fn guards_are_asked_again_about_a_call_that_a_person_changed() {
+        let guarded = |at| Note::Guarded {
+            hook: Hook::BeforeTool,
+            at,
+            said: Guarded::default(),
+            reworded: Vec::new(),
+        };
+        let approval = |at, ruling| Note::Approval {
+            verdict: CallVerdict { at, ruling, by: Some("ann".into()), reason: String::new() },
+        };
+        let changed = || approval(0, CallRuling::Changed(serde_json::json!({})));
+        let table: [(Vec<Note>, bool); 6] = [
+            (vec![], true),
+            (vec![guarded(1)], true),
+            (vec![guarded(0)], false),
+            (vec![guarded(0), approval(0, CallRuling::Approved)], false),
+            (vec![guarded(0), changed(), guarded(1)], true),
+            (vec![guarded(0), changed(), guarded(0)], false),
+        ];
+        for (notes, is_to_guard) in table {
+            assert_eq!(Note::is_to_guard(&notes, Hook::BeforeTool, 0), is_to_guard, "{notes:?}");
         }
     }
 }

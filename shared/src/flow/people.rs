@@ -38,6 +38,9 @@ settings! {
         /// How many different people must approve before something goes on. One who approves twice counts once.
         #[serde(skip_serializing_if = "is_one")]
         pub approvals: u8 = 1 => whole(1, 5),
+        /// Tools of which a person approves each call before it is made: names, `prefix.*`, or `*`. Silence approves nothing.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub approve_tools: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"),
         // Each is part of the run's state.
         /// Most questions of one run; further ones are answered at once with their default.
         pub max_questions: u32 = 50 => whole(0, 500),
@@ -69,8 +72,10 @@ impl People {
     /// nobody would be left to approve, it is those of the fleet: see [`Self::check_within`].
     #[must_use]
     pub fn within(&self, fleet: &Self) -> Self {
+        let more = self.approve_tools.iter().filter(|tool| !fleet.approve_tools.contains(tool));
+        let approve_tools = fleet.approve_tools.iter().chain(more).cloned().collect();
         if !fleet.has_policy() {
-            return self.clone();
+            return Self { approve_tools, ..self.clone() };
         }
         let approve_by = self.approvers_within(fleet);
         let further = self.pause_at.iter().filter(|milestone| !fleet.pause_at.contains(milestone));
@@ -81,6 +86,7 @@ impl People {
             pause_below_confidence: self.pause_below_confidence.max(fleet.pause_below_confidence),
             approve_by: if approve_by.is_empty() { fleet.approve_by.clone() } else { approve_by },
             approvals: self.approvals.max(fleet.approvals),
+            approve_tools,
             ..self.clone()
         }
     }

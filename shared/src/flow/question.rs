@@ -108,6 +108,8 @@ impl Question {
 pub enum About {
     /// A task waits for the answer: it is the observation of its step.
     Task(TaskId),
+    /// Whether a task may make a call of a tool.
+    Call(TaskId),
     /// What the goal means, before there is a plan.
     Goal,
     /// Whether the plan is to be carried out.
@@ -129,7 +131,12 @@ impl About {
     #[must_use]
     pub const fn is_approved(&self) -> bool {
         match self {
-            Self::Plan | Self::Milestone(_) | Self::Confidence(_) | Self::Failure(_) | Self::Step(_) => true,
+            Self::Plan
+            | Self::Milestone(_)
+            | Self::Confidence(_)
+            | Self::Failure(_)
+            | Self::Step(_)
+            | Self::Call(_) => true,
             Self::Task(_) | Self::Goal | Self::Conflict(_) => false,
         }
     }
@@ -138,7 +145,7 @@ impl About {
     #[must_use]
     pub const fn holds_the_run(&self) -> bool {
         match self {
-            Self::Task(_) | Self::Step(_) | Self::Conflict(_) => false,
+            Self::Task(_) | Self::Call(_) | Self::Step(_) | Self::Conflict(_) => false,
             Self::Goal | Self::Plan | Self::Milestone(_) | Self::Confidence(_) | Self::Failure(_) => true,
         }
     }
@@ -148,6 +155,7 @@ impl fmt::Display for About {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Task(task) => write!(f, "task {task}"),
+            Self::Call(task) => write!(f, "a call of task {task}"),
             Self::Goal => f.write_str("the goal"),
             Self::Plan => f.write_str("the plan"),
             Self::Milestone(task) => write!(f, "milestone {task}"),

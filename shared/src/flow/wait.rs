@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::approval::{CallToApprove, CallVerdict};
 use super::peer::{PeerAnswer, PeerRequest};
 use super::plan::TaskDraft;
 use super::question::Question;
@@ -14,6 +15,8 @@ use crate::blueprint::Filled;
 pub enum Wait {
     /// An answer to a question: a person's, or the one that is taken when nobody gives any.
     Answer(Question),
+    /// A person's approval of a call of a tool (T8).
+    Approval(Box<CallToApprove>),
     /// The end of a task that this one hands over part of its work to.
     Task(Box<TaskDraft>),
     /// The end of a run of its own (R6).
@@ -28,6 +31,7 @@ impl Wait {
     pub fn in_words(&self) -> String {
         match self {
             Self::Answer(question) => format!("an answer to: {}", question.text),
+            Self::Approval(call) => format!("approval of a call of `{}`", call.tool),
             Self::Task(draft) => format!("a task of its own: {}", draft.name),
             Self::Run(child) => format!("a run of its own: {}", child.goal),
             Self::Peer(request) => format!("the answer to a {}", request.in_words()),
@@ -68,4 +72,8 @@ pub struct Answered {
     /// The same for programs, when peers were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<PeerAnswer>>,
+    /// What a person said of a call of the step, when that was waited for: the step goes on by it, and has no observation
+    /// yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Box<CallVerdict>>,
 }

@@ -295,6 +295,7 @@ fn not_approved(run: &RunState) -> impl Iterator<Item = &str> {
         (
             About::Step(_)
             | About::Task(_)
+            | About::Call(_)
             | About::Goal
             | About::Plan
             | About::Milestone(_)

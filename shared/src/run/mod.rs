@@ -128,6 +128,9 @@ pub const HELD_SINCE: u32 = 8;
 /// bring and about what is left of a run that is stopped.
 pub const GUARDS_WAITED_FOR_SINCE: u32 = 8;
 
+/// The first version of events in which a person may have to approve single calls of tools.
+pub const CALLS_APPROVED_SINCE: u32 = 8;
+
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;
 

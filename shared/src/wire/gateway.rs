@@ -245,8 +245,8 @@ pub struct WaitRequest {
     #[serde(default)]
     #[schemars(length(min = 1, max = 128))]
     pub id: Option<String>,
-    /// What it waits for: an `answer` of a person, a `task` that part of it is handed over to, a `run` of its own, or
-    /// word of a `peer`.
+    /// What it waits for: an `answer` of a person, a person's `approval` of a call, a `task` that part of it is handed over to,
+    /// a `run` of its own, or word of a `peer`.
     #[serde(rename = "for")]
     pub wait: Wait,
     /// What was thought.

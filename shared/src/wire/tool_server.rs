@@ -85,6 +85,9 @@ pub struct ServedTool {
     /// What an agent must be granted before it may call it, as in settings: `network`, `execute`, ….
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<String>,
+    /// Whether a person approves each call before an agent makes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approve: bool,
     /// Longest time that one call may take, in milliseconds.
     pub timeout_ms: u64,
 }
@@ -189,6 +192,9 @@ pub struct ToolCall {
     /// What the task may use.
     #[serde(default)]
     pub rights: TaskRights,
+    /// Whether a person approved it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approved: bool,
 }
 
 impl ToolCall {
@@ -276,6 +282,7 @@ mod tests {
             pure: true,
             uncertain: WhenUncertain::Repeat,
             grants: Vec::new(),
+            approve: false,
             timeout_ms: 1_000,
         }
     }
@@ -336,6 +343,7 @@ mod tests {
             key: "r/1/1/2".to_owned(),
             patience_ms: 1_000,
             rights: TaskRights::default(),
+            approved: false,
         };
         let elsewhere = ToolCall { task: "2".to_owned(), patience_ms: 5, ..call.clone() };
         assert_eq!(call.ticket(), elsewhere.ticket(), "whoever makes it");

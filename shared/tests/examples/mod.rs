@@ -154,8 +154,12 @@ fn commands() -> Vec<(&'static str, Command)> {
         RequestAction::Resume { deadline_ms: Some(60_000) },
         RequestAction::Skip { task: task.clone() },
         RequestAction::Redo { task: task.clone() },
-        RequestAction::Approve { plan: Some(Box::new(plan_draft())) },
-        RequestAction::Reject,
+        RequestAction::Approve {
+            question: Some(QuestionId(2)),
+            arguments: Some(json!({ "to": "ann" })),
+            plan: Some(Box::new(plan_draft())),
+        },
+        RequestAction::Reject { question: Some(QuestionId(2)) },
         RequestAction::Answer { question: QuestionId(1), text: "2".to_owned() },
         RequestAction::SetContext { key, value, version: 1 },
         RequestAction::Edit { task: Some(task), goal },
@@ -303,6 +307,7 @@ fn asked_of_peers() -> Decided {
             step: 2,
             observation: observation(),
             answer: Some(Box::new(answer)),
+            verdict: None,
         })
     });
     let Information { number, from, text, .. } = information();
@@ -335,6 +340,7 @@ fn written() -> Decided {
             step: 2,
             observation: observation(),
             answer: Some(Box::new(answer)),
+            verdict: None,
         })
     });
     let write = |(version, by)| {
@@ -468,7 +474,7 @@ fn approved() -> Decided {
         payload: "e30".to_owned(),
         signature: "c2ln.eyJ0.eyJzdWIi.c2ln".to_owned(),
     };
-    let request = Request::new(run(), RequestAction::Approve { plan: None }).signed(Some(signed));
+    let request = Request::new(run(), RequestAction::Approve { question: None, arguments: None, plan: None }).signed(Some(signed));
     Decided {
         inputs: vec![Input::Request(request)],
         events: vec![RunEvent::ApprovalGiven(ApprovalGiven {
@@ -490,8 +496,15 @@ fn answered() -> Decided {
     let wait = Wait::Answer(question());
     Decided {
         inputs: vec![
-            asked("", RequestAction::Approve { plan: Some(Box::new(plan_draft())) }),
-            asked("", RequestAction::Reject),
+            asked(
+                "",
+                RequestAction::Approve {
+                    question: None,
+                    arguments: None,
+                    plan: Some(Box::new(plan_draft())),
+                },
+            ),
+            asked("", RequestAction::Reject { question: None }),
             asked("", RequestAction::Answer { question: id, text: "2".to_owned() }),
         ],
         events: vec![
@@ -506,7 +519,7 @@ fn answered() -> Decided {
             RunEvent::QuestionPassedOn(QuestionPassedOn { id, to: "grace".to_owned(), expires }),
             RunEvent::QuestionAnswered(QuestionAnswered { reply }),
             RunEvent::QuestionWithdrawn(QuestionWithdrawn { id, reason: "the task was left out".to_owned() }),
-            RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None }),
+            RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None, verdict: None }),
             RunEvent::TaskDelegated(TaskDelegated { task: by, to, plan: plan() }),
             RunEvent::PlanEdited(PlanEdited { plan: plan(), reason: "asked by ada".to_owned() }),
         ],
@@ -1059,7 +1072,7 @@ fn outcome(product: Product) -> Outcome {
 /// An offer of a task that was answered.
 fn going_on() -> TaskOffered {
     let (_, work) = works().swap_remove(1);
-    let answered = Some(Box::new(Answered { step: 2, observation: observation(), answer: None }));
+    let answered = Some(Box::new(Answered { step: 2, observation: observation(), answer: None, verdict: None }));
     TaskOffered { generation: Generation(2), continues: Some(Generation(1)), answered, ..offered(work) }
 }
 
@@ -1185,6 +1198,7 @@ fn offered(work: Work) -> TaskOffered {
         limits: limits(),
         budget: Budget::UNLIMITED,
         rights: TaskRights::default(),
+        approved: false,
         deadline: Millis(1_700_000_600_000),
         continues: None,
         answered: None,

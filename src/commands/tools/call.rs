@@ -30,7 +30,9 @@ pub(super) async fn call(app: &App, args: &ToolsCallArgs) -> Result<Exit, Failur
     let run = RunId::from_uuid(Uuid::now_v7());
     let mut context = ToolContext::new(run.to_string(), "by-hand")
         .within(Arc::clone(&desk.rights))
-        .granting(granted_by_name(std::slice::from_ref(&spec)));
+        .granting(granted_by_name(std::slice::from_ref(&spec)))
+        // Whoever types a call approves it.
+        .approved();
     if !args.docs.is_empty() {
         context = context.with_corpus(documents(app, args, &bus).await?.within(&desk.rights));
     }

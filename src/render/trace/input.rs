@@ -47,7 +47,7 @@ fn request(Request { by, action, signed, .. }: &Request) -> String {
         RequestAction::Edit { task: Some(task), .. } => format!("a new goal for {task} by {by}"),
         RequestAction::Edit { task: None, .. } => format!("a new goal by {by}"),
         RequestAction::Approve { .. } => format!("an approval by {by}"),
-        RequestAction::Reject => format!("a rejection by {by}"),
+        RequestAction::Reject { .. } => format!("a rejection by {by}"),
         RequestAction::Answer { question, .. } => format!("an answer to question {question} by {by}"),
         RequestAction::SetContext { key, .. } => format!("a value for context.{key} by {by}"),
     }

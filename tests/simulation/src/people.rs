@@ -42,7 +42,11 @@ impl World {
                     // Some have a plan of their own.
                     let edits = Random::of(self.seed, &format!("{}/edits {id}", entry.run)).chance(400);
                     let answer = if *about == About::Plan && text == "approve" && edits {
-                        RequestAction::Approve { plan: Some(Box::new(goals::brought())) }
+                        RequestAction::Approve {
+                            question: None,
+                            arguments: None,
+                            plan: Some(Box::new(goals::brought())),
+                        }
                     } else {
                         answer
                     };

@@ -1,7 +1,7 @@
 //! What the model of a seed answers. It depends on the seed and the offer alone, not on who asks, nor when.
 
 use muster_shared::flow::{
-    Action, Advice, Awaited, ChildGoal, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, Observation,
+    Action, Advice, Awaited, CallToApprove, ChildGoal, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, Observation,
     ObservationStatus, Outcome, Plan, PlanDraft, Product, Question, RefineOperation, Reflection, Report,
     Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Wait, Work,
 };
@@ -33,7 +33,8 @@ pub(crate) fn wait(seed: u64, offer: &TaskOffered) -> Option<Awaited> {
         return teams::value_wanted(seed, offer).map(|wait| Awaited { step: 1, wait });
     }
     let wait = match random.below(10) {
-        0..=3 => Wait::Answer(question(&mut random)),
+        0..=2 => Wait::Answer(question(&mut random)),
+        3 => Wait::Approval(Box::new(call(&mut random))),
         4..=6 => Wait::Task(Box::new(part(&mut random))),
         // Some ask for what they are working on, which is refused.
         7 => Wait::Run(Box::new(ChildGoal { goal: task.goal.clone(), domain: None, blueprint: None })),
@@ -50,6 +51,11 @@ fn question(random: &mut Random) -> Question {
         within_ms: random.chance(500).then(|| random.between(1_000, 60_000)),
         ..Question::new("Which one?")
     }
+}
+
+fn call(random: &mut Random) -> CallToApprove {
+    let at = u32::try_from(random.below(2)).unwrap_or(0);
+    CallToApprove { at, tool: "tool".into(), arguments: serde_json::Value::Null, why: String::new() }
 }
 
 fn part(random: &mut Random) -> TaskDraft {

@@ -8,18 +8,17 @@ use std::time::Instant;
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt, StreamExt, stream};
 use muster_shared::flow::{
-    Action, Answered, Awaited, FurtherAction, Guarded, Hook, Note, Observation, ObservationStatus, Step,
-    TaskOffered, Wait,
+    Action, Answered, Awaited, CallVerdict, FurtherAction, Note, Observation, ObservationStatus, Step, TaskOffered, Wait,
 };
 use muster_shared::run::{AgentEvent, ToolStarted};
 
+use super::super::approval::{CallStanding, standing};
 use super::super::decide::ChosenAction;
 use super::super::interrupt::unless_handed_over;
 use super::super::journal::Journal;
 use super::super::loop_detection::refused;
 use super::super::resources::TaskResources;
 use super::super::uncertain::{Resumption, resume};
-use super::guard::{change_in_words, changed_arguments, not_done};
 use super::{Clock, End, Failure, TaskSession, Toolbox};
 use crate::guards::Seen;
 use crate::tools::documents::is_search;
@@ -68,13 +67,18 @@ struct Call<'a> {
     action: &'a Action,
     /// By which a call with side effects is known.
     key: String,
-    /// What guards said of it before.
-    guarded: Option<&'a Guarded>,
+    /// How it stands by what guards and people said of it before.
+    standing: CallStanding<'a>,
 }
 
 /// The action at this place of a step, if it is not known what came of it.
 fn undone(step: &Step, at: usize) -> Option<&Action> {
     step.acts().nth(at).filter(|(_, seen)| seen.is_none()).map(|(action, _)| action)
+}
+
+/// Whether what a person said of a call of a step stands with it already.
+fn is_noted(step: &Step, verdict: &CallVerdict) -> bool {
+    usize::try_from(verdict.at).is_ok_and(|at| Note::approval(&step.notes, at).is_some())
 }
 
 /// The key of the call at this place of a step, by the key of the step.
@@ -94,7 +98,14 @@ impl TaskSession<'_> {
         };
         if let Some(answered) = self.offer.answered.as_deref().filter(|answered| answered.step == step.number)
         {
-            return self.take_answer(journal, step, answered, &toolbox.resources).await;
+            match &answered.verdict {
+                None => return self.take_answer(journal, step, answered, &toolbox.resources).await,
+                // Once it is noted, the call may have been begun.
+                Some(verdict) if !is_noted(&step, verdict) => {
+                    return self.take_verdict(journal, toolbox, step, verdict).await;
+                }
+                Some(_) => {}
+            }
         }
         if idempotency_key.is_empty() {
             return self.go_on_from(journal, toolbox, step).await;
@@ -104,8 +115,7 @@ impl TaskSession<'_> {
         for at in 0..=step.more.len() {
             let Some(action) = undone(&step, at).cloned() else { continue };
             let key = key_of(&idempotency_key, at);
-            let guarded = Note::guarded(&step.notes, Hook::BeforeTool, at);
-            let call = Call { action: &action, key, guarded };
+            let call = Call { action: &action, key, standing: standing(&step.notes, at) };
             let (seen, ends) = self.finish_one(&call, step.number, &toolbox.resources).await?;
             let (observation, notes) = seen.noted(at);
             step.notes.extend(notes);
@@ -127,8 +137,8 @@ impl TaskSession<'_> {
         resources: &TaskResources,
     ) -> Result<(Seen, Option<End>), Failure> {
         let (clock, name) = (Clock::start(), &call.action.name);
-        if let Some(refused) = call.guarded.and_then(not_done) {
-            return Ok((Seen::told(refused), None));
+        if let Some(refused) = &call.standing.refused {
+            return Ok((Seen::told(refused.clone()), None));
         }
         match resume(name, number, resources.when_uncertain(name)) {
             Resumption::Tell(observation) => Ok((Seen::told(observation), None)),
@@ -209,9 +219,10 @@ impl TaskSession<'_> {
         let told = std::iter::once(None).chain(chosen.more.iter().map(|one| one.observation.as_ref()));
         let mut calls: Vec<BoxFuture<'_, OneActed>> = Vec::with_capacity(1 + chosen.more.len());
         for (at, (action, told)) in actions.zip(told).enumerate() {
-            let guarded = Note::guarded(&chosen.notes, Hook::BeforeTool, at);
-            let (call, shown) = (Call { action, key: key_of(key, at), guarded }, &shown);
-            calls.push(match told.cloned().or_else(|| guarded.and_then(not_done)) {
+            let standing = standing(&chosen.notes, at);
+            let told = told.cloned().or_else(|| standing.refused.clone());
+            let (call, shown) = (Call { action, key: key_of(key, at), standing }, &shown);
+            calls.push(match told {
                 Some(told) => future::ready(OneActed::told(told)).boxed(),
                 None => async move { self.act(&call, resources, shown).await }.boxed(),
             });
@@ -256,18 +267,22 @@ impl TaskSession<'_> {
     /// Calls a tool. A call with side effects goes by its key.
     async fn act(
         &self,
-        Call { action, key, guarded }: &Call<'_>,
+        Call { action, key, standing }: &Call<'_>,
         resources: &TaskResources,
         shown: &OnceLock<ShownLines>,
     ) -> OneActed {
         let name = &action.name;
-        let arguments = guarded.and_then(changed_arguments).unwrap_or(&action.arguments);
+        let arguments = standing.changed.unwrap_or(&action.arguments);
         let context = resources.context_for(name, key);
         let context = match is_search(name) && !resources.model.is_offline() {
             true => {
                 let shown = Some(Arc::clone(shown.get_or_init(|| self.shown())));
                 Cow::Owned(ToolContext { shown, ..context.into_owned() })
             }
+            false => context,
+        };
+        let context = match standing.approved {
+            true => Cow::Owned(context.into_owned().approved()),
             false => context,
         };
         let result = resources.engine.call(name, arguments.clone(), &context).await;
@@ -277,7 +292,7 @@ impl TaskSession<'_> {
         let denied = result.denied.clone();
         let mut observation = observed(result);
         observation.content = resources.redactor.redact(&observation.content).into_owned();
-        if let Some(word) = guarded.and_then(change_in_words) {
+        if let Some(word) = &standing.word {
             observation.content = format!("{word}\n{}", observation.content);
         }
         let seen = self.guard_observation(action, observation, resources).await;

@@ -8,47 +8,15 @@ use muster_bus::GuardedThing;
 use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, Reworded};
 use serde_json::{Value, json};
 
+use super::super::approval::{standing, undone};
 use super::super::decide::ChosenAction;
 use super::super::interrupt::{HandedOver, unless_handed_over};
-use super::super::loop_detection::refused;
 use super::super::prompt::Conversation;
 use super::super::resources::TaskResources;
 use super::{Clock, TaskSession};
 use crate::guards::{Seen, content_fits, messages_fit, note_of, observed, thing};
 use crate::model::chat::ChatMessage;
 use crate::model::kept::Kept;
-
-/// What the model is told of a call that a guard refused; nothing of one that it let through.
-pub(super) fn not_done(said: &Guarded) -> Option<Observation> {
-    let why = said.refused()?;
-    Some(refused(format!(
-        "Not done: {why}. The same call will be refused again: go another way, or submit what there is."
-    )))
-}
-
-/// The arguments that a guard put in the place of the model's own.
-pub(super) fn changed_arguments(said: &Guarded) -> Option<&Value> {
-    said.changed.as_ref()?.get("arguments")
-}
-
-/// What the model is told of a call that ran with other arguments.
-pub(super) fn change_in_words(said: &Guarded) -> Option<String> {
-    changed_arguments(said)?;
-    Some(format!("[The arguments of this call are not those you gave: {said}]"))
-}
-
-/// Whether any call of an answer is to be done.
-pub(super) fn lets_any_through(chosen: &ChosenAction) -> bool {
-    undone(chosen).any(|(at, _)| {
-        Note::guarded(&chosen.notes, Hook::BeforeTool, at).is_none_or(|said| said.refusal().is_none())
-    })
-}
-
-/// The calls of an answer of which the model is told nothing yet, each with its place.
-fn undone(chosen: &ChosenAction) -> impl Iterator<Item = (usize, &Action)> {
-    let more = chosen.more.iter().enumerate().filter(|(_, one)| one.observation.is_none());
-    std::iter::once((0, &chosen.action)).chain(more.map(|(at, one)| (at + 1, &one.action)))
-}
 
 impl TaskSession<'_> {
     /// Whether any guard is asked of this task at a hook.
@@ -72,9 +40,11 @@ impl TaskSession<'_> {
         }
         let begun = Instant::now();
         let is_open =
-            |(at, _): &(usize, &Action)| Note::guarded(&chosen.notes, Hook::BeforeTool, *at).is_none();
+            |(at, _): &(usize, &Action)| Note::is_to_guard(&chosen.notes, Hook::BeforeTool, *at);
+        let notes = &chosen.notes;
         let asked = undone(chosen).filter(is_open).map(|(at, action)| async move {
-            note_of(Hook::BeforeTool, at, self.guard_call(action, resources).await)
+            let arguments = standing(notes, at).changed.unwrap_or(&action.arguments);
+            note_of(Hook::BeforeTool, at, self.guard_call(&action.name, arguments, resources).await)
         });
         let notes = unless_handed_over(self.handing_over.clone(), future::join_all(asked)).await?;
         clock.outside += begun.elapsed();
@@ -82,11 +52,11 @@ impl TaskSession<'_> {
         Ok(())
     }
 
-    async fn guard_call(&self, Action { name, arguments }: &Action, resources: &TaskResources) -> Guarded {
+    async fn guard_call(&self, name: &str, arguments: &Value, resources: &TaskResources) -> Guarded {
         let rules = self.offer.limits.guards_at(Hook::BeforeTool, Some(self.role), Some(name));
         let thing = self.thing(Hook::BeforeTool, json!({ "tool": name, "arguments": arguments }));
         let fits = |changed: &Value| {
-            if changed["tool"] != name.as_str() {
+            if changed["tool"] != name {
                 return Err("another tool cannot stand in its place".to_owned());
             }
             resources.engine.fits(name, &changed["arguments"])

@@ -32,7 +32,8 @@ fn looks(notes: &[Note]) -> impl DoubleEndedIterator<Item = (&[LookedUp], &str)>
         | Note::Verified { .. }
         | Note::NotChecked { .. }
         | Note::Guarded { .. }
-        | Note::GoalChecked { .. } => None,
+        | Note::GoalChecked { .. }
+        | Note::Approval { .. } => None,
     })
 }
 

@@ -42,6 +42,8 @@ pub struct ToolFile {
     pub pure: bool,
     /// What is done about a call that may have taken effect.
     pub uncertain: Uncertain,
+    /// Whether a person approves each call before it is made.
+    pub approve: bool,
     /// Hosts that it may reach.
     pub hosts: Vec<String>,
     /// Files and folders that a program may read beside its own folder, relative to the file.
@@ -163,9 +165,10 @@ struct Own {
 
 impl Own {
     fn spec(&self) -> muster_tools::ToolSpec {
-        let ToolFile { name, description, pure, uncertain, .. } = &self.file;
+        let ToolFile { name, description, pure, uncertain, approve, .. } = &self.file;
         let spec = muster_tools::ToolSpec::new(name.clone(), description.clone(), self.parameters.clone());
         let spec = if *pure { spec } else { spec.with_side_effects().when_uncertain(*uncertain) };
+        let spec = if *approve { spec.approved_by_person() } else { spec };
         spec.with_timeout(self.file.timeout())
     }
 

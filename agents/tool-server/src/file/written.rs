@@ -34,6 +34,8 @@ struct Written {
     http: Option<Spanned<WrittenHttp>>,
     #[serde(default)]
     pure: bool,
+    #[serde(default)]
+    approve: bool,
     uncertain: Option<Uncertain>,
     #[serde(default)]
     touches: Touches,
@@ -138,6 +140,7 @@ pub(super) fn read(text: &str, stem: &str) -> Result<ToolFile, Fault> {
         parameters: parameters(&places, &written)?,
         pure: written.pure,
         uncertain: written.uncertain.unwrap_or_default(),
+        approve: written.approve,
         hosts,
         files,
         secrets,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use muster_shared::backoff::Backoff;
+use muster_shared::flow::RolePermission;
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +93,8 @@ pub struct EngineRules {
     pub limits: EngineLimits,
     /// Of the tools that are off until allowed, those that are allowed.
     pub allow: ToolPatterns,
+    /// Tools of which a person approves each call before it is made.
+    pub approve: ToolPatterns,
     /// How calls are tried again.
     pub retries: ToolRetries,
     /// When a tool is left alone.
@@ -111,6 +114,24 @@ impl EngineRules {
         let meant = self.timeouts.iter().filter(|(pattern, _)| means(pattern, &spec.name));
         let own = meant.max_by_key(|(pattern, _)| pattern.len()).map_or(spec.timeout, |(_, limit)| *limit);
         own.saturating_mul(2_u32.saturating_pow(failed)).min(self.limits.max_timeout)
+    }
+
+    /// Why a person has to approve a call of a tool before it is made; nothing when nobody has to. `by_run` are the patterns of
+    /// the run.
+    #[must_use]
+    pub fn approval(&self, spec: &ToolSpec, by_run: &[String]) -> Option<&'static str> {
+        // It asks a person anyway.
+        if spec.permission == RolePermission::People {
+            None
+        } else if spec.approve {
+            Some("the tool says that a person approves each call")
+        } else if self.approve.mean(&spec.name) {
+            Some("settings say that a person approves each call (tool.approve)")
+        } else if by_run.iter().any(|pattern| means(pattern, &spec.name)) {
+            Some("a person approves each call in this run (limits.people.approve_tools)")
+        } else {
+            None
+        }
     }
 
     /// The quotas that hold for a tool, by their patterns.

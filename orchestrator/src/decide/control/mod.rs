@@ -88,17 +88,17 @@ pub(super) fn let_through(
         RequestAction::Edit { task: Some(task), goal } => {
             edit::let_through(decision, request, (task, goal), changed)
         }
-        RequestAction::Approve { plan: Some(edited) } => {
+        RequestAction::Approve { plan: Some(edited), .. } => {
             review::let_through(decision, request, changed.unwrap_or(edited))
         }
         RequestAction::Edit { task: None, .. }
-        | RequestAction::Approve { plan: None }
+        | RequestAction::Approve { plan: None, .. }
         | RequestAction::Cancel
         | RequestAction::Pause
         | RequestAction::Resume { .. }
         | RequestAction::Skip { .. }
         | RequestAction::Redo { .. }
-        | RequestAction::Reject
+        | RequestAction::Reject { .. }
         | RequestAction::Answer { .. }
         | RequestAction::SetContext { .. } => carry_out(decision, request),
     }
@@ -115,8 +115,11 @@ fn carry_out(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<()
         RequestAction::Skip { task } => skip(decision, request, task),
         RequestAction::Redo { task } => redo(decision, request, task),
         RequestAction::Edit { task, goal } => edit(decision, request, task.as_ref(), goal),
-        RequestAction::Approve { plan } => review::approve(decision, request, plan.as_deref()),
-        RequestAction::Reject => review::reject(decision, request),
+        RequestAction::Approve { question, arguments, plan } => {
+            let given = review::Given { plan: plan.as_deref(), arguments: arguments.as_ref() };
+            review::approve(decision, request, *question, given)
+        }
+        RequestAction::Reject { question } => review::reject(decision, request, *question),
         RequestAction::Answer { question, text } => questions::answer(decision, request, *question, text),
         RequestAction::SetContext { key, value, version } => {
             peers::set(decision, request, (key, value, *version))
@@ -133,7 +136,7 @@ fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), Stri
     }
     let needs_a_say = match &request.action {
         RequestAction::Cancel | RequestAction::Pause | RequestAction::Resume { .. } => false,
-        RequestAction::Approve { .. } | RequestAction::Reject | RequestAction::Answer { .. } => true,
+        RequestAction::Approve { .. } | RequestAction::Reject { .. } | RequestAction::Answer { .. } => true,
         RequestAction::Skip { .. } | RequestAction::Redo { .. } | RequestAction::Edit { .. } => {
             run.event_version >= CHANGES_APPROVED_SINCE
         }
@@ -150,13 +153,13 @@ const fn changes_plan(action: &RequestAction) -> bool {
         RequestAction::Skip { .. }
         | RequestAction::Redo { .. }
         | RequestAction::Edit { task: Some(_), .. }
-        | RequestAction::Approve { plan: Some(_) } => true,
+        | RequestAction::Approve { plan: Some(_), .. } => true,
         RequestAction::Cancel
         | RequestAction::Pause
         | RequestAction::Resume { .. }
         | RequestAction::Edit { task: None, .. }
-        | RequestAction::Approve { plan: None }
-        | RequestAction::Reject
+        | RequestAction::Approve { plan: None, .. }
+        | RequestAction::Reject { .. }
         | RequestAction::Answer { .. }
         | RequestAction::SetContext { .. } => false,
     }

@@ -105,7 +105,7 @@ pub(super) fn of_steps(run: &RunState, steps: &StepsExpanded) -> Option<PlanDraf
 /// What the plan would have anew by a person's change; nothing where it would have nothing.
 pub(super) fn of_edit(run: &RunState, request: &Request) -> Option<PlanDraft> {
     match &request.action {
-        RequestAction::Approve { plan } => plan.as_deref().cloned(),
+        RequestAction::Approve { plan, .. } => plan.as_deref().cloned(),
         RequestAction::Edit { task: Some(task), goal } => control::edited(run, task, goal),
         RequestAction::Edit { task: None, .. }
         | RequestAction::Cancel
@@ -113,7 +113,7 @@ pub(super) fn of_edit(run: &RunState, request: &Request) -> Option<PlanDraft> {
         | RequestAction::Resume { .. }
         | RequestAction::Skip { .. }
         | RequestAction::Redo { .. }
-        | RequestAction::Reject
+        | RequestAction::Reject { .. }
         | RequestAction::Answer { .. }
         | RequestAction::SetContext { .. } => None,
     }

@@ -10,7 +10,7 @@ mod values;
 use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest, Wait};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::matching;
-use muster_shared::run::{PEERS_SINCE, RunState};
+use muster_shared::run::{CALLS_APPROVED_SINCE, PEERS_SINCE, RunState};
 
 use super::builder::DecisionBuilder;
 use super::delegate::{self, Refusal};
@@ -33,6 +33,7 @@ struct FoundAnswer {
 pub(super) const fn is_known_to(run: &RunState, wait: &Wait) -> bool {
     match wait {
         Wait::Peer(_) => run.event_version >= PEERS_SINCE,
+        Wait::Approval(_) => run.event_version >= CALLS_APPROVED_SINCE,
         Wait::Answer(_) | Wait::Task(_) | Wait::Run(_) => true,
     }
 }

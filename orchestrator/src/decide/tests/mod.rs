@@ -2,6 +2,7 @@
 
 mod absence;
 mod acceptance;
+mod approvals;
 mod auctions;
 mod blueprints;
 mod budget;

@@ -179,7 +179,7 @@ fn by_blueprint(topics: usize, limits: RunLimits) -> Fleet {
 }
 
 fn approve(fleet: &mut Fleet, n: u128) {
-    fleet.ask(n, RequestAction::Approve { plan: None });
+    fleet.ask(n, super::review::YES);
 }
 
 #[test]

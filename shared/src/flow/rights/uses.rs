@@ -153,6 +153,8 @@ impl<'a> Use<'a> {
     pub fn of_wait(wait: &'a Wait) -> Option<Self> {
         match wait {
             Wait::Answer(_) => Some(Self::Person),
+            // It is the fleet that wants to ask, not the task.
+            Wait::Approval(_) => None,
             Wait::Task(_) => Some(Self::HandOver),
             Wait::Run(_) => Some(Self::Run),
             Wait::Peer(request) => match &**request {

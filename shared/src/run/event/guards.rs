@@ -73,7 +73,7 @@ impl AskedAbout {
                 | RequestAction::Skip { .. }
                 | RequestAction::Redo { .. }
                 | RequestAction::Approve { .. }
-                | RequestAction::Reject
+                | RequestAction::Reject { .. }
                 | RequestAction::Answer { .. }
                 | RequestAction::SetContext { .. } => Some(TaskId::Plan),
             },

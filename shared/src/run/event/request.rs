@@ -62,14 +62,24 @@ pub enum RequestAction {
         /// The goal as it is to be.
         goal: String,
     },
-    /// Approve what the run asks about: its plan, or whether to go on.
+    /// Approve what the run asks about: its plan, whether to go on, or a call of a tool.
     Approve {
+        /// The question; the only one that waits for it when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<QuestionId>,
+        /// The arguments of the call as they are to be, if they were edited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Value>,
         /// The plan as it is to be, if it was edited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Box<PlanDraft>>,
     },
     /// Reject what the run asks about; the plan is changed by the reason, and asked about again.
-    Reject,
+    Reject {
+        /// The question; the only one that waits for it when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<QuestionId>,
+    },
     /// Answer a question of the run.
     Answer {
         /// The question.
@@ -144,7 +154,7 @@ impl RequestAction {
             Self::Redo { .. } => "redo",
             Self::Edit { .. } => "edit",
             Self::Approve { .. } => "approve",
-            Self::Reject => "reject",
+            Self::Reject { .. } => "reject",
             Self::Answer { .. } => "answer",
             Self::SetContext { .. } => "set_context",
         }

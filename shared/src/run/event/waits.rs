@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use crate::flow::{Answered, ContextRead, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus, Wait};
+use crate::flow::{Answered, CallVerdict, ContextRead, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus, Wait};
 use crate::ids::{AgentId, Generation, TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
 use crate::run::apply::plan::add_task;
@@ -72,6 +72,9 @@ pub struct TaskAnswered {
     /// The same for programs, when peers were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<PeerAnswer>>,
+    /// What a person said of a call of the step, when that was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Box<CallVerdict>>,
 }
 
 impl Payload for TaskAnswered {
@@ -90,8 +93,8 @@ impl Payload for TaskAnswered {
         if found.end_wait().is_none_or(|waiting| waiting.step != self.step) {
             return Err(ApplyError::NotWaiting { task: self.task.clone(), event: Self::NAME });
         }
-        let (step, observation, answer) = (self.step, self.observation.clone(), self.answer.clone());
-        found.answered = Some(Box::new(Answered { step, observation, answer }));
+        let Self { step, observation, answer, verdict, .. } = self.clone();
+        found.answered = Some(Box::new(Answered { step, observation, answer, verdict }));
         Ok(())
     }
 }

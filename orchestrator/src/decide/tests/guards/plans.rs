@@ -296,7 +296,7 @@ fn a_run_does_not_wait_for_ever_for_a_change_that_nobody_looks_at() {
 
 fn approve(fleet: &mut Fleet, n: u128, tasks: Vec<TaskDraft>) {
     let plan = PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() };
-    fleet.ask(n, RequestAction::Approve { plan: Some(Box::new(plan)) });
+    fleet.ask(n, RequestAction::Approve { question: None, arguments: None, plan: Some(Box::new(plan)) });
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_plan_that_a_person_edits_before_approving_it_is_asked_about() {
     assert!(fleet.run().is_held());
     // One who approves the plan as it is need not wait.
     approve(&mut fleet, 2, vec![leaf("three", &[])]);
-    fleet.ask(3, RequestAction::Approve { plan: None });
+    fleet.ask(3, RequestAction::Approve { question: None, arguments: None, plan: None });
     assert!(!fleet.run().is_held() && fleet.open.len() == 1);
     say(&mut fleet, GuardReply::allow());
     assert!(refusals(&fleet)[1].contains("nothing waits to be approved"), "{:?}", refusals(&fleet));

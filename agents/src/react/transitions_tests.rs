@@ -108,6 +108,7 @@ fn refused_for(note: &Note) -> &'static str {
         | Note::GoalChecked { .. }
         | Note::LookedUp { .. }
         | Note::Guarded { .. }
+        | Note::Approval { .. }
         | Note::NotChecked { .. } => panic!("{note:?}"),
     }
 }

@@ -1198,7 +1198,6 @@ fn offered(work: Work) -> TaskOffered {
         limits: limits(),
         budget: Budget::UNLIMITED,
         rights: TaskRights::default(),
-        approved: false,
         deadline: Millis(1_700_000_600_000),
         continues: None,
         answered: None,

@@ -172,6 +172,7 @@ impl Tool for RemoteTool {
             key: ctx.idempotency_key.clone().unwrap_or_else(|| Uuid::now_v7().to_string()),
             patience_ms: self.tool.timeout_ms.saturating_add(1_000),
             rights: (*ctx.rights).clone(),
+            voucher: ctx.voucher.as_deref().cloned(),
         };
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
         let result = self.carry_out(&call).await;

@@ -66,6 +66,7 @@ impl Served {
             key: key.to_owned(),
             patience_ms: 60_000,
             rights: TaskRights::default(),
+            voucher: None,
         }
     }
 

@@ -12,14 +12,13 @@ use muster_shared::secret::Redactor;
 use muster_shared::wire::tool_server::{
     MOST_KEY, ServedResult, ServedStatus, ToolCall, ToolReply, ToolServerNotice,
 };
-use muster_tools::{Permission, Tool, ToolContext};
+use muster_tools::{Permission, Tool, ToolContext, ToolServerSettings};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::{Answers, Begun, Known, Outcome};
 use crate::offering::{Offering, served};
-use crate::settings::ToolServerSettings;
 
 /// How often a process says that it is there. Whoever has not heard it for three of these takes it for gone.
 const BEAT: Duration = Duration::from_secs(30);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
+use muster_readers::DocumentSettings;
 use muster_shared::flow::RolePermissions;
 use muster_shared::ids::Role;
 use muster_shared::settings;
@@ -70,6 +71,9 @@ settings! {
         /// The most that the whole fleet may use. Not a setting of its own: `fleet.budget` is copied here.
         #[serde(skip)]
         pub fleet: FleetBudget = FleetBudget::default() => internal(),
+        /// How documents that are no text are read. Not a setting of its own: the section `documents` is copied here.
+        #[serde(skip)]
+        pub documents: DocumentSettings = DocumentSettings::default() => internal(),
         /// What holds for tools. Not a setting of its own: the section `tool` is copied here.
         #[serde(skip)]
         pub tool: ToolSettings = ToolSettings::default() => internal(),

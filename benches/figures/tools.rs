@@ -8,13 +8,17 @@ use futures::StreamExt;
 use muster_agents::tools::remote::RemoteTool;
 use muster_agents::tools::{Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput, ToolRegistry, ToolSpec};
 use muster_bus::Bus;
-use muster_shared::ids::Role;
+use muster_bus::signatures::{Purpose, Signature};
+use muster_shared::flow::rights::Statement;
+use muster_shared::flow::{Budget, TaskRights, Voucher};
+use muster_shared::ids::{Generation, Role, RunId, TaskId};
 use muster_support::figures::{Aim, Figure, Measured};
 use muster_support::model_server::{ModelServer, Reply, Script};
 use muster_tool_server::{ToolServer, ToolServerSettings};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::print::median;
 use crate::runs::{connect, fleet};
@@ -47,8 +51,9 @@ pub(crate) fn measure() -> Vec<Figure> {
         let (agent, serving) = (connect(&fleet.url()).await, connect(&fleet.url()).await);
         let stop = CancellationToken::new();
         let remote = served(&agent, serving, &stop).await;
-        let direct = calls(Arc::new(Echo), "echo").await;
-        let over = calls(remote, "bench.echo").await;
+        let context = context(&agent);
+        let direct = calls(Arc::new(Echo), "echo", &context).await;
+        let over = calls(remote, "bench.echo", &context).await;
         stop.cancel();
         (direct, over)
     });
@@ -73,14 +78,26 @@ async fn served(agent: &Bus, serving: Bus, stop: &CancellationToken) -> Arc<dyn 
     Arc::new(RemoteTool::new("bench".to_owned(), tool, Role::Worker, door))
 }
 
+/// What a task has that may use everything, with the word of the fleet's owner for it.
+fn context(bus: &Bus) -> ToolContext {
+    let (run, task) = (RunId::from_uuid(Uuid::now_v7()), TaskId::Leaf("1".parse().unwrap()));
+    let (generation, rights, budget) = (Generation(1), TaskRights::default(), Budget::UNLIMITED);
+    let said = Statement { run, task: &task, generation, rights: &rights, budget: &budget };
+    let signature = bus.signatures().sign(Purpose::Rights, &said.bytes());
+    let mut context = ToolContext::new(run.to_string(), task.to_string());
+    let voucher = |signature: Signature| Voucher { generation, budget, signature: signature.to_string() };
+    context.voucher = signature.map(voucher).map(Arc::new);
+    context
+}
+
 /// The median of calls of a tool by the engine.
-async fn calls(tool: Arc<dyn Tool>, name: &str) -> Duration {
+async fn calls(tool: Arc<dyn Tool>, name: &str, context: &ToolContext) -> Duration {
     let registry = ToolRegistry::new();
     registry.register(tool).unwrap();
     let engine = ToolEngine::new(Arc::new(registry));
     let mut times = Vec::with_capacity(CALLS);
     for n in 0..WARM_UP + CALLS {
-        let context = ToolContext::new("bench", "1").under_key(format!("{name}/{n}"));
+        let context = context.clone().under_key(format!("{name}/{n}"));
         let begun = Instant::now();
         let result = engine.call(name, json!({ "text": "word" }), &context).await;
         assert!(result.is_success(), "{result:?}");

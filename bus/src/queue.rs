@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use muster_shared::flow::TaskOffered;
+use muster_shared::flow::{TaskOffered, Voucher};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId};
 use muster_shared::run::Decided;
 use muster_shared::wire::{Body, Envelope, TraceContext};
@@ -275,6 +275,14 @@ pub struct TakenTask {
 }
 
 impl TakenTask {
+    /// Proves to whoever carries out a call for this task what it may use; nothing where no keys of a fleet are known.
+    #[must_use]
+    pub fn voucher(&self) -> Option<Voucher> {
+        let signature = self.vouched.as_ref()?.to_string();
+        let TaskOffered { generation, budget, .. } = &self.offer;
+        Some(Voucher { generation: *generation, budget: *budget, signature })
+    }
+
     /// Says that the task is being worked on; every 10 s is good.
     ///
     /// # Errors

@@ -65,6 +65,7 @@ impl Registry {
         let state = Arc::new(Load {
             busy: AtomicU32::new(profile.busy),
             aside: Mutex::default(),
+            tools: Mutex::default(),
             changed: Notify::new(),
             presence: OnceLock::new(),
         });
@@ -253,6 +254,8 @@ struct Load {
     busy: AtomicU32,
     /// Runs that are left alone, and how often that happened.
     aside: Mutex<(Vec<SetAside>, u64)>,
+    /// The tools, where they are others than were told last.
+    tools: Mutex<Option<Vec<String>>>,
     changed: Notify,
     presence: OnceLock<TellPresence>,
 }
@@ -272,6 +275,13 @@ impl Announced {
             *told = (runs, times);
             self.state.changed.notify_one();
         }
+    }
+
+    /// Says which tools the process has now.
+    pub fn set_tools(&self, mut tools: Vec<String>) {
+        tools.truncate(Profile::MAX_TOOLS);
+        *self.state.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(tools);
+        self.state.changed.notify_one();
     }
 
     /// Says how the process is whenever a heartbeat is told: no message more than these is sent for it. The first one
@@ -317,6 +327,9 @@ async fn beat(core: Arc<Core>, mut profile: Profile, state: Arc<Load>) {
         profile.busy = state.busy.load(Ordering::Relaxed);
         (profile.set_aside, profile.times_set_aside) =
             state.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(tools) = state.tools.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            profile.tools = tools;
+        }
         if let Some(tell) = state.presence.get() {
             tell(&mut profile.presence);
         }

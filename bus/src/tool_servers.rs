@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::backend::{Headers, INBOX, Incoming, Message};
-use crate::bus::Core;
+use crate::bus::{Core, now};
 use crate::error::BusError;
 use crate::seal::CONTENT_TYPE;
 use crate::subject::{TOOL_WHO, tool_subject};
@@ -142,6 +142,19 @@ impl ToolServerDoor {
     /// When the bus fails.
     pub async fn cancel(&self, server: &str, role: &Role, ticket: &ToolTicket) -> Result<(), BusError> {
         self.tell(tool_subject(server, &format!("cancel.{role}.{}", self.core.who)), ticket).await
+    }
+
+    /// Whether whoever may decide vouches for the rights that a call says its task has. Without keys of a fleet nothing is
+    /// demanded. To be asked before a call is carried out, or what came of it is told: an agent could say that its task may
+    /// use anything.
+    ///
+    /// It counts who may decide now: the caller says when the offer was written, and could name a time when a key that
+    /// was revoked since did count.
+    ///
+    /// # Errors
+    /// Says why the call may not be carried out.
+    pub fn vouched(&self, call: &ToolCall) -> Result<(), String> {
+        self.core.vouched_call(call, now())
     }
 
     /// Says that this process is there, or leaves.
@@ -390,6 +403,7 @@ mod tests {
             patience_ms: 1_000,
             rights: muster_shared::flow::TaskRights::default(),
             approved: false,
+            voucher: None,
         }
     }
 

@@ -1,14 +1,18 @@
 //! What tasks may use, vouched for: whoever appends an offer signs its rights, and whoever takes it looks before anything
 //! is done for it. Where no keys of a fleet are known, nothing is demanded.
 
-use muster_shared::flow::TaskOffered;
-use muster_shared::flow::rights::statement;
+use std::fmt::Display;
+
+use muster_shared::flow::rights::Statement;
+use muster_shared::flow::{TaskOffered, Voucher};
+use muster_shared::ids::{RunId, TaskId};
 use muster_shared::time::Millis;
+use muster_shared::wire::tool_server::ToolCall;
 
 use crate::backend::Message;
 use crate::bus::Core;
 use crate::credentials::HolderKind;
-use crate::signatures::{Purpose, Signature};
+use crate::signatures::{Purpose, Signature, SignatureError};
 
 /// The header of an offer that the signature of its rights travels in.
 pub const RIGHTS: &str = "Muster-Rights";
@@ -34,18 +38,41 @@ impl Core {
         if !self.signatures.demanded() {
             return Ok(None);
         }
-        let wrong = |why: String| format!("nobody vouches for what the task may use: {why}");
-        let signature = message.headers.get(RIGHTS).map(str::parse::<Signature>).transpose();
-        let signature = signature.map_err(|error| wrong(error.to_string()))?;
-        let said = statement(offer);
-        let who = self.signatures.verify(Purpose::Rights, signature.as_ref(), &said, at);
-        match who.map_err(|error| wrong(error.to_string()))? {
+        self.vouches(message.headers.get(RIGHTS), &Statement::of(offer), at)
+    }
+
+    /// The same of a call of a tool that an agent makes for a task.
+    pub(crate) fn vouched_call(&self, call: &ToolCall, at: Millis) -> Result<(), String> {
+        if !self.signatures.demanded() {
+            return Ok(());
+        }
+        let (run, task) = (call.run.parse::<RunId>(), call.task.parse::<TaskId>());
+        let (run, task) = (run.map_err(wrong)?, task.map_err(wrong)?);
+        let voucher = call.voucher.as_ref().ok_or_else(|| wrong(SignatureError::Missing))?;
+        let Voucher { generation, budget, signature } = voucher;
+        let said = Statement { run, task: &task, generation: *generation, rights: &call.rights, budget };
+        self.vouches(Some(signature), &said, at).map(|_| ())
+    }
+
+    fn vouches(
+        &self,
+        signature: Option<&str>,
+        said: &Statement<'_>,
+        at: Millis,
+    ) -> Result<Option<Signature>, String> {
+        let signature = signature.map(str::parse::<Signature>).transpose().map_err(wrong)?;
+        let who = self.signatures.verify(Purpose::Rights, signature.as_ref(), &said.bytes(), at);
+        match who.map_err(wrong)? {
             Some(who) if !decides(&who.kind) => {
                 Err(wrong(format!("it is signed by {}, who decides nothing", who.name)))
             }
             Some(_) | None => Ok(signature),
         }
     }
+}
+
+fn wrong(why: impl Display) -> String {
+    format!("nobody vouches for what the task may use: {why}")
 }
 
 /// Whether holders of this kind decide what tasks may use.

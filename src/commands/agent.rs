@@ -122,6 +122,7 @@ pub(super) fn settings(app: &App) -> AgentSettings {
     }
     settings.fleet = app.settings().fleet.whole_budget();
     settings.tool = app.settings().tool.clone();
+    settings.documents = app.settings().documents.clone();
     settings
 }
 

@@ -11,6 +11,7 @@ use muster_bus::without_user;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::time::Millis;
+use muster_shared::wire::Profile;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -296,7 +297,7 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
                 return Err(Failure::usage(format!("{server:?} is no name of a tool server"))
                     .help(format!("{SERVER_NAME_RULE} make one")));
             }
-            Holder::ToolServer { server: server.to_owned(), id: name(&format!("tools-{server}"))? }
+            Holder::ToolServer { server: server.to_owned(), id: name(&Profile::role_of_tool_server(server))? }
         }
         "observer" => Holder::Observer { name: name("observer")? },
         "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },

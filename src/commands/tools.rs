@@ -47,7 +47,12 @@ impl Desk {
     fn open(app: &App) -> Self {
         let all = app.settings();
         let blueprints = super::blueprint::folders(app);
-        let settings = AgentSettings { blueprints, tool: all.tool.clone(), ..all.agent.clone() };
+        let settings = AgentSettings {
+            blueprints,
+            tool: all.tool.clone(),
+            documents: all.documents.clone(),
+            ..all.agent.clone()
+        };
         let registry = Arc::new(registry_of(&settings, &[]));
         let engine = ToolEngine::with_rules(registry, settings.tool.rules());
         let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));

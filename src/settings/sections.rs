@@ -11,6 +11,7 @@ use muster_bus::BusSettings;
 use muster_bus::server::ServerSettings;
 use muster_gateway::GatewaySettings;
 use muster_orchestrator::OrchestratorSettings;
+use muster_readers::DocumentSettings;
 use muster_shared::flow::{Budget, RunLimits};
 use muster_shared::{setting, settings};
 use schemars::JsonSchema;
@@ -41,6 +42,8 @@ settings! {
         pub(crate) agent: AgentSettings = AgentSettings::default() => group(AgentSettings::SETTINGS),
         /// Tools, whoever calls them. Which of them a role has is set by agent.tools.
         pub(crate) tool: ToolSettings = ToolSettings::default() => group(ToolSettings::SETTINGS),
+        /// Documents that are no text: what reading one of them may take, and the processes that do it.
+        pub(crate) documents: DocumentSettings = DocumentSettings::default() => group(DocumentSettings::SETTINGS),
         /// Limits of runs whose goal names none. They are fixed when a run begins.
         pub(crate) limits: RunLimits = RunLimits::default() => group(RunLimits::SETTINGS),
         /// Guards of runs, by name: processes that are asked whether a run may go on so, and say allow, change or refuse

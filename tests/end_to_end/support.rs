@@ -1,9 +1,10 @@
 //! What several of these tests need.
 
 use muster_support::fleet::Folder;
+use muster_support::model_server::{CapturedRequest, Reply};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A folder for the binary under test.
 pub(crate) fn folder() -> Folder {
@@ -62,4 +63,25 @@ pub(crate) fn citations(report: &str) -> Vec<(String, usize)> {
         }
     }
     found
+}
+
+/// A model that plans one task, calls this tool once for it, and says that the word is noted.
+pub(crate) fn one_call(request: &CapturedRequest, tool: &str, arguments: &Value) -> Reply {
+    let submit = |arguments: Value| Reply::call("submit", &arguments);
+    let system = request.system();
+    if system.contains("You are the planner") {
+        let task = json!({ "name": "note it down", "goal": "Note down the word.", "role": "worker" });
+        return submit(json!({ "thought": "One task.", "goal": "Note it.", "tasks": [task] }));
+    }
+    if system.contains("You are the reflector") {
+        return submit(json!({ "thought": "It went as planned.", "summary": "Noted." }));
+    }
+    if system.contains("You are the writer") {
+        let body = "# Note\n\nIt is noted.";
+        return submit(json!({ "thought": "Done.", "title": "Note", "body": body, "unanswered": [] }));
+    }
+    if request.turns() == 0 {
+        return Reply::call(tool, arguments);
+    }
+    submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is noted.", "findings": [] }))
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use muster_support::fleet::{Fleet, Folder, wait_until};
 use muster_support::foreign::Stranger;
-use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use muster_support::model_server::{ModelServer, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::support::{folder, of_kind, one_call, signal};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -46,29 +46,15 @@ fn with_tool(uncertain: &str) -> Folder {
     folder
 }
 
-fn answer(request: &CapturedRequest, tool: &str) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "note it down", "goal": "Note down the word.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Note it.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Noted." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Note\n\nIt is noted.";
-        return submit(json!({ "thought": "Done.", "title": "Note", "body": body, "unanswered": [] }));
-    }
-    if request.turns() == 0 {
-        return Reply::call(tool, &json!({ "thought": "I note it.", "word": "ant" }));
-    }
-    submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is noted.", "findings": [] }))
+/// A model that notes a word by this tool.
+fn model(tool: &'static str) -> ModelServer {
+    let arguments = json!({ "thought": "I note it.", "word": "ant" });
+    ModelServer::start(Script::answering(move |request| one_call(request, tool, &arguments))).unwrap()
 }
 
 /// A fleet with that tool, once it is served.
 fn up(uncertain: &str) -> (Fleet, ModelServer) {
-    let server = ModelServer::start(Script::answering(|request| answer(request, "own_note"))).unwrap();
+    let server = model("own_note");
     let folder =
         with_tool(uncertain).with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     let settings = ["agent.model=openai/scripted", "fleet.agents_look=200ms", "fleet.max_restart_wait=200ms"];
@@ -117,6 +103,16 @@ fn a_tool_file_in_python_is_served_called_and_followed() {
         .any(|entry| entry.request.body.to_string().contains("Notes a word down. Use it to"));
     assert!(told, "the model is told of the tool");
     assert!(folder.json(&["replay", "last", "--json"]).is_ok());
+
+    // Whoever calls with rights that no orchestrator signed gets nothing, however wide they are said to be.
+    let stranger = Stranger::connect(&fleet.url()).unwrap();
+    let forged = json!({
+        "run": "0".repeat(32), "task": "1", "tool": "note", "spec": "", "arguments": { "word": "bee" }, "key": "forged",
+        "patience_ms": 1_000, "rights": [],
+    });
+    let said = stranger.request("tool.own.call.worker.worker-1", forged.to_string().as_bytes()).unwrap();
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("refused") && said.contains("nobody vouches"), "{said}");
 
     // The file goes, and so does its process.
     fs::remove_file(folder.path().join("tools/note.tool.toml")).unwrap();
@@ -215,7 +211,7 @@ fn lie(name: &str, description: &str) -> Value {
 
 /// A fleet whose worker calls `liar.note`, and what it observed.
 fn lied_to(tools: &Value, reply: impl Fn(&Value) -> Vec<u8> + Send + 'static) -> (Value, Vec<String>) {
-    let server = ModelServer::start(Script::answering(|request| answer(request, "liar_note"))).unwrap();
+    let server = model("liar_note");
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
     let stranger = Stranger::connect(&fleet.url()).unwrap();

@@ -5,43 +5,23 @@ use std::time::Duration;
 
 use muster_support::fleet::{Fleet, wait_until};
 use muster_support::foreign::Stranger;
-use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use muster_support::model_server::{ModelServer, Script};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind};
+use super::support::{folder, of_kind, one_call};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// How often a worker is killed before the kill comes in time: it has about a millisecond.
 const TRIES: usize = 20;
 
-fn answer(request: &CapturedRequest, tool: &str) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "note it down", "goal": "Note down the word.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Note it.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Noted." }));
-    }
-    if system.contains("You are the writer") {
-        return submit(
-            json!({ "thought": "Done.", "title": "Note", "body": "# Note\n\nIt is noted.", "unanswered": [] }),
-        );
-    }
-    if request.turns() == 0 {
-        return Reply::call(tool, &json!({ "thought": "Write it.", "path": "note.md", "text": "word\n" }));
-    }
-    submit(
-        json!({ "thought": "It is there.", "ending": "done", "conclusion": "It is noted.", "findings": [] }),
-    )
-}
-
 /// Kills the worker as soon as it announces the call; gives the trace of the first run in which that came in time.
 fn killed_in_the_call(tool: &'static str) -> (Fleet, ModelServer, Vec<Value>) {
-    let server = ModelServer::start(Script::answering(move |request| answer(request, tool))).unwrap();
+    let server = ModelServer::start(Script::answering(move |request| {
+        one_call(request, tool, &json!({ "thought": "Write it.", "path": "note.md", "text": "word\n" }))
+    }))
+    .unwrap();
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     let settings = ["agent.model=openai/scripted", "fleet.max_restarts=100", "fleet.max_restart_wait=200ms"];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();

@@ -92,7 +92,7 @@ pub(crate) async fn read(
     let author = key.author(attempt.agent, attempt.role);
     while generation < key.generation {
         let entries = record.read(&of(generation), Seq(0)).await?;
-        let decisions = decisions_since(bus, key.run, entries.first()).await?;
+        let decisions = bus.record().decisions_since(key.run, entries.first()).await?;
         let counts = Say::of(&author, generation).of_several(&entries, &decisions);
         history = history.going_on_from(those(entries, &counts));
         generation = generation.next();
@@ -101,7 +101,7 @@ pub(crate) async fn read(
     let last = named.last().map_or(attempt.started, |one| one.entry.seq);
     let entries: Vec<&Entry> = named.iter().map(|one| &one.entry).collect();
     let first = entries.first().filter(|_| !is_of_one(&entries)).copied();
-    let decisions = decisions_since(bus, key.run, first).await?;
+    let decisions = bus.record().decisions_since(key.run, first).await?;
     let counts = Say::of(&author, key.generation).of_several(&entries, &decisions);
     let named = those(named, &counts);
     let Some(ack) = started_in(&named, attempt) else { return Ok(None) };
@@ -115,14 +115,6 @@ pub(crate) async fn read(
     let recorded = named.iter().filter_map(|one| Some((one.id, recorded_in(&one.entry)?))).collect();
     let history = history.and_then(named.into_iter().map(|one| one.entry).collect());
     Ok(Some(Past { history, last, ack, recorded, closed }))
-}
-
-/// The decisions about a run since an entry, if there is one.
-async fn decisions_since(bus: &Bus, run: RunId, first: Option<&Entry>) -> Result<Vec<Entry>, BusError> {
-    match first {
-        Some(first) => bus.record().read(&RecordFilter::Decisions(run), first.seq).await,
-        None => Ok(Vec::new()),
-    }
 }
 
 /// Those of them that count.

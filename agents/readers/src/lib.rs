@@ -1,7 +1,8 @@
 //! Text of documents: PDF, DOCX, ODT, PPTX, ODP, workbooks, EPUB, HTML, notebooks, mail, tables, and archives of these.
 //!
 //! What comes in may be made to do harm. So it is read in a process of its own, which can do nothing but answer: it has
-//! limits of memory, time and files, and is killed when its time is up. A document that breaks it costs that document.
+//! limits of memory, time and files, opens no file, reaches no host, starts no program, and is killed when its time is up. A
+//! document that breaks it costs that document.
 //!
 //! ```text
 //! Readers --bytes--> child (`__read-document`) --text or why not--> Readers
@@ -27,6 +28,7 @@ mod pool;
 mod protocol;
 mod read;
 mod readers;
+mod settings;
 mod table;
 mod xml;
 
@@ -35,4 +37,5 @@ pub use self::{
     limits::ReadLimits,
     pool::PoolLimits,
     readers::Readers,
+    settings::DocumentSettings,
 };

@@ -2,24 +2,25 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use muster_sandbox::Part;
 use muster_shared::settings;
 use nix::libc;
 use serde::{Deserialize, Serialize};
 
-use crate::child::CHILD_ARGUMENT;
+use crate::child::{CHILD_ARGUMENT, in_words};
 use crate::found::{Failure, Found};
 use crate::limits::ReadLimits;
 use crate::pipe::{Patience, PipeFailure, without_waiting};
 use crate::protocol::{Answer, Head, framed, most_answer};
 
 settings! {
-    /// How many processes read documents.
+    /// The processes that read documents: how many, and what must keep them in.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct PoolLimits {
@@ -30,6 +31,9 @@ settings! {
         pub kept_for: Duration = Duration::from_secs(5) => span(0, HOUR),
         /// Documents after which a process is replaced.
         pub documents_each: u64 = 500 => whole(1, 1_000_000),
+        /// What must hold on this machine before such a process reads anything, as of [tool.sandbox]. What does not is told in
+        /// the log.
+        pub require: Vec<Part> = vec![Part::Files, Part::Network, Part::Processes] => list_of::<Part>(),
     }
 }
 
@@ -46,6 +50,8 @@ struct Inner {
     state: Mutex<State>,
     /// A child was given back, or went.
     changed: Condvar,
+    /// Whether it was told what children are not kept in by.
+    told: AtomicBool,
 }
 
 #[derive(Default)]
@@ -77,7 +83,7 @@ impl Drop for Reader {
 
 /// What became of a document at a child.
 enum Outcome {
-    Answered(Result<Found, Failure>),
+    Answered(Answer),
     /// It was not waited for any longer.
     GaveUp(Failure),
     /// The child is lost.
@@ -87,7 +93,13 @@ enum Outcome {
 impl Pool {
     pub(crate) fn new(program: PathBuf, limits: PoolLimits) -> Self {
         let state = Mutex::default();
-        Self(Arc::new(Inner { program, limits, state, changed: Condvar::new() }))
+        Self(Arc::new(Inner {
+            program,
+            limits,
+            state,
+            changed: Condvar::new(),
+            told: AtomicBool::new(false),
+        }))
     }
 
     /// Reads a document; waits for a child to be free. Blocks.
@@ -100,9 +112,10 @@ impl Pool {
             let is_new = reader.read == 0;
             let patience = Patience { until: Instant::now() + head.limits.time, cancelled };
             match reader.ask(&frame, bytes, &head.limits, patience) {
-                Outcome::Answered(found) => {
+                Outcome::Answered(answer) => {
+                    self.0.tell(&answer.missing);
                     self.give_back(reader);
-                    return found;
+                    return answer.found;
                 }
                 // One that read others before may be lost for what these left behind, or for having waited.
                 Outcome::Lost(_) if !is_new && again => again = false,
@@ -190,6 +203,14 @@ impl Inner {
         Ok(Place(self))
     }
 
+    /// Says once what nothing on this machine keeps children from.
+    fn tell(&self, missing: &[Part]) {
+        if !missing.is_empty() && !self.told.swap(true, Ordering::Relaxed) {
+            let missing = in_words(missing);
+            tracing::warn!(missing, "the kernel cannot keep in all that reads documents");
+        }
+    }
+
     /// A child that waits, or a new one.
     fn reader(&self, limits: &ReadLimits) -> Result<Reader, Failure> {
         let mut state = self.lock();
@@ -199,17 +220,18 @@ impl Inner {
             }
         }
         drop(state);
-        Reader::start(&self.program, limits).map_err(|error| {
+        Reader::start(&self.program, limits, &self.limits.require).map_err(|error| {
             Failure::NotNow(format!("{} cannot be started: {error}", self.program.display()))
         })
     }
 }
 
 impl Reader {
-    fn start(program: &PathBuf, limits: &ReadLimits) -> io::Result<Self> {
+    fn start(program: &Path, limits: &ReadLimits, required: &[Part]) -> io::Result<Self> {
         let mut child = Command::new(program)
             .arg(CHILD_ARGUMENT)
             .arg(limits.memory.to_string())
+            .arg(in_words(required))
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -232,7 +254,7 @@ impl Reader {
                 if answer.ends {
                     self.read = u64::MAX;
                 }
-                Outcome::Answered(answer.found)
+                Outcome::Answered(answer)
             }
             Err(PipeFailure::TimedOut) => {
                 Outcome::GaveUp(Failure::TooLarge(format!("{} s of time", limits.time.as_secs_f32())))

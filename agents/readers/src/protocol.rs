@@ -3,6 +3,7 @@
 //! A request is the length of its head (four bytes, the highest first), the head in JSON, and the bytes of the document.
 //! An answer is the length of the JSON that follows, and the JSON.
 
+use muster_sandbox::Part;
 use serde::{Deserialize, Serialize};
 
 use crate::found::{Failure, Found};
@@ -28,6 +29,8 @@ pub(crate) struct Answer {
     pub(crate) found: Result<Found, Failure>,
     /// The child has grown and ends now.
     pub(crate) ends: bool,
+    /// What the kernel has nothing to keep the child in by.
+    pub(crate) missing: Vec<Part>,
 }
 
 /// The most bytes that an answer may have with these limits: text grows when it is written as JSON, at most sixfold.

@@ -15,6 +15,7 @@ use crate::kind::Kind;
 use crate::limits::ReadLimits;
 use crate::pool::{Pool, PoolLimits};
 use crate::protocol::Head;
+use crate::settings::DocumentSettings;
 
 /// Raised with every change of what the same document gives.
 const VERSION: u32 = 1;
@@ -34,8 +35,8 @@ impl Readers {
     ///
     /// # Errors
     /// When the system does not say which program this is.
-    pub fn of_this_program(limits: ReadLimits, pool: PoolLimits) -> io::Result<Self> {
-        Ok(Self::with_program(std::env::current_exe()?, limits, pool))
+    pub fn of_this_program(settings: DocumentSettings) -> io::Result<Self> {
+        Ok(Self::with_program(std::env::current_exe()?, settings.reading, settings.readers))
     }
 
     /// Reads with another program that calls [`child_main`](crate::child_main) first.

@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod call;
+mod computing;
 mod output;
 mod paths;
 mod prepare;
@@ -22,6 +23,7 @@ mod tools;
 mod wire;
 
 pub use self::{
+    computing::{OnlyComputing, only_compute},
     paths::find_program,
     probe::{probe, probe_with},
     report::{Mechanism, Mechanisms, Part, PartReport, SandboxReport},

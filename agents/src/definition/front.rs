@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::DefinitionLimits;
+use super::Fault;
 use super::contract::{Contract, Schema};
-use super::fault::Fault;
 use crate::settings::MAX_SLOTS;
 
 /// The line before and after the front matter.

@@ -3,7 +3,6 @@
 //! Reading is pure; what is wrong with a file is said with its line and column.
 
 mod contract;
-mod fault;
 mod front;
 mod sections;
 
@@ -16,7 +15,7 @@ use muster_shared::wire::Advertised;
 use sha2::{Digest, Sha256};
 
 pub use contract::{Contract, Schema};
-pub use fault::Fault;
+pub use muster_shared::text::Fault;
 pub use sections::Sections;
 
 use crate::settings::AgentSettings;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use muster_bus::{BrokerClock, Bus, BusError};
-use muster_shared::flow::{LeafRef, TaskOffered, Work};
+use muster_shared::flow::{LeafRef, TaskOffered, Voucher, Work};
 use muster_shared::ids::Role;
 use muster_shared::plan::tools::means;
 use muster_shared::secret::Redactor;
@@ -272,7 +272,11 @@ impl AgentContext {
     }
 
     /// All that one task needs.
-    pub(super) async fn equip(&self, offer: &TaskOffered) -> Result<TaskResources, String> {
+    pub(super) async fn equip(
+        &self,
+        offer: &TaskOffered,
+        voucher: Option<Arc<Voucher>>,
+    ) -> Result<TaskResources, String> {
         let rules = self.rules(&offer.work);
         let model = (self.models)(offer.model.as_deref())?;
         let engine = self.engine().clone();
@@ -287,6 +291,7 @@ impl AgentContext {
         let rights = Arc::new(offer.rights.clone());
         context.rights = Arc::clone(&rights);
         context.to_approve = offer.limits.people.approve_tools.clone().into();
+        context.voucher = voucher;
         let able = model.capabilities();
         let weak = able.is_some_and(|able| able.weak);
         let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions).within(&rights);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_bus::TakenTask;
+use muster_shared::flow::{TaskOffered, Voucher};
 use muster_shared::run::AgentKey;
 use muster_shared::text::first_line;
 use tokio::task::{JoinError, JoinHandle};
@@ -31,6 +32,12 @@ pub(super) struct Reach {
     pub(super) slot: SlotState,
 }
 
+/// What is to be done, and who vouches for what it may use.
+struct Taken {
+    offer: TaskOffered,
+    voucher: Option<Arc<Voucher>>,
+}
+
 /// Stops the work when the guardian is dropped.
 struct Work(JoinHandle<CloseOutcome>);
 
@@ -46,7 +53,8 @@ const SHORTEST_BEAT: Duration = Duration::from_millis(50);
 /// Does a task and settles with its queue; tells how it ended.
 pub(super) async fn guard(context: Arc<AgentContext>, task: TakenTask, reach: Reach) -> CloseOutcome {
     let starter = starter(&context, &task);
-    let mut work = Work(tokio::spawn(work(Arc::clone(&context), task.offer.clone(), starter.clone(), reach)));
+    let taken = Taken { offer: task.offer.clone(), voucher: task.voucher().map(Arc::new) };
+    let mut work = Work(tokio::spawn(work(Arc::clone(&context), taken, starter.clone(), reach)));
     // Told in time, whatever settings say: what is heard too late goes to another agent while it is worked on here.
     let often = context.settings().progress.min(context.bus().settings().ack_wait / 3);
     let mut beat = tokio::time::interval(often.max(SHORTEST_BEAT));
@@ -71,7 +79,7 @@ pub(super) async fn guard(context: Arc<AgentContext>, task: TakenTask, reach: Re
 
 async fn work(
     context: Arc<AgentContext>,
-    offer: muster_shared::flow::TaskOffered,
+    Taken { offer, voucher }: Taken,
     starter: Starter,
     Reach { interrupt, mailbox, slot }: Reach,
 ) -> CloseOutcome {
@@ -79,7 +87,7 @@ async fn work(
     let progress =
         ProgressStream::new(bus.live(), Arc::clone(context.redactor()), context.role().clone(), &offer)
             .of_slot(slot);
-    let equip = async || context.equip(&offer).await;
+    let equip = async || context.equip(&offer, voucher.clone()).await;
     let (end, begun) = (progress.end(), Instant::now());
     let connections = Connections {
         record: bus.record(),

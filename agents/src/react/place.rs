@@ -107,8 +107,9 @@ impl TaskAssignment {
             WithDecisions::IfOfSeveral => !is_of_one(&entries),
             WithDecisions::Yes => true,
         };
-        if let Some(first) = entries.first().map(|entry| entry.seq).filter(|_| needs_decisions) {
-            entries.extend(self.record.read(&RecordFilter::Decisions(run), first).await?);
+        if needs_decisions {
+            let decisions = self.record.decisions_since(run, entries.first()).await?;
+            entries.extend(decisions);
             entries.sort_by_key(|entry| entry.seq);
         }
         Ok(entries)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use muster_data::DataParts;
-use muster_readers::{PoolLimits, ReadLimits, Readers};
+use muster_readers::{DocumentSettings, Readers};
 use muster_sandbox::{CodeTool, Language, Sandbox};
 use muster_tools::{DocumentReader, ProgramRunner, Tool};
 use muster_web::{SystemResolver, WebTools};
@@ -13,7 +13,7 @@ use crate::AgentSettings;
 /// These tools, as settings have them. What cannot be made on this machine is left out, and that is told.
 pub(super) fn further_tools(settings: &AgentSettings) -> Vec<Arc<dyn Tool>> {
     let tool = &settings.tool;
-    let reader = document_reader();
+    let reader = document_reader(&settings.documents);
     let sandbox = program_runner(settings);
     let web = WebTools {
         web: tool.web.clone(),
@@ -47,8 +47,8 @@ pub fn program_runner(settings: &AgentSettings) -> Arc<dyn ProgramRunner> {
 
 /// What reads documents that are no text, where that can be done here.
 #[must_use]
-pub fn document_reader() -> Option<Arc<dyn DocumentReader>> {
-    match Readers::of_this_program(ReadLimits::default(), PoolLimits::default()) {
+pub fn document_reader(settings: &DocumentSettings) -> Option<Arc<dyn DocumentReader>> {
+    match Readers::of_this_program(settings.clone()) {
         Ok(readers) => Some(Arc::new(readers)),
         Err(error) => {
             tracing::error!(%error, "documents that are no text cannot be read");

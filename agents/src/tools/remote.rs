@@ -174,6 +174,7 @@ impl Tool for RemoteTool {
             patience_ms: self.tool.timeout_ms.saturating_add(1_000),
             rights: (*ctx.rights).clone(),
             approved: ctx.approved,
+            voucher: ctx.voucher.as_deref().cloned(),
         };
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
         let result = self.carry_out(&call).await;

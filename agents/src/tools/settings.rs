@@ -7,7 +7,9 @@ use muster_data::{ChartSettings, PostgresSettings, SqlSettings};
 use muster_mcp::McpSettings;
 use muster_sandbox::SandboxSettings;
 use muster_shared::settings;
-use muster_tools::{EngineLimits, EngineRules, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries};
+use muster_tools::{
+    EngineLimits, EngineRules, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries, ToolServerSettings,
+};
 use muster_web::{HttpSettings, SearchSettings, WebSettings};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,8 @@ settings! {
         pub chart: ChartSettings = ChartSettings::default() => group(ChartSettings::SETTINGS),
         /// MCP servers: the file that names them, what is believed of what they say, and limits.
         pub mcp: McpSettings = McpSettings::default() => group(McpSettings::SETTINGS),
+        /// Processes that serve tools over the bus: `muster agent tools`, `muster agent mcp`.
+        pub server: ToolServerSettings = ToolServerSettings::default() => group(ToolServerSettings::SETTINGS),
         /// Databases that agents may read: `postgres.NAME.query`.
         pub postgres: BTreeMap<String, PostgresSettings> = BTreeMap::new() => named("sales", &group(PostgresSettings::SETTINGS)),
     }

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use muster_shared::ids::AgentId;
 use muster_shared::wire::tool_server::ServedResult;
+use muster_tools::ToolServerSettings;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-
-use crate::settings::ToolServerSettings;
 
 /// What will come of a call.
 pub(crate) type Outcome = watch::Receiver<Option<Arc<ServedResult>>>;

@@ -6,11 +6,12 @@
 
 mod answers;
 pub mod file;
+mod guarded;
 mod offering;
 mod plain;
 mod serve;
-mod settings;
 
-pub use plain::{PlainCaller, PlainRunner};
+pub use guarded::GuardedCaller;
+pub use muster_tools::ToolServerSettings;
+pub use plain::PlainRunner;
 pub use serve::ToolServer;
-pub use settings::ToolServerSettings;

@@ -1,18 +1,14 @@
-//! Programs and HTTP without anything around them: for fleets whose tool files are all the user's own.
+//! Programs without anything around them: for tool files that the user has given his word for.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::StreamExt;
 use muster_tools::{Program, ProgramEnd, ProgramRunner, ProgramStatus, ToolFailure};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-
-use crate::file::http::{HttpAnswer, HttpCaller, HttpFailure, HttpRequest};
 
 /// Where programs are looked up.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -104,66 +100,4 @@ async fn gather(stream: Option<impl AsyncRead + Unpin>, most: usize) -> (Bytes, 
         cut |= room < count;
     }
     (kept.into(), cut)
-}
-
-/// Calls over HTTP as they are asked for. Redirects are not followed: what a tool file names is what is called.
-#[derive(Debug, Clone)]
-pub struct PlainCaller {
-    client: reqwest::Client,
-}
-
-impl PlainCaller {
-    /// A caller that waits so long for a connection.
-    ///
-    /// # Errors
-    /// When there is no TLS to be had.
-    pub fn new(connect: Duration) -> Result<Self, String> {
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Another thread may have been faster; then it is there as well.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
-        let client = reqwest::Client::builder()
-            .connect_timeout(connect)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build();
-        client.map(|client| Self { client }).map_err(|error| error.to_string())
-    }
-}
-
-#[async_trait]
-impl HttpCaller for PlainCaller {
-    async fn call(&self, request: HttpRequest) -> Result<HttpAnswer, HttpFailure> {
-        let method =
-            request.method.as_str().parse().map_err(|_| HttpFailure::NotSent("no such method".to_owned()))?;
-        let mut asking = self.client.request(method, &request.url);
-        for (name, value) in &request.headers {
-            asking = asking.header(name, value);
-        }
-        if let Some(body) = request.body {
-            asking = asking.body(body);
-        }
-        let lost = |error: reqwest::Error| {
-            let words = error.without_url().to_string();
-            HttpFailure::Lost(words)
-        };
-        let answer = asking.send().await.map_err(|error| match error.is_connect() || error.is_builder() {
-            true => HttpFailure::NotSent(error.without_url().to_string()),
-            false => lost(error),
-        })?;
-        let status = answer.status().as_u16();
-        let content_type = answer.headers().get("content-type").and_then(|value| value.to_str().ok());
-        let content_type = content_type.unwrap_or_default().to_owned();
-        let (mut body, mut cut, mut pieces) = (Vec::new(), false, answer.bytes_stream());
-        while let Some(piece) = pieces.next().await {
-            let piece = piece.map_err(lost)?;
-            let room = request.most.saturating_sub(body.len()).min(piece.len());
-            body.extend_from_slice(&piece[..room]);
-            if room < piece.len() {
-                cut = true;
-                break;
-            }
-        }
-        Ok(HttpAnswer { status, content_type, body: body.into(), cut })
-    }
 }

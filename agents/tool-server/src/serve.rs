@@ -12,14 +12,13 @@ use muster_shared::secret::Redactor;
 use muster_shared::wire::tool_server::{
     MOST_KEY, ServedResult, ServedStatus, ToolCall, ToolReply, ToolServerNotice,
 };
-use muster_tools::{Permission, Tool, ToolContext};
+use muster_tools::{Permission, Tool, ToolContext, ToolServerSettings};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::{Answers, Begun, Known, Outcome};
 use crate::offering::{Offering, served};
-use crate::settings::ToolServerSettings;
 
 /// How often a process says that it is there. Whoever has not heard it for three of these takes it for gone.
 const BEAT: Duration = Duration::from_secs(30);
@@ -166,6 +165,10 @@ impl ToolServer {
             Ok(call) => return told(reply.answer(&refused(call.key, "its key is too long")).await),
             Err(why) => return told(reply.answer(&refused(String::new(), &why)).await),
         };
+        if let Err(why) = self.bus.tool_servers().vouched(&call) {
+            tracing::warn!(agent = %from.agent, run = call.run, task = call.task, why, "a call is refused");
+            return told(reply.answer(&refused(call.key, &why)).await);
+        }
         let ticket = call.ticket();
         let known = self.answers().find(&ticket, &from.agent, Instant::now());
         if let Some(known) = known {
@@ -263,7 +266,7 @@ async fn end_of(mut outcome: Outcome, wait: Duration) -> Option<Arc<ServedResult
 }
 
 fn refused(key: String, why: &str) -> ToolReply {
-    let content = format!("The tool server cannot read the call: {why}.");
+    let content = format!("The tool server does not carry the call out: {why}.");
     ToolReply::Done { key, result: ServedResult { status: ServedStatus::Refused, content, data: None } }
 }
 

@@ -67,6 +67,7 @@ impl Served {
             patience_ms: 60_000,
             rights: TaskRights::default(),
             approved: false,
+            voucher: None,
         }
     }
 

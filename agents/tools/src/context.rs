@@ -6,7 +6,7 @@ use std::{
 };
 
 use muster_corpus::Corpus;
-use muster_shared::flow::{LeafRef, RolePermissions, TaskRights};
+use muster_shared::flow::{LeafRef, RolePermissions, TaskRights, Voucher};
 use tokio_util::sync::CancellationToken;
 
 use crate::{keeper::ResultKeeper, spec::Permission, workspace::Workspace};
@@ -30,6 +30,8 @@ pub struct ToolContext {
     pub permissions: RolePermissions,
     /// What the task may use.
     pub rights: Arc<TaskRights>,
+    /// Who vouches for that, for whoever carries a call out elsewhere; nobody in a fleet without keys.
+    pub voucher: Option<Arc<Voucher>>,
     /// The files of the run, if it has a workspace.
     pub workspace: Option<Arc<dyn Workspace>>,
     /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects

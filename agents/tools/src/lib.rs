@@ -7,6 +7,7 @@
 //!
 //! A crate of its own: those with tools in them need it, and not each other.
 
+pub mod address;
 mod context;
 pub mod engine;
 pub mod keeper;
@@ -16,6 +17,7 @@ pub mod program;
 pub mod reader;
 pub mod registry;
 mod result;
+mod serving;
 pub mod spec;
 pub mod workspace;
 
@@ -29,6 +31,7 @@ pub use self::{
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
+    serving::ToolServerSettings,
     spec::{
         Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
         ToolStatus, Uncertain,

@@ -25,7 +25,7 @@ use crate::guard::{self, Destination, Guard, Refused};
 use crate::pace::Pace;
 use crate::robots::Rules;
 use crate::settings::WebSettings;
-use crate::transfer::{Answer, AnswerLimits, Bodies, NoAnswer, Question, exchange};
+use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
 
 /// What is asked for.
 const ACCEPTED: &str =
@@ -211,7 +211,7 @@ impl Web {
             (Ok(answer), Some(kept)) if answer.status >= 500 && self.may_stand_in(&kept) => {
                 Ok(Page::of(&at.url, kept.head, kept.body, Origin::StandIn))
             }
-            (Ok(Answer { status, headers, body }), _) => {
+            (Ok(Answer { status, headers, body, .. }), _) => {
                 let url = at.url.to_string();
                 let head = Head { url, status, headers: kept_headers(&headers), asked_ms, came_ms: now_ms() };
                 if policy::may_keep(status, &head.headers) {
@@ -233,7 +233,11 @@ impl Web {
     /// Asks a site, again where it says that it is busy, and once where nobody could be connected to.
     async fn ask(&self, at: &Destination, kept: Option<&Kept>) -> Result<Answer, WebFailure> {
         let client = self.clients.of(at.reach).map_err(WebFailure::Setting)?;
-        let limits = AnswerLimits { max_bytes: self.settings.max_bytes, bodies: Bodies::NotOfRedirects };
+        let limits = AnswerLimits {
+            max_bytes: self.settings.max_bytes,
+            bodies: Bodies::NotOfRedirects,
+            beyond: Beyond::Refused,
+        };
         let mut question = Question::get(at.url.clone());
         question.headers.insert(ACCEPT, HeaderValue::from_static(ACCEPTED));
         for (name, value) in kept.into_iter().flat_map(|kept| policy::conditions(&kept.head)) {

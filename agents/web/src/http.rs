@@ -18,7 +18,7 @@ use crate::failure::{WebFailure, shown};
 use crate::fetch::text_of;
 use crate::secret::{self, Named};
 use crate::settings::HttpSettings;
-use crate::transfer::{Answer, AnswerLimits, Bodies, NoAnswer, Question, exchange};
+use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
 
 /// The header by which a service can tell a repetition.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -107,7 +107,11 @@ impl Tool for HttpRequest {
 impl HttpRequest {
     async fn send(&self, admitted: &Admitted<'_>, question: Question) -> Result<Answer, NoAnswer> {
         let client = self.web.clients.of(admitted.at.reach).map_err(NoAnswer::NotConnected)?;
-        let limits = AnswerLimits { max_bytes: self.web.settings.max_bytes, bodies: Bodies::All };
+        let limits = AnswerLimits {
+            max_bytes: self.web.settings.max_bytes,
+            bodies: Bodies::All,
+            beyond: Beyond::Refused,
+        };
         let sent = async {
             let _turn = self.web.pace.turn(&admitted.at.host).await;
             // A redirect is shown and not followed: it would take keys and effects elsewhere.

@@ -31,6 +31,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Whether there was more of the body than is read.
+    pub(crate) cut: bool,
 }
 
 /// Why there is no answer.
@@ -71,12 +73,22 @@ pub(crate) enum Bodies {
     NotOfRedirects,
 }
 
+/// What becomes of a body that is larger than what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    /// There is no answer.
+    Refused,
+    /// What is too much is not read.
+    LeftOut,
+}
+
 /// Limits on an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerLimits {
     /// Largest body, unpacked, in bytes.
     pub(crate) max_bytes: u64,
     pub(crate) bodies: Bodies,
+    pub(crate) beyond: Beyond,
 }
 
 /// Sends a question and reads the answer.
@@ -94,11 +106,13 @@ pub(crate) async fn exchange(
     let response = request.send().await.map_err(|error| cause(&error))?;
     let (status, headers) = (response.status(), response.headers().clone());
     let skips = limits.bodies == Bodies::NotOfRedirects && status.is_redirection();
-    let body = if skips { Bytes::new() } else { body_of(response, limits.max_bytes).await? };
-    Ok(Answer { status: status.as_u16(), headers, body })
+    let (body, cut) = if skips { (Bytes::new(), false) } else { body_of(response, limits).await? };
+    Ok(Answer { status: status.as_u16(), headers, body, cut })
 }
 
-async fn body_of(mut response: Response, limit: u64) -> Result<Bytes, NoAnswer> {
+/// The body, and whether there was more of it.
+async fn body_of(mut response: Response, limits: AnswerLimits) -> Result<(Bytes, bool), NoAnswer> {
+    let (limit, refuses) = (limits.max_bytes, limits.beyond == Beyond::Refused);
     // What the client unpacks has lost this header.
     if let Some(packed) = response.headers().get(CONTENT_ENCODING) {
         let packed = String::from_utf8_lossy(packed.as_bytes()).trim().to_lowercase();
@@ -108,17 +122,22 @@ async fn body_of(mut response: Response, limit: u64) -> Result<Bytes, NoAnswer> 
     }
     let announced =
         response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit) {
+    if refuses && announced.is_some_and(|length| length > limit) {
         return Err(NoAnswer::TooLarge { limit });
     }
     let mut body = BytesMut::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error))? {
-        if (body.len() + chunk.len()) as u64 > limit {
-            return Err(NoAnswer::TooLarge { limit });
+        let room = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(body.len());
+        if chunk.len() > room {
+            if refuses {
+                return Err(NoAnswer::TooLarge { limit });
+            }
+            body.extend_from_slice(&chunk[..room]);
+            return Ok((body.freeze(), true));
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body.freeze())
+    Ok((body.freeze(), false))
 }
 
 /// What went wrong, found among the causes of the client's error. Its own words are not used: they repeat the URL.

@@ -4,6 +4,7 @@
 //! The broker carries it out. What is not listed is refused; `docs/rights.md` shows it for people.
 
 use muster_shared::ids::{AgentId, Queue, Role};
+use muster_shared::wire::Profile;
 
 use super::holder::Holder;
 use crate::partition::Partitions;
@@ -214,7 +215,7 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
 /// A tool server says that it is there and what it has, and is called. It answers those who ask it, each once, and tells
 /// nobody anything else.
 fn tool_server(server: &str, id: &AgentId) -> Rights {
-    let role = format!("tools-{server}");
+    let role = Profile::role_of_tool_server(server);
     Rights {
         publish: looks()
             .chain(reading(AGENTS))

@@ -41,6 +41,17 @@ impl Record {
         Ok(entries)
     }
 
+    /// The decisions about a run since an entry; none where there is no entry.
+    ///
+    /// # Errors
+    /// When the bus fails, or one of them cannot be read.
+    pub async fn decisions_since(&self, run: RunId, first: Option<&Entry>) -> Result<Vec<Entry>, BusError> {
+        match first {
+            Some(first) => self.read(&RecordFilter::Decisions(run), first.seq).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The newest offer of a task, by the leader's word; nothing when it was never offered.
     ///
     /// # Errors

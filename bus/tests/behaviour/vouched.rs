@@ -8,11 +8,12 @@ use muster_bus::credentials::Holder;
 use muster_bus::signatures::Purpose;
 use muster_bus::{Bus, BusSettings, RIGHTS};
 use muster_shared::flow::rights::statement;
-use muster_shared::flow::{Grantor, Rights, TaskOffered, TaskRights};
+use muster_shared::flow::{Grantor, Rights, TaskOffered, TaskRights, Voucher};
 use muster_shared::ids::Seq;
 use muster_shared::run::Decided;
 use muster_shared::secret::Redactor;
 use muster_shared::wire::Encoding;
+use muster_shared::wire::tool_server::ToolCall;
 use serde_json::json;
 
 use crate::fixture::{Fixture, SOON, agent, decided, offer, on_nats, run, settings_of, until, worker};
@@ -112,4 +113,69 @@ async fn without_keys_of_a_fleet_nothing_is_demanded() {
     f.offer(run(), Seq(0), &["1"]).await;
     let taken = queue.take(SOON).await.unwrap().unwrap();
     assert!(taken.vouched.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_server_tells_which_rights_of_a_call_somebody_vouches_for() {
+    let f = on_nats().await;
+    let decides = member(&f, "orchestrator-1", Holder::Orchestrator { id: agent("orchestrator-1") }).await;
+    let role = "worker".parse().unwrap();
+    let works = member(&f, "worker-1", Holder::Agent { role, id: agent("worker-1") }).await;
+    let serves =
+        member(&f, "tools-sums", Holder::ToolServer { server: "sums".to_owned(), id: agent("tools-sums") })
+            .await;
+    let makes = decides.clone();
+    let makes = tokio::spawn(async move { makes.tasks().make_for_agents().await });
+    let (queue, run) = (works.tasks().join(&worker()).await.unwrap(), run());
+    append(&decides, Seq(0), vec![TaskOffered { rights: narrow(), ..offer(run, "1", worker()) }], true).await;
+    let taken = queue.take(SOON).await.unwrap().unwrap();
+    makes.abort();
+    let call = ToolCall {
+        run: run.to_string(),
+        task: "1".to_owned(),
+        tool: "add".to_owned(),
+        spec: String::new(),
+        arguments: json!({}),
+        key: "k".to_owned(),
+        patience_ms: 1_000,
+        rights: taken.offer.rights.clone(),
+        voucher: taken.voucher(),
+    };
+    // As it travels.
+    let call: ToolCall = serde_json::from_slice(&serde_json::to_vec(&call).unwrap()).unwrap();
+    let (door, voucher) = (serves.tool_servers(), call.voucher.clone().unwrap());
+    assert_eq!(door.vouched(&call), Ok(()));
+    let open = TaskOffered { rights: TaskRights::default(), ..taken.offer.clone() };
+    let own = works.signatures().sign(Purpose::Rights, &statement(&open)).unwrap().to_string();
+    let of_later = voucher.generation.next();
+    let forged = [
+        (ToolCall { voucher: None, ..call.clone() }, "not signed"),
+        (ToolCall { rights: TaskRights::default(), ..call.clone() }, "not that of"),
+        (ToolCall { task: "2".to_owned(), ..call.clone() }, "not that of"),
+        (ToolCall { task: "no task".to_owned(), ..call.clone() }, "a task"),
+        (ToolCall { run: "r".to_owned(), ..call.clone() }, "a run id"),
+        (
+            ToolCall { voucher: Some(Voucher { generation: of_later, ..voucher.clone() }), ..call.clone() },
+            "not that of",
+        ),
+        (
+            ToolCall {
+                rights: TaskRights::default(),
+                voucher: Some(Voucher { signature: own, ..voucher.clone() }),
+                ..call.clone()
+            },
+            "who decides nothing",
+        ),
+        (
+            ToolCall { voucher: Some(Voucher { signature: "x".to_owned(), ..voucher }), ..call.clone() },
+            "no signature",
+        ),
+    ];
+    for (call, said) in forged {
+        let why = door.vouched(&call).unwrap_err();
+        assert!(why.contains("nobody vouches") && why.contains(said), "{why}");
+    }
+    let memory = crate::fixture::in_memory();
+    let nobody = ToolCall { voucher: None, ..call };
+    assert_eq!(memory.bus.tool_servers().vouched(&nobody), Ok(()), "without keys nothing is demanded");
 }

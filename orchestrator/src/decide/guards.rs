@@ -137,7 +137,7 @@ fn ask(decision: &mut DecisionBuilder<'_>, question: Question<'_>, about: AskedA
         return false;
     }
     let number = run.guarding.asked.saturating_add(1);
-    put(decision, (number, hook), question, Some(about), rules);
+    put(decision, number, hook, question, Some(about), rules);
     true
 }
 
@@ -148,7 +148,8 @@ fn rules(run: &RunState, hook: Hook, maker: Option<&Role>) -> Vec<GuardRule> {
 
 fn put(
     decision: &mut DecisionBuilder<'_>,
-    (number, hook): (u32, Hook),
+    number: u32,
+    hook: Hook,
     Question { product, maker, outcome }: Question<'_>,
     about: Option<AskedAbout>,
     rules: Vec<GuardRule>,
@@ -184,7 +185,7 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
         let maker = maker_of(run, &held.what);
         let rules = rules(run, held.hook, maker.as_ref());
         let question = Question { product: &product, maker, outcome: outcome_of(&held.what) };
-        put(decision, (number, held.hook), question, None, rules);
+        put(decision, number, held.hook, question, None, rules);
     }
 }
 

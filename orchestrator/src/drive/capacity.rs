@@ -4,6 +4,7 @@
 
 mod away;
 mod ledger;
+mod served;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,7 @@ pub use ledger::Holding;
 
 use crate::decide::{Place, Wanted, in_work, promised};
 use crate::matching::{Candidate, Look};
-use ledger::Ledger;
+use ledger::{Ledger, Seated};
 
 /// The role under which orchestrators announce themselves; they take no tasks.
 pub(crate) const ORCHESTRATOR: &str = Profile::ORCHESTRATOR;
@@ -203,7 +204,7 @@ impl Capacity {
         self.lock().none(&run.map(in_work).unwrap_or_default())
     }
 
-    /// What the roles are for that users defined, one entry each.
+    /// What the roles are for that users defined, one entry each; and of roles, which tools they have beside Muster's own.
     pub fn specialists(&self) -> Vec<Specialty> {
         let inner = self.lock();
         let agents: BTreeMap<&AgentId, &Specialty> = inner.specialists.iter().collect();
@@ -214,6 +215,17 @@ impl Capacity {
             add_missing(&mut known.capabilities, &specialty.capabilities);
             add_missing(&mut known.tools, &specialty.tools);
             add_missing(&mut known.gives, &specialty.gives);
+        }
+        for (agent, tools) in inner.served.to_agents() {
+            let Some(Seated { role, .. }) = inner.agents.get(agent) else { continue };
+            match by_role.get_mut(role) {
+                Some(known) => add_missing(&mut known.tools, &tools),
+                None => {
+                    // Of a role that nobody says what it is for, planners are not told.
+                    let known = Specialty::of_built_in(role, tools.iter()).filter(Specialty::is_built_in);
+                    by_role.extend(known.map(|known| (role, known)));
+                }
+            }
         }
         for specialty in inner.away.remembered() {
             by_role.entry(&specialty.role).or_insert_with(|| specialty.clone());

@@ -350,3 +350,32 @@ fn planners_know_the_tools_that_a_role_has_beside_those_that_come_on() {
     drop(capacity.agents_changed(RegistryChange::Left(AgentId::new("worker", 2))));
     assert_eq!(capacity.specialists(), [], "nobody has them, and nobody is waited for");
 }
+
+#[test]
+fn planners_know_the_tools_of_servers_that_a_role_may_use() {
+    let capacity = Capacity::default();
+    let joined = |agent: &str, role: &str, tools: &[&str]| {
+        let RegistryChange::Joined(profile) = workers(1) else { unreachable!() };
+        let tools = tools.iter().map(|&tool| tool.to_owned()).collect();
+        let (agent, role) = (agent.parse().unwrap(), role.to_owned());
+        drop(capacity.agents_changed(RegistryChange::Joined(Profile { agent, role, tools, ..profile })));
+    };
+    let known = || {
+        let roles = capacity.specialists();
+        roles.into_iter().map(|known| (known.role.to_string(), known.tools)).collect::<Vec<_>>()
+    };
+    let of =
+        |role: &str, tools: &[&str]| (role.to_owned(), tools.iter().map(|&tool| tool.to_owned()).collect());
+    joined("tools-own-1", "tools-own", &["own.count", "own.sum", "corpus.search", "count"]);
+    assert_eq!(known(), [], "nobody is there who may use them");
+    joined("researcher-1", "researcher", &["corpus.*", "own.s*"]);
+    joined("worker-1", "worker", &["*", "python"]);
+    joined("writer-1", "writer", &["calculator"]);
+    let all = ["python", "own.count", "own.sum"];
+    assert_eq!(known(), [of("worker", &all), of("researcher", &["own.sum"])]);
+    let tools = muster_shared::plan::tools::known(&capacity.specialists(), muster_shared::run::EVENT_VERSION);
+    assert!(tools.contains(&"own.count".to_owned()));
+    assert_eq!(muster_shared::plan::tools::nearest("own.cuont", &tools), Some("own.count"), "a typo is told");
+    drop(capacity.agents_changed(RegistryChange::Left("tools-own-1".parse().unwrap())));
+    assert_eq!(known(), [of("worker", &["python"])], "they are gone with their server");
+}

@@ -81,7 +81,7 @@ pub use refinement::{RefineOperation, RefusedOperation};
 pub use reflection::{Reflection, ReflectionLevel, ToolNote};
 pub use report::Report;
 pub use response::{Acceptance, FailureKind, Response, Responses};
-pub use rights::{Grant, Grantor, Refusal, Right, Rights, TaskRights, Use};
+pub use rights::{Grant, Grantor, Refusal, Right, Rights, TaskRights, Use, Voucher};
 pub use specialist::{ContractSchemas, ContractSide, ContractViolation, Specialty};
 pub use step::{
     Action, FurtherAction, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef,

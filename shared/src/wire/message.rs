@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::codec::Encoding;
+use super::tool_server::is_tool_server_name;
 use crate::flow::{AgentState, ContextAuthor, ContractSchemas, Goal, Information, Presence, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
 use crate::run::{ChildEnd, Origin, Request, SignedOrder};
@@ -225,6 +226,22 @@ impl Profile {
 
     /// The role under which orchestrators announce themselves; they take no tasks.
     pub const ORCHESTRATOR: &'static str = "orchestrator";
+
+    /// What the role begins with under which a tool server announces itself, before its name; it takes no tasks.
+    const TOOL_SERVER: &'static str = "tools-";
+
+    /// The role under which the tool server of a name announces itself.
+    #[must_use]
+    pub fn role_of_tool_server(name: &str) -> String {
+        format!("{}{name}", Self::TOOL_SERVER)
+    }
+
+    /// The name of the tool server that this is, if it is one.
+    #[must_use]
+    pub fn tool_server(&self) -> Option<&str> {
+        let name = self.role.strip_prefix(Self::TOOL_SERVER)?;
+        is_tool_server_name(name).then_some(name)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::flow::TaskRights;
+use crate::flow::{TaskRights, Voucher};
 use crate::ids::AgentId;
 use crate::plan::tools::STANDARD;
 use crate::text::beginning;
@@ -189,12 +189,15 @@ pub struct ToolCall {
     pub key: String,
     /// How long an answer is waited for, in milliseconds.
     pub patience_ms: u64,
-    /// What the task may use.
+    /// What the task may use, as its offer says.
     #[serde(default)]
     pub rights: TaskRights,
     /// Whether a person approved it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approved: bool,
+    /// Who vouches for that; nobody in a fleet without keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voucher: Option<Voucher>,
 }
 
 impl ToolCall {
@@ -344,6 +347,7 @@ mod tests {
             patience_ms: 1_000,
             rights: TaskRights::default(),
             approved: false,
+            voucher: None,
         };
         let elsewhere = ToolCall { task: "2".to_owned(), patience_ms: 5, ..call.clone() };
         assert_eq!(call.ticket(), elsewhere.ticket(), "whoever makes it");

@@ -12,7 +12,7 @@ use muster_mcp::{
 };
 use muster_shared::text::counted;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
-use muster_tool_server::{ToolServer, ToolServerSettings};
+use muster_tool_server::ToolServer;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -94,7 +94,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let (offer, offered) = watch::channel(named(&mcp, &name));
     let names = mcp.tools().iter().map(|tool| tool.spec().name).collect();
     let server =
-        ToolServer::new(bus.clone(), name.clone(), ToolServerSettings::default(), Arc::clone(&app.redactor));
+        ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
     bus.provision().await.map_err(bus_failure)?;
     let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
     let announced = bus.registry().announce(profile(bus, role, names)).await.map_err(bus_failure)?;

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use muster_agents::tools::Tool;
 use muster_agents::tools::further::program_runner;
 use muster_bus::Bus;
 use muster_shared::text::counted;
+use muster_shared::wire::Profile;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use muster_tool_server::file::{Does, Hands};
-use muster_tool_server::{PlainCaller, PlainRunner, ToolServer, ToolServerSettings};
+use muster_tool_server::{GuardedCaller, PlainRunner, ToolServer};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -25,26 +25,22 @@ use crate::{output, tool_files};
 /// Under which name a fleet's own tools are served, unless told otherwise.
 pub(crate) const OWN: &str = "own";
 
-/// How long an endpoint may take to let one connect.
-const CONNECT: Duration = Duration::from_secs(10);
-
 /// Under which role the tool server of a name is in the registry: none that a task can have.
 pub(crate) fn role_of(name: &str) -> String {
-    format!("tools-{name}")
+    Profile::role_of_tool_server(name)
 }
 
 /// What carries out what tool files say.
-pub(super) fn hands(app: &App) -> Result<Hands, Failure> {
-    let http = PlainCaller::new(CONNECT)
-        .map_err(|why| Failure::failed(format!("no HTTP endpoint can be called: {why}")))?;
-    let sandbox = program_runner(&super::settings(app));
-    Ok(Hands { sandbox, plain: Arc::new(PlainRunner), http: Arc::new(http) })
+pub(super) fn hands(app: &App) -> Hands {
+    let settings = super::settings(app);
+    let http = GuardedCaller::new(settings.tool.web.clone());
+    Hands { sandbox: program_runner(&settings), plain: Arc::new(PlainRunner), http: Arc::new(http) }
 }
 
 /// Serves the tools of a folder until told to stop; or only says what there is.
 pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> {
     let folder = args.folder.clone().unwrap_or_else(|| tool_files::folder_of(app));
-    let hands = hands(app)?;
+    let hands = hands(app);
     if args.check {
         return check(app, args, &folder, &hands);
     }
@@ -78,14 +74,19 @@ struct Serving {
 async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -> Result<(), Failure> {
     let Serving { name, role, folder, hands } = serving;
     let first = read(app, &folder, &hands);
-    let names = first.iter().map(|tool| format!("{name}.{}", tool.spec().name)).collect();
+    let names = names(&name, &first);
     let (offer, offered) = watch::channel(first);
-    let server = ToolServer::new(bus.clone(), name, ToolServerSettings::default(), Arc::clone(&app.redactor));
+    let server =
+        ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
     bus.provision().await.map_err(bus_failure)?;
     let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
     // Whoever sees it in the registry may count on it.
     let announced = bus.registry().announce(profile(bus, role, names)).await.map_err(bus_failure)?;
-    let following = follow(app, &folder, &hands, &offer);
+    let changed = |tools: Vec<Arc<dyn Tool>>| {
+        announced.set_tools(self::names(&name, &tools));
+        offer.send_replace(tools);
+    };
+    let following = follow(app, &folder, &hands, changed);
     tokio::select! {
         () = serving => {}
         () = following => {}
@@ -93,8 +94,13 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     announced.leave().await.map_err(bus_failure)
 }
 
+/// The full names of these tools of a server.
+fn names(server: &str, tools: &[Arc<dyn Tool>]) -> Vec<String> {
+    tools.iter().map(|tool| format!("{server}.{}", tool.spec().name)).collect()
+}
+
 /// Reads the folder again whenever anything in it changes.
-async fn follow(app: &App, folder: &Path, hands: &Hands, offer: &watch::Sender<Vec<Arc<dyn Tool>>>) {
+async fn follow(app: &App, folder: &Path, hands: &Hands, changed: impl Fn(Vec<Arc<dyn Tool>>)) {
     let mut before = tool_files::stamp(folder);
     let mut look = tokio::time::interval(app.settings().fleet.agents_look);
     loop {
@@ -102,7 +108,7 @@ async fn follow(app: &App, folder: &Path, hands: &Hands, offer: &watch::Sender<V
         let now = tool_files::stamp(folder);
         if now != before {
             before = now;
-            offer.send_replace(read(app, folder, hands));
+            changed(read(app, folder, hands));
         }
     }
 }

@@ -9,7 +9,7 @@ use muster_bus::{Bus, Store};
 use muster_corpus::{
     BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Extractor, Opened, Phase, Progress, in_words,
 };
-use muster_readers::{PoolLimits, ReadLimits, Readers};
+use muster_readers::{DocumentSettings, Readers};
 use muster_shared::flow::CorpusRef;
 
 use super::screen::Screen;
@@ -50,7 +50,7 @@ pub(super) async fn send(
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);
     let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders.to_vec());
-    options.extractor = readers();
+    options.extractor = readers(&app.settings().documents);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));
@@ -81,8 +81,8 @@ pub(super) async fn send(
 }
 
 /// What reads files that are no text.
-fn readers() -> Option<Arc<dyn Extractor>> {
-    match Readers::of_this_program(ReadLimits::default(), PoolLimits::default()) {
+fn readers(settings: &DocumentSettings) -> Option<Arc<dyn Extractor>> {
+    match Readers::of_this_program(settings.clone()) {
         Ok(readers) => Some(Arc::new(readers)),
         Err(error) => {
             tracing::warn!(%error, "files that are no text are not read");

@@ -15,6 +15,27 @@ use crate::package::Package;
 /// Empty cells in a row that are shown as such; more are passed over, and the next cell is told with its column.
 const MOST_EMPTY: u32 = 40;
 
+/// The sheets of a book of this kind, each read cell by cell. A macro, because the readers of both kinds have the same methods
+/// and no trait.
+macro_rules! cell_by_cell {
+    ($kind:literal, $book:ident, $budget:ident) => {{
+        let mut kept = Book::new($kind);
+        for sheet in $book.sheet_names() {
+            let mut rows = Rows::new($budget.room());
+            let read = $book.worksheet_cells_reader(&sheet).and_then(|mut cells| {
+                while let Some(cell) = cells.next_cell()? {
+                    if !rows.put(cell.get_position(), &shown_ref(cell.get_value())) {
+                        break;
+                    }
+                }
+                Ok(())
+            });
+            kept.add(&sheet, rows, read.err().map(Failure::broken), $budget);
+        }
+        kept.found
+    }};
+}
+
 /// The sheets of a workbook.
 pub(crate) fn workbook(bytes: &[u8], name: &str, budget: &mut Budget) -> Result<Found, Failure> {
     if bytes.starts_with(COMPOUND) {
@@ -25,20 +46,7 @@ pub(crate) fn workbook(bytes: &[u8], name: &str, budget: &mut Budget) -> Result<
     let has = |package: &Package<'_>, name: &str| package.names().any(|known| known == name);
     if has(&package, "xl/workbook.bin") {
         let mut book = Xlsb::new(Cursor::new(bytes)).map_err(Failure::broken)?;
-        let mut kept = Book::new("xlsb");
-        for sheet in book.sheet_names() {
-            let mut rows = Rows::new(budget.room());
-            let read = book.worksheet_cells_reader(&sheet).and_then(|mut cells| {
-                while let Some(cell) = cells.next_cell()? {
-                    if !rows.put(cell.get_position(), &shown_ref(cell.get_value())) {
-                        break;
-                    }
-                }
-                Ok(())
-            });
-            kept.add(&sheet, rows, read.err().map(Failure::broken), budget);
-        }
-        return Ok(kept.found);
+        return Ok(cell_by_cell!("xlsb", book, budget));
     }
     if has(&package, "xl/workbook.xml") || ["xlsx", "xlsm"].contains(&ending(name).as_str()) {
         return xlsx(bytes, budget);
@@ -50,20 +58,7 @@ pub(crate) fn workbook(bytes: &[u8], name: &str, budget: &mut Budget) -> Result<
 
 fn xlsx(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> {
     let mut book = Xlsx::new(Cursor::new(bytes)).map_err(Failure::broken)?;
-    let mut kept = Book::new("xlsx");
-    for sheet in book.sheet_names() {
-        let mut rows = Rows::new(budget.room());
-        let read = book.worksheet_cells_reader(&sheet).and_then(|mut cells| {
-            while let Some(cell) = cells.next_cell()? {
-                if !rows.put(cell.get_position(), &shown_ref(cell.get_value())) {
-                    break;
-                }
-            }
-            Ok(())
-        });
-        kept.add(&sheet, rows, read.err().map(Failure::broken), budget);
-    }
-    Ok(kept.found)
+    Ok(cell_by_cell!("xlsx", book, budget))
 }
 
 /// What is in the old format: workbooks, and whatever is encrypted.

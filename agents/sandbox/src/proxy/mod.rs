@@ -1,7 +1,6 @@
 //! The way of a program to hosts that were granted: a proxy for HTTP that listens inside of the program's network and
 //! connects outside of it.
 
-mod address;
 mod head;
 
 use std::io;
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use muster_shared::flow::rights::HostPattern;
 use muster_shared::flow::{TaskRights, Use};
+use muster_tools::address::is_public;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::JoinSet;
@@ -58,7 +58,7 @@ impl Rules {
             let pattern = HostPattern::read(&format!("{named}:{}", target.port));
             pattern.is_ok_and(|pattern| self.hosts.iter().any(|host| host.is_one() && host.holds(&pattern)))
         };
-        address::is_public(address) || (target.host == named && is_named())
+        is_public(address) || (target.host == named && is_named())
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
-    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, RestrictionStatus,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
 };
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filter::{self, Kept};
 use super::places::{self, Place};
+use crate::computing::kept_by;
 use crate::report::{Mechanism, Mechanisms, Part, SandboxReport};
 use crate::wire::{self, Failure, Limits, Mode};
 
@@ -78,9 +79,35 @@ fn become_program(job: &LastJob, control: &mut UnixStream) -> Failure {
         Ok(mut command) => {
             let error = command.exec();
             let program = job.command.first().map_or("", String::as_str);
-            Failure::NoProgram(format!("{program} cannot be run: {error}"))
+            Failure::NoProgram(cannot_be_run(program, &error))
         }
     }
+}
+
+/// Why a program cannot be run, and what to do, as far as its path tells: it is looked for as who it would be run by.
+fn cannot_be_run(program: &str, error: &io::Error) -> String {
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    match is_denied.then(|| closed_folder(Path::new(program))).flatten() {
+        Some(folder) => format!(
+            "{program} cannot be run: the user that programs run as here may not enter {}. Let everybody enter that folder \
+             (chmod o+x), or put the program elsewhere",
+            folder.display()
+        ),
+        None if is_denied => {
+            format!("{program} cannot be run ({error}): everybody has to be able to read and execute it")
+        }
+        None => format!("{program} cannot be run: {error}"),
+    }
+}
+
+/// The first folder above a path that this process may not enter.
+fn closed_folder(path: &Path) -> Option<PathBuf> {
+    let mut above: Vec<&Path> = path.ancestors().collect();
+    above.reverse();
+    let is_closed = |path: &&Path| {
+        fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    above.into_iter().find(is_closed)?.parent().map(Path::to_path_buf)
 }
 
 fn restrict(job: &LastJob, control: &mut UnixStream) -> Result<Command, Failure> {
@@ -192,17 +219,7 @@ fn drop_capabilities(have_some: bool) -> Result<(), Failure> {
 fn confine(job: &LastJob, program: &Path, at_hand: &mut Mechanisms) -> Result<(), Failure> {
     let status =
         ruleset(job, program).map_err(|error| Failure::Broken(format!("the rules over files: {error}")))?;
-    let abi = match (status.ruleset, status.landlock) {
-        (RulesetStatus::NotEnforced, _)
-        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => ABI::Unsupported,
-        (_, LandlockStatus::Available { effective_abi, .. }) => effective_abi,
-    };
-    if abi >= ABI::V3 {
-        at_hand.insert(Mechanism::Landlock);
-    }
-    if abi >= ABI::V6 {
-        at_hand.insert(Mechanism::LandlockScopes);
-    }
+    at_hand.extend(kept_by(&status));
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! What a call gives.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -96,6 +98,31 @@ async fn what_cannot_be_run_is_told_in_words() {
             assert!(failure.to_string().contains(part), "{how:?} {failure:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn of_a_program_in_a_closed_folder_it_is_told_which_folder_that_is() {
+    if !nix::unistd::geteuid().is_root() {
+        // Nobody else runs programs as another user, to whom a folder could be closed.
+        return;
+    }
+    let outside = outside_folder();
+    let (closed, script) = (outside.path().join("closed"), outside.path().join("closed/tools/it.sh"));
+    std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+    std::fs::write(&script, "#!/bin/sh\necho hello\n").unwrap();
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    open_to_all(outside.path());
+    mode(&script, 0o755);
+    mode(&closed, 0o700);
+    let asked = || Program { reads: vec![script.clone()], ..program(&[script.to_str().unwrap()]) };
+    let said = try_run(How::Plain, asked()).await.unwrap_err().to_string();
+    let told = format!("may not enter {}. Let everybody", closed.display());
+    assert!(said.contains(&told), "{said}");
+    mode(&closed, 0o711);
+    assert_eq!(&*try_run(How::Plain, asked()).await.unwrap().output, b"hello\n");
+    mode(&script, 0o700);
+    let said = try_run(How::Plain, asked()).await.unwrap_err().to_string();
+    assert!(said.contains("everybody has to be able to read and execute it"), "{said}");
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn stood_still<F: Future + Send>(
     let equip = async || {
         meanwhile.await;
         tokio::time::sleep(Duration::from_millis(250)).await;
-        context.equip(offer).await
+        context.equip(offer, None).await
     };
     let verdict = drive(offer, &starter, alone(&context, watched, progress), equip);
     (Box::pin(verdict).await, model.asked.load(Ordering::Relaxed))
@@ -222,7 +222,7 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
                     Role::Worker,
                     &offer,
                 );
-                let equip = async || context.equip(&offer).await;
+                let equip = async || context.equip(&offer, None).await;
                 let verdict =
                     Box::pin(drive(&offer, &starter, alone(&context, watched, progress), equip)).await;
                 announced.leave().await.unwrap();

@@ -9,15 +9,18 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::routing::any;
 use muster_shared::flow::TaskRights;
-use muster_tools::{ToolContext, ToolOutput};
+use muster_tools::{ToolContext, ToolEngine, ToolOutput, ToolRegistry, ToolStatus};
+use muster_web::WebSettings;
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::plain::{PlainCaller, PlainRunner};
+use crate::guarded::GuardedCaller;
+use crate::plain::PlainRunner;
 
 fn hands() -> Hands {
-    let http = PlainCaller::new(Duration::from_secs(5)).unwrap();
+    let http = GuardedCaller::new(WebSettings::default());
     Hands { sandbox: Arc::new(PlainRunner), plain: Arc::new(PlainRunner), http: Arc::new(http) }
 }
 
@@ -139,7 +142,7 @@ async fn an_endpoint_is_called_with_its_secret_within_the_rights_of_the_task_and
         let text = format!(
             "description = \"d\"\npure = true\n[http]\nurl = \"http://127.0.0.1:{port}{path}\"\n\
              headers = {{ x-key = \"{{{{KEY}}}}\" }}\n[secrets]\nKEY = \"key\"\n\
-             [parameters]\ntype = \"object\"\n"
+             [parameters]\ntype = \"object\"\n[touches]\nhosts = [\"127.0.0.1\"]\n"
         );
         tool_of(ToolFile::parse(&text, "it").unwrap(), folder.path(), &hands()).unwrap()
     };
@@ -155,4 +158,48 @@ async fn an_endpoint_is_called_with_its_secret_within_the_rights_of_the_task_and
     let refused = tool("/items/{id}").call(&narrow, json!({ "id": "1" })).await;
     assert!(matches!(refused, Err(ToolFailure::NoRight(_))), "{refused:?}");
     assert_eq!(seen.lock().unwrap().len(), before, "nothing was sent");
+}
+
+#[tokio::test]
+async fn an_endpoint_at_a_private_address_is_called_only_where_the_file_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (port, seen) = endpoint().await;
+    let tool = |touches: &str| {
+        let text = format!("description = \"d\"\n[http]\nurl = \"http://127.0.0.1:{port}/\"\n{touches}");
+        ToolFile::parse(&text, "it").map(|file| tool_of(file, folder.path(), &hands()).unwrap())
+    };
+    let refused = call(&tool("").unwrap(), json!({})).await.unwrap_err();
+    assert!(matches!(refused, ToolFailure::Refused(_)), "{refused:?}");
+    let said = refused.to_string();
+    assert!(said.contains("no public address") && said.contains("`hosts` of [touches]"), "{said}");
+    assert_eq!(seen.lock().unwrap().len(), 0);
+    let touches = format!("[touches]\nhosts = [\"127.0.0.1:{port}\"]\n");
+    assert!(call(&tool(&touches).unwrap(), json!({})).await.is_ok());
+    let fault = tool("[touches]\nhosts = [\"no host at all\"]\n").err().unwrap();
+    assert!(fault.what.contains("no host at all"), "{fault}");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_drips_is_given_up_when_the_time_of_its_file_is_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n").await.unwrap();
+        while stream.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let text = format!(
+        "description = \"d\"\n[http]\nurl = \"http://127.0.0.1:{port}/\"\n[touches]\nhosts = [\"127.0.0.1\"]\n\
+         [limits]\ntime = \"300ms\"\n"
+    );
+    let registry = ToolRegistry::new();
+    let tool = tool_of(ToolFile::parse(&text, "it").unwrap(), folder.path(), &hands()).unwrap();
+    registry.register(tool).unwrap();
+    let begun = std::time::Instant::now();
+    let result = ToolEngine::new(Arc::new(registry)).call("it", json!({}), &ToolContext::new("r", "1")).await;
+    assert_eq!(result.status, ToolStatus::Timeout, "{}", result.content);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use muster_shared::flow::{TaskRights, Use};
+use muster_shared::flow::Use;
+use muster_shared::flow::rights::HostPattern;
 use muster_shared::secret::Redactor;
-use muster_shared::text::within_bytes;
+use muster_shared::text::{quoted, within_bytes};
 use muster_tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::Url;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use url::Url;
 
 use super::Own;
 
@@ -74,8 +75,8 @@ pub struct HttpRequest {
     pub body: Option<Bytes>,
     /// The most of the answer that is kept, in bytes.
     pub most: usize,
-    /// What the task may use.
-    pub rights: Arc<TaskRights>,
+    /// Hosts that the file says may be at private addresses.
+    pub private: Vec<HostPattern>,
 }
 
 /// What was answered.
@@ -108,7 +109,7 @@ pub enum HttpFailure {
 /// Makes requests.
 #[async_trait]
 pub trait HttpCaller: Send + Sync + 'static {
-    /// Makes a request. Redirects are not followed, or only to what the file and the task's rights allow.
+    /// Makes a request. Redirects are not followed.
     ///
     /// # Errors
     /// When there is no answer.
@@ -125,6 +126,8 @@ pub struct Http {
     headers: BTreeMap<String, String>,
     /// The arguments that go into the query; of a method without a body, all that are not in the path.
     query: Vec<String>,
+    /// Hosts that may be at private addresses.
+    private: Vec<HostPattern>,
 }
 
 impl Http {
@@ -152,7 +155,19 @@ impl Http {
             return Err("the host must stand in the address as it is: no argument may choose it".to_owned());
         }
         let host = format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443));
-        Ok(Self { url: url.to_owned(), host, method, headers, query })
+        Ok(Self { url: url.to_owned(), host, method, headers, query, private: Vec::new() })
+    }
+
+    /// The same where these hosts may be at private addresses.
+    ///
+    /// # Errors
+    /// When one of them is no host.
+    pub(super) fn touching(mut self, hosts: &[String]) -> Result<Self, String> {
+        let read = |host: &String| {
+            HostPattern::read(host).map_err(|why| format!("[touches] names {}: {why}", quoted(host, 100)))
+        };
+        self.private = hosts.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(self)
     }
 
     /// The host with its port.
@@ -264,7 +279,7 @@ impl Tool for HttpTool {
             headers: self.http.headers(&secrets),
             body,
             most: self.own.file.limits.output,
-            rights: Arc::clone(&ctx.rights),
+            private: self.http.private.clone(),
         };
         let answered = self.caller.call(request).await;
         read(answered, self.own.file.pure, &redactor)

@@ -4,7 +4,6 @@
 //! A file says what the tool is (`description`, `[parameters]` or `schema`), what it does (`command`, or `[http]`), what it may
 //! touch (`[touches]`), its limits, and which secrets it is given from which files. `docs/own-tools.md` has all of it.
 
-mod fault;
 pub mod http;
 mod program;
 mod schema;
@@ -18,8 +17,8 @@ use std::time::Duration;
 use muster_tools::{ProgramLimits, ProgramRunner, Tool, ToolFailure, Uncertain};
 use serde_json::Value;
 
-pub use fault::Fault;
 use http::{Http, HttpCaller, HttpTool};
+pub use muster_shared::text::Fault;
 use program::ProgramTool;
 
 /// How the names of tool files end.

@@ -11,9 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
 
-use super::fault::Fault;
 use super::http::{Http, Method};
-use super::{Does, Parameters, ToolFile, schema};
+use super::{Does, Fault, Parameters, ToolFile, schema};
 
 /// Longest name of a tool, in bytes: with that of its server it is within what providers take.
 const MOST_NAME: usize = 48;
@@ -214,6 +213,7 @@ fn does(places: &Places<'_>, written: &Written) -> Result<Does, Fault> {
             let WrittenHttp { url, method, headers, query } = http.get_ref();
             let method = method.unwrap_or(Method::Get);
             Http::new(url.get_ref(), method, headers.clone(), query.clone())
+                .and_then(|http| http.touching(&written.touches.hosts))
                 .map(Does::Http)
                 .map_err(|why| places.fault(url, why, "such as \"https://example.org/items/{id}\""))
         }

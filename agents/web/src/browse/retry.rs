@@ -50,7 +50,7 @@ mod tests {
         if let Some(value) = retry_after {
             headers.insert(RETRY_AFTER, value.parse().unwrap());
         }
-        Ok(Answer { status, headers, body: Bytes::new() })
+        Ok(Answer { status, headers, body: Bytes::new(), cut: false })
     }
 
     #[test]

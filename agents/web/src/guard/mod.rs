@@ -3,7 +3,6 @@
 //! A URL is judged by its form, then the task's right to its host, then every address that its name resolves to, each anew
 //! for every hop of a redirect. What a setting names may be at a private address; nothing else may.
 
-mod address;
 pub mod resolver;
 
 use std::net::IpAddr;
@@ -11,9 +10,9 @@ use std::net::IpAddr;
 use muster_shared::flow::rights::HostPattern;
 use muster_shared::flow::{Refusal, TaskRights, Use};
 use muster_shared::text::quoted;
+use muster_tools::address::is_public;
 use url::{Host, Url};
 
-pub use self::address::is_public;
 use crate::settings::WebSettings;
 
 /// Longest URL, in bytes.
@@ -178,6 +177,26 @@ impl Guard {
         Ok(Destination { host: with_port(&url, &host), url, reach: Reach::Named })
     }
 
+    /// The same for a URL whose host stands in a file of the user's: at whatever port that names, and at a private address only
+    /// where the file lists the host as one that may be there, or `tool.web.allow_hosts` does.
+    ///
+    /// # Errors
+    /// When it is not reached.
+    pub fn of_file(&self, text: &str, private: &[HostPattern]) -> Result<Destination, Refused> {
+        let destination = Self::of_setting(text)?;
+        if private.iter().any(|pattern| means(pattern, &destination.host)) {
+            return Ok(destination);
+        }
+        match self.judge(destination.url.clone()) {
+            Err(Refused::Port { .. }) => {
+                let Destination { url, host, .. } = destination;
+                let name = url.host_str().unwrap_or_default().to_owned();
+                judged_by_name(url, name, host)
+            }
+            judged => judged,
+        }
+    }
+
     fn judge(&self, url: Url) -> Result<Destination, Refused> {
         let (url, name) = well_formed(url)?;
         let port = url.port_or_known_default().unwrap_or_default();
@@ -193,16 +212,21 @@ impl Guard {
         if !is_usual {
             return Err(Refused::Port { port, reached: self.ports.clone() });
         }
-        let address = match url.host() {
-            Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
-            Some(Host::Domain(_)) | None => None,
-        };
-        match address {
-            Some(address) if !is_public(address) => Err(Refused::PrivateAddress { host: name, address }),
-            None if is_local_name(&name) => Err(Refused::LocalName(name)),
-            Some(_) | None => Ok(Destination { url, host, reach: Reach::Public }),
-        }
+        judged_by_name(url, name, host)
+    }
+}
+
+/// A host that nothing names as private, with its name and with its port: by its address, if it is one, or by its name.
+fn judged_by_name(url: Url, name: String, host: String) -> Result<Destination, Refused> {
+    let address = match url.host() {
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+        Some(Host::Domain(_)) | None => None,
+    };
+    match address {
+        Some(address) if !is_public(address) => Err(Refused::PrivateAddress { host: name, address }),
+        None if is_local_name(&name) => Err(Refused::LocalName(name)),
+        Some(_) | None => Ok(Destination { url, host, reach: Reach::Public }),
     }
 }
 

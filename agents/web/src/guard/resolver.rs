@@ -7,9 +7,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use muster_tools::address::is_public;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{Reach, Refused, is_public};
+use super::{Reach, Refused};
 
 /// Most addresses of a host that are tried; all that come are judged.
 const MOST_TRIED: usize = 8;

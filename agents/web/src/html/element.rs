@@ -68,6 +68,19 @@ pub(super) enum Element {
     Passing,
 }
 
+/// How an element stands to the text around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// It has an end, and its text is apart from what is around.
+    Apart,
+    /// It has an end, and text flows through it.
+    Within,
+    /// It has no end, and text before and after it is apart.
+    Divider,
+    /// It has no end, and text flows past it.
+    Point,
+}
+
 impl Element {
     pub(super) fn of(name: &str) -> Self {
         match name {
@@ -107,31 +120,7 @@ impl Element {
         }
     }
 
-    /// Whether it has an end.
-    pub(super) const fn is_open(self) -> bool {
-        match self {
-            Self::Break | Self::Rule | Self::Image | Self::Base | Self::Passing => false,
-            Self::Hidden
-            | Self::Block
-            | Self::Paragraph
-            | Self::Heading(_)
-            | Self::List { .. }
-            | Self::Item
-            | Self::Term
-            | Self::Quote
-            | Self::Preformatted
-            | Self::Table
-            | Self::Row
-            | Self::Cell
-            | Self::Code
-            | Self::Link
-            | Self::Title
-            | Self::Inline => true,
-        }
-    }
-
-    /// Whether text before and after it is apart.
-    pub(super) const fn parts_text(self) -> bool {
+    const fn shape(self) -> Shape {
         match self {
             Self::Block
             | Self::Paragraph
@@ -143,17 +132,26 @@ impl Element {
             | Self::Preformatted
             | Self::Table
             | Self::Row
-            | Self::Cell
-            | Self::Rule => true,
-            Self::Hidden
-            | Self::Code
-            | Self::Link
-            | Self::Break
-            | Self::Image
-            | Self::Title
-            | Self::Base
-            | Self::Inline
-            | Self::Passing => false,
+            | Self::Cell => Shape::Apart,
+            Self::Hidden | Self::Code | Self::Link | Self::Title | Self::Inline => Shape::Within,
+            Self::Rule => Shape::Divider,
+            Self::Break | Self::Image | Self::Base | Self::Passing => Shape::Point,
+        }
+    }
+
+    /// Whether it has an end.
+    pub(super) const fn is_open(self) -> bool {
+        match self.shape() {
+            Shape::Apart | Shape::Within => true,
+            Shape::Divider | Shape::Point => false,
+        }
+    }
+
+    /// Whether text before and after it is apart.
+    pub(super) const fn parts_text(self) -> bool {
+        match self.shape() {
+            Shape::Apart | Shape::Divider => true,
+            Shape::Within | Shape::Point => false,
         }
     }
 

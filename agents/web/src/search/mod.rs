@@ -19,7 +19,7 @@ use crate::fetch::text_of;
 use crate::guard::{self, Destination, Guard};
 use crate::secret;
 use crate::settings::{SearchProvider, SearchSettings};
-use crate::transfer::{Answer, AnswerLimits, Bodies, NoAnswer, Question, exchange};
+use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
 
 /// Results given when nothing else is asked for.
 const USUAL: u32 = 6;
@@ -163,8 +163,12 @@ impl WebSearch {
         let client = self.web.clients.of(at.reach).map_err(NoAnswer::Broken)?;
         let turn = self.web.pace.turn(&at.host).await;
         // A redirect is not followed: it would take the key elsewhere.
-        let answer =
-            exchange(client, question, AnswerLimits { max_bytes: LARGEST, bodies: Bodies::All }).await;
+        let answer = exchange(
+            client,
+            question,
+            AnswerLimits { max_bytes: LARGEST, bodies: Bodies::All, beyond: Beyond::Refused },
+        )
+        .await;
         drop(turn);
         answer
     }

@@ -4,6 +4,7 @@
 
 mod broken_answers;
 mod dns;
+mod endpoints;
 mod hostile_urls;
 mod kept;
 mod pages;

@@ -85,7 +85,8 @@ fn with_goal(run: &RunState, task: &TaskIndex, goal: &str) -> Option<Plan> {
 pub(super) fn let_through(
     decision: &mut DecisionBuilder<'_>,
     request: &Request,
-    (task, goal): (&TaskIndex, &str),
+    task: &TaskIndex,
+    goal: &str,
     changed: Option<&PlanDraft>,
 ) -> Result<(), String> {
     let Some(changed) = changed else { return change(decision, request, task, goal.trim()) };

@@ -86,7 +86,7 @@ pub(super) fn let_through(
 ) -> Result<(), String> {
     match &request.action {
         RequestAction::Edit { task: Some(task), goal } => {
-            edit::let_through(decision, request, (task, goal), changed)
+            edit::let_through(decision, request, task, goal, changed)
         }
         RequestAction::Approve { plan: Some(edited), .. } => {
             review::let_through(decision, request, changed.unwrap_or(edited))

@@ -11,6 +11,7 @@ use muster_shared::wire::{Advertised, Encoding, Profile};
 
 use super::ORCHESTRATOR;
 use super::away::Away;
+use super::served::Served;
 use crate::decide::{in_hands, in_work};
 use crate::drive::line::Line;
 use crate::matching::{Candidate, Look, Roster};
@@ -80,6 +81,8 @@ pub(super) struct Ledger {
     pub(super) priorities: HashMap<RunId, i8>,
     /// What agents are for whose role a user defined.
     pub(super) specialists: HashMap<AgentId, Specialty>,
+    /// What tool servers have, and who may use it.
+    pub(super) served: Served,
     /// Queues of agents that read JSON only. Kept when they leave: an offer outlives its agent.
     pub(super) json_only: BTreeSet<Queue>,
     /// What is kept for runs: for those that were woken and have not had their turn yet, and for those that are having
@@ -109,6 +112,7 @@ impl Ledger {
             self.json_only.extend(queues);
         }
         self.note_tools(profile, &role);
+        self.served.admit(profile);
         let mut is_news = false;
         if let Some(candidate) = Candidate::of(profile) {
             is_news = self.roster.candidate(&candidate.agent) != Some(&candidate);
@@ -163,6 +167,7 @@ impl Ledger {
         {
             self.away.left(specialty);
         }
+        self.served.dismiss(&agent);
         self.roster.dismiss(&agent);
         if self.agents.remove(&agent).is_some() {
             self.count();

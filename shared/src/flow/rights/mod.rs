@@ -17,7 +17,7 @@ pub use allowed::{
 };
 pub use chain::{Grant, Grantor, MOST_GRANTS, Refusal, RefusalLink, TaskRights};
 pub use host::HostPattern;
-pub use statement::statement;
+pub use statement::{Statement, Voucher, statement};
 pub use uses::{Right, Use};
 
 use super::budget::Budget;

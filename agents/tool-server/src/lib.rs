@@ -6,11 +6,13 @@
 
 mod answers;
 pub mod file;
+mod lending;
 mod offering;
 mod plain;
 mod serve;
 mod settings;
 
+pub use lending::LeaseRules;
 pub use plain::{PlainCaller, PlainRunner};
 pub use serve::ToolServer;
-pub use settings::ToolServerSettings;
+pub use settings::{LeaseSettings, ToolServerSettings};

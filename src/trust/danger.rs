@@ -73,8 +73,16 @@ const ALWAYS: [(&str, Danger); 17] = [
 
 /// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in,
 /// what is done here for others.
-const SECTIONS: [&str; 8] =
-    ["tool.lend.", "tool.web.", "tool.search.", "tool.http.", "tool.sandbox.", "tool.sql.", "tool.postgres.", "tool.mcp."];
+const SECTIONS: [&str; 8] = [
+    "tool.lend.",
+    "tool.web.",
+    "tool.search.",
+    "tool.http.",
+    "tool.sandbox.",
+    "tool.sql.",
+    "tool.postgres.",
+    "tool.mcp.",
+];
 
 /// Folders that are written, which need it where they lead out of the project.
 const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];

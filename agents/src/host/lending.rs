@@ -25,16 +25,21 @@ pub(super) async fn begin(
     let own = context.tool_patterns();
     let may_use = |name: &str| own.iter().any(|pattern| muster_tools::patterns::means(pattern, name));
     let permissions = context.settings().permissions.get(&role).copied().unwrap_or_default();
-    let tools = lent_tools(context.engine(), context.bus(), &LenderRules { lends, may_use: &may_use, permissions });
+    let tools =
+        lent_tools(context.engine(), context.bus(), &LenderRules { lends, may_use: &may_use, permissions });
     let names: Vec<String> = tools.iter().map(|tool| tool.spec().name).collect();
     if names.is_empty() {
-        tracing::warn!(?lends, "nothing is lent: this agent has none of the tools that `tool.lend` names, or may not use them");
+        tracing::warn!(
+            ?lends,
+            "nothing is lent: this agent has none of the tools that `tool.lend` names, or may not use them"
+        );
         return Ok(ready(()).boxed());
     }
     tracing::info!(?names, "these tools are lent to others");
     let rules = LeaseRules { to: tool.lend_to.clone(), leases: tool.lease };
     let redactor = Arc::clone(context.redactor());
-    let lender = ToolServer::lending(context.bus().clone(), role, rules, ToolServerSettings::default(), redactor);
+    let lender =
+        ToolServer::lending(context.bus().clone(), role, rules, ToolServerSettings::default(), redactor);
     // They stay what they are as long as the process lives.
     let (offer, offered) = watch::channel(tools);
     let serving = lender.begin(offered, stop.clone()).await?;

@@ -77,7 +77,7 @@ impl Borrowing {
     ) -> Result<ToolReply, ToolServerFailure> {
         let name = format!("{server}.{}", call.tool);
         let place = place(call, &name);
-        let mut why = String::new();
+        let mut ended = Err(ToolServerFailure::Nobody(server.to_owned()));
         for _ in 0..TRIES {
             let known = self.held().get(&place).cloned();
             let held = match known {
@@ -93,19 +93,18 @@ impl Borrowing {
                 Ok(LentReply::Reply(reply)) => return Ok(reply),
                 Ok(LentReply::NoLease(said)) => {
                     self.forget(&place, &held);
-                    why = beginning(&said, 200);
+                    let said = beginning(&said, 200);
+                    ended = Ok(refused(call, &format!("no lease of `{name}` holds: {said}")));
                 }
-                Err(failure @ ToolServerFailure::Nobody(_)) => {
+                // The next one is asked; where there is none, that is what is said of the call.
+                Err(ToolServerFailure::Nobody(_)) => {
                     self.forget(&place, &held);
                     self.lenders().is_gone(&held.process);
-                    if self.lenders().in_turn(&name, of_task(call), Instant::now()).is_empty() {
-                        return Err(failure);
-                    }
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        Ok(refused(call, &format!("no lease of `{name}` held: {why}")))
+        ended
     }
 
     /// Asks those who lend a tool for a lease, one after the other until one gives it or refuses it: what one refuses is not

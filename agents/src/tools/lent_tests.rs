@@ -48,7 +48,12 @@ fn allowing(allow: &[&str]) -> EngineRules {
     EngineRules { allow, ..EngineRules::default() }
 }
 
-fn lent(engine: &ToolEngine, lends: &[&str], role_has: &str, permissions: RolePermissions) -> Vec<Arc<dyn Tool>> {
+fn lent(
+    engine: &ToolEngine,
+    lends: &[&str],
+    role_has: &str,
+    permissions: RolePermissions,
+) -> Vec<Arc<dyn Tool>> {
     let bus = Bus::in_memory(&"researcher-1".parse().unwrap());
     let lends: Vec<String> = lends.iter().map(|&name| name.to_owned()).collect();
     let may_use = |name: &str| means(role_has, name);
@@ -91,7 +96,10 @@ async fn a_call_has_no_more_than_the_tool_needs_and_no_more_than_its_task_may_us
     let called = async |at: usize, rights: Value| tools[at].call(&context(&rights), json!({})).await;
     let open = json!({});
     let words = |name: &str| format!("{name} key r/1/1/2");
-    assert_eq!(called(0, open.clone()).await.unwrap().content, words("[\"read_workspace\", \"write_workspace\", \"execute\"] files true"));
+    assert_eq!(
+        called(0, open.clone()).await.unwrap().content,
+        words("[\"read_workspace\", \"write_workspace\", \"execute\"] files true")
+    );
     assert_eq!(called(1, open.clone()).await.unwrap().content, words("[\"execute\"] files false"));
     assert_eq!(called(2, open).await.unwrap().content, words("[] files false"));
     let denied = called(1, json!({ "tools": ["!shell"] })).await;

@@ -37,7 +37,8 @@ pub use self::{
 };
 pub use muster_tools::{
     EngineLimits, EngineRules, Permission, RegistryError, Tool, ToolContext, ToolEngine, ToolFailure,
-    ToolOutput, ToolRegistry, ToolResult, ToolSource, ToolSpec, ToolStatus, Uncertain, engine, registry, spec,
+    ToolOutput, ToolRegistry, ToolResult, ToolSource, ToolSpec, ToolStatus, Uncertain, engine, registry,
+    spec,
 };
 
 /// A registry with the built-in tools, as settings have them. Those that are off until they are allowed are among them:

@@ -62,7 +62,8 @@ impl RemoteTool {
 
     /// Says whose tool it was that was called, where another agent lends it: so it stands in the record.
     fn signed(&self, call: &ToolCall, mut result: ServedResult) -> ServedResult {
-        let owner = self.borrowing.as_ref().and_then(|all| all.owner(call, &self.tool.full_name(&self.server)));
+        let owner =
+            self.borrowing.as_ref().and_then(|all| all.owner(call, &self.tool.full_name(&self.server)));
         if let Some(owner) = owner {
             result.content = format!("[called at {owner}, which lends it]\n{}", result.content);
         }

@@ -185,8 +185,8 @@ impl ServedTools {
     pub fn new(bus: &Bus, role: Role, borrows: &[String]) -> Self {
         let door = bus.tool_servers();
         let lenders = || Lenders::new(bus.who().clone(), borrows.to_vec());
-        let borrowing = (!borrows.is_empty())
-            .then(|| Arc::new(Borrowing::new(door.clone(), role.clone(), lenders())));
+        let borrowing =
+            (!borrows.is_empty()).then(|| Arc::new(Borrowing::new(door.clone(), role.clone(), lenders())));
         Self { door, role, roster: Mutex::default(), borrowing }
     }
 
@@ -251,7 +251,7 @@ impl ServedTools {
         let new = new.into_iter().map(|new| (new, None));
         let lent = self.borrowing.iter().flat_map(|borrowing| {
             let new = borrowing.lenders().take_new();
-            new.into_iter().map(|new| (new, Some(Arc::clone(borrowing))))
+            new.into_iter().map(move |new| (new, Some(Arc::clone(borrowing))))
         });
         for ((server, tool), borrowing) in new.chain(lent) {
             let tool = RemoteTool::new(server, tool, self.role.clone(), self.door.clone());

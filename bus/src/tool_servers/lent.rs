@@ -142,11 +142,9 @@ impl ToolServerDoor {
     /// # Errors
     /// When the bus fails.
     pub async fn serve_lent(&self, role: &Role) -> Result<BoxStream<'static, ToolRequest>, BusError> {
-        let (backend, own, server) = (&self.core.backend, self.core.who.as_str(), lender_name(role));
-        let asked = async |rest: &str| {
-            let subject = tool_subject(&server, &rest.replace("OWN", own));
-            backend.serve(&subject, own).await
-        };
+        let server = lender_name(role);
+        let asked =
+            |rest: &str| self.asked(tool_subject(&server, &rest.replace("OWN", self.core.who.as_str())));
         let mut all = SelectAll::new();
         all.push(self.read_as(asked("lease.OWN.*.*").await?, |door, incoming| {
             let (from, reply) = (caller(&incoming.message.subject)?, door.open(incoming)?);
@@ -171,8 +169,12 @@ impl ToolServerDoor {
         all.push(self.read_as(asked("wait.OWN.*.*").await?, Self::wait_of));
         all.push(self.read_as(asked("specs.OWN").await?, Self::specs_of));
         all.push(self.read_as(asked("cancel.*.*").await?, Self::cancel_of));
-        all.push(self.read_as(backend.serve(TOOL_WHO, own).await?, |_, _| Some(ToolRequest::Who)));
+        all.push(self.read_as(self.asked(TOOL_WHO.to_owned()).await?, |_, _| Some(ToolRequest::Who)));
         Ok(all.boxed())
+    }
+
+    async fn asked(&self, subject: String) -> Result<BoxStream<'static, Incoming>, BusError> {
+        self.core.backend.serve(&subject, self.core.who.as_str()).await
     }
 }
 

@@ -288,8 +288,20 @@ mod tests {
             assert!(is_tool_server_name(good), "{good}");
         }
         let long = "x".repeat(MOST_SERVER_NAME + 1);
-        for bad in ["", "lent-worker", "corpus", "workspace", "calculator", "Notes", "2notes", "a.b", "a*", ">", "ä", &long]
-        {
+        for bad in [
+            "",
+            "lent-worker",
+            "corpus",
+            "workspace",
+            "calculator",
+            "Notes",
+            "2notes",
+            "a.b",
+            "a*",
+            ">",
+            "ä",
+            &long,
+        ] {
             assert!(!is_tool_server_name(bad), "{bad}");
         }
     }

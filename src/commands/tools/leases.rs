@@ -49,7 +49,9 @@ pub(super) async fn revoke(app: &App, args: &ToolsRevokeArgs) -> Result<Exit, Fa
     } else {
         for lease in &said.leases {
             let ToolLease { lease, tool, lender, borrower, task, .. } = lease;
-            output::line(&format!("revoked {lease}: {tool} of {lender}, lent to {borrower} for task {task}"))?;
+            output::line(&format!(
+                "revoked {lease}: {tool} of {lender}, lent to {borrower} for task {task}"
+            ))?;
         }
         output::note(&counted(said.leases.len(), "lease revoked", "leases revoked"));
     }
@@ -83,7 +85,8 @@ fn wanted(args: &ToolsRevokeArgs) -> Result<Revocation, Failure> {
 async fn of_all(bus: &Bus, which: Option<&Revocation>) -> Result<Said, Failure> {
     let (door, mut said) = (bus.tool_servers(), Said::default());
     let profiles = bus.registry().list().await.map_err(bus_failure)?;
-    let agents = profiles.into_iter().filter_map(|profile| Some((profile.role.parse::<Role>().ok()?, profile.agent)));
+    let agents =
+        profiles.into_iter().filter_map(|profile| Some((profile.role.parse::<Role>().ok()?, profile.agent)));
     let answers = stream::iter(agents)
         .map(|(role, process)| {
             let door = door.clone();

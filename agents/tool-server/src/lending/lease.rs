@@ -134,8 +134,7 @@ impl Leases {
             return Answer::Full;
         }
         self.given += 1;
-        let lease =
-            Lease { request, borrower: borrower.clone(), until, calls: 0, running: BTreeSet::new() };
+        let lease = Lease { request, borrower: borrower.clone(), until, calls: 0, running: BTreeSet::new() };
         self.leases.insert(self.given, lease);
         Answer::Granted(format!("{}.{}", self.lender, self.given))
     }
@@ -153,7 +152,8 @@ impl Leases {
     ) -> Result<(), String> {
         self.expire(now);
         let until = now + self.lasts();
-        let held = self.held(lease).ok_or("there is no such lease: it has run out, was revoked, or never was")?;
+        let held =
+            self.held(lease).ok_or("there is no such lease: it has run out, was revoked, or never was")?;
         let LeaseRequest { run, task, tool, .. } = &held.request;
         if held.borrower != *borrower {
             return Err("the lease is another agent's".to_owned());

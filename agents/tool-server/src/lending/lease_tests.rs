@@ -38,7 +38,9 @@ fn granted(leases: &mut Leases, request: LeaseRequest, to: &ToolCaller, now: Ins
 fn a_lease_is_given_by_the_rules_and_the_same_again_to_whoever_has_it() {
     let (mut leases, now) = (leases(), Instant::now());
     let worker = agent("worker", 1);
-    assert!(matches!(leases.ask(request(1, 1), &agent("planner", 1), now), Answer::Refused(why) if why.contains("planner")));
+    assert!(
+        matches!(leases.ask(request(1, 1), &agent("planner", 1), now), Answer::Refused(why) if why.contains("planner"))
+    );
     assert!(matches!(leases.ask(request(1, 1), &agent("word_counter", 1), now), Answer::Granted(_)));
     let first = granted(&mut leases, request(1, 1), &worker, now);
     assert_eq!(granted(&mut leases, request(1, 1), &worker, now), first);
@@ -60,7 +62,8 @@ fn a_lease_is_for_one_agent_one_task_and_one_tool_and_runs_out_when_it_is_not_us
     assert!(leases.renew(&lease, &call(1, 1), &other, now).is_err(), "another agent");
     assert!(leases.renew(&lease, &call(2, 1), &worker, now).is_err(), "another task");
     assert!(leases.renew(&lease, &call(1, 2), &worker, now).is_err(), "another tool");
-    for odd in ["", "researcher-1", "researcher-1.", "researcher-1.99", "researcher-2.1", "researcher-1.1.1"] {
+    for odd in ["", "researcher-1", "researcher-1.", "researcher-1.99", "researcher-2.1", "researcher-1.1.1"]
+    {
         assert!(leases.renew(odd, &call(1, 1), &worker, now).is_err(), "{odd}");
     }
     assert!(!leases.give_back(&lease, &other), "nobody gives it back for him");

@@ -50,7 +50,8 @@ async fn lent(leases: LeaseSettings) -> Lent {
     let mut notices = worker.tool_servers().notices().await.unwrap();
     let rules = LeaseRules { to: vec!["worker".to_owned()], leases };
     let bus = worker.as_agent(&process);
-    let lender = ToolServer::lending(bus, Role::Researcher, rules, ToolServerSettings::default(), Arc::default());
+    let lender =
+        ToolServer::lending(bus, Role::Researcher, rules, ToolServerSettings::default(), Arc::default());
     let (offer, offered) = watch::channel(tools);
     let serving = lender.begin(offered, CancellationToken::new()).await.unwrap();
     tokio::spawn(async move {
@@ -109,15 +110,22 @@ async fn nothing_is_done_without_a_lease_that_is_the_callers_own() {
     let f = lent(LeaseSettings::default()).await;
     let other = f.worker.as_agent(&"worker-2".parse().unwrap());
     let lease = f.granted(&f.worker, "1").await;
-    for (by, lease, task) in [(&f.worker, "researcher-1.9", "1"), (&other, &*lease, "1"), (&f.worker, &*lease, "2")] {
+    for (by, lease, task) in
+        [(&f.worker, "researcher-1.9", "1"), (&other, &*lease, "1"), (&f.worker, &*lease, "2")]
+    {
         let refused = f.used(by, lease, f.call(task, "k", 0)).await;
         assert!(matches!(refused, LentReply::NoLease(_)), "{refused:?}");
     }
-    let plain = f.worker.tool_servers().call("lent-researcher", &Role::Worker, &f.call("1", "k", 0), SOON).await;
+    let plain =
+        f.worker.tool_servers().call("lent-researcher", &Role::Worker, &f.call("1", "k", 0), SOON).await;
     assert!(plain.is_err(), "no call without a lease is heard: {plain:?}");
     assert_eq!(f.count(), 0);
     assert_eq!(content(f.used(&f.worker, &lease, f.call("1", "k", 0)).await).0, ServedStatus::Success);
-    f.worker.tool_servers().give_back(f.of(), &Role::Worker, &LeaseName { lease: lease.clone() }).await.unwrap();
+    f.worker
+        .tool_servers()
+        .give_back(f.of(), &Role::Worker, &LeaseName { lease: lease.clone() })
+        .await
+        .unwrap();
     let late = f.used(&f.worker, &lease, f.call("1", "k2", 0)).await;
     assert!(matches!(late, LentReply::NoLease(_)), "{late:?}");
     assert_eq!(f.count(), 1);
@@ -134,7 +142,8 @@ async fn who_takes_a_task_over_has_the_same_answer_under_a_lease_of_his_own() {
     assert_eq!(content(f.used(&next, &second, f.call("1", "r/1/1/2", 0)).await).1, "counted");
     assert_eq!(f.count(), 1, "it was done once");
     let leases = f.worker.tool_servers().leases(f.of()).await.unwrap().leases;
-    let told: Vec<_> = leases.iter().map(|lease| (lease.lease.clone(), lease.borrower.to_string(), lease.calls)).collect();
+    let told: Vec<_> =
+        leases.iter().map(|lease| (lease.lease.clone(), lease.borrower.to_string(), lease.calls)).collect();
     assert_eq!(told, [(first, "worker-1".to_owned(), 1), (second, "worker-2".to_owned(), 1)]);
 }
 

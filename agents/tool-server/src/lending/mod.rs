@@ -153,7 +153,7 @@ impl ToolServer {
             tracing::warn!(lease = lease.lease, tool = lease.tool, run = lease.run, task = lease.task,
                 borrower = %lease.borrower, "a lease is revoked");
         }
-        let mut answers = self.answers();
+        let answers = self.answers();
         revoked.calls.iter().for_each(|ticket| answers.give_up(ticket));
         ToolLeases { leases: revoked.leases }
     }

@@ -115,9 +115,7 @@ impl<'a> Use<'a> {
     #[must_use]
     pub fn of_call(tool: &'a str, arguments: &'a Value) -> Vec<Self> {
         match own_name(tool) {
-            Some(own) => {
-                std::iter::once(Self::Tool(tool)).chain(Self::of_own_call(own, arguments)).collect()
-            }
+            Some(own) => std::iter::once(Self::Tool(tool)).chain(Self::of_own_call(own, arguments)).collect(),
             None => Self::of_own_call(tool, arguments),
         }
     }

@@ -6,6 +6,9 @@ use muster_shared::wire::lending::ToolLease;
 
 use super::{figures, table as tables};
 
+/// Most characters of one cell.
+const MOST_CELL: usize = 64;
+
 /// Leases, one a line.
 pub(crate) fn table(leases: &[ToolLease]) -> String {
     let row = |lease: &ToolLease| {
@@ -16,8 +19,10 @@ pub(crate) fn table(leases: &[ToolLease]) -> String {
         // The last digits tell runs apart.
         let run = &lease.run[lease.run.ceil_char_boundary(lease.run.len().saturating_sub(8))..];
         let (lender, borrower) = (lease.lender.to_string(), lease.borrower.to_string());
-        let of = [lease.lease.clone(), lease.tool.clone(), lender, borrower];
-        of.into_iter().chain([run.to_owned(), lease.task.clone(), lease.calls.to_string(), left]).collect()
+        let cells = [&lease.lease, &lease.tool, &lender, &borrower, run, &lease.task];
+        // Lenders write what they like: a cell is one line, and short.
+        let cells = cells.into_iter().map(|cell: &str| figures::one_line(cell, MOST_CELL));
+        cells.chain([lease.calls.to_string(), left]).collect()
     };
     let heads = ["LEASE", "TOOL", "OF", "LENT TO", "RUN", "TASK", "CALLS", "LEFT"];
     tables::plain(&heads, leases.iter().map(row).collect(), &[], None)

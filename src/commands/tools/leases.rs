@@ -47,11 +47,8 @@ pub(super) async fn revoke(app: &App, args: &ToolsRevokeArgs) -> Result<Exit, Fa
     if args.json {
         output::json(&json!({ "revoked": said.leases, "silent": said.silent }))?;
     } else {
-        for lease in &said.leases {
-            let ToolLease { lease, tool, lender, borrower, task, .. } = lease;
-            output::line(&format!(
-                "revoked {lease}: {tool} of {lender}, lent to {borrower} for task {task}"
-            ))?;
+        if !said.leases.is_empty() {
+            output::line(&table(&said.leases))?;
         }
         output::note(&counted(said.leases.len(), "lease revoked", "leases revoked"));
     }

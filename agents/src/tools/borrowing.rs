@@ -25,8 +25,14 @@ struct Held {
     lease: String,
 }
 
-/// Run, task and full name of the tool.
-type Place = (String, String, String);
+/// What a lease is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    run: String,
+    task: String,
+    /// By its full name.
+    tool: String,
+}
 
 /// What came of asking for a lease.
 enum Asked {
@@ -112,7 +118,7 @@ impl Borrowing {
     async fn lease(&self, server: &str, name: &str, call: &ToolCall) -> Result<Asked, ToolServerFailure> {
         let ToolCall { run, task, tool, spec, .. } = call.clone();
         let request = LeaseRequest { run, task, tool, spec };
-        let lenders = self.lenders().in_turn(name, of_task(call), Instant::now());
+        let lenders = self.lenders().in_turn(name, &call.run, &call.task, Instant::now());
         let mut ended = Err(ToolServerFailure::Nobody(server.to_owned()));
         for process in lenders {
             let of = Lender { server, process: &process };
@@ -153,8 +159,8 @@ impl Borrowing {
     /// Gives back what a task had, which ends here.
     pub fn task_ended(self: &Arc<Self>, run: &str, task: &str) {
         let mut ended = Vec::new();
-        self.held().retain(|(of_run, of_task, _), held| {
-            let is_of = of_run == run && of_task == task;
+        self.held().retain(|place, held| {
+            let is_of = place.run == run && place.task == task;
             if is_of {
                 ended.push(held.clone());
             }
@@ -175,11 +181,7 @@ impl Borrowing {
 }
 
 fn place(call: &ToolCall, name: &str) -> Place {
-    (call.run.clone(), call.task.clone(), name.to_owned())
-}
-
-fn of_task(call: &ToolCall) -> (&str, &str) {
-    (&call.run, &call.task)
+    Place { run: call.run.clone(), task: call.task.clone(), tool: name.to_owned() }
 }
 
 fn refused(call: &ToolCall, why: &str) -> ToolReply {

@@ -53,7 +53,7 @@ async fn ground(lenders: Vec<(&'static str, Says)>) -> Ground {
         tokio::spawn(async move {
             let (mut given, mut holds) = (0, None);
             while let Some(ToolRequest::Lending(request)) = requests.next().await {
-                let mut say = |what| tell.send((name.to_owned(), what)).unwrap();
+                let say = |what| tell.send((name.to_owned(), what)).unwrap();
                 match request {
                     LendingRequest::Lease { reply, .. } => {
                         say("lease");

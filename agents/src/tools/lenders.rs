@@ -148,11 +148,11 @@ impl Lenders {
     /// Those who lend a tool now, in the order in which one task asks them: whoever takes the task over asks the same first,
     /// who knows what was asked for before.
     #[must_use]
-    pub fn in_turn(&self, name: &str, task: (&str, &str), now: Instant) -> Vec<AgentId> {
+    pub fn in_turn(&self, name: &str, run: &str, task: &str, now: Instant) -> Vec<AgentId> {
         let mut holders: Vec<AgentId> = self.holders(name, now).cloned().collect();
         holders.sort_by_cached_key(|process| {
             let mut hasher = DefaultHasher::new();
-            (task, process.as_str()).hash(&mut hasher);
+            (run, task, process.as_str()).hash(&mut hasher);
             hasher.finish()
         });
         holders

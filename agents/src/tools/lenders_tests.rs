@@ -29,7 +29,7 @@ fn told(lenders: &mut Lenders, process: &str, of: &ToolSpecs, now: Instant) -> V
 }
 
 fn holders(lenders: &Lenders, tool: &str, now: Instant) -> BTreeSet<String> {
-    let all = lenders.in_turn(&format!("lent-researcher.{tool}"), ("r", "1"), now);
+    let all = lenders.in_turn(&format!("lent-researcher.{tool}"), "r", "1", now);
     all.into_iter().map(|process| process.to_string()).collect()
 }
 
@@ -96,7 +96,7 @@ fn a_task_asks_in_the_same_order_whoever_works_on_it_and_tasks_are_spread() {
         told(&mut lenders, process, &specs(&[("sql", "Asks.")]), now);
     }
     let first =
-        |lenders: &Lenders, task: &str| lenders.in_turn("lent-researcher.sql", ("r", task), now)[0].clone();
+        |lenders: &Lenders, task: &str| lenders.in_turn("lent-researcher.sql", "r", task, now)[0].clone();
     let tasks: Vec<String> = (1..40).map(|task| task.to_string()).collect();
     let before: Vec<_> = tasks.iter().map(|task| first(&lenders, task)).collect();
     assert_eq!(before.iter().collect::<BTreeSet<_>>().len(), 3, "{before:?}");

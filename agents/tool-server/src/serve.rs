@@ -210,12 +210,14 @@ impl ToolServer {
         let server = Arc::clone(self);
         tokio::spawn(async move {
             let mut result = server.carry_out(&offering, &tool, &call, &cancel).await;
-            if server.lending.as_ref().is_some_and(|lending| lending.ended(&ticket)) {
+            let is_revoked = server.lending.as_ref().is_some_and(|lending| lending.ended(&ticket));
+            if is_revoked {
                 result = revoked(&tool);
             }
             let result = Arc::new(result);
-            // What was given up is as if it had not been asked for; what could not be reached was not done.
-            let kept = !cancel.is_cancelled() && result.status != ServedStatus::Unavailable;
+            // What was given up is as if it had not been asked for; what could not be reached was not done. That a lease was
+            // revoked is told to whoever asks.
+            let kept = !cancel.is_cancelled() && result.status != ServedStatus::Unavailable || is_revoked;
             server.answers().end(&ticket, &result, kept, Instant::now());
             done.send_replace(Some(result));
         });

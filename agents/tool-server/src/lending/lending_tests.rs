@@ -126,6 +126,13 @@ async fn nothing_is_done_without_a_lease_that_is_the_callers_own() {
         .give_back(f.of(), &Role::Worker, &LeaseName { lease: lease.clone() })
         .await
         .unwrap();
+    let door = f.worker.tool_servers();
+    let is_back = async {
+        while !door.leases(f.of()).await.unwrap().leases.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(SOON, is_back).await.unwrap();
     let late = f.used(&f.worker, &lease, f.call("1", "k2", 0)).await;
     assert!(matches!(late, LentReply::NoLease(_)), "{late:?}");
     assert_eq!(f.count(), 1);

@@ -48,7 +48,9 @@ pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, Rej
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RightsArgs, RunArgs};
-pub(crate) use tools::{ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsStatsArgs, ToolsTestArgs};
+pub(crate) use tools::{
+    ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsRevokeArgs, ToolsStatsArgs, ToolsTestArgs,
+};
 pub(crate) use trust::TrustArgs;
 
 const EXIT_CODES: &str = "\

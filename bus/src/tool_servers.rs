@@ -1,6 +1,8 @@
 //! Tool servers: processes that carry calls of tools out for agents. What is said, and where, stands in
 //! [`muster_shared::wire::tool_server`]. Any process of any language may be one; of several with one name, one is called.
 
+mod lent;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +11,7 @@ use futures::{Stream, StreamExt};
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::wire::Encoding;
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
+use muster_shared::wire::lending::{LentReply, serves_tools};
 use muster_shared::wire::tool_server::{
     MOST_TOOLS, ToolCall, ToolReply, ToolServerNotice, ToolSpecs, ToolTicket, is_tool_server_name,
 };
@@ -20,6 +23,8 @@ use crate::bus::{Core, now};
 use crate::error::BusError;
 use crate::seal::CONTENT_TYPE;
 use crate::subject::{TOOL_WHO, tool_subject};
+
+pub use self::lent::{Lender, LendingRequest};
 
 /// Largest notice that is read, in bytes.
 const MOST_NOTICE: usize = 2 * 1024;
@@ -184,12 +189,8 @@ impl ToolServerDoor {
         let mut all = futures::stream::SelectAll::new();
         all.push(self.read_as(calls, Self::call_of));
         all.push(self.read_as(waits, Self::wait_of));
-        all.push(self.read_as(specs, |door, incoming| door.open(incoming).map(ToolRequest::Specs)));
-        all.push(self.read_as(cancels, |_, incoming| {
-            let from = caller(&incoming.message.subject)?;
-            let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
-            Some(ToolRequest::Cancel { from, ticket: ticket.ticket })
-        }));
+        all.push(self.read_as(specs, Self::specs_of));
+        all.push(self.read_as(cancels, Self::cancel_of));
         all.push(self.read_as(who, |_, _| Some(ToolRequest::Who)));
         Ok(all.boxed())
     }
@@ -209,6 +210,16 @@ impl ToolServerDoor {
         Some(ToolRequest::Call { from, call: call.map(Box::new), reply })
     }
 
+    fn specs_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
+        self.open(incoming).map(ToolRequest::Specs)
+    }
+
+    fn cancel_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
+        let from = caller(&incoming.message.subject)?;
+        let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
+        Some(ToolRequest::Cancel { from, ticket: ticket.ticket })
+    }
+
     fn wait_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
         let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
         let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
@@ -218,7 +229,7 @@ impl ToolServerDoor {
     /// Nothing where an answer would do harm.
     fn open(&self, incoming: &Incoming) -> Option<ToolAsker> {
         let reply = incoming.reply.clone().filter(|reply| reply.starts_with(INBOX))?;
-        Some(ToolAsker { core: Arc::clone(&self.core), reply })
+        Some(ToolAsker { core: Arc::clone(&self.core), reply, of_lender: false })
     }
 
     async fn tell<T: Serialize + Sync>(&self, subject: String, body: &T) -> Result<(), BusError> {
@@ -274,7 +285,7 @@ fn notice(message: &Message) -> Option<ToolServerNotice> {
     }
     let notice: ToolServerNotice = serde_json::from_slice(&message.payload).ok()?;
     let is_own = message.subject == tool_subject(&notice.server, "here");
-    (is_own && is_tool_server_name(&notice.server)).then_some(notice)
+    (is_own && serves_tools(&notice.server)).then_some(notice)
 }
 
 /// Role and name of the agent that speaks, which the bus sees to: the last two tokens.
@@ -326,12 +337,16 @@ pub enum ToolRequest {
     Specs(ToolAsker),
     /// To say that it is there.
     Who,
+    /// What lenders alone are asked.
+    Lending(LendingRequest),
 }
 
 /// Somebody who waits for an answer.
 pub struct ToolAsker {
     core: Arc<Core>,
     reply: String,
+    /// Whether it asks a lender, which says more than other tool servers.
+    of_lender: bool,
 }
 
 impl ToolAsker {
@@ -340,6 +355,9 @@ impl ToolAsker {
     /// # Errors
     /// When the answer is too large, or the bus fails.
     pub async fn answer(&self, reply: &ToolReply) -> Result<(), BusError> {
+        if self.of_lender {
+            return self.tell(&LentReply::Reply(reply.clone())).await;
+        }
         self.core.backend.publish(message(self.reply.clone(), reply)?).await
     }
 
@@ -425,7 +443,7 @@ mod tests {
                         reply.answer(&ToolReply::Done { key: call.unwrap().key, result }).await.unwrap();
                     }
                     ToolRequest::Wait { reply, .. } => reply.answer(&ToolReply::Unknown).await.unwrap(),
-                    ToolRequest::Cancel { .. } => return,
+                    ToolRequest::Cancel { .. } | ToolRequest::Lending(_) => return,
                 }
             }
         });

@@ -17,7 +17,8 @@ Examples:
   muster tools show corpus.search
   muster tools call calculator --args '{\"expression\": \"17.5 / 100 * 2480\"}'
   muster tools call corpus.search --docs docs --args '{\"query\": \"delegation\"}'
-  muster tools stats --run last")]
+  muster tools stats --run last
+  muster tools leases")]
 pub(crate) struct ToolsArgs {
     #[command(subcommand)]
     pub(crate) action: ToolsAction,
@@ -37,6 +38,35 @@ pub(crate) enum ToolsAction {
     Accept(ToolsAcceptArgs),
     /// Show how the calls of tools went in the newest runs, from their records.
     Stats(ToolsStatsArgs),
+    /// List the tools that agents have lent to others, as the lenders say.
+    Leases(JsonArgs),
+    /// End leases of tools at once, with the calls under them.
+    Revoke(ToolsRevokeArgs),
+}
+
+/// End leases of tools at once, with the calls under them.
+///
+/// What is revoked is not lent again: of a lease, to its task; of a tool or an agent, at all, until the lender is started anew.
+/// Exits with code 1 if a lender does not answer, 2 if there is no such lease.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster tools revoke researcher-5f3a9c21.3
+  muster tools revoke --tool sql
+  muster tools revoke --tool sql --agent worker-0c41d2aa")]
+pub(crate) struct ToolsRevokeArgs {
+    /// Lease, as `muster tools leases` shows it.
+    #[arg(required_unless_present_any = ["tool", "agent"])]
+    pub(crate) lease: Option<String>,
+    /// All leases of this tool.
+    #[arg(long, value_name = "NAME", conflicts_with = "lease")]
+    pub(crate) tool: Option<String>,
+    /// All leases that this agent has borrowed.
+    #[arg(long, value_name = "ID", conflicts_with = "lease")]
+    pub(crate) agent: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Accept what an MCP server says of a tool whose description changed.

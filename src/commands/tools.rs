@@ -1,6 +1,7 @@
 //! `muster tools`: which tools there are, a call by hand, and how calls went.
 
 mod call;
+mod leases;
 mod stats;
 mod workspace;
 
@@ -31,6 +32,8 @@ pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failu
         ToolsAction::Test(args) => Desk::open(app).test(app, args).await,
         ToolsAction::Accept(args) => super::agent::mcp::accept(app, &args.server, &args.tool),
         ToolsAction::Stats(args) => stats::stats(app, args).await,
+        ToolsAction::Leases(args) => leases::leases(app, args).await,
+        ToolsAction::Revoke(args) => leases::revoke(app, args).await,
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod figures;
 mod golden;
 pub(crate) mod graph;
 pub(crate) mod json;
+pub(crate) mod leases;
 pub(crate) mod live;
 pub(crate) mod markdown;
 #[cfg(feature = "bench")]

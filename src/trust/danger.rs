@@ -50,7 +50,7 @@ impl Danger {
 }
 
 /// Settings that need the user's word whatever they say.
-const ALWAYS: [(&str, Danger); 15] = [
+const ALWAYS: [(&str, Danger); 17] = [
     ("server.binary", Danger::Program),
     ("agent.endpoint", Danger::Secret),
     ("agent.key_file", Danger::Secret),
@@ -66,10 +66,15 @@ const ALWAYS: [(&str, Danger); 15] = [
     ("server.listen", Danger::Network),
     ("server.names", Danger::Network),
     ("tool.allow", Danger::Tools),
+    // Who may have done here what an agent of this machine may, and who does for it what it may not see.
+    ("tool.lend_to", Danger::Tools),
+    ("tool.borrow", Danger::Tools),
 ];
 
-/// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in.
-const SECTIONS: [&str; 8] = [
+/// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in,
+/// what is done here for others.
+const SECTIONS: [&str; 9] = [
+    "tool.lend.",
     "tool.web.",
     "tool.search.",
     "tool.http.",

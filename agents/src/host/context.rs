@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use muster_bus::{BrokerClock, Bus, BusError};
 use muster_shared::flow::{LeafRef, TaskOffered, Voucher, Work};
-use muster_shared::ids::Role;
+use muster_shared::ids::{Role, RunId, TaskId};
 use muster_shared::plan::tools::means;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
@@ -131,8 +131,17 @@ impl AgentContext {
         if !may_use_served(&self.tool_patterns()) {
             return Ok(());
         }
-        let served = self.served.get_or_init(|| Arc::new(ServedTools::new(&self.bus, self.role.clone())));
+        let borrows = &self.settings.tool.borrow;
+        let served = || Arc::new(ServedTools::new(&self.bus, self.role.clone(), borrows));
+        let served = self.served.get_or_init(served);
         served.follow(stop.clone()).await
+    }
+
+    /// A task is done here: what it had borrowed goes back.
+    pub(super) fn task_ended(&self, run: RunId, task: &TaskId) {
+        if let Some(served) = self.served.get() {
+            served.task_ended(&run.to_string(), &task.to_string());
+        }
     }
 
     /// The definition, when a user defined the agent's role.

@@ -222,6 +222,7 @@ impl Handler<Freed> for Host {
     fn handle(&mut self, Freed(number, verdict): Freed, _: &mut Self::Context) {
         if let Some(held) = self.in_hand.remove(&number) {
             self.free.push(number);
+            self.context.task_ended(held.run, &held.task);
             self.context.states().slot(number).is(AgentState::Idle);
             // Whatever else became of it was said for all times it was given out.
             if let (Some(task), CloseOutcome::Lost) = (held.again, verdict) {

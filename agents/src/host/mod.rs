@@ -12,6 +12,7 @@ pub mod for_programs;
 mod guard;
 pub mod guarded;
 mod lead;
+mod lending;
 mod models;
 mod profile;
 mod rest;
@@ -98,12 +99,14 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
     let (tasks, listener, role) = (bus.tasks(), bus.control(), context.role().to_string());
     let queues = [Queue::Role(context.role().clone()), Queue::Agent(bus.who().clone())];
     // Which tools there are is known before the first task is taken, where there are servers of any.
-    let (by_role, addressed, control, ()) = tokio::try_join!(
+    let (by_role, addressed, control, (), lending) = tokio::try_join!(
         tasks.join(&queues[0]),
         tasks.join(&queues[1]),
         listener.listen(bus.who(), &role),
         context.follow_tool_servers(&stop),
+        lending::begin(&context, &stop),
     )?;
+    let lending = tokio::spawn(lending);
     let announced = Arc::new(bus.registry().announce(profile::profile(&context)).await?);
     let telling = Arc::clone(&context);
     announced.tell_with(move |presence| profile::presence(&telling, presence));
@@ -131,6 +134,8 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
         host.do_send(ReleaseAll);
         let _ = all_free(watched, RELEASE).await;
     }
+    // What others have asked for and is in hand is ended in good order; it takes no longer than it may.
+    let _ = lending.await;
     let _ = tokio::time::timeout(RELEASE, host.send(Quit)).await;
     leave(announced).await;
     failed.map_or(Ok(()), |error| Err(error.into()))

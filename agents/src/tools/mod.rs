@@ -13,10 +13,13 @@
 use std::sync::Arc;
 
 pub mod actions;
+pub mod borrowing;
 pub mod calculator;
 pub mod counts;
 pub mod documents;
 pub mod further;
+pub mod lenders;
+pub mod lent;
 pub mod nested;
 pub mod read_result;
 pub mod remote;
@@ -34,7 +37,8 @@ pub use self::{
 };
 pub use muster_tools::{
     EngineLimits, EngineRules, Permission, RegistryError, Tool, ToolContext, ToolEngine, ToolFailure,
-    ToolOutput, ToolRegistry, ToolResult, ToolSpec, ToolStatus, Uncertain, engine, registry, spec,
+    ToolOutput, ToolRegistry, ToolResult, ToolSource, ToolSpec, ToolStatus, Uncertain, engine, registry,
+    spec,
 };
 
 /// A registry with the built-in tools, as settings have them. Those that are off until they are allowed are among them:
@@ -71,11 +75,12 @@ pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolR
     registry
 }
 
-/// What comes with tools that settings allow by name: to allow a tool is to allow what it says that it needs. Documents and
+/// What comes with tools that settings allow by name, or borrow: that is to allow what they say that they need. Documents and
 /// files are there or not.
 #[must_use]
 pub fn granted_by_name(tools: &[Arc<ToolSpec>]) -> Vec<Permission> {
-    let allowed = tools.iter().filter(|tool| tool.off_until_allowed);
+    let is_allowed = |tool: &ToolSpec| tool.off_until_allowed || matches!(tool.source, ToolSource::Agent(_));
+    let allowed = tools.iter().filter(|tool| is_allowed(tool));
     let needed = allowed.flat_map(|tool| tool.grants.iter().copied());
     needed.filter(|permission| !DOCUMENTS.contains(permission) && !FILES.contains(permission)).collect()
 }

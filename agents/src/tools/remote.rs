@@ -1,6 +1,7 @@
 //! A tool that a tool server has: called over the bus.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -13,6 +14,7 @@ use muster_tools::ToolSource;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::borrowing::Borrowing;
 use super::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
 
 /// How long a first answer is waited for: a server says within a second that a call goes on.
@@ -33,6 +35,8 @@ pub struct RemoteTool {
     digest: String,
     role: Role,
     door: ToolServerDoor,
+    /// By which a tool that another agent lends is borrowed; nothing for those of tool servers.
+    borrowing: Option<Arc<Borrowing>>,
 }
 
 impl RemoteTool {
@@ -40,7 +44,30 @@ impl RemoteTool {
     #[must_use]
     pub fn new(server: String, tool: ServedTool, role: Role, door: ToolServerDoor) -> Self {
         let digest = tool.digest();
-        Self { server, tool, digest, role, door }
+        Self { server, tool, digest, role, door, borrowing: None }
+    }
+
+    /// The same of a tool that another agent lends.
+    #[must_use]
+    pub fn borrowed(self, borrowing: Arc<Borrowing>) -> Self {
+        Self { borrowing: Some(borrowing), ..self }
+    }
+
+    async fn ask(&self, call: &ToolCall) -> Result<ToolReply, ToolServerFailure> {
+        match &self.borrowing {
+            Some(borrowing) => borrowing.call(&self.server, call, FIRST_ANSWER).await,
+            None => self.door.call(&self.server, &self.role, call, FIRST_ANSWER).await,
+        }
+    }
+
+    /// Says whose tool it was that was called, where another agent lends it: so it stands in the record.
+    fn signed(&self, call: &ToolCall, mut result: ServedResult) -> ServedResult {
+        let owner =
+            self.borrowing.as_ref().and_then(|all| all.owner(call, &self.tool.full_name(&self.server)));
+        if let Some(owner) = owner {
+            result.content = format!("[called at {owner}, which lends it]\n{}", result.content);
+        }
+        result
     }
 
     /// Whether the call may be made again where nobody knows whether it took effect.
@@ -75,7 +102,7 @@ impl RemoteTool {
     async fn carry_out(&self, call: &ToolCall) -> Result<ServedResult, ToolFailure> {
         let mut away_since: Option<Instant> = None;
         loop {
-            let (waited, why) = match self.door.call(&self.server, &self.role, call, FIRST_ANSWER).await {
+            let (waited, why) = match self.ask(call).await {
                 Ok(ToolReply::Done { key, result }) if key == call.key => return Ok(result),
                 Ok(ToolReply::Running { key, ticket, process }) if key == call.key => {
                     away_since = None;
@@ -153,7 +180,11 @@ impl Tool for RemoteTool {
         spec.grants = permissions(grants);
         spec.approve = *approve;
         // A call that was not answered is asked for again here, where the server knows it by its key.
-        let spec = spec.never_repeated().from_source(ToolSource::Server(self.server.clone()));
+        let source = match &self.borrowing {
+            Some(_) => ToolSource::Agent(self.server.clone()),
+            None => ToolSource::Server(self.server.clone()),
+        };
+        let spec = spec.never_repeated().from_source(source);
         spec.with_timeout(Duration::from_millis(*timeout_ms) + MARGIN)
     }
 
@@ -179,7 +210,7 @@ impl Tool for RemoteTool {
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
         let result = self.carry_out(&call).await;
         given_up.ticket = None;
-        output(result?)
+        output(self.signed(&call, result?))
     }
 }
 

@@ -10,10 +10,13 @@ use muster_bus::{Bus, BusError};
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::plan::tools::STANDARD;
 use muster_shared::text::beginning;
+use muster_shared::wire::lending::lender_role;
 use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs};
 use tokio_util::sync::CancellationToken;
 
 use super::ToolRegistry;
+use super::borrowing::Borrowing;
+use super::lenders::Lenders;
 use super::remote::RemoteTool;
 
 /// After how long without a word a process is taken for gone: three of its beats.
@@ -172,13 +175,26 @@ pub struct ServedTools {
     door: ToolServerDoor,
     role: Role,
     roster: Mutex<Roster>,
+    /// The leases of what others lend; nothing where nothing is borrowed.
+    borrowing: Option<Arc<Borrowing>>,
 }
 
 impl ServedTools {
-    /// Nothing known yet.
+    /// Nothing known yet, to an agent that borrows these tools of others.
     #[must_use]
-    pub fn new(bus: &Bus, role: Role) -> Self {
-        Self { door: bus.tool_servers(), role, roster: Mutex::default() }
+    pub fn new(bus: &Bus, role: Role, borrows: &[String]) -> Self {
+        let door = bus.tool_servers();
+        let lenders = || Lenders::new(bus.who().clone(), borrows.to_vec());
+        let borrowing =
+            (!borrows.is_empty()).then(|| Arc::new(Borrowing::new(door.clone(), role.clone(), lenders())));
+        Self { door, role, roster: Mutex::default(), borrowing }
+    }
+
+    /// Gives back what a task had borrowed, which ends here.
+    pub fn task_ended(&self, run: &str, task: &str) {
+        if let Some(borrowing) = &self.borrowing {
+            borrowing.task_ended(run, task);
+        }
     }
 
     fn roster(&self) -> MutexGuard<'_, Roster> {
@@ -203,12 +219,22 @@ impl ServedTools {
     }
 
     async fn hear(&self, notice: &ToolServerNotice) {
-        if !self.roster().hear(notice, Instant::now()) {
+        let lender = lender_role(&notice.server).map(|_| &self.borrowing);
+        let is_news = match lender {
+            // What is not borrowed is not listened to.
+            Some(None) => false,
+            Some(Some(borrowing)) => borrowing.lenders().hear(notice, Instant::now()),
+            None => self.roster().hear(notice, Instant::now()),
+        };
+        if !is_news {
             return;
         }
         match self.door.specs(notice).await {
             Ok(specs) => {
-                let refused = self.roster().learn(notice, specs, Instant::now());
+                let refused = match lender.and_then(Option::as_ref) {
+                    Some(borrowing) => borrowing.lenders().learn(notice, specs),
+                    None => self.roster().learn(notice, specs, Instant::now()),
+                };
                 for line in refused {
                     tracing::warn!("{line}");
                 }
@@ -222,8 +248,17 @@ impl ServedTools {
     /// Registers the tools that were learnt since the last time.
     pub fn register(&self, registry: &ToolRegistry) {
         let new = self.roster().take_new();
-        for (server, tool) in new {
+        let new = new.into_iter().map(|new| (new, None));
+        let lent = self.borrowing.iter().flat_map(|borrowing| {
+            let new = borrowing.lenders().take_new();
+            new.into_iter().map(move |new| (new, Some(Arc::clone(borrowing))))
+        });
+        for ((server, tool), borrowing) in new.chain(lent) {
             let tool = RemoteTool::new(server, tool, self.role.clone(), self.door.clone());
+            let tool = match borrowing {
+                Some(borrowing) => tool.borrowed(borrowing),
+                None => tool,
+            };
             if let Err(error) = registry.register(Arc::new(tool)) {
                 tracing::warn!(why = beginning(&error.to_string(), 400), "a tool of a server is left out");
             }
@@ -233,7 +268,8 @@ impl ServedTools {
     /// Whether a tool can be called now, if it is one of a server; nothing for others.
     #[must_use]
     pub fn is_there(&self, name: &str) -> Option<bool> {
-        self.roster().is_there(name, Instant::now())
+        let lent = self.borrowing.as_ref().and_then(|all| all.lenders().is_there(name, Instant::now()));
+        lent.or_else(|| self.roster().is_there(name, Instant::now()))
     }
 }
 

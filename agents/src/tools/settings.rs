@@ -6,9 +6,11 @@ use std::time::Duration;
 use muster_data::{ChartSettings, PostgresSettings, SqlSettings};
 use muster_mcp::McpSettings;
 use muster_sandbox::SandboxSettings;
+use muster_shared::ids::Role;
 use muster_shared::settings;
 use muster_tools::{
-    EngineLimits, EngineRules, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries, ToolServerSettings,
+    EngineLimits, EngineRules, LeaseSettings, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries,
+    ToolServerSettings,
 };
 use muster_web::{HttpSettings, SearchSettings, WebSettings};
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,15 @@ settings! {
         pub sandbox: SandboxSettings = SandboxSettings::default() => group(SandboxSettings::SETTINGS),
         /// What is reached by `fetch` and `fetch_file`.
         pub web: WebSettings = WebSettings::default() => group(WebSettings::SETTINGS),
+        /// Tools that agents of a role offer to others while they live, by role: names, `prefix.*`, or `*`. Others know them
+        /// as `lent-ROLE.NAME`, and call them where their owner runs.
+        pub lend: BTreeMap<Role, Vec<String>> = BTreeMap::new() => named("researcher", &list().example("[\"sql\"]")),
+        /// Roles whose agents are lent them: names, `prefix*`, or `*`.
+        pub lend_to: Vec<String> = vec!["*".to_owned()] => list(),
+        /// Tools of others that agents borrow: names, `prefix.*`, or `*`. Who does not borrow a tool does not see it.
+        pub borrow: Vec<String> = Vec::new() => list().example("[\"lent-researcher.*\"]"),
+        /// Leases of tools that are lent.
+        pub lease: LeaseSettings = LeaseSettings::default() => group(LeaseSettings::SETTINGS),
         /// Who answers `web_search`.
         pub search: SearchSettings = SearchSettings::default() => group(SearchSettings::SETTINGS),
         /// Services that `http_request` may call.

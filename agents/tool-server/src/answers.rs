@@ -108,6 +108,13 @@ impl Answers {
         }
     }
 
+    /// Gives a call up, whoever waits for it.
+    pub(crate) fn give_up(&self, ticket: &str) {
+        if let Some(Entry::Running { cancel, .. }) = self.entries.get(ticket) {
+            cancel.cancel();
+        }
+    }
+
     /// Calls that are being carried out.
     pub(crate) const fn running(&self) -> usize {
         self.running

@@ -7,11 +7,13 @@
 mod answers;
 pub mod file;
 mod guarded;
+mod lending;
 mod offering;
 mod plain;
 mod serve;
 
 pub use guarded::GuardedCaller;
-pub use muster_tools::ToolServerSettings;
+pub use lending::LeaseRules;
+pub use muster_tools::{LeaseSettings, ToolServerSettings};
 pub use plain::PlainRunner;
 pub use serve::ToolServer;

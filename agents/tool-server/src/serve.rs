@@ -18,6 +18,7 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::{Answers, Begun, Known, Outcome};
+use crate::lending::{Lending, revoked};
 use crate::offering::{Offering, served};
 
 /// How often a process says that it is there. Whoever has not heard it for three of these takes it for gone.
@@ -41,6 +42,8 @@ pub struct ToolServer {
     answers: Mutex<Answers>,
     offering: Mutex<Arc<Offering>>,
     waiters: Arc<Semaphore>,
+    /// What a lender has beside this; nothing where calls need no lease.
+    lending: Option<Lending>,
 }
 
 impl ToolServer {
@@ -52,10 +55,19 @@ impl ToolServer {
         settings: ToolServerSettings,
         redactor: Arc<Redactor>,
     ) -> Arc<Self> {
-        let name = name.into();
+        Self::made(bus, name.into(), settings, redactor, None)
+    }
+
+    pub(crate) fn made(
+        bus: Bus,
+        name: String,
+        settings: ToolServerSettings,
+        redactor: Arc<Redactor>,
+        lending: Option<Lending>,
+    ) -> Arc<Self> {
         let offering = Mutex::new(Arc::new(Offering::of(&name, &[])));
         let (answers, waiters) = (Mutex::new(Answers::new(settings)), Arc::new(Semaphore::new(MOST_WAITERS)));
-        Arc::new(Self { bus, name, redactor, answers, offering, waiters })
+        Arc::new(Self { bus, name, redactor, answers, offering, waiters, lending })
     }
 
     /// Begins to serve these tools, whatever they are at any time: from now on what is asked is kept. What is given serves until
@@ -69,7 +81,11 @@ impl ToolServer {
         stop: CancellationToken,
     ) -> Result<BoxFuture<'static, ()>, BusError> {
         self.offer(&tools.borrow_and_update().clone());
-        let requests = self.bus.tool_servers().serve(&self.name).await?;
+        let door = self.bus.tool_servers();
+        let requests = match &self.lending {
+            Some(lending) => door.serve_lent(&lending.role).await?,
+            None => door.serve(&self.name).await?,
+        };
         Ok(self.serve(requests, tools, stop).boxed())
     }
 
@@ -117,11 +133,11 @@ impl ToolServer {
         *self.offering.lock().unwrap_or_else(PoisonError::into_inner) = offering;
     }
 
-    fn offering(&self) -> Arc<Offering> {
+    pub(crate) fn offering(&self) -> Arc<Offering> {
         Arc::clone(&self.offering.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn answers(&self) -> MutexGuard<'_, Answers> {
+    pub(crate) fn answers(&self) -> MutexGuard<'_, Answers> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,14 +166,21 @@ impl ToolServer {
                     None => told(reply.answer(&ToolReply::Unknown).await),
                 }
             }
-            ToolRequest::Call { from, call, reply } => self.take_call(from, call, reply).await,
+            ToolRequest::Call { from, call, reply } => self.take_call(from, call, None, reply).await,
+            ToolRequest::Lending(request) => {
+                if let Some(lending) = &self.lending {
+                    self.take_lending(lending, request).await;
+                }
+            }
         }
     }
 
-    async fn take_call(
+    /// Answers a call, which is made under a lease where somebody lends.
+    pub(crate) async fn take_call(
         self: &Arc<Self>,
         from: ToolCaller,
         call: Result<Box<ToolCall>, String>,
+        lease: Option<&str>,
         reply: ToolAsker,
     ) {
         let call = match call {
@@ -172,6 +195,9 @@ impl ToolServer {
         let ticket = call.ticket();
         let known = self.answers().find(&ticket, &from.agent, Instant::now());
         if let Some(known) = known {
+            if matches!(known, Known::Running(_)) {
+                self.uses(lease, &ticket);
+            }
             return self.reply_later(Asked { reply, key: call.key, ticket, wait: FIRST_WAIT }, known);
         }
         let offering = self.offering();
@@ -182,16 +208,29 @@ impl ToolServer {
         let Some(Begun { done, cancel, outcome }) = begun else {
             return told(reply.answer(&ToolReply::Busy).await);
         };
+        self.uses(lease, &ticket);
         let asked = Asked { reply, key: call.key.clone(), ticket: ticket.clone(), wait: FIRST_WAIT };
         let server = Arc::clone(self);
         tokio::spawn(async move {
-            let result = Arc::new(server.carry_out(&offering, &tool, &call, &cancel).await);
-            // What was given up is as if it had not been asked for; what could not be reached was not done.
-            let kept = !cancel.is_cancelled() && result.status != ServedStatus::Unavailable;
+            let mut result = server.carry_out(&offering, &tool, &call, &cancel).await;
+            let is_revoked = server.lending.as_ref().is_some_and(|lending| lending.ended(&ticket));
+            if is_revoked {
+                result = revoked(&tool);
+            }
+            let result = Arc::new(result);
+            // What was given up is as if it had not been asked for; what could not be reached was not done. That a lease was
+            // revoked is told to whoever asks.
+            let kept = !cancel.is_cancelled() && result.status != ServedStatus::Unavailable || is_revoked;
             server.answers().end(&ticket, &result, kept, Instant::now());
             done.send_replace(Some(result));
         });
         self.reply_later(asked, Known::Running(outcome));
+    }
+
+    fn uses(&self, lease: Option<&str>, ticket: &str) {
+        if let (Some(lending), Some(lease)) = (&self.lending, lease) {
+            lending.uses(lease, ticket);
+        }
     }
 
     async fn carry_out(
@@ -270,7 +309,7 @@ fn refused(key: String, why: &str) -> ToolReply {
     ToolReply::Done { key, result: ServedResult { status: ServedStatus::Refused, content, data: None } }
 }
 
-fn told(done: Result<(), BusError>) {
+pub(crate) fn told(done: Result<(), BusError>) {
     if let Err(error) = done {
         tracing::warn!(%error, "an answer of the tool server is lost");
     }

@@ -31,7 +31,7 @@ pub use self::{
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
-    serving::ToolServerSettings,
+    serving::{LeaseSettings, ToolServerSettings},
     spec::{
         Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
         ToolStatus, Uncertain,

@@ -1,4 +1,4 @@
-//! Settings of a process that serves tools.
+//! Settings of a process that serves tools, and of one that lends them.
 
 use std::time::Duration;
 
@@ -19,5 +19,20 @@ settings! {
         /// How long an answer is kept.
         #[serde(with = "muster_shared::span")]
         pub kept_for: Duration = Duration::from_secs(3_600) => span(0, 7 * 24 * 3_600),
+    }
+}
+
+settings! {
+    /// Leases of tools that an agent lends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub const struct LeaseSettings {
+        /// How long a lease holds from when it was given or its tool was last used. It ends with its task at the latest.
+        #[serde(with = "muster_shared::span")]
+        pub lasts: Duration = Duration::from_secs(600) => span(1, 24 * 3_600),
+        /// Most leases that one process gives at the same time.
+        pub most: u32 = 64 => whole(1, 4096),
+        /// Most of them to one borrower.
+        pub per_borrower: u32 = 16 => whole(1, 4096),
     }
 }

@@ -142,6 +142,11 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         tool_subject("*", &format!("call.{role}.{id}")),
         tool_subject("*", &format!("wait.*.{role}.{id}")),
         tool_subject("*", &format!("cancel.{role}.{id}")),
+        // So it borrows as well; it lends under the name of its role alone.
+        tool_subject("*", &format!("lease.*.{role}.{id}")),
+        tool_subject("*", &format!("use.*.{role}.{id}")),
+        tool_subject("*", &format!("return.*.{role}.{id}")),
+        tool_subject(&lends_as(role), "here"),
         "dlq.>".to_owned(),
         "err.*".to_owned(),
         format!("$KV.AGENTS.{id}"),
@@ -163,7 +168,7 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
             .chain(looks())
             .chain(of_runs(parts).flat_map(reading))
             .collect(),
-        subscribe: vec![
+        subscribe: [
             own_inbox(id),
             "ctl.all".to_owned(),
             format!("ctl.role.{role}"),
@@ -175,10 +180,27 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
             format!("{ALLOWANCE_SHOWN}>"),
             "bb.>".to_owned(),
             tool_subject("*", "here"),
-        ],
+        ]
+        .into_iter()
+        .chain(lending(role, id))
+        .collect(),
         answers: true,
         ..Rights::default()
     }
+}
+
+/// Under which name agents of a role lend.
+fn lends_as(role: &Role) -> String {
+    muster_shared::wire::lending::lender_name(role)
+}
+
+/// What an agent hears that lends tools: what its own process is asked.
+fn lending(role: &Role, id: &AgentId) -> impl Iterator<Item = String> {
+    let server = lends_as(role);
+    let asked = ["lease", "use", "wait", "return"].map(|what| format!("{what}.{id}.*.*"));
+    let own = ["specs", "leases", "revoke"].map(|what| format!("{what}.{id}"));
+    let all = asked.into_iter().chain(own).chain(["cancel.*.*".to_owned()]);
+    all.map(move |rest| tool_subject(&server, &rest)).chain([TOOL_WHO.to_owned()])
 }
 
 /// A program asks a gateway, and knows of nothing else.
@@ -297,6 +319,8 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
             .chain(streams.flat_map(reading))
             // Whoever listens to what happens right now says so.
             .chain(["watch.*".to_owned(), own_inbox(name)])
+            // Who has borrowed what.
+            .chain([tool_subject("*", "leases.*")])
             .collect(),
         subscribe: [own_inbox(name)]
             .into_iter()

@@ -5,6 +5,7 @@ pub mod codec;
 pub mod envelope;
 mod fault;
 pub mod gateway;
+pub mod lending;
 pub mod message;
 pub mod schema;
 pub mod tool_server;

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::ask::{Accepted, Ask, Refused};
 use super::codec::Encoding;
 use super::envelope::{Envelope, MessageKind, StoredBody};
+use super::lending::{LeaseName, LeaseReply, LeaseRequest, LentCall, LentReply, Revocation, ToolLeases};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
 use super::tool_server::{ToolCall, ToolReply, ToolServerNotice, ToolSpecs, ToolTicket};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
@@ -406,6 +407,13 @@ fn of_tool_servers(generator: &mut SchemaGenerator) {
     reference::<ToolCall>(generator);
     reference::<ToolTicket>(generator);
     reference::<ToolReply>(generator);
+    reference::<LeaseRequest>(generator);
+    reference::<LeaseReply>(generator);
+    reference::<LentCall>(generator);
+    reference::<LentReply>(generator);
+    reference::<LeaseName>(generator);
+    reference::<ToolLeases>(generator);
+    reference::<Revocation>(generator);
 }
 
 fn reference<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

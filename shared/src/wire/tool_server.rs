@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::lending::LENDER;
 use crate::flow::{TaskRights, Voucher};
 use crate::ids::AgentId;
 use crate::plan::tools::STANDARD;
@@ -41,18 +42,19 @@ pub const LONGEST_CALL_MS: u64 = 600_000;
 /// Longest key of a call, in bytes.
 pub const MOST_KEY: usize = 512;
 
-/// Whether this can be the name of a tool server: a token of its subjects, in lower case, and no name of ours.
+/// Whether this can be the name of a tool server: a token of its subjects, in lower case, and no name of ours or of lenders.
 #[must_use]
 pub fn is_tool_server_name(name: &str) -> bool {
     let is_letter =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
     let is_ours = || STANDARD.iter().any(|ours| ours.split('.').next() == Some(name));
     let begins = name.starts_with(|letter: char| letter.is_ascii_lowercase());
-    begins && name.len() <= MOST_SERVER_NAME && name.chars().all(is_letter) && !is_ours()
+    let is_lent = || name.starts_with(LENDER);
+    begins && name.len() <= MOST_SERVER_NAME && name.chars().all(is_letter) && !is_ours() && !is_lent()
 }
 
 /// What a name of a server may be, in words.
-pub const SERVER_NAME_RULE: &str = "lower-case letters, digits, - and _, beginning with a letter, 32 at most, and no namespace of Muster's own tools";
+pub const SERVER_NAME_RULE: &str = "lower-case letters, digits, - and _, beginning with a letter, 32 at most, no namespace of Muster's own tools, and not beginning with lent-";
 
 /// What is done about a call of which nobody knows whether it took effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -296,8 +298,20 @@ mod tests {
             assert!(is_tool_server_name(good), "{good}");
         }
         let long = "x".repeat(MOST_SERVER_NAME + 1);
-        for bad in ["", "corpus", "workspace", "calculator", "Notes", "2notes", "a.b", "a*", ">", "ä", &long]
-        {
+        for bad in [
+            "",
+            "lent-worker",
+            "corpus",
+            "workspace",
+            "calculator",
+            "Notes",
+            "2notes",
+            "a.b",
+            "a*",
+            ">",
+            "ä",
+            &long,
+        ] {
             assert!(!is_tool_server_name(bad), "{bad}");
         }
     }

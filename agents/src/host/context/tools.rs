@@ -48,7 +48,7 @@ impl AgentContext {
         }
     }
 
-    pub(super) fn engine(&self) -> &ToolEngine {
+    pub(in crate::host) fn engine(&self) -> &ToolEngine {
         self.engine.get_or_init(|| {
             let registry = registry_of(&self.settings, &self.extra);
             let counter = Arc::new(FleetCounts(self.bus.allowances()));

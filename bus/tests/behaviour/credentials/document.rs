@@ -67,7 +67,9 @@ const fn about(scope: Scope) -> &'static str {
         Scope::Orchestrator => {
             "Decides for everybody, and mends what is missing of the bus; takes nothing out of the record."
         }
-        Scope::Agent => "Works by itself on queues and record, and speaks for itself alone.",
+        Scope::Agent => {
+            "Works by itself on queues and record, speaks for itself alone, and lends under the name of its role."
+        }
         Scope::Program => "A program in any language that works by a task gateway.",
         Scope::Guard => "Whoever is asked before something is done, under one name.",
         Scope::ToolServer => "Whoever carries calls of tools out, under one name.",

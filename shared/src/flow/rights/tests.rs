@@ -328,3 +328,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tool_that_is_lent_needs_the_right_to_it_by_both_names_and_to_what_it_uses() {
+    let table = [
+        (json!({}), true),
+        (json!({ "tools": ["lent-worker.*"] }), false),
+        (json!({ "tools": ["workspace.*"] }), false),
+        (json!({ "tools": ["lent-worker.*", "workspace.*"] }), true),
+        (json!({ "tools": ["!workspace.write"] }), false),
+        (json!({ "tools": ["!lent-worker.*"] }), false),
+        (json!({ "write_files": false }), false),
+    ];
+    for (to, wanted) in table {
+        let to: Rights = serde_json::from_value(to).unwrap();
+        let rights = TaskRights::default().narrowed_by(Grantor::Goal, &to);
+        let (name, arguments) = ("lent-worker.workspace.write", json!({ "path": "a.md" }));
+        for uses in [Use::of_call(name, &arguments), Use::of_tool(name)] {
+            assert_eq!(rights.allow_all(&uses).is_ok(), wanted, "{to:?} {uses:?}");
+        }
+    }
+    let deep = format!("{}x", "lent-a.".repeat(100_000));
+    assert_eq!(Use::of_tool(&deep).len(), 2, "a name of any length costs nothing");
+}

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::flow::{PeerRequest, Wait};
+use crate::wire::lending::own_name;
 
 /// The ways to tools that models are not told of at once. They use nothing: what is called by them does.
 const WAYS: [&str; 2] = ["find_tool", "use_tool"];
@@ -109,12 +110,20 @@ impl<'a> Use<'a> {
         }
     }
 
-    /// What a call of a tool uses, the tool itself first. Of a tool that is not ours, that is all that is known.
+    /// What a call of a tool uses, the tool itself first. Of a tool that is not ours, that is all that is known. One that
+    /// another agent lends uses what it uses there as well: to borrow widens nothing.
     #[must_use]
     pub fn of_call(tool: &'a str, arguments: &'a Value) -> Vec<Self> {
+        match own_name(tool) {
+            Some(own) => std::iter::once(Self::Tool(tool)).chain(Self::of_own_call(own, arguments)).collect(),
+            None => Self::of_own_call(tool, arguments),
+        }
+    }
+
+    fn of_own_call(tool: &'a str, arguments: &'a Value) -> Vec<Self> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().trim();
         let flag = |name: &str| arguments.get(name).and_then(Value::as_bool);
-        let mut uses = Self::of_tool(tool);
+        let mut uses = Self::of_own_tool(tool);
         match plain(tool).as_str() {
             "corpus_read" => uses.push(Self::Document(text("path"))),
             "write_context" => uses.push(Self::WriteKey(text("key"))),
@@ -131,6 +140,13 @@ impl<'a> Use<'a> {
     /// What every call of a tool uses, whatever its arguments are.
     #[must_use]
     pub fn of_tool(tool: &'a str) -> Vec<Self> {
+        match own_name(tool) {
+            Some(own) => std::iter::once(Self::Tool(tool)).chain(Self::of_own_tool(own)).collect(),
+            None => Self::of_own_tool(tool),
+        }
+    }
+
+    fn of_own_tool(tool: &'a str) -> Vec<Self> {
         if WAYS.contains(&plain(tool).as_str()) {
             return Vec::new();
         }

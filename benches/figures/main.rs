@@ -1,10 +1,11 @@
 //! The figures of a fleet, measured on real processes, each with the ratio to its bare counterpart in the same run.
 //!
 //! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching, auction, crowd, workload,
-//! documents, takeover, tls, tools, census, eval, scale. Without a name all but the last. `-- series` measures those of `make figures`
+//! documents, office, takeover, tls, tools, census, eval, scale. Without a name all but the last. `-- series` measures those of `make figures`
 //! and compares them with the kept ones; `--keep` keeps them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr, clippy::panic)]
 
+mod at_hand;
 mod auction;
 mod bare;
 mod census;
@@ -14,6 +15,7 @@ mod documents;
 mod eval;
 mod idle;
 mod matching;
+mod office;
 mod print;
 mod runs;
 mod scale;
@@ -31,7 +33,7 @@ use muster_support::figures::Figure;
 /// A measurement by name.
 type Measurement = (&'static str, fn() -> Vec<Figure>);
 
-const ALL: [Measurement; 13] = [
+const ALL: [Measurement; 14] = [
     ("up", up::measure),
     ("delegation", delegation::measure),
     ("idle", idle::measure),
@@ -40,6 +42,7 @@ const ALL: [Measurement; 13] = [
     ("crowd", crowd::measure),
     ("workload", workload::measure),
     ("documents", documents::measure),
+    ("office", office::measure),
     ("takeover", takeover::measure),
     ("tls", tls::measure),
     ("tools", tools::measure),

@@ -1,4 +1,5 @@
-//! What a call of a tool costs over the bus, beside the same call made directly.
+//! What a call of a tool costs over the bus, beside the same call made directly; and what those cost that are carried out
+//! at hand.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::at_hand;
 use crate::print::median;
 use crate::runs::{connect, fleet};
 
@@ -58,12 +60,14 @@ pub(crate) fn measure() -> Vec<Figure> {
         (direct, over)
     });
     let more = over.saturating_sub(direct);
-    vec![
+    let mut figures = vec![
         Figure::new("a call of a tool over the bus", Measured::time(over))
             .against("made directly", Measured::time(direct)),
         Figure::new("a call of a tool over the bus, over the same made directly", Measured::time(more))
             .aiming(Aim::AtMost(3.0)),
-    ]
+    ];
+    figures.extend(at_hand::measure());
+    figures
 }
 
 /// The tool as an agent has it from a server in this process, on a connection of its own.

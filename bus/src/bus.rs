@@ -161,7 +161,7 @@ impl Bus {
     /// Nothing is in hand here: lets go what is kept for the runs at work, and gives memory back.
     pub fn rest(&self) {
         self.core.files.forget_all();
-        crate::memory::give_back();
+        crate::memory::rest();
     }
 
     /// What the server says about itself, measured now.

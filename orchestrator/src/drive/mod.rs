@@ -170,7 +170,7 @@ async fn count(context: &OrchestratorContext, announced: &muster_bus::Announced)
         let runs = context.registry.len();
         announced.set_busy(u32::try_from(runs).unwrap_or(u32::MAX));
         if rest.begins(runs) {
-            muster_bus::memory::give_back();
+            muster_bus::memory::rest();
         }
         let (set_aside, times) = context.runs_set_aside();
         announced.set_aside(set_aside, times);

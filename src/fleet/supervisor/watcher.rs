@@ -195,6 +195,8 @@ impl Watcher {
                 self.state.ready = self.state.up && self.state.awaited.is_empty();
                 if self.state.ready {
                     self.settled.cancel();
+                    // What follows is little, for as long as the fleet is up.
+                    muster_bus::memory::rest();
                 }
                 self.write();
                 true

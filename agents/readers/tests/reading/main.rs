@@ -7,6 +7,7 @@ mod figures;
 mod files;
 mod hostile;
 mod made;
+mod office;
 
 use std::path::PathBuf;
 use std::time::Duration;

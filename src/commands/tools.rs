@@ -46,7 +46,8 @@ impl Desk {
         let all = app.settings();
         let blueprints = super::blueprint::folders(app);
         let settings = AgentSettings { blueprints, tool: all.tool.clone(), ..all.agent.clone() };
-        let registry = Arc::new(registry_of(&settings, &[]));
+        let own = app.url().map(|url| app.way_to(&url));
+        let registry = Arc::new(registry_of(&settings, own.as_ref(), &[]));
         let engine = ToolEngine::with_rules(registry, settings.tool.rules());
         let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));
         Self { settings, engine, rights }

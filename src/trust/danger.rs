@@ -69,8 +69,16 @@ const ALWAYS: [(&str, Danger); 15] = [
 ];
 
 /// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in.
-const SECTIONS: [&str; 7] =
-    ["tool.web.", "tool.search.", "tool.http.", "tool.sandbox.", "tool.sql.", "tool.postgres.", "tool.mcp."];
+const SECTIONS: [&str; 8] = [
+    "tool.web.",
+    "tool.search.",
+    "tool.http.",
+    "tool.sandbox.",
+    "tool.sql.",
+    "tool.postgres.",
+    "tool.nats.",
+    "tool.mcp.",
+];
 
 /// Folders that are written, which need it where they lead out of the project.
 const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];

@@ -7,6 +7,7 @@ mod browse;
 mod cache;
 mod client;
 mod content;
+mod download;
 mod failure;
 mod fetch;
 pub mod guard;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 use muster_tools::{DocumentReader, Tool};
 
+pub use self::download::{Downloaded, Downloader, JudgedHost};
 pub use self::guard::resolver::{Resolver, SystemResolver};
 pub use self::settings::{HttpSettings, SearchProvider, SearchSettings, SecretHeader, WebSettings};
 

@@ -234,7 +234,10 @@ async fn what_is_not_for_tasks_is_refused_and_told() {
     }
 
     // Hosts of a task are held against servers elsewhere.
-    let rights = Rights { hosts: Some(vec!["other.example.org".to_owned()]), ..Rights::default() };
+    let rights = Rights {
+        hosts: muster_shared::flow::rights::Allowed::read(["other.example.org"]).unwrap(),
+        ..Rights::default()
+    };
     let ctx = context(&Held::with(&[]))
         .within(Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &rights)));
     let result = engine.call("nats.elsewhere.describe", json!({}), &ctx).await;

@@ -187,7 +187,7 @@ impl SourceReader {
             let pending = reader.consumer.cached_info().num_pending;
             if pending >= count || probe == first {
                 low = Some(probe);
-                if pending == count {
+                if pending <= count {
                     break;
                 }
             } else {

@@ -90,7 +90,7 @@ impl Tool for GetTool {
                 let wanted = if history == 1 {
                     wanted(source, filter, SourceBegin::LastPerSubject, 1)
                 } else {
-                    let place = reader.place_of_last(&state, Some(&filter), history).await;
+                    let place = reader.place_of_last(&state, Some(filter.as_str()), history).await;
                     let place = place.map_err(|error| source.failed(&error))?;
                     wanted(source, filter, SourceBegin::At(place), history)
                 };

@@ -78,7 +78,7 @@ impl Git<'_> {
             let made = self.run(folder, &["log", "-1", "--format=%H %cI", "FETCH_HEAD", "--"]).await?;
             self.run(folder, &["-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "FETCH_HEAD", "--"])
                 .await?;
-            Ok(made)
+            Ok::<_, String>(made)
         };
         let made = tokio::select! {
             made = work => made?,

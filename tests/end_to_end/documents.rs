@@ -114,7 +114,10 @@ fn documents_that_lie_elsewhere_are_fetched_cited_and_told_of() {
     let report = fs::read_to_string(folder.path().join("report.md")).unwrap();
     let path = format!("{}/guide/delegation.md", address.to_string().replace(':', "_"));
     assert!(report.contains(&format!("{path}:")), "cited by host and path:\n{report}");
-    assert!(report.contains(&format!("`{path}` from {page}, changed Sun, 22 Nov 2026 10:00:00 GMT, fetched 20")), "{report}");
+    assert!(
+        report.contains(&format!("`{path}` from {page}, changed Sun, 22 Nov 2026 10:00:00 GMT, fetched 20")),
+        "{report}"
+    );
     let shown = folder.output(&["show", "last"]).unwrap();
     assert!(shown.contains("fetched") && shown.contains(&page), "{shown}");
 }

@@ -227,11 +227,7 @@ impl SourceReader {
         Ok(Reader { consumer, context: &self.context, stream })
     }
 
-    async fn batch(
-        &self,
-        consumer: &Consumer<pull::Config>,
-        wanted: usize,
-    ) -> Result<Vec<Stored>, BusError> {
+    async fn batch(&self, consumer: &Consumer<pull::Config>, wanted: usize) -> Result<Vec<Stored>, BusError> {
         let mut found = Vec::with_capacity(wanted);
         let mut batch = self.limited("reading", consumer.fetch().max_messages(wanted).messages()).await?;
         while let Some(message) = self.limited("reading", async { batch.next().await.transpose() }).await? {

@@ -51,12 +51,7 @@ pub(super) struct Sent {
 }
 
 /// Fetches what lies elsewhere, and reads, sends and indexes the documents.
-pub(super) async fn send(
-    app: &App,
-    bus: &Bus,
-    given: &[PathBuf],
-    screen: &Screen,
-) -> Result<Sent, Failure> {
+pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Screen) -> Result<Sent, Failure> {
     let Brought { folders, fetched } = fetched::bring(app, given, screen).await?;
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);

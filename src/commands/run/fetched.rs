@@ -167,7 +167,8 @@ impl Fetcher<'_> {
         let limits = GitLimits { time: settings.ask.fetch_time, bytes: settings.ask.fetch_bytes };
         let git = Git { limits, web: &settings.tool.web, host: host.as_ref() };
         let work = self.kept.begin().map_err(|error| error.to_string())?;
-        let tell = |bytes| self.screen.stage(&format!("fetching {}  {}", repository.given, figures::bytes(bytes)));
+        let tell =
+            |bytes| self.screen.stage(&format!("fetching {}  {}", repository.given, figures::bytes(bytes)));
         tell(0);
         let got = git.check_out(repository, work.path(), tell).await?;
         let path = match &repository.path {
@@ -177,7 +178,9 @@ impl Fetcher<'_> {
         let name = Kept::name(&[path.as_bytes(), got.commit.as_bytes(), repository.url.as_bytes()]);
         let folder = match self.kept.find(&name) {
             Some(folder) => folder,
-            None => self.put_tree(&path, work.path(), &got.place, &name).map_err(|error| error.to_string())?,
+            None => {
+                self.put_tree(&path, work.path(), &got.place, &name).map_err(|error| error.to_string())?
+            }
         };
         let from = FetchedDocuments {
             path,

@@ -19,7 +19,8 @@ pub(super) struct GetTool(pub(super) Arc<Source>);
 impl Tool for KeysTool {
     fn spec(&self) -> ToolSpec {
         let source = &self.0;
-        let description = format!("Lists the keys of the NATS {}, with when each was written.", source.words());
+        let description =
+            format!("Lists the keys of the NATS {}, with when each was written.", source.words());
         let properties = json!({"keys": source.filter_schema(), "limit": source.limit_schema()});
         source.spec("keys", &description, properties, &[])
     }
@@ -41,7 +42,9 @@ impl Tool for KeysTool {
                 let mut page = page.map_err(|error| source.failed(&error))?;
                 page.entries.retain(|entry| !entry.is_removal);
                 let note = match (page.is_broken_off, page.more) {
-                    (true, _) => "The server stopped before the end: some are missing. Name fewer keys.".to_owned(),
+                    (true, _) => {
+                        "The server stopped before the end: some are missing. Name fewer keys.".to_owned()
+                    }
                     (false, 0) => String::new(),
                     (false, more) => format!("{more} more; raise `limit`, or name fewer keys."),
                 };
@@ -94,8 +97,11 @@ impl Tool for GetTool {
                     let place = place.map_err(|error| source.failed(&error))?;
                     wanted(source, filter, SourceBegin::At(place), history)
                 };
-                let page = reader.read(&state.stream, &wanted).await.map_err(|error| source.failed(&error))?;
-                if page.entries.is_empty() || history == 1 && page.entries.iter().all(|entry| entry.is_removal) {
+                let page =
+                    reader.read(&state.stream, &wanted).await.map_err(|error| source.failed(&error))?;
+                if page.entries.is_empty()
+                    || history == 1 && page.entries.iter().all(|entry| entry.is_removal)
+                {
                     return Err(ToolFailure::NotFound(format!(
                         "there is no value under `{key}` now; `nats.{}.keys` lists the keys there are",
                         source.name

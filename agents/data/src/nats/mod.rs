@@ -133,8 +133,10 @@ impl Source {
 
     fn filter_schema(&self) -> Value {
         let allowed = &self.settings.subject;
-        let description =
-            format!("only these {}, within `{allowed}`; `*` is one word, `>` all that follow", self.of_what());
+        let description = format!(
+            "only these {}, within `{allowed}`; `*` is one word, `>` all that follow",
+            self.of_what()
+        );
         json!({"type": "string", "maxLength": 255, "description": description})
     }
 

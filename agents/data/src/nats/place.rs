@@ -95,7 +95,10 @@ fn server(
     let url = settings.server.trim();
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
     if rest.contains('@') {
-        return Err("the URL has a user in it, which everybody sees: name a credentials file (`credentials`)".to_owned());
+        return Err(
+            "the URL has a user in it, which everybody sees: name a credentials file (`credentials`)"
+                .to_owned(),
+        );
     }
     let (host, port) = host_and_port(rest)
         .ok_or("server: it is no URL such as nats://nats.example.org:4222; one server, without a path")?;
@@ -187,7 +190,10 @@ mod tests {
         assert_eq!((named.user, named.credentials), (None, Some("r.creds".into())));
         assert!(Place::read(&of("", "ORDERS", ""), None).unwrap().server.is_none());
         let nowhere = BusSettings::default();
-        assert!(Place::read(&of("", "ORDERS", ""), Some(&nowhere)).unwrap().server.is_none(), "no port is guessed");
+        assert!(
+            Place::read(&of("", "ORDERS", ""), Some(&nowhere)).unwrap().server.is_none(),
+            "no port is guessed"
+        );
     }
 
     #[test]

@@ -190,7 +190,11 @@ pub(super) fn fresh(source: &str, state: &SourceState) -> String {
         Some(at) => {
             let age = state.asked_at.0.saturating_sub(at.0);
             let age = span_of(age);
-            format!("{asked}. The newest entry of all is {source}:{}, stored {}, {age} before{behind}.", state.last, time(at))
+            format!(
+                "{asked}. The newest entry of all is {source}:{}, stored {}, {age} before{behind}.",
+                state.last,
+                time(at)
+            )
         }
         None => format!("{asked}. It is empty{behind}."),
     }
@@ -254,14 +258,18 @@ mod tests {
 
     #[test]
     fn objects_of_a_few_fields_are_columns_and_each_row_has_its_citation() {
-        let rows = TABLE.rows(&[entry(7, br#"{"id": 1, "entry": "x"}"#), entry(9, br#"{"id": 2.5, "note": [1]}"#)]);
+        let rows =
+            TABLE.rows(&[entry(7, br#"{"id": 1, "entry": "x"}"#), entry(9, br#"{"id": 2.5, "note": [1]}"#)]);
         assert_eq!(rows.columns, ["entry", "stored", "subject", "id", "body.entry", "note"]);
         let words = rows.in_words();
         assert!(
             words.contains("| orders:7 | 1970-01-01T00:00:07.000Z | own.orders.new | 1 | x | NULL |"),
             "{words}"
         );
-        assert!(words.contains("| orders:9 | 1970-01-01T00:00:09.000Z | own.orders.new | 2.5 | NULL | [1] |"), "{words}");
+        assert!(
+            words.contains("| orders:9 | 1970-01-01T00:00:09.000Z | own.orders.new | 2.5 | NULL | [1] |"),
+            "{words}"
+        );
     }
 
     #[test]
@@ -305,7 +313,12 @@ mod tests {
             counted: 0,
         };
         let line = fresh("orders", &state);
-        assert!(line.ends_with("The newest entry of all is orders:9, stored 1970-01-01T00:01:00.000Z, 1.5 s before."), "{line}");
+        assert!(
+            line.ends_with(
+                "The newest entry of all is orders:9, stored 1970-01-01T00:01:00.000Z, 1.5 s before."
+            ),
+            "{line}"
+        );
         state.behind = Some(12);
         state.asked_at = Millis(60_000 + 3 * 3_600_000);
         let line = fresh("orders", &state);

@@ -19,9 +19,7 @@ pub(super) struct ReadTool(pub(super) Arc<Source>);
 impl Tool for ReadTool {
     fn spec(&self) -> ToolSpec {
         let source = &self.0;
-        let count = |description: &str| {
-            json!({"type": "integer", "minimum": 1, "maximum": source.settings.max_rows, "description": description})
-        };
+        let count = |description: &str| json!({"type": "integer", "minimum": 1, "maximum": source.settings.max_rows, "description": description});
         let place = |description: &str| json!({"type": "integer", "minimum": 0, "description": description});
         let properties = json!({
             "subject": source.filter_schema(),

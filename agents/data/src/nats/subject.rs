@@ -6,7 +6,8 @@ const MAX: usize = 255;
 /// What is wrong with a subject that may have `*` and `>` in it; nothing where it is sound.
 pub(super) fn fault(subject: &str) -> Option<String> {
     let words: Vec<&str> = subject.split('.').collect();
-    let is_word = |word: &str| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control());
+    let is_word =
+        |word: &str| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control());
     if subject.len() > MAX {
         return Some(format!("it is longer than {MAX} bytes"));
     }
@@ -15,7 +16,8 @@ pub(super) fn fault(subject: &str) -> Option<String> {
     }
     let ends_early = words.iter().rev().skip(1).any(|word| *word == ">");
     let is_mixed = words.iter().any(|word| word.len() > 1 && word.contains(['*', '>']));
-    (ends_early || is_mixed).then(|| "`*` stands for one word, and `>` at the end for all that follow".to_owned())
+    (ends_early || is_mixed)
+        .then(|| "`*` stands for one word, and `>` at the end for all that follow".to_owned())
 }
 
 /// Whether all subjects that are meant by `wanted` are meant by `allowed` too.
@@ -81,9 +83,15 @@ mod tests {
         ] {
             assert_eq!(is_within(wanted, allowed), is, "{wanted} within {allowed}");
         }
-        for (subject, is_sound) in
-            [("a.b", true), ("a.*.>", true), ("a..b", false), ("a.>.b", false), ("a b", false), ("a*", false), ("", false)]
-        {
+        for (subject, is_sound) in [
+            ("a.b", true),
+            ("a.*.>", true),
+            ("a..b", false),
+            ("a.>.b", false),
+            ("a b", false),
+            ("a*", false),
+            ("", false),
+        ] {
             assert_eq!(fault(subject).is_none(), is_sound, "{subject}");
         }
         assert_eq!(narrowed(None, "a.>").unwrap(), "a.>");

@@ -95,7 +95,12 @@ async fn a_stream_is_read_by_place_time_and_subject_and_keeps_no_reader() {
     let read = async |args: Value| call(&engine, "nats.orders.read", args).await;
 
     let described = call(&engine, "nats.orders.describe", json!({})).await;
-    for said in ["holds 30 entries", "orders:1 to orders:30", "- own.orders.new: 20 entries", "- own.orders.paid: 10 entries"] {
+    for said in [
+        "holds 30 entries",
+        "orders:1 to orders:30",
+        "- own.orders.new: 20 entries",
+        "- own.orders.paid: 10 entries",
+    ] {
         assert!(described.content.contains(said), "{}", described.content);
     }
 
@@ -138,7 +143,11 @@ async fn a_stream_is_read_by_place_time_and_subject_and_keeps_no_reader() {
         (json!({"since": "soon"}), "is no time"),
     ] {
         let result = read(args.clone()).await;
-        assert!(result.status == ToolStatus::Refused && result.content.contains(said), "{args}: {}", result.content);
+        assert!(
+            result.status == ToolStatus::Refused && result.content.contains(said),
+            "{args}: {}",
+            result.content
+        );
     }
 
     let begun = std::time::Instant::now();
@@ -159,7 +168,13 @@ async fn a_bucket_gives_keys_values_and_what_they_were() {
     let fixture = Fixture::begin().await;
     let config = kv::Config { bucket: "prices".into(), history: 5, ..kv::Config::default() };
     let bucket = fixture.owner.create_key_value(config).await.unwrap();
-    for (key, value) in [("eur.usd", "1.10"), ("eur.usd", "1.12"), ("eur.chf", "0.94"), ("internal.margin", "7"), ("eur.gbp", "0.8")] {
+    for (key, value) in [
+        ("eur.usd", "1.10"),
+        ("eur.usd", "1.12"),
+        ("eur.chf", "0.94"),
+        ("internal.margin", "7"),
+        ("eur.gbp", "0.8"),
+    ] {
         bucket.put(key, value.into()).await.unwrap();
     }
     bucket.delete("eur.gbp").await.unwrap();
@@ -177,7 +192,11 @@ async fn a_bucket_gives_keys_values_and_what_they_were() {
     assert_eq!(places(&keys), [2, 3], "{}", keys.content);
     assert!(!keys.content.contains("margin") && !keys.content.contains("gbp"), "{}", keys.content);
     let one = call(&engine, "nats.prices.get", json!({"key": "eur.usd"})).await;
-    assert!(one.content.starts_with("prices:2, `eur.usd`, stored 20") && one.content.contains(":\n1.12\n"), "{}", one.content);
+    assert!(
+        one.content.starts_with("prices:2, `eur.usd`, stored 20") && one.content.contains(":\n1.12\n"),
+        "{}",
+        one.content
+    );
     let all = call(&engine, "nats.prices.get", json!({"key": "eur.gbp", "history": 9})).await;
     assert_eq!(places(&all), [5, 6]);
     assert!(all.content.contains("| 0.8 |") && all.content.contains("| (removed) |"), "{}", all.content);
@@ -189,7 +208,11 @@ async fn a_bucket_gives_keys_values_and_what_they_were() {
         (json!({"key": "eur.*"}), "is not one key"),
     ] {
         let result = call(&engine, "nats.prices.get", args.clone()).await;
-        assert!(result.status == ToolStatus::Refused && result.content.contains(said), "{args}: {}", result.content);
+        assert!(
+            result.status == ToolStatus::Refused && result.content.contains(said),
+            "{args}: {}",
+            result.content
+        );
     }
 }
 
@@ -201,14 +224,14 @@ async fn what_is_not_for_tasks_is_refused_and_told() {
     let bus = Bus::connect(&fixture.own, &who, Arc::new(Redactor::default())).await.unwrap();
     bus.provision().await.unwrap();
     let mirror = stream::Source { name: "COMMANDS".into(), ..stream::Source::default() };
-    let copy = stream::Config { name: "COPY".into(), sources: Some(vec![mirror]), ..stream::Config::default() };
+    let copy =
+        stream::Config { name: "COPY".into(), sources: Some(vec![mirror]), ..stream::Config::default() };
     fixture.owner.create_stream(copy).await.unwrap();
 
-    let as_agent = NatsSettings { credentials: Some(fixture.credentials(Scope::Agent)), ..of_stream("ORDERS") };
-    let no_file = NatsSettings {
-        credentials: Some(Path::new("/nowhere.creds").to_owned()),
-        ..of_stream("ORDERS")
-    };
+    let as_agent =
+        NatsSettings { credentials: Some(fixture.credentials(Scope::Agent)), ..of_stream("ORDERS") };
+    let no_file =
+        NatsSettings { credentials: Some(Path::new("/nowhere.creds").to_owned()), ..of_stream("ORDERS") };
     let elsewhere = NatsSettings { server: "nats://127.0.0.1:1".to_owned(), ..of_stream("ORDERS") };
     let seldom = NatsSettings { per_minute: 1, ..of_stream("ORDERS") };
     let engine = fixture.engine(&[
@@ -238,8 +261,8 @@ async fn what_is_not_for_tasks_is_refused_and_told() {
         hosts: muster_shared::flow::rights::Allowed::read(["other.example.org"]).unwrap(),
         ..Rights::default()
     };
-    let ctx = context(&Held::with(&[]))
-        .within(Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &rights)));
+    let ctx =
+        context(&Held::with(&[])).within(Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &rights)));
     let result = engine.call("nats.elsewhere.describe", json!({}), &ctx).await;
     assert!(result.denied.is_some(), "{}", result.content);
 }
@@ -249,10 +272,9 @@ fn tools_are_made_by_name_and_off_until_allowed() {
     let sources = BTreeMap::from([("orders".to_owned(), of_stream("ORDERS"))]);
     let tools = nats_tools(&sources, None).unwrap();
     assert!(tools.iter().all(|tool| tool.spec().off_until_allowed && tool.spec().pure));
-    for (name, settings, said) in [
-        ("Orders", of_stream("ORDERS"), "small letters"),
-        ("runs", of_stream("RUNS"), "Muster's own"),
-    ] {
+    for (name, settings, said) in
+        [("Orders", of_stream("ORDERS"), "small letters"), ("runs", of_stream("RUNS"), "Muster's own")]
+    {
         let told = nats_tools(&BTreeMap::from([(name.to_owned(), settings)]), None).err().unwrap();
         assert!(told.starts_with(&format!("tool.nats.{name}: ")) && told.contains(said), "{told}");
     }

@@ -72,12 +72,23 @@ impl Git<'_> {
             // Without a template there are no hooks.
             self.run(folder, &["init", "--quiet", "--template="]).await?;
             let revision = repository.revision.as_deref().unwrap_or("HEAD");
-            let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph", "--"];
+            let fetch = [
+                "fetch",
+                "--quiet",
+                "--depth=1",
+                "--no-tags",
+                "--no-recurse-submodules",
+                "--no-write-commit-graph",
+                "--",
+            ];
             let fetch: Vec<&str> = fetch.into_iter().chain([repository.url.as_str(), revision]).collect();
             self.run(folder, &fetch).await?;
             let made = self.run(folder, &["log", "-1", "--format=%H %cI", "FETCH_HEAD", "--"]).await?;
-            self.run(folder, &["-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "FETCH_HEAD", "--"])
-                .await?;
+            self.run(
+                folder,
+                &["-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "FETCH_HEAD", "--"],
+            )
+            .await?;
             Ok::<_, String>(made)
         };
         let made = tokio::select! {
@@ -127,7 +138,8 @@ impl Git<'_> {
         command.wrap(ProcessGroup::leader()).wrap(KillOnDrop);
         let child = command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                "there is no git on this machine; install it, or give a folder that you have cloned".to_owned()
+                "there is no git on this machine; install it, or give a folder that you have cloned"
+                    .to_owned()
             }
             _ => format!("git cannot be started: {error}"),
         })?;
@@ -161,7 +173,8 @@ impl Git<'_> {
         match self.host {
             None => settings.push("protocol.file.allow=always".to_owned()),
             Some(JudgedHost { name, port, addresses }) => {
-                settings.extend(["http", "https"].map(|protocol| format!("protocol.{protocol}.allow=always")));
+                settings
+                    .extend(["http", "https"].map(|protocol| format!("protocol.{protocol}.allow=always")));
                 let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
                 // As with pages: what is connected to are the addresses that were judged.
                 settings.push(format!("http.curloptResolve={name}:{port}:{}", addresses.join(",")));

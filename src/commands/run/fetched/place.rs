@@ -83,7 +83,10 @@ fn repository(text: &str) -> Result<Repository, String> {
         None => (text, None),
     };
     let path = path.filter(|path| !path.is_empty());
-    if path.as_deref().is_some_and(|path| path.split('/').any(|part| matches!(part, "" | "." | ".." | ".git"))) {
+    if path
+        .as_deref()
+        .is_some_and(|path| path.split('/').any(|part| matches!(part, "" | "." | ".." | ".git")))
+    {
         return Err("the path after `#` has to lie in the repository, without `..`".to_owned());
     }
     let (scheme, rest) = whole.split_once("://").unwrap_or_default();
@@ -101,14 +104,18 @@ fn repository(text: &str) -> Result<Repository, String> {
         let is_sound = !revision.is_empty()
             && !revision.starts_with(['-', '/'])
             && !revision.contains("..")
-            && revision.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-' | '+'));
+            && revision
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-' | '+'));
         if !is_sound {
             return Err(format!("`{revision}` is no branch, tag or commit"));
         }
     }
     let at = at.trim_end_matches('/');
     if scheme == "file" && !at.starts_with('/') {
-        return Err("a repository of this machine is written with its full path: git+file:///home/me/repo".to_owned());
+        return Err(
+            "a repository of this machine is written with its full path: git+file:///home/me/repo".to_owned()
+        );
     }
     if at.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err("there is a space in it".to_owned());
@@ -129,9 +136,12 @@ pub(crate) fn page_path(url: &str, media_type: Option<&str>) -> String {
     let (host, path) = at.split_once('/').unwrap_or((at, ""));
     let path = if path.is_empty() || path.ends_with('/') { format!("{path}index") } else { path.to_owned() };
     let (folder, name) = path.rsplit_once('/').map_or(("", path.as_str()), |(folder, name)| (folder, name));
-    let known = |ending: &str| (1..=5).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphanumeric());
+    let known =
+        |ending: &str| (1..=5).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphanumeric());
     let (stem, ending) = match name.rsplit_once('.') {
-        Some((stem, ending)) if !stem.is_empty() && known(ending) => (stem, Some(ending.to_ascii_lowercase())),
+        Some((stem, ending)) if !stem.is_empty() && known(ending) => {
+            (stem, Some(ending.to_ascii_lowercase()))
+        }
         Some(_) | None => (name, None),
     };
     let said = media_type.and_then(ending_of);
@@ -197,9 +207,27 @@ mod tests {
         assert_eq!(page, Given::Page("HTTPS://example.org/a".to_owned()));
         for (text, url, revision, path, name) in [
             ("git+https://example.org/o/r", "https://example.org/o/r", None, None, "example.org/o/r"),
-            ("git+https://example.org/o/r.git@v1.2#docs/", "https://example.org/o/r.git", Some("v1.2"), Some("docs"), "example.org/o/r"),
-            ("git+https://example.org/o/r@feature/x", "https://example.org/o/r", Some("feature/x"), None, "example.org/o/r"),
-            ("git+file:///home/me/repo@main#a/b.md", "file:///home/me/repo", Some("main"), Some("a/b.md"), "repo"),
+            (
+                "git+https://example.org/o/r.git@v1.2#docs/",
+                "https://example.org/o/r.git",
+                Some("v1.2"),
+                Some("docs"),
+                "example.org/o/r",
+            ),
+            (
+                "git+https://example.org/o/r@feature/x",
+                "https://example.org/o/r",
+                Some("feature/x"),
+                None,
+                "example.org/o/r",
+            ),
+            (
+                "git+file:///home/me/repo@main#a/b.md",
+                "file:///home/me/repo",
+                Some("main"),
+                Some("a/b.md"),
+                "repo",
+            ),
             ("git+http://127.0.0.1:8000/r", "http://127.0.0.1:8000/r", None, None, "127.0.0.1_8000/r"),
         ] {
             let found = repository_of(text);

@@ -4,6 +4,7 @@
 
 mod broken_answers;
 mod dns;
+mod downloads;
 mod hostile_urls;
 mod kept;
 mod pages;

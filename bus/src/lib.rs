@@ -38,6 +38,7 @@ mod seal;
 pub mod server;
 mod settings;
 pub mod signatures;
+pub mod sources;
 pub mod store;
 pub mod subject;
 pub mod tap;

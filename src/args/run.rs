@@ -52,8 +52,8 @@ pub(crate) struct RunArgs {
     /// File with blueprint parameters: a JSON object, or TOML.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "blueprint")]
     pub(crate) params: Option<PathBuf>,
-    /// Folder or file with documents to use; repeatable.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    /// Folder or file with documents to use, or where they lie: https://…, git+https://…[@REVISION][#PATH]; repeatable.
+    #[arg(long, value_name = "DIR|URL", value_hint = ValueHint::AnyPath)]
     pub(crate) docs: Vec<PathBuf>,
     /// File for the report; default: standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]

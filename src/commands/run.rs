@@ -4,6 +4,7 @@ mod cut_short;
 mod deliver;
 pub(super) mod documents;
 mod estimate;
+mod fetched;
 mod files;
 mod filled;
 mod fleet;
@@ -56,11 +57,11 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
     let run = RunId::from_uuid(args.run_id.unwrap_or_else(Uuid::now_v7));
     let begin = async |bus: &Bus, screen: &Screen, stop: &mut StopSignals| {
         if !args.docs.is_empty() {
-            let (corpus, unread) = tokio::select! {
+            let documents::Sent { corpus, unread, fetched } = tokio::select! {
                 sent = documents::send(app, bus, &args.docs, screen) => sent?,
                 () = stop.wait() => return Err(stopped_before("the documents were sent")),
             };
-            (goal.corpus, goal.unread) = (Some(corpus), unread);
+            (goal.corpus, goal.unread, goal.fetched) = (Some(corpus), unread, fetched);
         }
         if let Some(earlier) = &args.follow {
             follow(bus, earlier, &mut goal).await?;
@@ -219,6 +220,7 @@ async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure
     goal.conversation = conversation::follow(&state.goal.conversation, turn(&state));
     if goal.corpus.is_none() {
         goal.unread.clone_from(&state.goal.unread);
+        goal.fetched.clone_from(&state.goal.fetched);
     }
     goal.corpus = goal.corpus.take().or_else(|| state.goal.corpus.clone());
     goal.model = goal.model.take().or_else(|| state.goal.model.clone());

@@ -56,7 +56,8 @@ impl Desk {
             documents: all.documents.clone(),
             ..all.agent.clone()
         };
-        let registry = Arc::new(registry_of(&settings, &[]));
+        let own = app.url().map(|url| app.way_to(&url));
+        let registry = Arc::new(registry_of(&settings, own.as_ref(), &[]));
         let engine = ToolEngine::with_rules(registry, settings.tool.rules());
         let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));
         let to_approve = all.limits.people.approve_tools.clone();

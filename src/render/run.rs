@@ -153,6 +153,8 @@ fn head(state: &RunState, children: &[RunState], now: Millis, paint: Paint) -> S
             figures::cut(&corpus.id, 13)
         ));
     }
+    let fetched = state.goal.fetched.iter();
+    lines.extend(fetched.map(|one| format!("  fetched {}", figures::one_line(&one.in_words(), 600))));
     let used = usage(state, children);
     lines.push(format!("  used    {}", figures::usage(&used.with_children)));
     if used.own != used.with_children {

@@ -153,6 +153,11 @@ settings! {
         /// long for a bus elsewhere.
         #[serde(with = "muster_shared::span")]
         pub(crate) lost_limit: Duration = Duration::from_secs(10) => span(100, DAY),
+        /// Longest time to fetch a repository that is given with `--docs`.
+        #[serde(with = "muster_shared::span")]
+        pub(crate) fetch_time: Duration = Duration::from_secs(300) => span(SECOND, DAY),
+        /// Most bytes of a repository that is given with `--docs`. Of a page, `tool.web.max_bytes`.
+        pub(crate) fetch_bytes: u64 = 512 * MIB => bytes(KIB, 64 * GIB),
     }
 }
 

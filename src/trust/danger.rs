@@ -73,7 +73,7 @@ const ALWAYS: [(&str, Danger); 17] = [
 
 /// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in,
 /// what is done here for others.
-const SECTIONS: [&str; 9] = [
+const SECTIONS: [&str; 10] = [
     "tool.lend.",
     "tool.web.",
     "tool.search.",
@@ -81,6 +81,7 @@ const SECTIONS: [&str; 9] = [
     "tool.sandbox.",
     "tool.sql.",
     "tool.postgres.",
+    "tool.nats.",
     "tool.mcp.",
     "documents.readers.",
 ];

@@ -70,3 +70,54 @@ fn progress_is_plain_when_output_is_no_terminal() {
     let shown = folder.output(&["show", "last"]).unwrap();
     assert!(shown.contains("[x]"), "{shown}");
 }
+
+/// Serves one text at every path but `/robots.txt`, until the test ends.
+fn serve(text: String) -> std::net::SocketAddr {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut asked = [0; 4096];
+            let read = stream.read(&mut asked).unwrap_or(0);
+            let is_robots = asked[..read].starts_with(b"GET /robots.txt");
+            let (status, body) = if is_robots { ("404 Not Found", "") } else { ("200 OK", text.as_str()) };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: text/markdown\r\nLast-Modified: Sun, 22 Nov 2026 10:00:00 GMT\r\n\
+                 Content-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        }
+    });
+    address
+}
+
+#[test]
+fn documents_that_lie_elsewhere_are_fetched_cited_and_told_of() {
+    let folder = folder();
+    write_documents(&folder);
+    let address = serve(fs::read_to_string(folder.path().join("docs/delegation.md")).unwrap());
+    let page = format!("http://{address}/guide/delegation");
+    let goal = "How deep may delegation go?";
+
+    let refused = folder.run(&["run", goal, "--docs", &page]).unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("was not fetched") && said.contains("tool.web.allow_hosts"), "{said}");
+    assert!(folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().is_empty(), "no run was begun");
+
+    let allowed = format!("tool.web.allow_hosts={address}");
+    let output = folder.run(&["run", goal, "--docs", &page, "--set", &allowed, "-o", "report.md"]).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}\n{}", folder.logs());
+    let report = fs::read_to_string(folder.path().join("report.md")).unwrap();
+    let path = format!("{}/guide/delegation.md", address.to_string().replace(':', "_"));
+    assert!(report.contains(&format!("{path}:")), "cited by host and path:\n{report}");
+    assert!(
+        report.contains(&format!("`{path}` from {page}, changed Sun, 22 Nov 2026 10:00:00 GMT, fetched 20")),
+        "{report}"
+    );
+    let shown = folder.output(&["show", "last"]).unwrap();
+    assert!(shown.contains("fetched") && shown.contains(&page), "{shown}");
+}

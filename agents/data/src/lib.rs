@@ -1,9 +1,9 @@
-//! Tools for data: `sql` over files, `chart`, two more tools for the files of a run's workspace, and databases that are
-//! asked while a task runs.
+//! Tools for data: `sql` over files, `chart`, two more tools for the files of a run's workspace, and databases, streams and
+//! buckets that are asked while a task runs.
 //!
 //! ```text
 //! workspace, documents --files--> tables --sql--> rows --> a table in words, a file, a chart
-//! PostgreSQL ------------------------------------> rows, with where they are from and how fresh they are
+//! PostgreSQL, streams and buckets of NATS -------> rows, with where they are from and how fresh they are
 //! ```
 //!
 //! Nothing here changes what it reads. What is read is held in memory for one call, within limits; an agent that calls
@@ -12,6 +12,8 @@
 mod cell;
 pub mod chart;
 mod files;
+mod gate;
+pub mod nats;
 pub mod postgres;
 mod settings;
 mod shown;
@@ -24,8 +26,9 @@ use std::sync::Arc;
 
 use muster_tools::{DocumentReader, ProgramRunner, Tool};
 
+pub use nats::nats_tools;
 pub use postgres::postgres_tools;
-pub use settings::{ChartSettings, PostgresSettings, SqlSettings};
+pub use settings::{ChartSettings, NatsSettings, PostgresSettings, SqlSettings};
 pub use workspace::workspace_tools;
 
 /// What the tools for files are made with.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use muster_bus::BusSettings;
 use muster_data::DataParts;
 use muster_readers::{DocumentSettings, Readers};
 use muster_sandbox::{CodeTool, Language, Sandbox};
@@ -10,8 +11,8 @@ use muster_web::{SystemResolver, WebTools};
 
 use crate::AgentSettings;
 
-/// These tools, as settings have them. What cannot be made on this machine is left out, and that is told.
-pub(super) fn further_tools(settings: &AgentSettings) -> Vec<Arc<dyn Tool>> {
+/// These tools, as settings have them; `own` is how this process reaches the fleet's own server. What cannot be made on this machine is left out, and that is told.
+pub(super) fn further_tools(settings: &AgentSettings, own: Option<&BusSettings>) -> Vec<Arc<dyn Tool>> {
     let tool = &settings.tool;
     let reader = document_reader(&settings.documents);
     let sandbox = program_runner(settings);
@@ -33,6 +34,11 @@ pub(super) fn further_tools(settings: &AgentSettings) -> Vec<Arc<dyn Tool>> {
         tracing::error!(reason, "databases are left out");
         Vec::new()
     });
+    let streams = muster_data::nats_tools(&tool.nats, own).unwrap_or_else(|reason| {
+        tracing::error!(reason, "streams and buckets are left out");
+        Vec::new()
+    });
+    let databases = databases.into_iter().chain(streams);
     let code = Language::ALL.map(|language| {
         Arc::new(CodeTool::new(language, Arc::clone(&sandbox), tool.sandbox.clone())) as Arc<dyn Tool>
     });

@@ -233,7 +233,7 @@ impl Page {
     }
 
     /// Whether it is what was asked for, and not the site's word that there is none.
-    fn succeeded(&self) -> Result<(), ToolFailure> {
+    pub(crate) fn succeeded(&self) -> Result<(), ToolFailure> {
         let url = shown(self.url.as_str());
         let said = format!("{url} answers with status {}", self.status);
         match self.status {

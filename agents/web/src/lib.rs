@@ -8,6 +8,7 @@ mod cache;
 mod client;
 mod content;
 mod endpoint;
+mod download;
 mod failure;
 mod fetch;
 pub mod guard;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use muster_tools::{DocumentReader, Tool};
 
 pub use self::endpoint::{EndpointAnswer, EndpointCall, EndpointFailure, Endpoints};
+pub use self::download::{Downloaded, Downloader, JudgedHost};
 pub use self::guard::resolver::{Resolver, SystemResolver};
 pub use self::settings::{HttpSettings, SearchProvider, SearchSettings, SecretHeader, WebSettings};
 

@@ -11,6 +11,7 @@ mod pinned;
 mod presence;
 mod provision;
 mod queue;
+pub(crate) mod source;
 mod tls;
 mod write;
 

@@ -59,6 +59,9 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
     if let Some(note) = decision.open().and_then(unread) {
         report.body = with_note(&report.body, &note);
     }
+    if let Some(note) = decision.open().and_then(fetched) {
+        report.body = format!("{}\n\n{note}\n", report.body.trim_end());
+    }
     if let Some(section) = decision.open().and_then(not_done) {
         report.body = format!("{}\n\n{section}", report.body.trim_end());
         for part in decision.open().map(missing_parts).unwrap_or_default() {
@@ -91,6 +94,23 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
 fn unread(run: &RunState) -> Option<String> {
     let told = run.event_version >= REPAIRS_SINCE && !run.goal.unread.is_empty();
     told.then(|| format!("Not all documents could be read; {}.", line(&run.goal.unread, LONGEST_LINE)))
+}
+
+/// Where documents are from that were fetched, and as of when: what is cited may have changed since.
+fn fetched(run: &RunState) -> Option<String> {
+    let fetched = &run.goal.fetched;
+    if fetched.is_empty() {
+        return None;
+    }
+    let mut note = "Documents that were fetched for this run:\n".to_owned();
+    for one in fetched.iter().take(MOST_LISTED) {
+        note.push_str(&format!("\n- {}", line(&one.in_words(), LONGEST_LINE)));
+    }
+    let more = fetched.len().saturating_sub(MOST_LISTED);
+    if more > 0 {
+        note.push_str(&format!("\n- and {more} more"));
+    }
+    Some(note)
 }
 
 /// What the tasks did not give, by rule: whatever the writer says, nobody takes the report for the whole answer.

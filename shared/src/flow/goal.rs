@@ -56,6 +56,9 @@ pub struct Goal {
     /// Documents that were given and could not be read, with the reason; empty when all were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unread: String,
+    /// Documents that were fetched from elsewhere when the goal was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fetched: Vec<FetchedDocuments>,
     /// Whether somebody watches the run and can be asked, whatever its limits say of people.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attended: bool,
@@ -205,6 +208,7 @@ impl Goal {
             blueprints: Vec::new(),
             domain: None,
             unread: String::new(),
+            fetched: Vec::new(),
             attended: false,
             parent: None,
         }
@@ -239,6 +243,34 @@ impl Goal {
             return Err(GoalError::ConversationTooLong { bytes });
         }
         Ok(())
+    }
+}
+
+/// Documents that were fetched from elsewhere when a goal was asked: from where, and as of when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FetchedDocuments {
+    /// What their paths begin with, as they are cited: `example.org/guide.html`, `example.org/owner/repo`.
+    pub path: String,
+    /// From where, as it was given.
+    pub from: String,
+    /// The revision, of what has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// When it was changed last, as its source says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
+    /// When it was fetched, by the clock of whoever asked: `2026-11-22T10:00:00Z`.
+    pub at: String,
+}
+
+impl FetchedDocuments {
+    /// In a line: ``example.org/guide.html` from https://example.org/guide, fetched 2026-11-22T10:00:00Z``.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let Self { path, from, revision, changed, at } = self;
+        let revision = revision.as_ref().map(|of| format!(" at revision {of}")).unwrap_or_default();
+        let changed = changed.as_ref().map(|said| format!(", changed {said}")).unwrap_or_default();
+        format!("`{path}` from {from}{revision}{changed}, fetched {at}")
     }
 }
 

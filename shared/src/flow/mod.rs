@@ -53,7 +53,7 @@ pub use conflicts::{ConflictStep, Conflicts};
 pub use context::{ContextAuthor, ContextEntry, ContextLimits};
 pub use conversation::Turn;
 pub use draft_review::{DraftRemark, DraftReview, DraftReviewPolicy, DraftVerdict, Revision};
-pub use goal::{CorpusRef, Goal, Planning};
+pub use goal::{CorpusRef, FetchedDocuments, Goal, Planning};
 pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
 pub use guard::{
     GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Ruling,

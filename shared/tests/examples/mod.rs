@@ -858,6 +858,7 @@ fn goal() -> Goal {
         domain: None,
         conversation: Vec::new(),
         unread: String::new(),
+        fetched: Vec::new(),
         attended: false,
         parent: None,
     }

@@ -10,8 +10,9 @@ use muster_corpus::{
     BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Extractor, Opened, Phase, Progress, in_words,
 };
 use muster_readers::{DocumentSettings, Readers};
-use muster_shared::flow::CorpusRef;
+use muster_shared::flow::{CorpusRef, FetchedDocuments};
 
+use super::fetched::{self, Brought};
 use super::screen::Screen;
 use crate::app::App;
 use crate::exit::Failure;
@@ -23,8 +24,8 @@ const MOST_OUTLINED: usize = 200;
 const MAX_OUTLINE: usize = 2_000;
 
 /// Checks what can be checked before a fleet is started for it.
-pub(super) fn check(folders: &[PathBuf]) -> Result<(), Failure> {
-    for folder in folders {
+pub(super) fn check(given: &[PathBuf]) -> Result<(), Failure> {
+    for folder in &fetched::here(given)? {
         let readable = if folder.is_dir() {
             std::fs::read_dir(folder).map(|_| ())
         } else {
@@ -40,16 +41,21 @@ fn cannot_read(folder: &Path, error: &std::io::Error) -> Failure {
         .help("give a folder (or file) that exists and that you may read")
 }
 
-/// Reads, sends and indexes the documents. Says also which of them could not be read.
-pub(super) async fn send(
-    app: &App,
-    bus: &Bus,
-    folders: &[PathBuf],
-    screen: &Screen,
-) -> Result<(CorpusRef, String), Failure> {
+/// Documents that were sent.
+pub(super) struct Sent {
+    pub(super) corpus: CorpusRef,
+    /// Which of them could not be read.
+    pub(super) unread: String,
+    /// Where those are from that were fetched.
+    pub(super) fetched: Vec<FetchedDocuments>,
+}
+
+/// Fetches what lies elsewhere, and reads, sends and indexes the documents.
+pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Screen) -> Result<Sent, Failure> {
+    let Brought { folders, fetched } = fetched::bring(app, given, screen).await?;
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);
-    let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders.to_vec());
+    let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders);
     options.extractor = readers(&app.settings().documents);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     options.progress = Some(Arc::new(move |progress| {
@@ -77,7 +83,7 @@ pub(super) async fn send(
     };
     let missed = opened.skipped.missed();
     let unread = if missed.total() == 0 { String::new() } else { missed.to_string() };
-    Ok((corpus, app.redactor.redact(&unread).into_owned()))
+    Ok(Sent { corpus, unread: app.redactor.redact(&unread).into_owned(), fetched })
 }
 
 /// What reads files that are no text.

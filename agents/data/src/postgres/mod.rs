@@ -10,22 +10,19 @@ mod problem;
 mod session;
 mod tls;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use muster_shared::flow::Use;
 use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::SemaphorePermit;
 
 use self::session::{Place, Session, Standing};
-use crate::settings::PostgresSettings;
-
-/// Longest name of a database, in characters.
-const MAX_NAME: usize = 24;
+use crate::gate::Gate;
+use crate::settings::{self, PostgresSettings};
 
 /// Most tables that are shown.
 const MAX_TABLES: i64 = 200;
@@ -42,23 +39,14 @@ const BESIDE: Duration = Duration::from_secs(5);
 /// What is wrong with the settings of which database.
 pub fn postgres_tools(databases: &BTreeMap<String, PostgresSettings>) -> Result<Vec<Arc<dyn Tool>>, String> {
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-    for (name, settings) in databases {
-        let is_name = name.len() <= MAX_NAME
-            && name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if !is_name {
-            return Err(format!(
-                "tool.postgres.{name}: a name has up to {MAX_NAME} small letters, digits and `_`, a letter first"
-            ));
-        }
-        let place = Place::read(settings).map_err(|reason| format!("tool.postgres.{name}: {reason}"))?;
-        let places = usize::try_from(settings.at_once.max(1)).unwrap_or(1);
+    for (name, database) in databases {
+        settings::source_name(name).map_err(|reason| format!("tool.postgres.{name}: {reason}"))?;
+        let place = Place::read(database).map_err(|reason| format!("tool.postgres.{name}: {reason}"))?;
         let database = Arc::new(Database {
             name: name.clone(),
             place,
-            settings: settings.clone(),
-            places: Semaphore::new(places),
-            asked: Mutex::default(),
+            settings: database.clone(),
+            gate: Gate::new(database.at_once, database.per_minute),
         });
         tools.push(Arc::new(QueryTool(Arc::clone(&database))));
         tools.push(Arc::new(SchemaTool(database)));
@@ -70,9 +58,7 @@ struct Database {
     name: String,
     place: Place,
     settings: PostgresSettings,
-    places: Semaphore,
-    /// When it was asked within the last minute.
-    asked: Mutex<VecDeque<Instant>>,
+    gate: Gate,
 }
 
 struct QueryTool(Arc<Database>);
@@ -210,33 +196,8 @@ impl Database {
     }
 
     /// Whether it may be asked now, by this task; waits for a place.
-    async fn admit(&self, ctx: &ToolContext) -> Result<tokio::sync::SemaphorePermit<'_>, ToolFailure> {
-        for host in &self.place.hosts {
-            ctx.rights.allows(&Use::Host(host)).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
-        }
-        self.count(Instant::now())?;
-        self.places
-            .acquire()
-            .await
-            .map_err(|_| ToolFailure::Unavailable("no more queries are made".to_owned()))
-    }
-
-    /// Counts a query, unless there were too many in the last minute.
-    fn count(&self, now: Instant) -> Result<(), ToolFailure> {
-        const MINUTE: Duration = Duration::from_secs(60);
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        while asked.front().is_some_and(|first| now.duration_since(*first) >= MINUTE) {
-            asked.pop_front();
-        }
-        let most = self.settings.per_minute;
-        if let Some(first) = asked.front().filter(|_| asked.len() as u64 >= most) {
-            let wait = MINUTE.saturating_sub(now.duration_since(*first)).as_secs() + 1;
-            return Err(ToolFailure::Unavailable(format!(
-                "{most} queries in a minute are the most; ask again in {wait} s"
-            )));
-        }
-        asked.push_back(now);
-        Ok(())
+    async fn admit(&self, ctx: &ToolContext) -> Result<SemaphorePermit<'_>, ToolFailure> {
+        self.gate.admit(ctx, &self.place.hosts).await
     }
 
     /// The server is to keep the time; where it does not, the call is given up.

@@ -6,6 +6,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use muster_shared::flow::{Grantor, Rights, TaskRights};
 use muster_tools::{ToolEngine, ToolResult, ToolStatus};

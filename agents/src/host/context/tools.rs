@@ -50,7 +50,7 @@ impl AgentContext {
 
     pub(in crate::host) fn engine(&self) -> &ToolEngine {
         self.engine.get_or_init(|| {
-            let registry = registry_of(&self.settings, &self.extra);
+            let registry = registry_of(&self.settings, Some(self.bus.settings()), &self.extra);
             let counter = Arc::new(FleetCounts(self.bus.allowances()));
             ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules()).counting(counter)
         })

@@ -5,6 +5,7 @@
 mod broken_answers;
 mod dns;
 mod endpoints;
+mod downloads;
 mod hostile_urls;
 mod kept;
 mod pages;

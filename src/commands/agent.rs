@@ -122,6 +122,11 @@ pub(super) fn settings(app: &App) -> AgentSettings {
     }
     settings.fleet = app.settings().fleet.whole_budget();
     settings.tool = app.settings().tool.clone();
+    let (composites, faults) = tools::composites(app, &crate::tool_files::folder_of(app));
+    for fault in faults {
+        tracing::warn!(fault, "a composite tool is left out");
+    }
+    settings.composites = composites;
     settings
 }
 

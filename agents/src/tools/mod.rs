@@ -68,7 +68,15 @@ pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolR
     for error in further.chain(own).filter_map(Result::err) {
         tracing::error!(%error, "a tool is left out");
     }
+    settings.composites.register(&registry);
     registry
+}
+
+/// These tools, and those that they call in turn.
+#[must_use]
+pub fn with_inner(tools: &[Arc<ToolSpec>], registry: &ToolRegistry) -> Vec<Arc<ToolSpec>> {
+    let inner = tools.iter().flat_map(|tool| &tool.inner).filter_map(|name| registry.find(name));
+    tools.iter().cloned().chain(inner).collect()
 }
 
 /// What comes with tools that settings allow by name: to allow a tool is to allow what it says that it needs. Documents and

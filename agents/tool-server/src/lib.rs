@@ -11,6 +11,7 @@ mod plain;
 mod serve;
 mod settings;
 
+pub use offering::under_name;
 pub use plain::{PlainCaller, PlainRunner};
 pub use serve::ToolServer;
 pub use settings::ToolServerSettings;

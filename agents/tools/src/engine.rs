@@ -3,6 +3,7 @@
 mod attempt;
 mod breaker;
 mod ending;
+mod inner;
 mod kept;
 mod quota;
 mod rules;
@@ -163,9 +164,9 @@ impl ToolEngine {
     fn admit(&self, name: &str, args: Value, ctx: &ToolContext) -> Result<Admitted, Box<Ending>> {
         let registered = self.registry.get(name).ok_or_else(|| Box::new(self.unknown(name)))?;
         let name = &registered.spec().name;
-        if !self.is_on(registered.spec()) {
+        if let Some(off) = self.off_of(registered.spec()) {
             return Err(refused(format!(
-                "`{name}` is off: it is called only where the settings of the fleet allow it (`tool.allow`). Go on \
+                "`{off}` is off: it is called only where the settings of the fleet allow it (`tool.allow`). Go on \
                  without it."
             )));
         }
@@ -188,6 +189,7 @@ impl ToolEngine {
         // Whoever carries a call out looks, not only whoever asks for it.
         ctx.rights
             .allow_all(&Use::of_call(name, &args))
+            .and_then(|()| self.may_begin(registered.spec(), ctx))
             .map_err(|refusal| Box::new(Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal)))))?;
         let missing: Vec<&str> =
             registered.spec().grants.difference(&ctx.grants).map(|permission| permission.as_str()).collect();
@@ -260,6 +262,7 @@ impl ToolEngine {
     /// Tries a call, and again where that may help and do no harm.
     async fn with_retries(&self, call: &Admitted, ctx: &ToolContext, begun: Instant) -> Ending {
         let (spec, mut failed, mut last) = (call.spec(), 0, None);
+        let ctx = &*self.given(spec, ctx);
         loop {
             let left = self.rules.limits.max_timeout.saturating_sub(begun.elapsed());
             let limit = self.rules.time_limit(spec, failed).min(left);

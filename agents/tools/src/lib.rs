@@ -17,6 +17,7 @@ pub mod reader;
 pub mod registry;
 mod result;
 pub mod spec;
+mod watch;
 pub mod workspace;
 
 pub use self::{
@@ -29,6 +30,7 @@ pub use self::{
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
+    watch::CallWatch,
     spec::{
         Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
         ToolStatus, Uncertain,

@@ -29,6 +29,8 @@ const MOST_REFUSAL: usize = 4 * 1024;
 pub enum Method {
     /// It changes nothing.
     Get,
+    /// It changes nothing, and gives nothing but headers.
+    Head,
     /// It makes something.
     Post,
     /// It puts something in its place.
@@ -45,6 +47,7 @@ impl Method {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
+            Self::Head => "HEAD",
             Self::Post => "POST",
             Self::Put => "PUT",
             Self::Patch => "PATCH",
@@ -55,7 +58,7 @@ impl Method {
     /// Whether what is not in path or query goes into a body.
     const fn has_body(self) -> bool {
         match self {
-            Self::Get | Self::Delete => false,
+            Self::Get | Self::Head | Self::Delete => false,
             Self::Post | Self::Put | Self::Patch => true,
         }
     }
@@ -125,6 +128,19 @@ pub struct Http {
     headers: BTreeMap<String, String>,
     /// The arguments that go into the query; of a method without a body, all that are not in the path.
     query: Vec<String>,
+    /// Where each argument goes, where a document says it; else it follows from the method.
+    places: Option<Places>,
+}
+
+/// Where arguments go that are not in the path: what is in none of these goes nowhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// Into the query.
+    pub(super) query: Vec<String>,
+    /// Into headers of the same names.
+    pub(super) headers: Vec<String>,
+    /// The one that is the whole body.
+    pub(super) body: Option<String>,
 }
 
 impl Http {
@@ -152,7 +168,12 @@ impl Http {
             return Err("the host must stand in the address as it is: no argument may choose it".to_owned());
         }
         let host = format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443));
-        Ok(Self { url: url.to_owned(), host, method, headers, query })
+        Ok(Self { url: url.to_owned(), host, method, headers, query, places: None })
+    }
+
+    /// The same where a document says where each argument goes.
+    pub(super) fn placing(self, places: Places) -> Self {
+        Self { places: Some(places), ..self }
     }
 
     /// The host with its port.
@@ -182,9 +203,10 @@ impl Http {
             rest = behind;
         }
         url.push_str(rest);
-        let in_query: Vec<(String, Value)> = match self.method.has_body() {
-            true => self.query.iter().filter_map(|name| left.remove_entry(name)).collect(),
-            false => std::mem::take(&mut left).into_iter().collect(),
+        let in_query: Vec<(String, Value)> = match (&self.places, self.method.has_body()) {
+            (Some(Places { query, .. }), _) => query.iter().filter_map(|name| left.remove_entry(name)).collect(),
+            (None, true) => self.query.iter().filter_map(|name| left.remove_entry(name)).collect(),
+            (None, false) => std::mem::take(&mut left).into_iter().collect(),
         };
         for (name, value) in in_query.iter().filter(|(_, value)| !value.is_null()) {
             for value in each(value) {
@@ -196,8 +218,27 @@ impl Http {
         if path_of(&url).split('/').any(|segment| segment == "." || segment == "..") {
             return Err(ToolFailure::InvalidArguments("an argument leads out of the path".to_owned()));
         }
-        let body = self.method.has_body().then(|| Bytes::from(Value::Object(left).to_string()));
-        Ok((url, body))
+        let body = match &self.places {
+            Some(places) => places.body.as_ref().and_then(|name| left.remove(name)),
+            None => self.method.has_body().then(|| Value::Object(left)),
+        };
+        Ok((url, body.map(|body| Bytes::from(body.to_string()))))
+    }
+
+    /// The headers that arguments fill in. None of them breaks out of its line.
+    fn given_headers(&self, args: &Map<String, Value>) -> Result<Vec<(String, String)>, ToolFailure> {
+        let names = self.places.iter().flat_map(|places| &places.headers);
+        let given = names.filter_map(|name| Some((name, args.get(name).filter(|value| !value.is_null())?)));
+        let one = |(name, value): (&String, &Value)| {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            match text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+                true => Ok((name.clone(), text)),
+                false => Err(ToolFailure::InvalidArguments(format!(
+                    "`{name}` goes into a header, and takes letters without line breaks"
+                ))),
+            }
+        };
+        given.map(one).collect()
     }
 
     fn headers(&self, secrets: &BTreeMap<String, String>) -> Vec<(String, String)> {
@@ -257,11 +298,14 @@ impl Tool for HttpTool {
         let secrets = self.own.secrets()?;
         let redactor = Redactor::new(secrets.values().cloned().map(SecretString::from));
         let none = Map::new();
-        let (url, body) = self.http.filled(args.as_object().unwrap_or(&none))?;
+        let args = args.as_object().unwrap_or(&none);
+        let (url, body) = self.http.filled(args)?;
+        let mut headers = self.http.headers(&secrets);
+        headers.extend(self.http.given_headers(args)?);
         let request = HttpRequest {
             method: self.http.method,
             url,
-            headers: self.http.headers(&secrets),
+            headers,
             body,
             most: self.own.file.limits.output,
             rights: Arc::clone(&ctx.rights),

@@ -54,9 +54,11 @@ pub(crate) fn read_composites(folder: &Path, base: &Path, trust: &Trust) -> (Vec
         let stem = name.rsplit('.').next().unwrap_or_default();
         folder.join(format!("{stem}{}", muster_composite::ENDING))
     };
-    faults.extend(wrong.iter().map(|(name, fault)| {
-        placed(&at(name), (fault.line, fault.column), &fault.what, &fault.advice)
-    }));
+    faults.extend(
+        wrong
+            .iter()
+            .map(|(name, fault)| placed(&at(name), (fault.line, fault.column), &fault.what, &fault.advice)),
+    );
     (sound, faults)
 }
 

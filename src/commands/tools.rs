@@ -18,12 +18,12 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
-use crate::exit::{Exit, Failure};
 use crate::commands::agent::tools::{composites, own_tools};
-use crate::{output, tool_files};
+use crate::exit::{Exit, Failure};
 use crate::render::checks::{Check, CheckResult, list as list_checks};
 use crate::render::figures;
 use crate::render::tools::{ToolState, table, whole};
+use crate::{output, tool_files};
 
 /// Does what was asked.
 pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failure> {

@@ -199,9 +199,8 @@ fn when_the_agent_dies_in_a_call_that_must_not_be_repeated_it_is_not() {
 #[test]
 fn an_agent_that_dies_in_a_composite_goes_on_with_it_and_its_tools_do_nothing_twice() {
     let server = ModelServer::start(Script::answering(|request| answer(request, "own_twice"))).unwrap();
-    let folder = with_tool("repeat")
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", server.openai_url());
+    let folder =
+        with_tool("repeat").with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     folder.write("tools/twice.composite.toml", TWICE).unwrap();
     let slow = folder.write("notes/slow", "").unwrap();
     let settings = ["agent.model=openai/scripted", "fleet.max_restart_wait=200ms"];
@@ -221,7 +220,10 @@ fn an_agent_that_dies_in_a_composite_goes_on_with_it_and_its_tools_do_nothing_tw
     assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
     let seen = observed(folder);
     let told = seen["content"].as_str().unwrap_or_default();
-    assert!(told.starts_with("Noted ant again. Noted ant.") && told.contains("- first (own.note): done"), "{seen}");
+    assert!(
+        told.starts_with("Noted ant again. Noted ant.") && told.contains("- first (own.note): done"),
+        "{seen}"
+    );
     let notes = notes(folder);
     let [first, again] = notes.as_slice() else { panic!("each was done once: {notes:?}") };
     assert!(first.contains("/first ant") && again.contains("/again ant again"), "{notes:?}");

@@ -2,6 +2,7 @@
 //! in, calls to make come out.
 
 mod ending;
+mod state;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,104 +14,19 @@ use crate::scope::StepScope;
 use crate::template::{Template, size};
 use crate::{MOST_AT_ONCE, MOST_ITERATIONS};
 
+pub(crate) use state::{Call, CallId, CallState, Ended, Made, StepCourse, StepState};
+
 /// Most bytes of results that one call of a composite keeps.
 const MOST_KEPT: usize = 4 * 1024 * 1024;
-
-/// Which call of a step it is, and whether it undoes what that call did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CallId {
-    pub(crate) step: usize,
-    pub(crate) index: usize,
-    pub(crate) undo: bool,
-}
-
-/// A call to make.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
-    pub(crate) id: CallId,
-    pub(crate) tool: String,
-    pub(crate) arguments: Value,
-    /// What is waited for before.
-    pub(crate) wait: Duration,
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ended {
-    /// Why it failed, if it did.
-    pub(crate) failed: Option<String>,
-    pub(crate) content: String,
-    pub(crate) data: Option<Value>,
-}
-
-/// Where a step is.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum StepState {
-    /// Nothing of it was begun.
-    Waiting,
-    /// Its calls are made.
-    Open {
-        /// What it loops over; one element where it does not.
-        items: Vec<Value>,
-        /// Why it fails once its calls have ended, if it does.
-        failing: Option<String>,
-    },
-    /// All of it was done.
-    Done,
-    /// It failed.
-    Failed(String),
-    /// Nothing of it was done, and why.
-    Skipped(String),
-}
-
-/// Where a call is.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum CallState {
-    Running,
-    Done,
-    Failed,
-    Compensated,
-    /// It could not be undone, and why.
-    NotCompensated(String),
-}
-
-/// A call that was begun.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Made {
-    pub(crate) state: CallState,
-    pub(crate) item: Value,
-    /// `status`, `content`, `data`.
-    pub(crate) result: Value,
-}
-
-/// One step on its way.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StepCourse {
-    pub(crate) state: StepState,
-    pub(crate) made: Vec<Made>,
-    /// What other steps see of it.
-    pub(crate) seen: Value,
-}
-
-impl StepCourse {
-    fn running(&self) -> usize {
-        self.made.iter().filter(|made| made.state == CallState::Running).count()
-    }
-
-    fn has_ended(&self) -> bool {
-        match self.state {
-            StepState::Waiting | StepState::Open { .. } => false,
-            StepState::Done | StepState::Failed(_) | StepState::Skipped(_) => true,
-        }
-    }
-}
 
 /// Where the whole is.
 #[derive(Debug, Clone, PartialEq)]
 enum Phase {
     Forward,
     /// Calls that run are waited for; then what was done is undone, or not.
-    Failing { undo: bool },
+    Failing {
+        undo: bool,
+    },
     /// What is left to undo, the next at the end.
     Undoing(Vec<CallId>),
     Over,
@@ -155,6 +71,7 @@ impl Course {
     pub(crate) fn next(&mut self) -> Vec<Call> {
         let mut calls = Vec::new();
         loop {
+            let is_calling = self.running() > 0;
             match &mut self.phase {
                 Phase::Forward => {
                     calls.extend(self.forward());
@@ -165,14 +82,14 @@ impl Course {
                         Phase::Failing { .. } | Phase::Undoing(_) | Phase::Over => {}
                     }
                 }
-                Phase::Failing { .. } if self.running() > 0 => return calls,
+                Phase::Failing { .. } if is_calling => return calls,
                 Phase::Failing { undo } => {
                     let undo = *undo;
                     self.close();
                     self.phase = if undo { Phase::Undoing(self.undoable()) } else { Phase::Over };
                 }
                 // One after the other: the last that was done is undone first.
-                Phase::Undoing(_) if self.running() > 0 || !calls.is_empty() => return calls,
+                Phase::Undoing(_) if is_calling => return calls,
                 Phase::Undoing(left) => match left.pop() {
                     Some(id) => calls.extend(self.undo(id)),
                     None => self.phase = Phase::Over,
@@ -184,7 +101,9 @@ impl Course {
 
     /// Takes note of how a call ended.
     pub(crate) fn ended(&mut self, id: CallId, ended: Ended) {
-        let Some(made) = self.steps.get_mut(id.step).and_then(|step| step.made.get_mut(id.index)) else { return };
+        let Some(made) = self.steps.get_mut(id.step).and_then(|step| step.made.get_mut(id.index)) else {
+            return;
+        };
         if made.state != CallState::Running {
             return;
         }
@@ -308,7 +227,9 @@ impl Course {
         let step = &composite.steps[at];
         let item = match &self.steps[at].state {
             StepState::Open { items, .. } => items.get(index).cloned().unwrap_or_default(),
-            StepState::Waiting | StepState::Done | StepState::Failed(_) | StepState::Skipped(_) => return None,
+            StepState::Waiting | StepState::Done | StepState::Failed(_) | StepState::Skipped(_) => {
+                return None;
+            }
         };
         let index_value = json!(index);
         let scope = StepScope { item: Some(&item), index: Some(&index_value), ..StepScope::of(self) };

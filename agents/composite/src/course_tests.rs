@@ -40,7 +40,8 @@ fn outcomes(course: &Course) -> Vec<(&'static str, usize)> {
     told.iter()
         .map(|step| {
             let outcome = serde_json::to_value(step.outcome).unwrap();
-            let outcome = ["done", "failed", "skipped", "compensated"].into_iter().find(|word| outcome == *word);
+            let outcome =
+                ["done", "failed", "skipped", "compensated"].into_iter().find(|word| outcome == *word);
             (outcome.unwrap(), step.calls)
         })
         .collect()
@@ -145,7 +146,8 @@ fn what_was_done_is_undone_in_reverse_or_left_or_passed_over() {
     };
     let mut whole = course(&UNDONE.replace("HOW", "compensate"), json!({}));
     let called = run(&mut whole, end);
-    let undone: Vec<&Value> = called.iter().filter(|(tool, _)| tool == "unmake").map(|(_, args)| &args["id"]).collect();
+    let undone: Vec<&Value> =
+        called.iter().filter(|(tool, _)| tool == "unmake").map(|(_, args)| &args["id"]).collect();
     assert_eq!(undone, [&json!(3), &json!(2), &json!(1)]);
     assert_eq!(outcomes(&whole), [("compensated", 1), ("compensated", 2), ("failed", 1), ("skipped", 0)]);
     let told = whole.told().unwrap_err();
@@ -224,8 +226,13 @@ struct Made {
 fn made() -> impl Strategy<Value = Made> {
     let how = prop_oneof![Just("fail"), Just("skip"), Just("compensate")];
     let each = proptest::option::of((0..5_usize, 1..4_usize));
-    (any::<u8>(), any::<u8>(), each, how, any::<bool>())
-        .prop_map(|(needs, after, each, how, undo)| Made { needs: needs & after, after: after & 0x55, each, how, undo })
+    (any::<u8>(), any::<u8>(), each, how, any::<bool>()).prop_map(|(needs, after, each, how, undo)| Made {
+        needs: needs & after,
+        after: after & 0x55,
+        each,
+        how,
+        undo,
+    })
 }
 
 fn written(steps: &[Made]) -> String {
@@ -239,7 +246,9 @@ fn written(steps: &[Made]) -> String {
             step.how
         ));
         if let Some(other) = before(step.after).next() {
-            text.push_str(&format!("when = {{ value = \"{{{{steps.s{other}.status}}}}\", equals = \"done\" }}\n"));
+            text.push_str(&format!(
+                "when = {{ value = \"{{{{steps.s{other}.status}}}}\", equals = \"done\" }}\n"
+            ));
         }
         if let Some((len, at_once)) = step.each {
             text.push_str(&format!("for_each = {:?}\nat_once = {at_once}\n", vec![0; len]));
@@ -253,7 +262,8 @@ fn written(steps: &[Made]) -> String {
 
 fn holds(steps: &[Made], choices: &[u8]) -> Result<(), TestCaseError> {
     let mut course = course(&written(steps), json!({}));
-    let (mut open, mut begun, mut done, mut undone) = (Vec::<Call>::new(), BTreeMap::new(), Vec::new(), Vec::new());
+    let (mut open, mut begun, mut done, mut undone) =
+        (Vec::<Call>::new(), BTreeMap::new(), Vec::new(), Vec::new());
     let mut choices = choices.iter().copied().cycle();
     loop {
         for call in course.next() {
@@ -287,7 +297,11 @@ fn holds(steps: &[Made], choices: &[u8]) -> Result<(), TestCaseError> {
     prop_assert!(begun.values().all(|times| *times == 1), "each call is made once");
     prop_assert!(course.steps.iter().all(StepCourse::has_ended), "every step ends");
     let failed = |how: &str| {
-        course.steps.iter().zip(steps).any(|(step, made)| matches!(step.state, StepState::Failed(_)) && made.how == how)
+        course
+            .steps
+            .iter()
+            .zip(steps)
+            .any(|(step, made)| matches!(step.state, StepState::Failed(_)) && made.how == how)
     };
     if course.why.is_none() {
         prop_assert!(undone.is_empty() && !failed("fail") && !failed("compensate"));

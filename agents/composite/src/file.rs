@@ -60,16 +60,9 @@ pub(crate) enum Calls {
     /// Once.
     Once,
     /// Once for each element of a list, so many at the same time.
-    Each {
-        list: Template,
-        at_once: usize,
-    },
+    Each { list: Template, at_once: usize },
     /// Until a condition holds, so often at the most, with a wait in between.
-    Until {
-        condition: Condition,
-        most: usize,
-        wait: Duration,
-    },
+    Until { condition: Condition, most: usize, wait: Duration },
 }
 
 /// What follows when a step fails.
@@ -109,7 +102,9 @@ impl Composite {
 
     /// The tools that it calls, with where each is named.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Named> {
-        self.steps.iter().flat_map(|step| std::iter::once(&step.tool).chain(step.compensate.as_ref().map(|undo| &undo.tool)))
+        self.steps.iter().flat_map(|step| {
+            std::iter::once(&step.tool).chain(step.compensate.as_ref().map(|undo| &undo.tool))
+        })
     }
 
     /// Whether anything of it can be undone.

@@ -60,15 +60,26 @@ impl StepReport {
             CallState::Running | CallState::Done | CallState::Failed | CallState::Compensated => None,
         });
         let (outcome, why) = match &course.state {
-            StepState::Done if compensated > 0 && left == 0 && stuck.is_none() => (StepOutcome::Compensated, None),
+            StepState::Done if compensated > 0 && left == 0 && stuck.is_none() => {
+                (StepOutcome::Compensated, None)
+            }
             StepState::Done => (StepOutcome::Done, None),
             StepState::Skipped(why) => (StepOutcome::Skipped, Some(why.clone())),
             StepState::Failed(why) => (StepOutcome::Failed, Some(why.clone())),
-            StepState::Waiting | StepState::Open { .. } => (StepOutcome::Failed, Some("it did not end".to_owned())),
+            StepState::Waiting | StepState::Open { .. } => {
+                (StepOutcome::Failed, Some("it did not end".to_owned()))
+            }
         };
         let why: Vec<String> = why.into_iter().chain(stuck).collect();
         let why = (!why.is_empty()).then(|| beginning(&why.join("; "), MOST_WHY));
-        Self { step: name.to_owned(), tool: tool.to_owned(), outcome, calls: course.made.len(), compensated, why }
+        Self {
+            step: name.to_owned(),
+            tool: tool.to_owned(),
+            outcome,
+            calls: course.made.len(),
+            compensated,
+            why,
+        }
     }
 
     fn in_words(&self) -> String {

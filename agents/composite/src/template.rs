@@ -161,7 +161,18 @@ pub(crate) fn size(value: &Value) -> usize {
         Value::String(text) => text.len() + 2,
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
         Value::Array(all) => all.iter().map(|one| size(one) + 1).sum::<usize>() + 2,
-        Value::Object(fields) => fields.iter().map(|(name, one)| name.len() + 4 + size(one)).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            fields.iter().map(|(name, one)| name.len() + 4 + size(one)).sum::<usize>() + 2
+        }
+    }
+}
+
+/// How deep lists and tables stand in each other.
+pub(crate) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
@@ -169,15 +180,18 @@ pub(crate) fn size(value: &Value) -> usize {
 pub(crate) fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
     }
 }
 
 fn read_text(text: &str) -> Result<Template, String> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once("{{") {
-        let (inside, behind) =
-            after.split_once("}}").ok_or_else(|| "`{{` without `}}`: a place is written {{args.name}}".to_owned())?;
+        let (inside, behind) = after
+            .split_once("}}")
+            .ok_or_else(|| "`{{` without `}}`: a place is written {{args.name}}".to_owned())?;
         if !before.is_empty() {
             pieces.push(Piece::Text(before.to_owned()));
         }
@@ -206,7 +220,9 @@ impl Place {
             !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
         };
         let mut keys: Vec<String> = path.split('.').map(str::to_owned).collect();
-        let wrong = |what: &str| Err(format!("{{{{{}}}}} is no place: {what}", muster_shared::text::beginning(inside, 80)));
+        let wrong = |what: &str| {
+            Err(format!("{{{{{}}}}} is no place: {what}", muster_shared::text::beginning(inside, 80)))
+        };
         if !keys.iter().all(|key| is_key(key)) || keys.len() > MOST_KEYS {
             return wrong("it is names and numbers with dots between them, 16 at most");
         }

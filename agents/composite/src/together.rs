@@ -13,7 +13,8 @@ use crate::file::Composite;
 pub fn together(all: Vec<(String, Composite)>) -> (Vec<Composite>, Vec<(String, Fault)>) {
     let known: BTreeMap<String, &Composite> =
         all.iter().map(|(_, composite)| (model_name(&composite.name), composite)).collect();
-    let faults: Vec<Option<Fault>> = all.iter().map(|(text, composite)| fault(text, composite, &known)).collect();
+    let faults: Vec<Option<Fault>> =
+        all.iter().map(|(text, composite)| fault(text, composite, &known)).collect();
     let (mut sound, mut wrong) = (Vec::new(), Vec::new());
     for ((_, composite), fault) in all.into_iter().zip(faults) {
         match fault {

@@ -46,13 +46,16 @@ impl Desk {
         let any = json!({ "type": "object" });
         let pure = ToolSpec::new("look", "Looks.", any.clone());
         let lasting = ToolSpec::new("note", "Notes.", any.clone()).with_side_effects();
-        let once = ToolSpec::new("send", "Sends.", any.clone()).with_side_effects().when_uncertain(Uncertain::Fail);
+        let once =
+            ToolSpec::new("send", "Sends.", any.clone()).with_side_effects().when_uncertain(Uncertain::Fail);
         let off = ToolSpec::new("shell", "Runs.", any.clone()).until_allowed().needing(Permission::Execute);
         let gated = ToolSpec::new("ask", "Asks.", any).behind(RolePermission::People);
         for spec in [pure, lasting.needing(Permission::WriteWorkspace), once, off, gated] {
             registry.register_own(Arc::new(Note { spec, log: Arc::clone(&log) })).unwrap();
         }
-        let read = |(name, text): &(&str, &str)| Composite::parse(&format!("description = \"d\"\n{text}"), name).unwrap();
+        let read = |(name, text): &(&str, &str)| {
+            Composite::parse(&format!("description = \"d\"\n{text}"), name).unwrap()
+        };
         Composites::new(composites.iter().map(read).collect()).register(&registry);
         Self { registry, log }
     }
@@ -112,7 +115,12 @@ async fn its_tools_are_called_under_keys_of_their_own_and_the_same_every_time() 
     assert_eq!(first, wanted);
     desk.call("own.each", EngineRules::default(), &context()).await;
     assert_eq!(desk.log()[5..], first);
-    let desk = Desk::new(&[("two", &format!("{TWO}[[steps]]\nname = \"x\"\ntool = \"note\"\nneeds = [\"keep\"]\narguments = {{ fail = true }}"))]);
+    let desk = Desk::new(&[(
+        "two",
+        &format!(
+            "{TWO}[[steps]]\nname = \"x\"\ntool = \"note\"\nneeds = [\"keep\"]\narguments = {{ fail = true }}"
+        ),
+    )]);
     let told = desk.call("own.two", EngineRules::default(), &context()).await.content;
     assert_eq!(desk.log().last().unwrap(), "note \"undone\" k/keep!undo", "{told}");
     assert!(told.contains("- keep (note): compensated") && told.contains("- see (look): done"), "{told}");
@@ -170,10 +178,10 @@ async fn guards_are_asked_about_its_calls_too() {
     assert_eq!(desk.log(), ["look \"changed\" -"]);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn what_takes_too_long_is_let_go_of_and_what_was_done_is_undone() {
     let slow = format!(
-        "time = \"2s\"\n{TWO}[[steps]]\nname = \"slow\"\ntool = \"note\"\nneeds = [\"keep\"]\n\
+        "time = \"300ms\"\n{TWO}[[steps]]\nname = \"slow\"\ntool = \"note\"\nneeds = [\"keep\"]\n\
          arguments = {{ sleep = 20_000, word = \"slow\" }}\n"
     );
     let desk = Desk::new(&[("two", &slow)]);

@@ -1,19 +1,23 @@
 //! Reading a file with a composite tool: what may stand in it, and what is wrong with it, where.
 
+mod form;
+mod order;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use muster_shared::span;
 use muster_shared::wire::tool_server::MOST_DESCRIPTION;
 use muster_tools::registry::sound_schema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
 
 use crate::condition::Condition;
 use crate::fault::Fault;
-use crate::file::{Calls, Compensation, Composite, Named, OnFailure, Step};
-use crate::template::{Place, Root, Template, steps_of};
+use crate::file::{Calls, Compensation, Composite, Named, Step};
+use crate::template::{Place, Root, Template, depth, steps_of};
+use crate::written::form::{Written, WrittenCondition, WrittenRepeat, WrittenStep};
+use crate::written::order::circle;
 use crate::{MAX_BYTES, MOST_AT_ONCE, MOST_ITERATIONS, MOST_STEPS, NAMESPACE};
 
 /// Longest name of a composite or a step, in bytes.
@@ -27,64 +31,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Deepest nesting of arguments.
 const MOST_DEPTH: usize = 16;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    description: Spanned<String>,
-    parameters: Option<Spanned<Value>>,
-    time: Option<Spanned<String>>,
-    sample: Option<Spanned<Value>>,
-    result: Option<Spanned<Value>>,
-    steps: Vec<Spanned<WrittenStep>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenStep {
-    name: Spanned<String>,
-    tool: Spanned<String>,
-    arguments: Option<Spanned<Value>>,
-    #[serde(default)]
-    needs: Vec<Spanned<String>>,
-    when: Option<Spanned<WrittenCondition>>,
-    for_each: Option<Spanned<Value>>,
-    at_once: Option<Spanned<usize>>,
-    repeat: Option<Spanned<WrittenRepeat>>,
-    #[serde(default)]
-    on_failure: OnFailure,
-    compensate: Option<WrittenCompensation>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenCondition {
-    value: Option<Value>,
-    exists: Option<bool>,
-    equals: Option<Value>,
-    above: Option<Value>,
-    below: Option<Value>,
-    not: Option<Box<WrittenCondition>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenRepeat {
-    until: WrittenCondition,
-    most: usize,
-    wait: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenCompensation {
-    tool: Spanned<String>,
-    arguments: Option<Spanned<Value>>,
-}
-
 /// Reads a file.
 pub(crate) fn read(text: &str, stem: &str) -> Result<Composite, Fault> {
     if text.len() as u64 > MAX_BYTES {
-        return Err(Fault::at(text, 0, format!("it has more than {} KiB", MAX_BYTES / 1024), "make two of it"));
+        return Err(Fault::at(
+            text,
+            0,
+            format!("it has more than {} KiB", MAX_BYTES / 1024),
+            "make two of it",
+        ));
     }
     let written: Written = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -122,19 +77,33 @@ impl Reader<'_> {
     fn composite(mut self, written: &Written, stem: &str) -> Result<Composite, Fault> {
         if !is_name(stem) {
             let what = format!("{stem:?} is no name for a tool");
-            return Err(Fault::at(self.text, 0, what, "call the file NAME.composite.toml, with a NAME of letters, digits, _ and -"));
+            return Err(Fault::at(
+                self.text,
+                0,
+                what,
+                "call the file NAME.composite.toml, with a NAME of letters, digits, _ and -",
+            ));
         }
         let description = written.description.get_ref().trim().to_owned();
         if description.is_empty() || description.len() > MOST_DESCRIPTION {
             let what = format!("description must have 1 to {MOST_DESCRIPTION} bytes");
-            return Err(self.fault(&written.description, what, "say what it does and when to use it: models choose by it"));
+            return Err(self.fault(
+                &written.description,
+                what,
+                "say what it does and when to use it: models choose by it",
+            ));
         }
         let parameters = self.parameters(written.parameters.as_ref())?;
         self.name_steps(&written.steps)?;
         let steps = written.steps.iter().map(|step| self.step(step)).collect::<Result<Vec<_>, _>>()?;
         if let Some(at) = circle(&steps) {
-            let what = format!("the step `{}` can never begin: it, or what it needs, needs itself", steps[at].name);
-            return Err(self.fault(&written.steps[at].get_ref().name, what, "take one of the places or `needs` away"));
+            let what =
+                format!("the step `{}` can never begin: it, or what it needs, needs itself", steps[at].name);
+            return Err(self.fault(
+                &written.steps[at].get_ref().name,
+                what,
+                "take one of the places or `needs` away",
+            ));
         }
         let result = written.result.as_ref().map(|result| self.template(result, Roots::NONE)).transpose()?;
         Ok(Composite {
@@ -154,13 +123,20 @@ impl Reader<'_> {
             return Ok(json!({ "type": "object", "additionalProperties": false }));
         };
         let mut schema = written.get_ref().clone();
-        let unusable = |why: &str| self.fault(written, format!("parameters is no JSON Schema that can be used: {why}"), "see https://json-schema.org");
+        let unusable = |why: &str| {
+            self.fault(
+                written,
+                format!("parameters is no JSON Schema that can be used: {why}"),
+                "see https://json-schema.org",
+            )
+        };
         let Some(fields) = schema.as_object_mut() else { return Err(unusable("it is no table")) };
         fields.entry("type").or_insert_with(|| json!("object"));
         if fields["type"] != "object" {
             return Err(unusable("its `type` must be \"object\""));
         }
-        let known = fields.get("properties").and_then(Value::as_object).map(|known| known.keys().cloned().collect());
+        let known =
+            fields.get("properties").and_then(Value::as_object).map(|known| known.keys().cloned().collect());
         let is_open = fields.get("additionalProperties").is_some_and(|further| *further != json!(false))
             || fields.contains_key("patternProperties");
         sound_schema(&schema).map_err(|why| unusable(&why))?;
@@ -171,16 +147,27 @@ impl Reader<'_> {
     fn name_steps(&mut self, written: &[Spanned<WrittenStep>]) -> Result<(), Fault> {
         if written.is_empty() || written.len() > MOST_STEPS {
             let at = written.get(MOST_STEPS).map_or(0, |step| step.get_ref().name.span().start);
-            return Err(Fault::at(self.text, at, format!("there must be 1 to {MOST_STEPS} steps"), "make composites of parts of it"));
+            return Err(Fault::at(
+                self.text,
+                at,
+                format!("there must be 1 to {MOST_STEPS} steps"),
+                "make composites of parts of it",
+            ));
         }
         for (at, step) in written.iter().enumerate() {
             let name = &step.get_ref().name;
-            if !is_name(name.get_ref()) || !name.get_ref().starts_with(|first: char| first.is_ascii_alphabetic()) {
+            if !is_name(name.get_ref())
+                || !name.get_ref().starts_with(|first: char| first.is_ascii_alphabetic())
+            {
                 let what = format!("{:?} is no name for a step", name.get_ref());
                 return Err(self.fault(name, what, "letters, digits, _ and -, a letter first, 48 at most"));
             }
             if self.names.insert(name.get_ref().clone(), at).is_some() {
-                return Err(self.fault(name, format!("there are two steps `{}`", name.get_ref()), "call one of them otherwise"));
+                return Err(self.fault(
+                    name,
+                    format!("there are two steps `{}`", name.get_ref()),
+                    "call one of them otherwise",
+                ));
             }
         }
         Ok(())
@@ -201,7 +188,10 @@ impl Reader<'_> {
             needs.extend(self.steps(list.places()));
         }
         for name in &written.needs {
-            needs.insert(self.named_step(name.get_ref()).map_err(|what| self.fault(name, what, self.known_steps().as_str()))?);
+            needs.insert(
+                self.named_step(name.get_ref())
+                    .map_err(|what| self.fault(name, what, self.known_steps().as_str()))?,
+            );
         }
         let when = match &written.when {
             Some(when) => Some(self.condition(when.get_ref(), when.span().start, Roots::NONE)?),
@@ -214,7 +204,10 @@ impl Reader<'_> {
                 let arguments = self.arguments(undo.arguments.as_ref(), roots)?;
                 // It is there whenever anything is undone: whatever the step itself needed.
                 if let Some(other) = self.steps(arguments.places()).difference(&needs).next() {
-                    let what = format!("what undoes it uses the step {other:?}, which it does not need", other = self.name_of(*other));
+                    let what = format!(
+                        "what undoes it uses the step {other:?}, which it does not need",
+                        other = self.name_of(*other)
+                    );
                     return Err(self.fault(&undo.tool, what, "name that step in `needs`"));
                 }
                 Some(Compensation { tool: self.tool(&undo.tool)?, arguments })
@@ -228,12 +221,16 @@ impl Reader<'_> {
 
     fn calls(&self, written: &WrittenStep) -> Result<Calls, Fault> {
         match (&written.for_each, &written.repeat) {
-            (Some(list), Some(_)) => Err(self.fault(list, "there are both `for_each` and `repeat`", "leave one of them out")),
+            (Some(list), Some(_)) => {
+                Err(self.fault(list, "there are both `for_each` and `repeat`", "leave one of them out"))
+            }
             (Some(list), None) => {
                 let at_once = match &written.at_once {
                     None => 1,
                     Some(most) if (1..=MOST_AT_ONCE).contains(most.get_ref()) => *most.get_ref(),
-                    Some(most) => return Err(self.fault(most, format!("it must be 1 to {MOST_AT_ONCE}"), "")),
+                    Some(most) => {
+                        return Err(self.fault(most, format!("it must be 1 to {MOST_AT_ONCE}"), ""));
+                    }
                 };
                 Ok(Calls::Each { list: self.template(list, Roots::NONE)?, at_once })
             }
@@ -249,14 +246,21 @@ impl Reader<'_> {
                 let roots = Roots { index: true, result: true, item: false };
                 let condition = self.condition(until, repeat.span().start, roots)?;
                 if let Some(other) = self.steps(condition.places()).first() {
-                    let what = format!("`until` looks at the step `{}`, which stays as it is", self.name_of(*other));
+                    let what =
+                        format!("`until` looks at the step `{}`, which stays as it is", self.name_of(*other));
                     return Err(self.fault(repeat, what, "look at `result`, what came of the last call"));
                 }
                 let wait = match wait {
                     None => Duration::ZERO,
-                    Some(text) => span::parse(text).filter(|wait| *wait <= LONGEST_WAIT).ok_or_else(|| {
-                        self.fault(repeat, format!("{text:?} is no wait of at most {} s", LONGEST_WAIT.as_secs()), "such as \"1s\"")
-                    })?,
+                    Some(text) => {
+                        span::parse(text).filter(|wait| *wait <= LONGEST_WAIT).ok_or_else(|| {
+                            self.fault(
+                                repeat,
+                                format!("{text:?} is no wait of at most {} s", LONGEST_WAIT.as_secs()),
+                                "such as \"1s\"",
+                            )
+                        })?
+                    }
                 };
                 Ok(Calls::Until { condition, most: *most, wait })
             }
@@ -268,7 +272,9 @@ impl Reader<'_> {
         match written {
             None => Ok(Template::Table(Vec::new())),
             Some(written) if written.get_ref().is_object() => self.template(written, roots),
-            Some(written) => Err(self.fault(written, "arguments is no table", "such as { path = \"{{args.path}}\" }")),
+            Some(written) => {
+                Err(self.fault(written, "arguments is no table", "such as { path = \"{{args.path}}\" }"))
+            }
         }
     }
 
@@ -299,24 +305,40 @@ impl Reader<'_> {
                 let there = Condition::Exists(read(value)?);
                 Ok(if *exists { there } else { Condition::Not(Box::new(there)) })
             }
-            (Some(value), None, Some(other), None, None, None) => Ok(Condition::Equals(read(value)?, read(other)?)),
-            (Some(value), None, None, Some(other), None, None) => Ok(Condition::Above(read(value)?, read(other)?)),
-            (Some(value), None, None, None, Some(other), None) => Ok(Condition::Below(read(value)?, read(other)?)),
+            (Some(value), None, Some(other), None, None, None) => {
+                Ok(Condition::Equals(read(value)?, read(other)?))
+            }
+            (Some(value), None, None, Some(other), None, None) => {
+                Ok(Condition::Above(read(value)?, read(other)?))
+            }
+            (Some(value), None, None, None, Some(other), None) => {
+                Ok(Condition::Below(read(value)?, read(other)?))
+            }
             _ => Err(fault("a condition is a `value` with one of exists, equals, above, below; or `not`")),
         }
     }
 
     fn tool(&self, written: &Spanned<String>) -> Result<Named, Fault> {
         let name = written.get_ref();
-        let is_sound = !name.is_empty() && name.len() <= muster_tools::spec::MAX_NAME
+        let is_sound = !name.is_empty()
+            && name.len() <= muster_tools::spec::MAX_NAME
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'));
         if !is_sound {
-            return Err(self.fault(written, format!("{name:?} is no name of a tool"), "`muster tools list` has those there are"));
+            return Err(self.fault(
+                written,
+                format!("{name:?} is no name of a tool"),
+                "`muster tools list` has those there are",
+            ));
         }
         Ok(Named { name: name.clone(), at: written.span().start })
     }
 
-    fn span(&self, written: Option<&Spanned<String>>, usual: Duration, longest: Duration) -> Result<Duration, Fault> {
+    fn span(
+        &self,
+        written: Option<&Spanned<String>>,
+        usual: Duration,
+        longest: Duration,
+    ) -> Result<Duration, Fault> {
         let Some(written) = written else { return Ok(usual) };
         let parsed = span::parse(written.get_ref()).filter(|span| !span.is_zero() && *span <= longest);
         parsed.ok_or_else(|| {
@@ -365,30 +387,6 @@ impl Reader<'_> {
 fn is_name(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !name.is_empty() && name.len() <= MOST_NAME && name.bytes().all(is_letter)
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
-}
-
-/// A step that can never begin, because it waits for itself.
-fn circle(steps: &[Step]) -> Option<usize> {
-    let mut free: BTreeSet<usize> = BTreeSet::new();
-    loop {
-        let waits = |at: &usize| {
-            let step = &steps[*at];
-            !free.contains(at) && step.needs.iter().chain(&step.after).all(|other| free.contains(other))
-        };
-        let next: Vec<usize> = (0..steps.len()).filter(waits).collect();
-        if next.is_empty() {
-            return (0..steps.len()).find(|at| !free.contains(at));
-        }
-        free.extend(next);
-    }
 }
 
 #[cfg(test)]

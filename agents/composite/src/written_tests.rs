@@ -39,7 +39,12 @@ fn a_file_says_which_tools_are_called_with_what_and_when() {
     let tools: Vec<&str> = read.tools().into_iter().collect();
     assert_eq!(tools, ["corpus.search", "own.note", "own.state", "own.unnote"]);
     let [find, note, wait] = read.steps.as_slice() else { unreachable!() };
-    assert!(find.needs.is_empty() && note.needs == [0].into() && note.after == [0].into() && wait.needs == [1].into());
+    assert!(
+        find.needs.is_empty()
+            && note.needs == [0].into()
+            && note.after == [0].into()
+            && wait.needs == [1].into()
+    );
     assert!(matches!(note.calls, Calls::Each { at_once: 4, .. }));
     assert!(matches!(wait.calls, Calls::Until { most: 5, .. }));
     assert!(read.compensates());
@@ -107,7 +112,8 @@ fn none_calls_itself_and_none_is_nested_too_deep() {
     let (sound, wrong) = together(all);
     let names: Vec<&str> = sound.iter().map(|composite| composite.name.as_str()).collect();
     assert_eq!(names, ["own.middle", "own.low"]);
-    let told: Vec<String> = wrong.iter().map(|(name, fault)| format!("{name}:{}: {}", fault.line, fault.what)).collect();
+    let told: Vec<String> =
+        wrong.iter().map(|(name, fault)| format!("{name}:{}: {}", fault.line, fault.what)).collect();
     assert_eq!(told[0], "own.self:7: `own.self` calls itself by way of `own_self`");
     assert!(told[1].starts_with("own.ping:4: ") && told[2].starts_with("own.pong:7: "), "{told:?}");
     assert!(told[3].contains("own.top:4: with `own.middle` there are more than 2"), "{told:?}");

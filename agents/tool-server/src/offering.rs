@@ -9,8 +9,8 @@ use muster_shared::wire::tool_server::{
     LONGEST_CALL_MS, MOST_TOOLS, ServedResult, ServedStatus, ServedTool, ToolSpecs, WhenUncertain,
 };
 use muster_tools::{
-    Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput, ToolRegistry, ToolResult, ToolSource, ToolSpec, ToolStatus,
-    Uncertain,
+    Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput, ToolRegistry, ToolResult, ToolSource, ToolSpec,
+    ToolStatus, Uncertain,
 };
 use serde_json::Value;
 

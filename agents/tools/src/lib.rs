@@ -30,9 +30,9 @@ pub use self::{
     program::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus},
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
-    watch::CallWatch,
     spec::{
         Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
         ToolStatus, Uncertain,
     },
+    watch::CallWatch,
 };

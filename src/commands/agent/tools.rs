@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_agents::AgentSettings;
-use muster_agents::tools::{Tool, registry_of};
 use muster_agents::tools::further::program_runner;
+use muster_agents::tools::{Tool, registry_of};
 use muster_bus::Bus;
 use muster_composite::{Composite, Composites};
 use muster_shared::text::counted;
@@ -168,7 +168,10 @@ fn check(app: &App, args: &AgentArgs, folder: &Path, hands: &Hands) -> Result<Ex
             output::line(&format!("{name}: {description}\n  calls {}", calls.join(", ")))?;
         }
         for Composed { name, missing, .. } in composed.iter().filter(|one| !one.missing.is_empty()) {
-            output::note(&format!("{name} is there once these are, which are not here: {}", missing.join(", ")));
+            output::note(&format!(
+                "{name} is there once these are, which are not here: {}",
+                missing.join(", ")
+            ));
         }
         for fault in &found.faults {
             output::note(fault);

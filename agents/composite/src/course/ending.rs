@@ -21,7 +21,9 @@ impl Course {
             }
         }
         match &mut self.phase {
-            Phase::Forward => self.fail(format!("{why}; whether what was being called took effect is not known"), true),
+            Phase::Forward => {
+                self.fail(format!("{why}; whether what was being called took effect is not known"), true)
+            }
             Phase::Undoing(left) => {
                 let left = std::mem::take(left);
                 for id in left {
@@ -66,8 +68,14 @@ impl Course {
             let begun = !self.steps[at].made.is_empty();
             match &self.steps[at].state {
                 StepState::Open { failing, .. } => {
-                    let why = failing.clone().unwrap_or_else(|| "not all of it was done when the whole failed".to_owned());
-                    let state = if begun { StepState::Failed(why) } else { StepState::Skipped("the whole failed before".to_owned()) };
+                    let why = failing
+                        .clone()
+                        .unwrap_or_else(|| "not all of it was done when the whole failed".to_owned());
+                    let state = if begun {
+                        StepState::Failed(why)
+                    } else {
+                        StepState::Skipped("the whole failed before".to_owned())
+                    };
                     self.end(at, state);
                 }
                 StepState::Waiting => {

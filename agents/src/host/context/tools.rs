@@ -14,7 +14,9 @@ use crate::tools::counts::FleetCounts;
 use crate::tools::read_result::{READ_RESULT, StoredResults};
 use crate::tools::served::MOST_DECLARED;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
-use crate::tools::{DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of, with_inner};
+use crate::tools::{
+    DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of, with_inner,
+};
 
 impl AgentContext {
     /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.

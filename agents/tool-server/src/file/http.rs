@@ -1,6 +1,8 @@
 //! A tool that calls an HTTP endpoint. Where it goes stands in the file: a call fills in parts of the path, the query and the
 //! body, and never names a host.
 
+mod places;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Own;
+pub(super) use places::Places;
 
 /// What stands in a path or a query as it is; everything else is encoded.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -132,17 +135,6 @@ pub struct Http {
     places: Option<Places>,
 }
 
-/// Where arguments go that are not in the path: what is in none of these goes nowhere.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Places {
-    /// Into the query.
-    pub(super) query: Vec<String>,
-    /// Into headers of the same names.
-    pub(super) headers: Vec<String>,
-    /// The one that is the whole body.
-    pub(super) body: Option<String>,
-}
-
 impl Http {
     /// An endpoint at this address.
     ///
@@ -169,11 +161,6 @@ impl Http {
         }
         let host = format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443));
         Ok(Self { url: url.to_owned(), host, method, headers, query, places: None })
-    }
-
-    /// The same where a document says where each argument goes.
-    pub(super) fn placing(self, places: Places) -> Self {
-        Self { places: Some(places), ..self }
     }
 
     /// The host with its port.
@@ -204,7 +191,9 @@ impl Http {
         }
         url.push_str(rest);
         let in_query: Vec<(String, Value)> = match (&self.places, self.method.has_body()) {
-            (Some(Places { query, .. }), _) => query.iter().filter_map(|name| left.remove_entry(name)).collect(),
+            (Some(Places { query, .. }), _) => {
+                query.iter().filter_map(|name| left.remove_entry(name)).collect()
+            }
             (None, true) => self.query.iter().filter_map(|name| left.remove_entry(name)).collect(),
             (None, false) => std::mem::take(&mut left).into_iter().collect(),
         };
@@ -223,22 +212,6 @@ impl Http {
             None => self.method.has_body().then(|| Value::Object(left)),
         };
         Ok((url, body.map(|body| Bytes::from(body.to_string()))))
-    }
-
-    /// The headers that arguments fill in. None of them breaks out of its line.
-    fn given_headers(&self, args: &Map<String, Value>) -> Result<Vec<(String, String)>, ToolFailure> {
-        let names = self.places.iter().flat_map(|places| &places.headers);
-        let given = names.filter_map(|name| Some((name, args.get(name).filter(|value| !value.is_null())?)));
-        let one = |(name, value): (&String, &Value)| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            match text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-                true => Ok((name.clone(), text)),
-                false => Err(ToolFailure::InvalidArguments(format!(
-                    "`{name}` goes into a header, and takes letters without line breaks"
-                ))),
-            }
-        };
-        given.map(one).collect()
     }
 
     fn headers(&self, secrets: &BTreeMap<String, String>) -> Vec<(String, String)> {

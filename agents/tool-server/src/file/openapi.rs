@@ -74,11 +74,15 @@ impl OpenApi {
         let unusable = |why| format!("the document {} cannot be used: {why}", path.display());
         let document = Document::read(&path).map_err(unusable)?;
         let all = document.operations().map_err(unusable)?;
-        let chosen: Vec<_> =
-            all.iter().filter(|one| self.operations.iter().any(|pattern| means(pattern, &one.name))).collect();
+        let chosen: Vec<_> = all
+            .iter()
+            .filter(|one| self.operations.iter().any(|pattern| means(pattern, &one.name)))
+            .collect();
         if chosen.len() > MOST_OPERATIONS {
             let count = chosen.len();
-            return Err(format!("`operations` means {count} operations, {MOST_OPERATIONS} are the most: name fewer"));
+            return Err(format!(
+                "`operations` means {count} operations, {MOST_OPERATIONS} are the most: name fewer"
+            ));
         }
         let is_unknown = |pattern: &&String| !chosen.iter().any(|one| means(pattern, &one.name));
         let unknown = self.operations.iter().filter(is_unknown);

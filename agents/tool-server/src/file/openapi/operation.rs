@@ -111,7 +111,8 @@ impl<'a> Operation<'a> {
         let parameters = json!({
             "type": "object", "properties": properties, "required": required, "additionalProperties": false,
         });
-        let parameters = schema::check(parameters).map_err(|why| format!("its schema cannot be used: {why}"))?;
+        let parameters =
+            schema::check(parameters).map_err(|why| format!("its schema cannot be used: {why}"))?;
         let url = format!("{}{}", openapi.base, self.path);
         let http = Http::new(&url, self.method, openapi.headers.clone(), Vec::new())?.placing(places);
         Ok(ToolFile {
@@ -126,8 +127,10 @@ impl<'a> Operation<'a> {
 
     /// What it does, in the words of the document, and of what it is a part, in those of the file.
     fn description(&self, file: &ToolFile) -> String {
-        let words = |name: &str| self.written.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
-        let said: Vec<&str> = [words("summary"), words("description")].into_iter().filter(|one| !one.is_empty()).collect();
+        let words =
+            |name: &str| self.written.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+        let said: Vec<&str> =
+            [words("summary"), words("description")].into_iter().filter(|one| !one.is_empty()).collect();
         let said = match said.is_empty() {
             true => format!("{} {}", self.method.as_str(), self.path),
             false => said.join(" "),
@@ -164,7 +167,8 @@ impl<'a> Operation<'a> {
         let found = content.and_then(|content| content.iter().find(|(kind, _)| is_json(kind)));
         match found {
             Some((_, media)) => {
-                let schema = media.get("schema").map_or_else(|| Ok(json!({})), |schema| schemas.inlined(schema))?;
+                let schema =
+                    media.get("schema").map_or_else(|| Ok(json!({})), |schema| schemas.inlined(schema))?;
                 Ok(Some((schema, is_required)))
             }
             None if is_required => Err("what it is sent is not JSON".to_owned()),
@@ -176,8 +180,11 @@ impl<'a> Operation<'a> {
 impl<'a> Parameter<'a> {
     fn read(written: &'a Value) -> Result<Self, String> {
         let name = written["name"].as_str().unwrap_or_default();
-        let is_sound = !name.is_empty() && name.len() <= 64
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'[' | b']'));
+        let is_sound = !name.is_empty()
+            && name.len() <= 64
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'[' | b']'));
         if !is_sound {
             return Err(format!("one of its parameters is called {:?}", beginning(name, 80)));
         }

@@ -116,7 +116,10 @@ async fn operations_are_tools_whose_arguments_go_where_the_document_says() {
     assert_eq!(get.0.hosts, ["api.example.org:443"], "the document chooses no host");
     let schema = get.1.spec().parameters;
     assert_eq!(schema["required"], json!(["number"]));
-    assert_eq!(schema["properties"]["labels"], json!({ "type": "array", "items": { "type": "string" }, "description": "Only these." }));
+    assert_eq!(
+        schema["properties"]["labels"],
+        json!({ "type": "array", "items": { "type": "string" }, "description": "Only these." })
+    );
     assert_eq!(schema["properties"]["X-Trace"]["type"], json!(["string", "null"]));
     let body = change.1.spec().parameters["properties"]["body"].clone();
     assert_eq!(body["properties"]["state"], json!({ "type": "string", "enum": ["open", "closed"] }));
@@ -126,7 +129,8 @@ async fn operations_are_tools_whose_arguments_go_where_the_document_says() {
     call(&change.1, json!({ "number": 7, "body": { "title": "new" } })).await.unwrap();
     let heard = desk.heard.0.lock().unwrap();
     assert_eq!(heard[0].url, "https://api.example.org/v1/issues/7?labels=a%20b&labels=c");
-    let headers: Vec<(&str, &str)> = heard[0].headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let headers: Vec<(&str, &str)> =
+        heard[0].headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(headers, [("Authorization", "Bearer s3cret-value-1234"), ("X-Trace", "t")]);
     assert_eq!((heard[0].body.clone(), heard[1].body.as_deref()), (None, Some(&br#"{"title":"new"}"#[..])));
     drop(heard);
@@ -142,7 +146,13 @@ fn operations_that_cannot_be_called_are_left_out_with_the_reason() {
     let defined = Desk::with(DOCUMENT).choose("[\"getIssue\", \"make*\", \"nothing\"]").unwrap();
     assert_eq!(defined.tools.len(), 1);
     let told = defined.faults.join("\n");
-    for words in ["no operation nothing", "makeTree is left out", "refers to itself", "is not JSON", "leads out of the document"] {
+    for words in [
+        "no operation nothing",
+        "makeTree is left out",
+        "refers to itself",
+        "is not JSON",
+        "leads out of the document",
+    ] {
         assert!(told.contains(words), "{words}: {told}");
     }
 }
@@ -172,9 +182,15 @@ fn hostile_documents_are_refused_with_the_reason() {
         assert!(why.contains(words), "{words}: {why}");
     }
     // References that double at each level.
-    let level = |n: usize| format!("    s{n}: {{ allOf: [{{ $ref: '#/components/schemas/s{m}' }}, {{ $ref: '#/components/schemas/s{m}' }}] }}\n", m = n + 1);
+    let level = |n: usize| {
+        format!(
+            "    s{n}: {{ allOf: [{{ $ref: '#/components/schemas/s{m}' }}, {{ $ref: '#/components/schemas/s{m}' }}] }}\n",
+            m = n + 1
+        )
+    };
     let doubled: String = (0..20).map(level).collect();
-    let around = "    a: { $ref: '#/components/parameters/b' }\n    b: { $ref: '#/components/parameters/a' }\n";
+    let around =
+        "    a: { $ref: '#/components/parameters/b' }\n    b: { $ref: '#/components/parameters/a' }\n";
     let document = format!(
         "openapi: 3.0.0\npaths:\n  /d: {{ post: {{ operationId: d, requestBody: {{ content: {{ application/json: {{ schema: \
          {{ $ref: '#/components/schemas/s0' }} }} }} }} }} }}\n  /l: {{ get: {{ operationId: l, parameters: [{{ $ref: \

@@ -1,6 +1,6 @@
 //! Composites of one folder, held against each other: none calls itself, and none is nested too deep. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_tools::spec::model_name;
 
@@ -25,49 +25,41 @@ pub fn together(all: Vec<(String, Composite)>) -> (Vec<Composite>, Vec<(String, 
     (sound, wrong)
 }
 
-/// How a composite goes on below itself.
-enum Below {
-    /// So many levels, itself counted.
-    Levels(usize),
-    /// It comes to itself.
-    Itself,
-}
-
 fn fault(text: &str, composite: &Composite, known: &BTreeMap<String, &Composite>) -> Option<Fault> {
     let own = model_name(&composite.name);
-    composite.named().find_map(|named| match below(&model_name(&named.name), &own, known, MOST_LEVELS + 1) {
-        Below::Itself => Some(Fault::at(
-            text,
-            named.at,
-            format!("`{}` calls itself by way of `{}`", composite.name, named.name),
-            "a composite must not; take the step away",
-        )),
-        Below::Levels(levels) if levels + 1 > MOST_LEVELS => Some(Fault::at(
-            text,
-            named.at,
-            format!("with `{}` there are more than {MOST_LEVELS} composites within each other", named.name),
-            "name the tools of that composite instead",
-        )),
-        Below::Levels(_) => None,
+    composite.named().find_map(|named| {
+        let (name, tool) = (&named.name, model_name(&named.name));
+        if reaches(&tool, &own, known) {
+            let what = format!("`{}` calls itself by way of `{name}`", composite.name);
+            return Some(Fault::at(text, named.at, what, "a composite must not; take the step away"));
+        }
+        (1 + levels(&tool, known, MOST_LEVELS - 1) > MOST_LEVELS).then(|| {
+            let what =
+                format!("with `{name}` there are more than {MOST_LEVELS} composites within each other");
+            Fault::at(text, named.at, what, "name the tools of that composite instead")
+        })
     })
 }
 
-/// What is below a tool; looked at so many levels deep.
-fn below(tool: &str, own: &str, known: &BTreeMap<String, &Composite>, left: usize) -> Below {
-    if tool == own {
-        return Below::Itself;
-    }
-    let Some(composite) = known.get(tool) else { return Below::Levels(0) };
-    if left == 0 {
-        // Somebody further down calls himself, or it is too deep anyway.
-        return Below::Levels(MOST_LEVELS);
-    }
-    let mut deepest = 0;
-    for named in composite.named() {
-        match below(&model_name(&named.name), own, known, left - 1) {
-            Below::Itself => return Below::Itself,
-            Below::Levels(levels) => deepest = deepest.max(levels),
+/// Whether a tool is this one, or calls it, by way of whatever others.
+fn reaches(tool: &str, own: &str, known: &BTreeMap<String, &Composite>) -> bool {
+    let (mut seen, mut left) = (BTreeSet::new(), vec![tool.to_owned()]);
+    while let Some(tool) = left.pop() {
+        if tool == own {
+            return true;
+        }
+        if let Some(composite) = known.get(&tool).filter(|_| !seen.contains(&tool)) {
+            left.extend(composite.named().map(|named| model_name(&named.name)));
+            seen.insert(tool);
         }
     }
-    Below::Levels(deepest + 1)
+    false
+}
+
+/// How many composites are within each other below a tool, itself counted; looked at so many levels below it.
+fn levels(tool: &str, known: &BTreeMap<String, &Composite>, left: usize) -> usize {
+    let Some(composite) = known.get(tool) else { return 0 };
+    let Some(left) = left.checked_sub(1) else { return 1 };
+    let below = composite.named().map(|named| levels(&model_name(&named.name), known, left));
+    1 + below.max().unwrap_or(0)
 }

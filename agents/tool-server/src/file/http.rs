@@ -222,7 +222,7 @@ impl Http {
         };
         let own = self.headers.iter().map(|(name, value)| (name.clone(), filled(value)));
         let is_named = |wanted: &str| self.headers.keys().any(|name| name.eq_ignore_ascii_case(wanted));
-        let body = (self.method.has_body() && !is_named("content-type"))
+        let body = (self.sends_a_body() && !is_named("content-type"))
             .then(|| ("content-type".to_owned(), "application/json".to_owned()));
         own.chain(body).collect()
     }

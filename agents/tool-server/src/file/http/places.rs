@@ -22,6 +22,14 @@ impl Http {
         Self { places: Some(places), ..self }
     }
 
+    /// Whether requests have a body.
+    pub(super) fn sends_a_body(&self) -> bool {
+        match &self.places {
+            Some(places) => places.body.is_some(),
+            None => self.method.has_body(),
+        }
+    }
+
     /// The headers that arguments fill in. None of them breaks out of its line.
     pub(super) fn given_headers(
         &self,

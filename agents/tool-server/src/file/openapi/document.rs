@@ -40,7 +40,8 @@ impl Document {
             true if bracket_depth(text) > MOST_DEPTH => Err(too_deep()),
             true => {
                 let mut reader = serde_json::Deserializer::from_str(text);
-                bounded.deserialize(&mut reader).map_err(|error| error.to_string())
+                let read = bounded.deserialize(&mut reader).and_then(|read| reader.end().map(|()| read));
+                read.map_err(|error| error.to_string())
             }
             false => {
                 let reader = serde_yaml_ng::Deserializer::from_str(text);

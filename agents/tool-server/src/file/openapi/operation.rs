@@ -105,7 +105,7 @@ impl<'a> Operation<'a> {
             return Err(format!("it has more than {MOST_ARGUMENTS} parameters"));
         }
         let is_unknown = |name: &&str| !properties.contains_key(*name);
-        if let Some(name) = in_braces(self.path)?.iter().find(is_unknown) {
+        if let Some(name) = in_braces(self.path)?.into_iter().find(is_unknown) {
             return Err(format!("nothing says what `{name}` in its path is"));
         }
         let parameters = json!({
@@ -142,7 +142,7 @@ impl<'a> Operation<'a> {
     /// Its parameters, and those of its path that it does not change.
     fn parameters<'b>(&'b self, document: &'b Document) -> Result<Vec<Parameter<'b>>, String> {
         let of = |list: Option<&'b Value>| match list {
-            None => Ok(&[][..]),
+            None => Ok(<&[Value]>::default()),
             Some(Value::Array(all)) => Ok(all.as_slice()),
             Some(_) => Err("its parameters are no list".to_owned()),
         };

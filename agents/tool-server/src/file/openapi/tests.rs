@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::PlainRunner;
 use crate::file::http::{HttpAnswer, HttpCaller, HttpFailure, HttpRequest};
-use crate::file::{Defined, Hands, Parameters, tools_of};
+use crate::file::{Defined, Hands, tools_of};
 
 const DOCUMENT: &str = r##"
 openapi: 3.0.3
@@ -107,11 +107,13 @@ async fn operations_are_tools_whose_arguments_go_where_the_document_says() {
     let desk = Desk::with(DOCUMENT);
     let defined = desk.choose("[\"getIssue\", \"change*\", \"head/health\"]").unwrap();
     assert_eq!(defined.faults, Vec::<String>::new());
+    let mut defined = defined;
+    defined.tools.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
     let names: Vec<&str> = defined.tools.iter().map(|(file, _)| file.name.as_str()).collect();
-    assert_eq!(names, ["tracker_head_health", "tracker_getIssue", "tracker_changeIssue"]);
+    assert_eq!(names, ["tracker_changeIssue", "tracker_getIssue", "tracker_head_health"]);
     let pure: Vec<bool> = defined.tools.iter().map(|(_, tool)| tool.spec().pure).collect();
-    assert_eq!(pure, [true, true, false]);
-    let (get, change) = (&defined.tools[1], &defined.tools[2]);
+    assert_eq!(pure, [false, true, true]);
+    let (get, change) = (&defined.tools[1], &defined.tools[0]);
     assert_eq!(get.0.description, "Reads one issue. (The tracker.)");
     assert_eq!(get.0.hosts, ["api.example.org:443"], "the document chooses no host");
     let schema = get.1.spec().parameters;
@@ -181,20 +183,18 @@ fn hostile_documents_are_refused_with_the_reason() {
         let why = refused(&document);
         assert!(why.contains(words), "{words}: {why}");
     }
-    // References that double at each level.
+    // References that are eight times as many at each level.
     let level = |n: usize| {
-        format!(
-            "    s{n}: {{ allOf: [{{ $ref: '#/components/schemas/s{m}' }}, {{ $ref: '#/components/schemas/s{m}' }}] }}\n",
-            m = n + 1
-        )
+        let below = format!("{{ $ref: '#/components/schemas/s{}' }}, ", n + 1).repeat(8);
+        format!("    s{n}: {{ allOf: [{below}] }}\n")
     };
-    let doubled: String = (0..20).map(level).collect();
+    let doubled: String = (0..6).map(level).collect();
     let around =
         "    a: { $ref: '#/components/parameters/b' }\n    b: { $ref: '#/components/parameters/a' }\n";
     let document = format!(
         "openapi: 3.0.0\npaths:\n  /d: {{ post: {{ operationId: d, requestBody: {{ content: {{ application/json: {{ schema: \
          {{ $ref: '#/components/schemas/s0' }} }} }} }} }} }}\n  /l: {{ get: {{ operationId: l, parameters: [{{ $ref: \
-         '#/components/parameters/a' }}] }} }}\ncomponents:\n  parameters:\n{around}  schemas:\n{doubled}    s20: {{ type: string }}\n"
+         '#/components/parameters/a' }}] }} }}\ncomponents:\n  parameters:\n{around}  schemas:\n{doubled}    s6: {{ type: string }}\n"
     );
     let defined = Desk::with(&document).choose("[\"*\"]").unwrap();
     let told = defined.faults.join("\n");
@@ -219,7 +219,6 @@ fn what_is_wrong_in_the_tool_file_is_told_with_its_place() {
         assert!(fault.what.contains(words), "{after}: {fault}");
         assert_eq!((fault.line, fault.column), place, "{after}: {fault}");
     }
-    let Parameters::Here(_) = ToolFile::parse(good, "x").unwrap().parameters else { unreachable!() };
 }
 
 proptest::proptest! {

@@ -73,6 +73,7 @@ needs = ["more"]
 name = "instead"
 tool = "e"
 when = { value = "{{steps.more.data}}", exists = false }
+arguments = { more = "{{steps.more.data?}}" }
 "#,
         json!({ "q": [1] }),
     );

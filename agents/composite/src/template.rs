@@ -250,6 +250,11 @@ impl Place {
         &self.root
     }
 
+    /// Whether it may be missing.
+    pub(crate) const fn is_optional(&self) -> bool {
+        self.optional
+    }
+
     /// Its first key after the root.
     pub(crate) fn first(&self) -> Option<&str> {
         self.keys.first().map(String::as_str)

@@ -183,10 +183,13 @@ impl Reader<'_> {
         };
         let roots = Roots { item: is_each, index: is_loop, result: false };
         let arguments = self.arguments(written.arguments.as_ref(), roots)?;
-        let mut needs = self.steps(arguments.places());
+        let mut places = arguments.places();
         if let Calls::Each { list, .. } = &calls {
-            needs.extend(self.steps(list.places()));
+            places.extend(list.places());
         }
+        // What may be missing need not have been done, but has to have ended.
+        let (optional, used): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.is_optional());
+        let (mut needs, mut after) = (self.steps(used), self.steps(optional));
         for name in &written.needs {
             needs.insert(
                 self.named_step(name.get_ref())
@@ -197,7 +200,7 @@ impl Reader<'_> {
             Some(when) => Some(self.condition(when.get_ref(), when.span().start, Roots::NONE)?),
             None => None,
         };
-        let after = when.as_ref().map(|when| self.steps(when.places())).unwrap_or_default();
+        after.extend(when.as_ref().map(|when| self.steps(when.places())).unwrap_or_default());
         let compensate = match &written.compensate {
             Some(undo) => {
                 let roots = Roots { result: true, ..roots };

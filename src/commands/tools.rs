@@ -69,7 +69,11 @@ impl Desk {
         if !self.engine.is_on(spec) {
             return ToolState::Off("tool.allow does not name it");
         }
-        match self.rights.allow_all(&Use::of_tool(&spec.name)) {
+        let all = with_inner(&[Arc::new(spec.clone())], self.engine.registry());
+        if !all.iter().all(|one| self.engine.is_on(one)) {
+            return ToolState::Off("tool.allow does not name all that it calls");
+        }
+        match all.iter().try_for_each(|one| self.rights.allow_all(&Use::of_tool(&one.name))) {
             Ok(()) => ToolState::On,
             Err(_) => ToolState::Off("limits.rights does not let tasks use it"),
         }

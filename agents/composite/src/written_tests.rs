@@ -63,7 +63,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ("{{item.path}}", "{{result.data}}", (19, 13), "`result` is there only"),
         ("{{args.query}}", "{{item}}", (12, 13), "`item` is there only"),
         ("{{args.query}}", "{{query}}", (12, 13), "begins with"),
-        ("above = 0", "beyond = 0", (20, 49), "unknown field"),
+        ("above = 0", "beyond = 0", (20, 47), "unknown field"),
         (", above = 0", "", (20, 8), "a condition is"),
         ("tool = \"corpus.search\"", "tool = \"corpus search\"", (11, 8), "no name of a tool"),
         ("needs = [\"note\"]", "needs = [\"nothing\"]", (27, 10), "no step `nothing`"),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use muster_agents::tools::Tool;
-use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tool_of};
+use muster_composite::{Composite, together};
+use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tools_of};
 
 use crate::app::App;
 use crate::trust::{Trust, files_of};
@@ -34,6 +35,64 @@ pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
     files_of(folder, ENDING).into_iter().take(MOST_FILES).collect()
 }
 
+/// The files with composite tools in a folder, by name. One that is not there has none.
+pub(crate) fn composites_in(folder: &Path) -> Vec<PathBuf> {
+    files_of(folder, muster_composite::ENDING).into_iter().take(MOST_FILES).collect()
+}
+
+/// The composite tools of a folder, which lies in `base`, and what is wrong with those that are left out.
+pub(crate) fn read_composites(folder: &Path, base: &Path, trust: &Trust) -> (Vec<Composite>, Vec<String>) {
+    let (mut read, mut faults) = (Vec::new(), Vec::new());
+    for path in composites_in(folder) {
+        match read_composite(&path, base, trust) {
+            Ok(one) => read.push(one),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    let (sound, wrong) = together(read);
+    let at = |name: &str| {
+        let stem = name.rsplit('.').next().unwrap_or_default();
+        folder.join(format!("{stem}{}", muster_composite::ENDING))
+    };
+    faults.extend(
+        wrong
+            .iter()
+            .map(|(name, fault)| placed(&at(name), (fault.line, fault.column), &fault.what, &fault.advice)),
+    );
+    (sound, faults)
+}
+
+fn read_composite(path: &Path, base: &Path, trust: &Trust) -> Result<(String, Composite), String> {
+    let text = counted(path, base, trust, muster_composite::MAX_BYTES)?;
+    let stem = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = stem.trim_end_matches(muster_composite::ENDING);
+    let composite = Composite::parse(&text, stem)
+        .map_err(|fault| placed(path, (fault.line, fault.column), &fault.what, &fault.advice))?;
+    Ok((text, composite))
+}
+
+/// A fault with its place, in one line.
+fn placed(path: &Path, (line, column): (usize, usize), what: &str, advice: &str) -> String {
+    let advice = if advice.is_empty() { String::new() } else { format!(" ({advice})") };
+    format!("{}:{line}:{column}: {what}{advice}", path.display())
+}
+
+/// The text of a file, if it counts.
+fn counted(path: &Path, base: &Path, trust: &Trust, most: u64) -> Result<String, String> {
+    let shown = path.display();
+    let text =
+        muster_agents::input::text(path, most).map_err(|why| format!("{shown} cannot be read: {why}"))?;
+    match trust.fault_of_found(path, base, &text) {
+        None => Ok(text),
+        Some(fault) => {
+            let (about, mend) = (fault.about(path), fault.mend());
+            Err(format!(
+                "{shown} does not count: {about}; {mend}, or `muster trust {shown}` lets it count as it is now"
+            ))
+        }
+    }
+}
+
 /// Whether a tool file says that its program runs outside of the sandbox.
 pub(crate) fn leaves_the_sandbox(path: &Path) -> bool {
     let stem = path.file_name().unwrap_or_default().to_string_lossy();
@@ -55,24 +114,25 @@ pub(crate) fn stamp(folder: &Path) -> BTreeMap<PathBuf, (Option<std::time::Syste
 pub(crate) fn read(folder: &Path, base: &Path, trust: &Trust, hands: &Hands) -> Found {
     let (mut found, mut taken) = (Found::default(), BTreeSet::new());
     for path in files_in(folder) {
-        let read = read_one(&path, base, trust).and_then(|file| {
+        let shown = path.display();
+        let defined = read_one(&path, base, trust)
+            .and_then(|file| tools_of(file, folder, hands).map_err(|why| format!("{shown}: {why}")));
+        let defined = match defined {
+            Ok(defined) => defined,
+            Err(fault) => {
+                found.faults.push(fault);
+                continue;
+            }
+        };
+        found.faults.extend(defined.faults.iter().map(|fault| format!("{shown}: {fault}")));
+        for (file, tool) in defined.tools {
             if !taken.insert(file.name.clone()) {
-                return Err(format!(
-                    "{}: a file before it defines the tool {} already",
-                    path.display(),
-                    file.name
-                ));
+                let name = &file.name;
+                found.faults.push(format!("{shown}: a file before it defines the tool {name} already"));
+                continue;
             }
-            let tool =
-                tool_of(file.clone(), folder, hands).map_err(|why| format!("{}: {why}", path.display()))?;
-            Ok((file, tool))
-        });
-        match read {
-            Ok((file, tool)) => {
-                found.tools.push(tool);
-                found.files.push((path, file));
-            }
-            Err(fault) => found.faults.push(fault),
+            found.tools.push(tool);
+            found.files.push((path.clone(), file));
         }
     }
     found
@@ -80,19 +140,10 @@ pub(crate) fn read(folder: &Path, base: &Path, trust: &Trust, hands: &Hands) -> 
 
 fn read_one(path: &Path, base: &Path, trust: &Trust) -> Result<ToolFile, String> {
     let shown = path.display();
-    let text = muster_agents::input::text(path, MAX_BYTES)
-        .map_err(|why| format!("{shown} cannot be read: {why}"))?;
-    if let Some(fault) = trust.fault_of_found(path, base, &text) {
-        let (about, mend) = (fault.about(path), fault.mend());
-        return Err(format!(
-            "{shown} does not count: {about}; {mend}, or `muster trust {shown}` lets it count as it is now"
-        ));
-    }
+    let text = counted(path, base, trust, MAX_BYTES)?;
     let stem = path.file_name().unwrap_or_default().to_string_lossy();
-    let file = ToolFile::parse(&text, stem.trim_end_matches(ENDING)).map_err(|fault| {
-        let advice = if fault.advice.is_empty() { String::new() } else { format!(" ({})", fault.advice) };
-        format!("{shown}:{}:{}: {}{advice}", fault.line, fault.column, fault.what)
-    })?;
+    let file = ToolFile::parse(&text, stem.trim_end_matches(ENDING))
+        .map_err(|fault| placed(path, (fault.line, fault.column), &fault.what, &fault.advice))?;
     if file.leaves_the_sandbox() && !trust.trusts_to_run(path, &text) {
         return Err(format!(
             "{shown} runs a program outside of the sandbox (`sandbox = false`), which takes your word: `muster trust` asks for it"

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
+use muster_composite::Composites;
 use muster_readers::DocumentSettings;
 use muster_shared::flow::RolePermissions;
 use muster_shared::ids::Role;
@@ -77,6 +78,9 @@ settings! {
         /// What holds for tools. Not a setting of its own: the section `tool` is copied here.
         #[serde(skip)]
         pub tool: ToolSettings = ToolSettings::default() => internal(),
+        /// Composite tools. Not a setting of its own: they are read from the folder `fleet.tools_dir`.
+        #[serde(skip)]
+        pub composites: Composites = Composites::default() => internal(),
         /// Limits of one task. limits.max_steps of the run counts too, the smaller of the two wins.
         pub limits: StepLimits = StepLimits::default() => group(StepLimits::SETTINGS),
         /// Most steps of one task by role, instead of `limits.max_steps`.

@@ -62,7 +62,13 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
         "joining the fleet at {} as {role}; Ctrl-C or SIGTERM leaves it in good order",
         app.redactor.redact(&url),
     );
-    let (settings, redactor) = (settings(app), Arc::clone(&app.redactor));
+    let (mut settings, redactor) = (settings(app), Arc::clone(&app.redactor));
+    let (composites, faults) = tools::composites(app, &crate::tool_files::folder_of(app));
+    for fault in faults {
+        tracing::warn!(fault, "a composite tool is left out");
+    }
+    settings.composites = composites;
+
     let work = async {
         let bus = bus.clone();
         let worked = match definition {

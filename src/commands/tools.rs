@@ -10,18 +10,21 @@ use std::time::Instant;
 
 use muster_agents::AgentSettings;
 use muster_agents::roles;
-use muster_agents::tools::{ToolContext, ToolEngine, ToolSpec, registry_of};
+use muster_agents::tools::{
+    Permission, ToolContext, ToolEngine, ToolSpec, granted_by_name, registry_of, with_inner,
+};
 use muster_shared::flow::{Grantor, TaskRights, Use};
 use muster_shared::ids::Role;
 use serde_json::json;
 
 use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
+use crate::commands::agent::tools::{composites, own_tools};
 use crate::exit::{Exit, Failure};
-use crate::output;
 use crate::render::checks::{Check, CheckResult, list as list_checks};
 use crate::render::figures;
 use crate::render::tools::{ToolState, table, whole};
+use crate::{output, tool_files};
 
 /// Does what was asked.
 pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failure> {
@@ -50,14 +53,24 @@ impl Desk {
     fn open(app: &App) -> Self {
         let all = app.settings();
         let blueprints = super::blueprint::folders(app);
+        let folder = tool_files::folder_of(app);
+        let (composites, faults) = composites(app, &folder);
+        for fault in faults {
+            output::note(&fault);
+        }
+        let own = own_tools(app, &folder).unwrap_or_else(|failure| {
+            output::note(&format!("the tools of {} are left out: {failure}", folder.display()));
+            Vec::new()
+        });
         let settings = AgentSettings {
             blueprints,
+            composites,
             tool: all.tool.clone(),
             documents: all.documents.clone(),
             ..all.agent.clone()
         };
-        let own = app.url().map(|url| app.way_to(&url));
-        let registry = Arc::new(registry_of(&settings, own.as_ref(), &[]));
+        let bus = app.url().map(|url| app.way_to(&url));
+        let registry = Arc::new(registry_of(&settings, bus.as_ref(), &own));
         let engine = ToolEngine::with_rules(registry, settings.tool.rules());
         let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));
         let to_approve = all.limits.people.approve_tools.clone();
@@ -69,10 +82,19 @@ impl Desk {
         if !self.engine.is_on(spec) {
             return ToolState::Off("tool.allow does not name it");
         }
-        match self.rights.allow_all(&Use::of_tool(&spec.name)) {
+        let all = with_inner(&[Arc::new(spec.clone())], self.engine.registry());
+        if !all.iter().all(|one| self.engine.is_on(one)) {
+            return ToolState::Off("tool.allow does not name all that it calls");
+        }
+        match all.iter().try_for_each(|one| self.rights.allow_all(&Use::of_tool(&one.name))) {
             Ok(()) => ToolState::On,
             Err(_) => ToolState::Off("limits.rights does not let tasks use it"),
         }
+    }
+
+    /// What a call of a tool is granted here, with all that it calls in turn.
+    fn granted(&self, spec: &Arc<ToolSpec>) -> Vec<Permission> {
+        granted_by_name(&with_inner(std::slice::from_ref(spec), self.engine.registry()))
     }
 
     /// The roles whose agents may use a tool where their task does not name others.
@@ -90,6 +112,11 @@ impl Desk {
     fn find(&self, name: &str) -> Result<Arc<ToolSpec>, Failure> {
         let found = self.engine.registry().get(name);
         found.map(|tool| Arc::new(tool.spec().clone())).ok_or_else(|| {
+            let missing = self.settings.composites.missing(name, self.engine.registry());
+            if !missing.is_empty() {
+                return Failure::usage(format!("{name} calls {}, which is not here", missing.join(", ")))
+                    .help("tools of MCP servers and of tool servers are known to agents of a fleet alone");
+            }
             let near = self.engine.registry().nearest(name);
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
             Failure::usage(format!("there is no tool {name:?}"))
@@ -179,7 +206,7 @@ impl Desk {
         }
         let begun = Instant::now();
         let context = ToolContext::new("by-hand", "test").within(Arc::clone(&self.rights)).approved();
-        let context = context.granting(muster_agents::tools::granted_by_name(&[Arc::new(spec.clone())]));
+        let context = context.granting(self.granted(&Arc::new(spec.clone())));
         let result = self.engine.call(name, sample.clone(), &context).await;
         let said = figures::one_line(&app.redactor.redact(&result.content), 120);
         match result.is_success() {

@@ -68,6 +68,7 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
     files.extend(files_of(&beside.join(&loaded.settings.fleet.agents_dir), ".agent.md"));
     files.extend(tool_files::files_in(&beside.join(&loaded.settings.fleet.tools_dir)));
+    files.extend(tool_files::composites_in(&beside.join(&loaded.settings.fleet.tools_dir)));
     for member in loaded.team.iter().flat_map(|team| &team.specialists) {
         match &member.source {
             MemberSource::File(path) => files.push(path.clone()),

@@ -93,6 +93,9 @@ pub(crate) fn whole(
             quotas.iter().map(|pattern| format!("tool.quotas.{pattern:?}")).collect::<Vec<_>>().join(", "),
         ));
     }
+    if !spec.inner.is_empty() {
+        lines.push(("calls", spec.inner.iter().map(String::as_str).collect::<Vec<_>>().join(", ")));
+    }
     if let Some(other) = rules.alternatives.get(&spec.name) {
         lines.push(("else", format!("{other} is called where it fails for good")));
     }

@@ -52,6 +52,21 @@ fn model(tool: &'static str) -> ModelServer {
     ModelServer::start(Script::answering(move |request| one_call(request, tool, &arguments))).unwrap()
 }
 
+/// Notes the word that it is given, and once more what came of it.
+const TWICE: &str = "\
+description = \"Notes a word down twice.\"
+result = \"{{steps.again.content}} {{steps.first.content}}\"
+parameters = { type = \"object\", required = [\"word\"], properties = { word = { type = \"string\" } } }
+[[steps]]
+name = \"again\"
+tool = \"own.note\"
+arguments = { word = \"{{steps.first.data.word}} again\" }
+[[steps]]
+name = \"first\"
+tool = \"own.note\"
+arguments = { word = \"{{args.word}}\" }
+";
+
 /// A fleet with that tool, once it is served.
 fn up(uncertain: &str) -> (Fleet, ModelServer) {
     let server = model("own_note");
@@ -175,6 +190,39 @@ fn when_the_agent_dies_in_a_call_that_must_not_be_repeated_it_is_not() {
         );
         assert_eq!(notes(folder).len(), 1, "{uncertain}");
     }
+}
+
+#[test]
+fn an_agent_that_dies_in_a_composite_goes_on_with_it_and_its_tools_do_nothing_twice() {
+    let server = model("own_twice");
+    let folder =
+        with_tool("repeat").with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    folder.write("tools/twice.composite.toml", TWICE).unwrap();
+    let slow = folder.write("notes/slow", "").unwrap();
+    let settings = ["agent.model=openai/scripted", "fleet.max_restart_wait=200ms"];
+    let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let fleet = folder.up(&settings).unwrap();
+    let folder = fleet.folder();
+    let listed = || folder.output(&["ps"]).is_ok_and(|table| table.contains("tools-own"));
+    wait_until("the tools are served", LIMIT, listed).unwrap();
+    let asker = ask(folder);
+    wait_until("the first tool is called", LIMIT, || notes(folder).len() == 1).unwrap();
+    let before = fleet.pid("worker-1").unwrap();
+    signal(before, Signal::SIGKILL);
+    let is_back = || fleet.pid("worker-1").is_some_and(|pid| pid != before);
+    wait_until("the worker is started again", LIMIT, is_back).unwrap();
+    fs::remove_file(slow).unwrap();
+    let summary = end(asker);
+    assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
+    let seen = observed(folder);
+    let told = seen["content"].as_str().unwrap_or_default();
+    assert!(
+        told.starts_with("Noted ant again. Noted ant.") && told.contains("- first (own.note): done"),
+        "{seen}"
+    );
+    let notes = notes(folder);
+    let [first, again] = notes.as_slice() else { panic!("each was done once: {notes:?}") };
+    assert!(first.contains("/first ant") && again.contains("/again ant again"), "{notes:?}");
 }
 
 /// A tool server that this test plays: it says that it is there, and answers as it is told.

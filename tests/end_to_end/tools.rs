@@ -119,6 +119,56 @@ fn a_call_by_hand_reads_documents_and_changes_the_files_of_a_folder() {
 }
 
 #[test]
+fn composites_of_the_folder_are_checked_shown_and_called_by_hand() {
+    let folder = folder();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/tools");
+    for file in [
+        "word_count.tool.toml",
+        "word_count.py",
+        "checksum.tool.toml",
+        "checksum.sh",
+        "word_table.composite.toml",
+    ] {
+        folder.write(&format!("tools/{file}"), std::fs::read(format!("{examples}/{file}")).unwrap()).unwrap();
+    }
+    let step = |name: &str, tool: &str| {
+        format!("description = \"d\"\n[[steps]]\nname = \"{name}\"\ntool = \"{tool}\"\n")
+    };
+    folder.write("tools/away.composite.toml", step("a", "elsewhere.find")).unwrap();
+    let checked = folder.json(&["agent", "tools", "--check", "--json"]).unwrap();
+    assert_eq!(checked["faults"], json!([]), "{checked}");
+    assert_eq!(checked["composites"][0]["missing"], json!(["elsewhere.find"]));
+    assert_eq!(checked["composites"][1]["calls"], json!(["own.checksum", "own.word_count"]));
+
+    let shown = folder.json(&["tools", "show", "own.word_table", "--json"]).unwrap();
+    assert_eq!((&shown["pure"], &shown["source"]), (&json!(true), &json!("file word_table.composite.toml")));
+    let missing = tools(&folder, &["show", "own.away"]);
+    assert!(code(&missing) == Some(2) && both(&missing).contains("elsewhere.find"), "{}", both(&missing));
+
+    let args = r#"{"texts": ["one two", "three"], "checksum": true}"#;
+    let called: Value =
+        serde_json::from_str(&out(&tools(&folder, &["call", "own.word_table", "--args", args, "--json"])))
+            .unwrap();
+    assert_eq!(called["data"]["result"]["words"][0]["words"], 2, "{called}");
+    let outcomes: Vec<&Value> =
+        called["data"]["steps"].as_array().unwrap().iter().map(|step| &step["outcome"]).collect();
+    assert_eq!(outcomes, ["done", "done"], "{called}");
+    let narrow = ["--set", "limits.rights.tools=!own.checksum"];
+    let refused = tools(&folder, &[&["call", "own.word_table", "--args", args], &narrow[..]].concat());
+    assert!(code(&refused) == Some(2) && both(&refused).contains("Not done"), "{}", both(&refused));
+
+    folder
+        .write("tools/round.composite.toml", step("a", "own.word_table") + &step("b", "own.round")[18..])
+        .unwrap();
+    folder.write("tools/ask.composite.toml", step("a", "request_info")).unwrap();
+    let wrong = folder.run(&["agent", "tools", "--check"]).unwrap();
+    let told = both(&wrong);
+    assert_eq!(code(&wrong), Some(2), "{told}");
+    assert!(told.contains("round.composite.toml:7:8: `own.round` calls itself"), "{told}");
+    assert!(told.contains("`request_info` waits for somebody"), "{told}");
+}
+
+#[test]
 fn arguments_come_from_standard_input() {
     let folder = folder();
     let mut command = folder.command(&["tools", "call", "calculator", "--args", "-"]);

@@ -2,6 +2,7 @@
 //! small.
 
 mod tools;
+mod watch;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -292,8 +293,10 @@ impl AgentContext {
         if let Some(served) = self.served.get() {
             served.register(engine.registry());
         }
+        // After those of servers: they may be made of them.
+        self.settings.composites.register(engine.registry());
         let abilities = self.abilities(&engine, &rules, offer);
-        let mut context = self.context(&abilities, offer).await?;
+        let mut context = self.context(&engine, &abilities, offer).await?;
         context.results = Arc::new(results_of(&offer.work));
         let permissions = self.settings.permissions.get(&self.role).copied().unwrap_or_default();
         context.permissions = permissions;
@@ -301,6 +304,7 @@ impl AgentContext {
         context.rights = Arc::clone(&rights);
         context.to_approve = offer.limits.people.approve_tools.clone().into();
         context.voucher = voucher;
+        context.watch = self.watch(&engine, offer);
         let able = model.capabilities();
         let weak = able.is_some_and(|able| able.weak);
         let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions).within(&rights);

@@ -133,7 +133,8 @@ impl Toolset {
         if rights.is_open() {
             return self;
         }
-        self.with_open(|ability| rights.allow_all(&Use::of_tool(&ability.name)).is_ok())
+        let may = |tool: &String| rights.allow_all(&Use::of_tool(tool)).is_ok();
+        self.with_open(|ability| may(&ability.name) && ability.inner.iter().all(may))
     }
 
     fn with_open(self, is_open: impl Fn(&Ability) -> bool) -> Self {

@@ -78,7 +78,15 @@ pub fn registry_of(
     for error in further.chain(ours).filter_map(Result::err) {
         tracing::error!(%error, "a tool is left out");
     }
+    settings.composites.register(&registry);
     registry
+}
+
+/// These tools, and those that they call in turn.
+#[must_use]
+pub fn with_inner(tools: &[Arc<ToolSpec>], registry: &ToolRegistry) -> Vec<Arc<ToolSpec>> {
+    let inner = tools.iter().flat_map(|tool| &tool.inner).filter_map(|name| registry.find(name));
+    tools.iter().cloned().chain(inner).collect()
 }
 
 /// What comes with tools that settings allow by name, or borrow: that is to allow what they say that they need. Documents and

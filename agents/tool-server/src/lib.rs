@@ -15,5 +15,6 @@ mod serve;
 pub use guarded::GuardedCaller;
 pub use lending::LeaseRules;
 pub use muster_tools::{LeaseSettings, ToolServerSettings};
+pub use offering::under_name;
 pub use plain::PlainRunner;
 pub use serve::ToolServer;

@@ -9,8 +9,8 @@ use muster_shared::wire::tool_server::{
     LONGEST_CALL_MS, MOST_TOOLS, ServedResult, ServedStatus, ServedTool, ToolSpecs, WhenUncertain,
 };
 use muster_tools::{
-    Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput, ToolRegistry, ToolResult, ToolSpec, ToolStatus,
-    Uncertain,
+    Tool, ToolContext, ToolEngine, ToolFailure, ToolOutput, ToolRegistry, ToolResult, ToolSource, ToolSpec,
+    ToolStatus, Uncertain,
 };
 use serde_json::Value;
 
@@ -74,6 +74,14 @@ impl Offering {
         let known = self.known.get(tool).filter(|known| known.digest == digest)?;
         Some(&known.full_name)
     }
+}
+
+/// A tool as agents know it that is served under this name: for whoever calls it without a server.
+#[must_use]
+pub fn under_name(server: &str, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+    let mut named = Named::within(server, tool);
+    named.spec.source = ToolSource::Server(server.to_owned());
+    Arc::new(named)
 }
 
 /// A tool under the name of its server.

@@ -9,7 +9,9 @@ use muster_corpus::Corpus;
 use muster_shared::flow::{LeafRef, RolePermissions, TaskRights, Voucher};
 use tokio_util::sync::CancellationToken;
 
-use crate::{keeper::ResultKeeper, spec::Permission, workspace::Workspace};
+use crate::{
+    engine::ToolEngine, keeper::ResultKeeper, spec::Permission, watch::CallWatch, workspace::Workspace,
+};
 
 /// What a call may use and on whose behalf it runs. Cheap to clone.
 #[derive(Clone, Default)]
@@ -43,6 +45,10 @@ pub struct ToolContext {
     pub approved: bool,
     /// Where results that are cut are kept whole, if anywhere.
     pub keeper: Option<Arc<dyn ResultKeeper>>,
+    /// The engine that makes the call, for tools that call others ([`crate::ToolSpec::inner`]).
+    pub engine: Option<ToolEngine>,
+    /// Who is asked about calls that a tool makes of others, if anybody is.
+    pub watch: Option<Arc<dyn CallWatch>>,
     /// Raised when the task is stopped; a call that runs is given up at once.
     pub cancel: CancellationToken,
 }

@@ -3,6 +3,7 @@
 mod attempt;
 mod breaker;
 mod ending;
+mod inner;
 mod kept;
 mod quota;
 mod rules;
@@ -114,7 +115,7 @@ impl ToolEngine {
     #[must_use]
     pub fn approval(&self, name: &str, ctx: &ToolContext) -> Option<&'static str> {
         let registered = self.registry.get(name)?;
-        self.rules.approval(registered.spec(), &ctx.to_approve)
+        self.approval_of(registered.spec(), ctx)
     }
 
     /// What is wrong with these arguments of a tool.
@@ -171,9 +172,9 @@ impl ToolEngine {
     fn admit(&self, name: &str, args: Value, ctx: &ToolContext) -> Result<Admitted, Box<Ending>> {
         let registered = self.registry.get(name).ok_or_else(|| Box::new(self.unknown(name)))?;
         let name = &registered.spec().name;
-        if !self.is_on(registered.spec()) {
+        if let Some(off) = self.off_of(registered.spec()) {
             return Err(refused(format!(
-                "`{name}` is off: it is called only where the settings of the fleet allow it (`tool.allow`). Go on \
+                "`{off}` is off: it is called only where the settings of the fleet allow it (`tool.allow`). Go on \
                  without it."
             )));
         }
@@ -196,8 +197,9 @@ impl ToolEngine {
         // Whoever carries a call out looks, not only whoever asks for it.
         ctx.rights
             .allow_all(&Use::of_call(name, &args))
+            .and_then(|()| self.may_begin(registered.spec(), ctx))
             .map_err(|refusal| Box::new(Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal)))))?;
-        if let Some(why) = self.rules.approval(registered.spec(), &ctx.to_approve).filter(|_| !ctx.approved) {
+        if let Some(why) = self.approval_of(registered.spec(), ctx).filter(|_| !ctx.approved) {
             return Err(refused(format!("`{name}` was not called: {why}, and nobody approved this one.")));
         }
         let missing: Vec<&str> =
@@ -271,6 +273,7 @@ impl ToolEngine {
     /// Tries a call, and again where that may help and do no harm.
     async fn with_retries(&self, call: &Admitted, ctx: &ToolContext, begun: Instant) -> Ending {
         let (spec, mut failed, mut last) = (call.spec(), 0, None);
+        let ctx = &*self.given(spec, ctx);
         loop {
             let left = self.rules.limits.max_timeout.saturating_sub(begun.elapsed());
             let limit = self.rules.time_limit(spec, failed).min(left);

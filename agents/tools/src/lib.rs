@@ -19,6 +19,7 @@ pub mod registry;
 mod result;
 mod serving;
 pub mod spec;
+mod watch;
 pub mod workspace;
 
 pub use self::{
@@ -36,4 +37,5 @@ pub use self::{
         Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
         ToolStatus, Uncertain,
     },
+    watch::CallWatch,
 };

@@ -158,6 +158,12 @@ impl ToolRegistry {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).get(&model_name(name)).cloned()
     }
 
+    /// The specification of the tool of that name, in its own or its model-facing form.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Arc<ToolSpec>> {
+        self.get(name).map(|registered| Arc::clone(&registered.spec))
+    }
+
     /// The specifications of all tools, by name.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<ToolSpec>> {
@@ -204,6 +210,14 @@ fn compile(spec: &ToolSpec) -> Result<Validator, RegistryError> {
 fn own_validator(parameters: &Value) -> Result<Validator, String> {
     let options = jsonschema::options().with_draft(Draft::Draft7).should_validate_formats(false);
     options.build(parameters).map_err(|error| error.to_string())
+}
+
+/// Whether a schema of arguments that somebody wrote can be used for a tool that is registered as one of ours.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn sound_schema(parameters: &Value) -> Result<(), String> {
+    own_validator(parameters).map(|_| ())
 }
 
 #[cfg(test)]

@@ -162,6 +162,10 @@ pub struct ToolSpec {
     /// Arguments of a call that shows whether it works, and that does no harm.
     #[serde(default)]
     pub sample: Option<Value>,
+    /// The tools that a call of it may call in turn, also by way of others: whatever keeps one of them from being called
+    /// keeps it from being called.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub inner: BTreeSet<String>,
 }
 
 impl ToolSpec {
@@ -182,6 +186,7 @@ impl ToolSpec {
             repetition: Repetition::Usual,
             source: ToolSource::BuiltIn,
             sample: None,
+            inner: BTreeSet::new(),
         }
     }
 
@@ -261,6 +266,13 @@ impl ToolSpec {
     #[must_use]
     pub fn with_sample(mut self, arguments: Value) -> Self {
         self.sample = Some(arguments);
+        self
+    }
+
+    /// Says which tools a call of it may call in turn.
+    #[must_use]
+    pub fn calling(mut self, inner: BTreeSet<String>) -> Self {
+        self.inner = inner;
         self
     }
 

@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use muster_agents::tools::Tool;
+use muster_agents::AgentSettings;
 use muster_agents::tools::further::program_runner;
+use muster_agents::tools::{Tool, registry_of};
 use muster_bus::Bus;
+use muster_composite::{Composite, Composites};
 use muster_shared::text::counted;
 use muster_shared::wire::Profile;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use muster_tool_server::file::{Does, Hands};
-use muster_tool_server::{GuardedCaller, PlainRunner, ToolServer};
+use muster_tool_server::{GuardedCaller, PlainRunner, ToolServer, under_name};
+use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -121,6 +124,21 @@ fn read(app: &App, folder: &Path, hands: &Hands) -> Vec<Arc<dyn Tool>> {
     found.tools
 }
 
+/// The composite tools of a folder, and what is wrong with those that are left out.
+pub(crate) fn composites(app: &App, folder: &Path) -> (Composites, Vec<String>) {
+    let (all, faults) = tool_files::read_composites(folder, base(app, folder), &app.trust);
+    (Composites::new(all), faults)
+}
+
+/// The tools of the fleet's folder under the name by which agents know them, called in this process.
+pub(crate) fn own_tools(app: &App, folder: &Path) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    if tool_files::files_in(folder).is_empty() {
+        return Ok(Vec::new());
+    }
+    let tools = read(app, folder, &hands(app));
+    Ok(tools.into_iter().map(|tool| under_name(OWN, tool)).collect())
+}
+
 /// Up to where it is looked who else could change what lies there.
 fn base<'a>(app: &'a App, folder: &'a Path) -> &'a Path {
     app.fleet.path().parent().filter(|base| folder.starts_with(base)).unwrap_or(folder)
@@ -128,10 +146,15 @@ fn base<'a>(app: &'a App, folder: &'a Path) -> &'a Path {
 
 /// Says what the files define, and what is wrong with those that define nothing.
 fn check(app: &App, args: &AgentArgs, folder: &Path, hands: &Hands) -> Result<Exit, Failure> {
-    let found = tool_files::read(folder, base(app, folder), &app.trust, hands);
+    let mut found = tool_files::read(folder, base(app, folder), &app.trust, hands);
+    let (composites, faults) = composites(app, folder);
+    found.faults.extend(faults);
+    let composed = composed(app, &found, composites);
+    found.faults.extend(composed.iter().filter_map(|one| one.fault.clone()));
     let does = |does: &Does| match does {
         Does::Program { command, .. } => command.join(" "),
         Does::Http(http) => http.in_words(),
+        Does::OpenApi(openapi) => openapi.in_words(),
     };
     if args.json {
         let files: Vec<_> = found
@@ -142,15 +165,54 @@ fn check(app: &App, args: &AgentArgs, folder: &Path, hands: &Hands) -> Result<Ex
                         "does": does(&file.does), "hosts": file.hosts })
             })
             .collect();
-        output::json(&json!({ "tools": files, "faults": found.faults }))?;
+        output::json(&json!({ "tools": files, "composites": composed, "faults": found.faults }))?;
     } else {
         for (_, file) in &found.files {
             output::line(&format!("{}: {}\n  {}", file.name, file.description, does(&file.does)))?;
         }
+        for Composed { name, description, calls, .. } in &composed {
+            output::line(&format!("{name}: {description}\n  calls {}", calls.join(", ")))?;
+        }
+        for Composed { name, missing, .. } in composed.iter().filter(|one| !one.missing.is_empty()) {
+            output::note(&format!(
+                "{name} is there once these are, which are not here: {}",
+                missing.join(", ")
+            ));
+        }
         for fault in &found.faults {
             output::note(fault);
         }
-        output::note(&counted(found.files.len(), "tool", "tools"));
+        output::note(&counted(found.files.len() + composed.len(), "tool", "tools"));
     }
     Ok(if found.faults.is_empty() { Exit::Completed } else { Exit::Usage })
+}
+
+/// What a file with a composite tool comes to here.
+#[derive(Serialize)]
+struct Composed {
+    name: String,
+    description: String,
+    calls: Vec<String>,
+    /// Those of them that only agents may know: of tool servers elsewhere, and of other protocols.
+    missing: Vec<String>,
+    #[serde(skip)]
+    fault: Option<String>,
+}
+
+/// What composites come to beside the tools of agents and those of the folder.
+fn composed(app: &App, found: &tool_files::Found, composites: Composites) -> Vec<Composed> {
+    let own: Vec<_> = found.tools.iter().map(|tool| under_name(OWN, Arc::clone(tool))).collect();
+    let settings = AgentSettings { composites, ..super::settings(app) };
+    let (registry, composites) = (registry_of(&settings, &own), &settings.composites);
+    let one = |composite: &Composite| {
+        let name = &composite.name;
+        Composed {
+            name: name.clone(),
+            description: composite.description.clone(),
+            calls: composite.tools().into_iter().map(str::to_owned).collect(),
+            missing: composites.missing(name, &registry),
+            fault: composites.fault(name, &registry).map(|why| format!("{name}: {why}")),
+        }
+    };
+    composites.iter().map(one).collect()
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use muster_agents::tools::{Permission, ToolContext, ToolResult, ToolSpec, ToolStatus, granted_by_name};
+use muster_agents::tools::{Permission, ToolContext, ToolResult, ToolSpec, ToolStatus};
 use muster_bus::Bus;
 use muster_corpus::{Corpus, CorpusOptions};
 use muster_shared::ids::RunId;
@@ -30,7 +30,7 @@ pub(super) async fn call(app: &App, args: &ToolsCallArgs) -> Result<Exit, Failur
     let run = RunId::from_uuid(Uuid::now_v7());
     let mut context = ToolContext::new(run.to_string(), "by-hand")
         .within(Arc::clone(&desk.rights))
-        .granting(granted_by_name(std::slice::from_ref(&spec)))
+        .granting(desk.granted(&spec))
         // Whoever types a call approves it.
         .approved();
     if !args.docs.is_empty() {

@@ -14,7 +14,9 @@ use crate::tools::counts::FleetCounts;
 use crate::tools::read_result::{READ_RESULT, StoredResults};
 use crate::tools::served::MOST_DECLARED;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
-use crate::tools::{DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of};
+use crate::tools::{
+    DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of, with_inner,
+};
 
 impl AgentContext {
     /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
@@ -40,7 +42,8 @@ impl AgentContext {
             }
             Some(base) => {
                 let own = self.extra.iter().map(|tool| tool.spec().name);
-                let own = own.chain(self.served_among(&abilities)).collect::<Vec<_>>();
+                let composites = self.settings.composites.names().take(MOST_DECLARED).map(str::to_owned);
+                let own = own.chain(self.served_among(&abilities)).chain(composites).collect::<Vec<_>>();
                 let base: Vec<&str> = base.iter().copied().chain(own.iter().map(String::as_str)).collect();
                 Toolset::with_base(abilities, &base, submit)
             }
@@ -75,7 +78,10 @@ impl AgentContext {
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
                 && may_change(&offer.task, spec.pure)
         };
-        let usable = engine.registry().list().into_iter().filter(usable).collect();
+        let registry = engine.registry();
+        let is_usable = |name: &String| registry.find(name).is_some_and(|inner| usable(&inner));
+        let with_all = |spec: &Ability| usable(spec) && spec.inner.iter().all(is_usable);
+        let usable = registry.list().into_iter().filter(with_all).collect();
         match offer.work.leaf() {
             // A task whose only tool failed has the others of its role.
             Some(task) => narrowed(without(usable, &offer.withheld), task),
@@ -105,6 +111,7 @@ impl AgentContext {
 
     pub(super) async fn context(
         &self,
+        engine: &ToolEngine,
         abilities: &[Ability],
         offer: &TaskOffered,
     ) -> Result<ToolContext, String> {
@@ -122,7 +129,7 @@ impl AgentContext {
             context = context.with_workspace(Arc::new(workspace));
         }
         context.keeper = self.keeper(abilities, offer);
-        Ok(context.granting(granted_by_name(abilities)))
+        Ok(context.granting(granted_by_name(&with_inner(abilities, engine.registry()))))
     }
 }
 

@@ -1,6 +1,8 @@
 //! A tool that calls an HTTP endpoint. Where it goes stands in the file: a call fills in parts of the path, the query and the
 //! body, and never names a host.
 
+mod places;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::Own;
+pub(super) use places::Places;
 
 /// What stands in a path or a query as it is; everything else is encoded.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -30,6 +33,8 @@ const MOST_REFUSAL: usize = 4 * 1024;
 pub enum Method {
     /// It changes nothing.
     Get,
+    /// It changes nothing, and gives nothing but headers.
+    Head,
     /// It makes something.
     Post,
     /// It puts something in its place.
@@ -46,6 +51,7 @@ impl Method {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
+            Self::Head => "HEAD",
             Self::Post => "POST",
             Self::Put => "PUT",
             Self::Patch => "PATCH",
@@ -56,7 +62,7 @@ impl Method {
     /// Whether what is not in path or query goes into a body.
     const fn has_body(self) -> bool {
         match self {
-            Self::Get | Self::Delete => false,
+            Self::Get | Self::Head | Self::Delete => false,
             Self::Post | Self::Put | Self::Patch => true,
         }
     }
@@ -128,6 +134,8 @@ pub struct Http {
     query: Vec<String>,
     /// Hosts that may be at private addresses.
     private: Vec<HostPattern>,
+    /// Where each argument goes, where a document says it; else it follows from the method.
+    places: Option<Places>,
 }
 
 impl Http {
@@ -155,7 +163,7 @@ impl Http {
             return Err("the host must stand in the address as it is: no argument may choose it".to_owned());
         }
         let host = format!("{host}:{}", parsed.port_or_known_default().unwrap_or(443));
-        Ok(Self { url: url.to_owned(), host, method, headers, query, private: Vec::new() })
+        Ok(Self { url: url.to_owned(), host, method, headers, query, private: Vec::new(), places: None })
     }
 
     /// The same where these hosts may be at private addresses.
@@ -197,9 +205,12 @@ impl Http {
             rest = behind;
         }
         url.push_str(rest);
-        let in_query: Vec<(String, Value)> = match self.method.has_body() {
-            true => self.query.iter().filter_map(|name| left.remove_entry(name)).collect(),
-            false => std::mem::take(&mut left).into_iter().collect(),
+        let in_query: Vec<(String, Value)> = match (&self.places, self.method.has_body()) {
+            (Some(Places { query, .. }), _) => {
+                query.iter().filter_map(|name| left.remove_entry(name)).collect()
+            }
+            (None, true) => self.query.iter().filter_map(|name| left.remove_entry(name)).collect(),
+            (None, false) => std::mem::take(&mut left).into_iter().collect(),
         };
         for (name, value) in in_query.iter().filter(|(_, value)| !value.is_null()) {
             for value in each(value) {
@@ -211,8 +222,11 @@ impl Http {
         if path_of(&url).split('/').any(|segment| segment == "." || segment == "..") {
             return Err(ToolFailure::InvalidArguments("an argument leads out of the path".to_owned()));
         }
-        let body = self.method.has_body().then(|| Bytes::from(Value::Object(left).to_string()));
-        Ok((url, body))
+        let body = match &self.places {
+            Some(places) => places.body.as_ref().and_then(|name| left.remove(name)),
+            None => self.method.has_body().then(|| Value::Object(left)),
+        };
+        Ok((url, body.map(|body| Bytes::from(body.to_string()))))
     }
 
     fn headers(&self, secrets: &BTreeMap<String, String>) -> Vec<(String, String)> {
@@ -223,7 +237,7 @@ impl Http {
         };
         let own = self.headers.iter().map(|(name, value)| (name.clone(), filled(value)));
         let is_named = |wanted: &str| self.headers.keys().any(|name| name.eq_ignore_ascii_case(wanted));
-        let body = (self.method.has_body() && !is_named("content-type"))
+        let body = (self.sends_a_body() && !is_named("content-type"))
             .then(|| ("content-type".to_owned(), "application/json".to_owned()));
         own.chain(body).collect()
     }
@@ -272,11 +286,14 @@ impl Tool for HttpTool {
         let secrets = self.own.secrets()?;
         let redactor = Redactor::new(secrets.values().cloned().map(SecretString::from));
         let none = Map::new();
-        let (url, body) = self.http.filled(args.as_object().unwrap_or(&none))?;
+        let args = args.as_object().unwrap_or(&none);
+        let (url, body) = self.http.filled(args)?;
+        let mut headers = self.http.headers(&secrets);
+        headers.extend(self.http.given_headers(args)?);
         let request = HttpRequest {
             method: self.http.method,
             url,
-            headers: self.http.headers(&secrets),
+            headers,
             body,
             most: self.own.file.limits.output,
             private: self.http.private.clone(),

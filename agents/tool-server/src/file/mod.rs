@@ -5,6 +5,7 @@
 //! touch (`[touches]`), its limits, and which secrets it is given from which files. `docs/own-tools.md` has all of it.
 
 pub mod http;
+mod openapi;
 mod program;
 mod schema;
 mod written;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use http::{Http, HttpCaller, HttpTool};
 pub use muster_shared::text::Fault;
+pub use openapi::OpenApi;
 use program::ProgramTool;
 
 /// How the names of tool files end.
@@ -78,6 +80,8 @@ pub enum Does {
     },
     /// It calls an HTTP endpoint.
     Http(Http),
+    /// It calls the operations of a document of OpenAPI: each is a tool.
+    OpenApi(OpenApi),
 }
 
 impl ToolFile {
@@ -101,6 +105,7 @@ impl ToolFile {
                 command.first().filter(|name| name.contains('/')).map(PathBuf::from)
             }
             Does::Http(_) => None,
+            Does::OpenApi(openapi) => Some(openapi.document.clone()),
         };
         schema.into_iter().chain(program).map(|path| folder.join(path)).collect()
     }
@@ -110,7 +115,7 @@ impl ToolFile {
     pub const fn leaves_the_sandbox(&self) -> bool {
         match self.does {
             Does::Program { sandboxed, .. } => !sandboxed,
-            Does::Http(_) => false,
+            Does::Http(_) | Does::OpenApi(_) => false,
         }
     }
 
@@ -132,11 +137,36 @@ pub struct Hands {
     pub http: Arc<dyn HttpCaller>,
 }
 
-/// The tool that a file in this folder defines.
+/// The tools that a file in this folder defines, each with what it is alone; and what is wrong with those that it does not.
+///
+/// # Errors
+/// When it defines none.
+pub fn tools_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Defined, String> {
+    let (files, faults) = match &file.does {
+        Does::OpenApi(openapi) => openapi.expand(&file, folder)?,
+        Does::Program { .. } | Does::Http(_) => (vec![file], Vec::new()),
+    };
+    let mut defined = Defined { tools: Vec::with_capacity(files.len()), faults };
+    for file in files {
+        let tool = tool_of(file.clone(), folder, hands)?;
+        defined.tools.push((file, tool));
+    }
+    Ok(defined)
+}
+
+/// What a tool file defines.
+pub struct Defined {
+    /// The tools, each with what it is.
+    pub tools: Vec<(ToolFile, Arc<dyn Tool>)>,
+    /// What is wrong with operations that are left out, one line each.
+    pub faults: Vec<String>,
+}
+
+/// The tool that a file in this folder defines, which defines one.
 ///
 /// # Errors
 /// When the schema that lies beside it cannot be used.
-pub fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn Tool>, String> {
+fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn Tool>, String> {
     let parameters = match &file.parameters {
         Parameters::Here(schema) => schema.clone(),
         Parameters::Beside(path) => {
@@ -152,6 +182,7 @@ pub fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn T
             Arc::new(ProgramTool { own, command, environment, runner })
         }
         Does::Http(http) => Arc::new(HttpTool { own, http, caller: Arc::clone(&hands.http) }),
+        Does::OpenApi(_) => return Err("it defines several tools".to_owned()),
     })
 }
 

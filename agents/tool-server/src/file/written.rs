@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toml::Spanned;
 
 use super::http::{Http, Method};
-use super::{Does, Fault, Parameters, ToolFile, schema};
+use super::{Does, Fault, OpenApi, Parameters, ToolFile, schema};
 
 /// Longest name of a tool, in bytes: with that of its server it is within what providers take.
 const MOST_NAME: usize = 48;
@@ -31,6 +31,7 @@ struct Written {
     command: Option<Spanned<Vec<String>>>,
     sandbox: Option<Spanned<bool>>,
     http: Option<Spanned<WrittenHttp>>,
+    openapi: Option<Spanned<WrittenOpenApi>>,
     #[serde(default)]
     pure: bool,
     #[serde(default)]
@@ -73,6 +74,16 @@ struct WrittenHttp {
     headers: BTreeMap<String, String>,
     #[serde(default)]
     query: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenOpenApi {
+    document: Spanned<String>,
+    base: Spanned<String>,
+    operations: Spanned<Vec<String>>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
 }
 
 /// Says where something is wrong.
@@ -130,8 +141,10 @@ pub(super) fn read(text: &str, stem: &str) -> Result<ToolFile, Fault> {
     }
     let mut hosts = written.touches.hosts.clone();
     let does = does(&places, &written)?;
-    if let Does::Http(http) = &does {
-        hosts = vec![http.host()];
+    match &does {
+        Does::Http(http) => hosts = vec![http.host()],
+        Does::OpenApi(openapi) => hosts = vec![openapi.host()],
+        Does::Program { .. } => {}
     }
     Ok(ToolFile {
         name,
@@ -150,7 +163,8 @@ pub(super) fn read(text: &str, stem: &str) -> Result<ToolFile, Fault> {
 
 const NAME_RULE: &str = "letters, digits, _ and -, 48 at most";
 
-fn is_name(name: &str) -> bool {
+/// Whether a tool can be called so.
+pub(super) fn is_name(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !name.is_empty() && name.len() <= MOST_NAME && name.bytes().all(is_letter)
 }
@@ -197,8 +211,8 @@ fn parameters(places: &Places<'_>, written: &Written) -> Result<Parameters, Faul
 }
 
 fn does(places: &Places<'_>, written: &Written) -> Result<Does, Fault> {
-    match (&written.command, &written.http) {
-        (Some(command), None) => {
+    match (&written.command, &written.http, &written.openapi) {
+        (Some(command), None, None) => {
             let words = command.get_ref();
             let is_sound = (1..=MOST_LISTED).contains(&words.len()) && !words[0].is_empty();
             if !is_sound {
@@ -209,7 +223,7 @@ fn does(places: &Places<'_>, written: &Written) -> Result<Does, Fault> {
             let sandboxed = written.sandbox.as_ref().is_none_or(|sandbox| *sandbox.get_ref());
             Ok(Does::Program { command: words.clone(), environment, sandboxed })
         }
-        (None, Some(http)) => {
+        (None, Some(http), None) => {
             let WrittenHttp { url, method, headers, query } = http.get_ref();
             let method = method.unwrap_or(Method::Get);
             Http::new(url.get_ref(), method, headers.clone(), query.clone())
@@ -217,11 +231,40 @@ fn does(places: &Places<'_>, written: &Written) -> Result<Does, Fault> {
                 .map(Does::Http)
                 .map_err(|why| places.fault(url, why, "such as \"https://example.org/items/{id}\""))
         }
-        (Some(_), Some(http)) => {
+        (None, None, Some(openapi)) => openapi_of(places, written, openapi.get_ref()),
+        (Some(_), Some(http), _) => {
             Err(places.fault(http, "there are both `command` and `http`", "leave one of them out"))
         }
-        (None, None) => Err(places.top("nothing says what the tool does", "say `command`, or `[http]`")),
+        (Some(_), None, Some(openapi)) | (None, Some(_), Some(openapi)) => {
+            let what = "there is `openapi` beside `command` or `http`";
+            Err(places.fault(openapi, what, "leave one of them out"))
+        }
+        (None, None, None) => {
+            Err(places.top("nothing says what the tool does", "say `command`, `[http]` or `[openapi]`"))
+        }
     }
+}
+
+fn openapi_of(places: &Places<'_>, written: &Written, openapi: &WrittenOpenApi) -> Result<Does, Fault> {
+    let WrittenOpenApi { document, base, operations, headers } = openapi;
+    let follows = "the document says what the arguments are";
+    if let Some(here) = &written.parameters {
+        return Err(places.fault(here, "there are both `openapi` and `parameters`", follows));
+    }
+    if let Some(schema) = &written.schema {
+        return Err(places.fault(schema, "there are both `openapi` and `schema`", follows));
+    }
+    if written.pure {
+        return Err(places.top("`pure` follows from the method of each operation", "leave it out"));
+    }
+    let named = operations.get_ref();
+    if !(1..=MOST_LISTED).contains(&named.len()) || named.iter().any(String::is_empty) {
+        let what = format!("operations has 1 to {MOST_LISTED} names");
+        return Err(places.fault(operations, what, "such as [\"getIssue\", \"list*\"]"));
+    }
+    OpenApi::new(beside(places, document)?, base.get_ref(), named.clone(), headers.clone())
+        .map(Does::OpenApi)
+        .map_err(|why| places.fault(base, why, "such as \"https://api.example.org/v1\""))
 }
 
 fn limits(places: &Places<'_>, written: &Limits) -> Result<ProgramLimits, Fault> {

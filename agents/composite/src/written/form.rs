@@ -1,0 +1,61 @@
+//! What may stand in a file with a composite tool, as it is written.
+
+use serde::Deserialize;
+use serde_json::Value;
+use toml::Spanned;
+
+use crate::file::OnFailure;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Written {
+    pub(super) description: Spanned<String>,
+    pub(super) parameters: Option<Spanned<Value>>,
+    pub(super) time: Option<Spanned<String>>,
+    pub(super) sample: Option<Spanned<Value>>,
+    pub(super) result: Option<Spanned<Value>>,
+    pub(super) steps: Vec<Spanned<WrittenStep>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenStep {
+    pub(super) name: Spanned<String>,
+    pub(super) tool: Spanned<String>,
+    pub(super) arguments: Option<Spanned<Value>>,
+    #[serde(default)]
+    pub(super) needs: Vec<Spanned<String>>,
+    pub(super) when: Option<Spanned<WrittenCondition>>,
+    pub(super) for_each: Option<Spanned<Value>>,
+    pub(super) at_once: Option<Spanned<usize>>,
+    pub(super) repeat: Option<Spanned<WrittenRepeat>>,
+    #[serde(default)]
+    pub(super) on_failure: OnFailure,
+    pub(super) compensate: Option<WrittenCompensation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenCondition {
+    pub(super) value: Option<Value>,
+    pub(super) exists: Option<bool>,
+    pub(super) equals: Option<Value>,
+    pub(super) above: Option<Value>,
+    pub(super) below: Option<Value>,
+    pub(super) not: Option<Box<WrittenCondition>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenRepeat {
+    pub(super) until: WrittenCondition,
+    pub(super) most: usize,
+    pub(super) wait: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenCompensation {
+    pub(super) tool: Spanned<String>,
+    pub(super) arguments: Option<Spanned<Value>>,
+}

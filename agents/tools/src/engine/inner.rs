@@ -1,0 +1,40 @@
+//! Tools that call others: whatever keeps one of those from being called is found before anything is done, and not half way.
+
+use std::borrow::Cow;
+
+use muster_shared::flow::{Refusal, Use};
+
+use super::ToolEngine;
+use crate::spec::{ToolContext, ToolSpec};
+
+impl ToolEngine {
+    /// Which of a tool and those that it calls is off.
+    pub(super) fn off_of<'a>(&self, spec: &'a ToolSpec) -> Option<&'a str> {
+        if !self.is_on(spec) {
+            return Some(&spec.name);
+        }
+        let is_off = |name: &&String| self.registry.get(name).is_some_and(|inner| !self.is_on(inner.spec()));
+        spec.inner.iter().find(is_off).map(String::as_str)
+    }
+
+    /// Whether the task may use the tools that a tool calls.
+    pub(super) fn may_begin(&self, spec: &ToolSpec, ctx: &ToolContext) -> Result<(), Refusal> {
+        spec.inner.iter().try_for_each(|inner| ctx.rights.allow_all(&Use::of_tool(inner)))
+    }
+
+    /// Why a person has to approve a call of a tool: for itself, or for one that it calls.
+    pub(super) fn approval_of(&self, spec: &ToolSpec, ctx: &ToolContext) -> Option<&'static str> {
+        let of_inner = |name: &String| {
+            self.registry.get(name).and_then(|inner| self.rules.approval(inner.spec(), &ctx.to_approve))
+        };
+        self.rules.approval(spec, &ctx.to_approve).or_else(|| spec.inner.iter().find_map(of_inner))
+    }
+
+    /// What a tool is given to work with. One that calls others does so by this engine.
+    pub(super) fn given<'a>(&self, spec: &ToolSpec, ctx: &'a ToolContext) -> Cow<'a, ToolContext> {
+        match spec.inner.is_empty() {
+            true => Cow::Borrowed(ctx),
+            false => Cow::Owned(ToolContext { engine: Some(self.clone()), ..ctx.clone() }),
+        }
+    }
+}

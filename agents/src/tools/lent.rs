@@ -73,6 +73,7 @@ impl LentTool {
             permissions: self.permissions,
             idempotency_key: ctx.idempotency_key.clone(),
             cancel: ctx.cancel.clone(),
+            approved: ctx.approved,
             ..ToolContext::new(ctx.run.clone(), ctx.task.clone())
         };
         let context = context.within(Arc::clone(&ctx.rights));
@@ -94,7 +95,9 @@ impl Tool for LentTool {
     fn spec(&self) -> ToolSpec {
         let spec = ToolSpec::clone(&self.spec);
         // Whether it is on was seen to, and the engine that carries it out tries again by itself.
-        ToolSpec { off_until_allowed: false, repetition: Repetition::Never, sample: None, ..spec }
+        // A person whom this agent's settings want asked is asked by whoever calls it.
+        let approve = self.engine.approval(&spec.name, &ToolContext::default()).is_some();
+        ToolSpec { off_until_allowed: false, approve, repetition: Repetition::Never, sample: None, ..spec }
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

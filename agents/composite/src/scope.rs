@@ -8,7 +8,7 @@ use crate::template::{Root, Scope};
 /// What a step sees.
 #[derive(Clone, Copy)]
 pub(crate) struct StepScope<'a> {
-    course: &'a Course,
+    pub(crate) course: &'a Course,
     pub(crate) item: Option<&'a Value>,
     pub(crate) index: Option<&'a Value>,
     pub(crate) result: Option<&'a Value>,

@@ -24,7 +24,9 @@ demo: nats ## Build quickly and ask a fleet a question about Muster's own docume
 test: nats ## Everything the tests need, then all tests
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		echo "$(CARGO) nextest run --workspace"; $(CARGO) nextest run --locked --workspace --features bench; \
+		echo "$(CARGO) nextest run --workspace"; \
+		$(CARGO) nextest run --profile all --test-threads $$((2 * $$(getconf _NPROCESSORS_ONLN))) \
+			--locked --workspace --features bench; \
 	else \
 		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace --features bench; \
 	fi

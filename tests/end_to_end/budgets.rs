@@ -141,11 +141,11 @@ fn the_budget_of_the_fleet_holds_for_all_runs_together() {
 #[test]
 fn many_agents_on_a_limited_model_slow_down_and_none_fails() {
     const RUNS: usize = 3;
-    // Ten a second, and one for what is on its way between two seconds.
-    let script = workload::script(Duration::ZERO, Speech::Native).limited(11, Duration::from_secs(1));
+    // Twenty a second, and two for what is on its way between two seconds.
+    let script = workload::script(Duration::ZERO, Speech::Native).limited(22, Duration::from_secs(1));
     let server = ModelServer::start(script).unwrap();
     let folder = with_model(&server);
-    let settings = "[limits]\nmax_width = 8\n[agent.rates.\"openai/scripted\"]\nrequests_per_minute = 600\n";
+    let settings = "[limits]\nmax_width = 8\n[agent.rates.\"openai/scripted\"]\nrequests_per_minute = 1200\n";
     folder.write("muster.toml", settings).unwrap();
     let fleet = folder.up(&["--scale", "worker=3"]).unwrap();
     let asked: Vec<_> = (0..RUNS)

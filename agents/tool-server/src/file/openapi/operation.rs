@@ -136,7 +136,7 @@ impl<'a> Operation<'a> {
             false => said.join(" "),
         };
         let said = format!("{} ({})", beginning(&said, MOST_WORDS), file.description);
-        muster_shared::text::within_bytes(&said, MOST_DESCRIPTION).to_string()
+        muster_shared::text::within_bytes(&said, MOST_DESCRIPTION)
     }
 
     /// Its parameters, and those of its path that it does not change.

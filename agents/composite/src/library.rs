@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use muster_tools::ToolRegistry;
+use serde::{Serialize, Serializer};
 
 use crate::file::Composite;
 use crate::spec::spec_of;
@@ -23,6 +24,13 @@ pub struct Composites {
 impl PartialEq for Composites {
     fn eq(&self, other: &Self) -> bool {
         self.all == other.all
+    }
+}
+
+/// They are read from files, and are no setting: there is nothing to write.
+impl Serialize for Composites {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
     }
 }
 

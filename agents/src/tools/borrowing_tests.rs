@@ -18,6 +18,7 @@ fn tool() -> ServedTool {
         pure: true,
         uncertain: WhenUncertain::Repeat,
         grants: Vec::new(),
+        approve: false,
         timeout_ms: 1_000,
     }
 }

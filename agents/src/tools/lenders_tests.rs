@@ -17,6 +17,7 @@ fn specs(tools: &[(&str, &str)]) -> ToolSpecs {
         pure: true,
         uncertain: WhenUncertain::Repeat,
         grants: Vec::new(),
+        approve: false,
         timeout_ms: 1_000,
     };
     ToolSpecs { tools: tools.iter().map(tool).collect() }

@@ -139,6 +139,7 @@ async fn a_tool_server_tells_which_rights_of_a_call_somebody_vouches_for() {
         key: "k".to_owned(),
         patience_ms: 1_000,
         rights: taken.offer.rights.clone(),
+        approved: false,
         voucher: taken.voucher(),
     };
     // As it travels.

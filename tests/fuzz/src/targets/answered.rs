@@ -92,7 +92,6 @@ pub(super) const VERDICTS: Target = Target {
             name: "secrets".to_owned(),
             hooks: vec![Hook::BeforeTool],
             on_failure: OnFailure::Refuse,
-            approve: false,
             timeout_ms: 1_000,
             tools: Vec::new(),
             roles: Vec::new(),

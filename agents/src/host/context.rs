@@ -31,6 +31,7 @@ use crate::react::reuse::{Reuse, ReuseRules};
 use crate::react::states::SlotStates;
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
+use crate::tools::asked::AskRules;
 use crate::tools::served::{ServedTools, may_use_served};
 use crate::tools::{Tool, ToolEngine, ToolSpec};
 
@@ -131,7 +132,10 @@ impl AgentContext {
         if !may_use_served(&self.tool_patterns()) {
             return Ok(());
         }
-        let served = self.served.get_or_init(|| Arc::new(ServedTools::new(&self.bus, self.role.clone())));
+        let served = self.served.get_or_init(|| {
+            let rules = AskRules::of(&self.settings.tool.mcp);
+            Arc::new(ServedTools::new(&self.bus, self.role.clone(), rules))
+        });
         served.follow(stop.clone()).await
     }
 

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 pub mod actions;
+pub mod asked;
 pub mod calculator;
 pub mod counts;
 pub mod documents;

@@ -1,11 +1,15 @@
 //! A tool that a tool server has: called over the bus.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use muster_bus::tool_servers::{ToolServerDoor, ToolServerFailure};
 use muster_shared::ids::{AgentId, Role};
+use muster_shared::wire::tool_question::{
+    CallAnswer, OpenQuestion, QuestionAnswer, QuestionKind, ToolAnswer,
+};
 use muster_shared::wire::tool_server::{
     MOST_ARGUMENTS, ServedResult, ServedStatus, ServedTool, ToolCall, ToolReply, ToolTicket, WhenUncertain,
 };
@@ -13,6 +17,7 @@ use muster_tools::ToolSource;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::asked::AskRules;
 use super::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
 
 /// How long a first answer is waited for: a server says within a second that a call goes on.
@@ -33,6 +38,8 @@ pub struct RemoteTool {
     digest: String,
     role: Role,
     door: ToolServerDoor,
+    /// What it may ask in the middle of a call; nothing where absent.
+    rules: Option<Arc<AskRules>>,
 }
 
 impl RemoteTool {
@@ -40,7 +47,35 @@ impl RemoteTool {
     #[must_use]
     pub fn new(server: String, tool: ServedTool, role: Role, door: ToolServerDoor) -> Self {
         let digest = tool.digest();
-        Self { server, tool, digest, role, door }
+        Self { server, tool, digest, role, door, rules: None }
+    }
+
+    /// The same where what it asks in the middle of a call is answered by these rules.
+    #[must_use]
+    pub fn asking(self, rules: Arc<AskRules>) -> Self {
+        Self { rules: Some(rules), ..self }
+    }
+
+    /// Whom it may ask in a call made with this.
+    fn may_ask(&self, ctx: &ToolContext) -> Vec<QuestionKind> {
+        let (Some(rules), Some(asker)) = (&self.rules, &ctx.asker) else { return Vec::new() };
+        asker.may_ask().into_iter().filter(|kind| rules.may_ask(&self.server, *kind)).collect()
+    }
+
+    /// Has a question answered, if it may be.
+    async fn answer(&self, asked: OpenQuestion, asking: &mut Asking<'_>) -> QuestionAnswer {
+        let OpenQuestion { id, question } = asked;
+        let (Some(rules), Some(asker)) = (&self.rules, &asking.ctx.asker) else {
+            return QuestionAnswer { id, answer: CallAnswer::declined("nobody answers here") };
+        };
+        let answer = match rules.admit(&self.server, question, asking.asked) {
+            Ok(question) => {
+                asking.asked += 1;
+                asker.ask(&self.tool.full_name(&self.server), question).await
+            }
+            Err(answer) => answer,
+        };
+        QuestionAnswer { id, answer }
     }
 
     /// Whether the call may be made again where nobody knows whether it took effect.
@@ -72,14 +107,22 @@ impl RemoteTool {
     }
 
     /// Calls until there is an answer, as far as the tool may be called again.
-    async fn carry_out(&self, call: &ToolCall) -> Result<ServedResult, ToolFailure> {
+    async fn carry_out(&self, call: &ToolCall, ctx: &ToolContext) -> Result<ServedResult, ToolFailure> {
+        let mut asking = Asking { ctx, asked: 0 };
         let mut away_since: Option<Instant> = None;
         loop {
             let (waited, why) = match self.door.call(&self.server, &self.role, call, FIRST_ANSWER).await {
                 Ok(ToolReply::Done { key, result }) if key == call.key => return Ok(result),
                 Ok(ToolReply::Running { key, ticket, process }) if key == call.key => {
                     away_since = None;
-                    match self.wait_for(&process, ticket).await {
+                    match self.wait_for(&process, ticket, None, &mut asking).await {
+                        Waited::Ended(result) => return Ok(result),
+                        Waited::Lost(why) => (true, why),
+                    }
+                }
+                Ok(ToolReply::Asks { key, ticket, process, asked }) if key == call.key => {
+                    away_since = None;
+                    match self.wait_for(&process, ticket, Some(*asked), &mut asking).await {
                         Waited::Ended(result) => return Ok(result),
                         Waited::Lost(why) => (true, why),
                     }
@@ -88,7 +131,12 @@ impl RemoteTool {
                 Ok(ToolReply::Busy) => {
                     (false, format!("the tool server `{}` has its hands full", self.server))
                 }
-                Ok(ToolReply::Done { .. } | ToolReply::Running { .. } | ToolReply::Unknown) => {
+                Ok(
+                    ToolReply::Done { .. }
+                    | ToolReply::Running { .. }
+                    | ToolReply::Asks { .. }
+                    | ToolReply::Unknown,
+                ) => {
                     let why = format!("the tool server `{}` answered for another call", self.server);
                     return Err(self.unknown(&why));
                 }
@@ -111,14 +159,29 @@ impl RemoteTool {
         }
     }
 
-    /// Asks the process that is at the call until it has ended.
-    async fn wait_for(&self, process: &AgentId, ticket: String) -> Waited {
-        let asked = ToolTicket { ticket };
+    /// Asks the process that is at the call until it has ended, and answers what it asks.
+    async fn wait_for(
+        &self,
+        process: &AgentId,
+        ticket: String,
+        mut asked: Option<OpenQuestion>,
+        asking: &mut Asking<'_>,
+    ) -> Waited {
+        let waited = ToolTicket { ticket: ticket.clone() };
         loop {
-            match self.door.wait(&self.server, process, &self.role, &asked, NEXT_ANSWER).await {
+            let reply = match asked.take() {
+                Some(question) => {
+                    let answered = self.answer(question, asking).await;
+                    let answer = ToolAnswer { ticket: ticket.clone(), answered };
+                    self.door.answer(&self.server, process, &self.role, &answer, NEXT_ANSWER).await
+                }
+                None => self.door.wait(&self.server, process, &self.role, &waited, NEXT_ANSWER).await,
+            };
+            match reply {
                 Ok(ToolReply::Done { result, .. }) => return Waited::Ended(result),
                 Ok(ToolReply::Running { .. }) => {}
-                Ok(_) => {
+                Ok(ToolReply::Asks { asked: question, .. }) => asked = Some(*question),
+                Ok(ToolReply::Busy | ToolReply::Changed | ToolReply::Unknown) => {
                     let why =
                         format!("the process of `{}` that was at the call knows it no more", self.server);
                     return Waited::Lost(why);
@@ -129,6 +192,12 @@ impl RemoteTool {
             }
         }
     }
+}
+
+/// What a call has asked so far, and on whose behalf it is made.
+struct Asking<'a> {
+    ctx: &'a ToolContext,
+    asked: u32,
 }
 
 /// What came of waiting.
@@ -172,9 +241,11 @@ impl Tool for RemoteTool {
             key: ctx.idempotency_key.clone().unwrap_or_else(|| Uuid::now_v7().to_string()),
             patience_ms: self.tool.timeout_ms.saturating_add(1_000),
             rights: (*ctx.rights).clone(),
+            may_ask: self.may_ask(ctx),
+            answered: Vec::new(),
         };
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
-        let result = self.carry_out(&call).await;
+        let result = self.carry_out(&call, ctx).await;
         given_up.ticket = None;
         output(result?)
     }

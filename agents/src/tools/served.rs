@@ -14,6 +14,7 @@ use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs};
 use tokio_util::sync::CancellationToken;
 
 use super::ToolRegistry;
+use super::asked::AskRules;
 use super::remote::RemoteTool;
 
 /// After how long without a word a process is taken for gone: three of its beats.
@@ -171,14 +172,16 @@ impl Roster {
 pub struct ServedTools {
     door: ToolServerDoor,
     role: Role,
+    /// What their tools may ask.
+    rules: Arc<AskRules>,
     roster: Mutex<Roster>,
 }
 
 impl ServedTools {
-    /// Nothing known yet.
+    /// Nothing known yet; by these rules for what tools ask.
     #[must_use]
-    pub fn new(bus: &Bus, role: Role) -> Self {
-        Self { door: bus.tool_servers(), role, roster: Mutex::default() }
+    pub fn new(bus: &Bus, role: Role, rules: AskRules) -> Self {
+        Self { door: bus.tool_servers(), role, rules: Arc::new(rules), roster: Mutex::default() }
     }
 
     fn roster(&self) -> MutexGuard<'_, Roster> {
@@ -224,6 +227,7 @@ impl ServedTools {
         let new = self.roster().take_new();
         for (server, tool) in new {
             let tool = RemoteTool::new(server, tool, self.role.clone(), self.door.clone());
+            let tool = tool.asking(Arc::clone(&self.rules));
             if let Err(error) = registry.register(Arc::new(tool)) {
                 tracing::warn!(why = beginning(&error.to_string(), 400), "a tool of a server is left out");
             }

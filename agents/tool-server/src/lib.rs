@@ -8,6 +8,7 @@ mod answers;
 pub mod file;
 mod offering;
 mod plain;
+mod questions;
 mod serve;
 mod settings;
 

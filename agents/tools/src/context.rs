@@ -9,7 +9,7 @@ use muster_corpus::Corpus;
 use muster_shared::flow::{LeafRef, RolePermissions, TaskRights};
 use tokio_util::sync::CancellationToken;
 
-use crate::{keeper::ResultKeeper, spec::Permission, workspace::Workspace};
+use crate::{asker::Asker, keeper::ResultKeeper, spec::Permission, workspace::Workspace};
 
 /// What a call may use and on whose behalf it runs. Cheap to clone.
 #[derive(Clone, Default)]
@@ -37,6 +37,8 @@ pub struct ToolContext {
     pub idempotency_key: Option<String>,
     /// Where results that are cut are kept whole, if anywhere.
     pub keeper: Option<Arc<dyn ResultKeeper>>,
+    /// Whom the call may ask something before it ends, if anybody.
+    pub asker: Option<Arc<dyn Asker>>,
     /// Raised when the task is stopped; a call that runs is given up at once.
     pub cancel: CancellationToken,
 }

@@ -7,6 +7,7 @@
 //!
 //! A crate of its own: those with tools in them need it, and not each other.
 
+mod asker;
 mod context;
 pub mod engine;
 pub mod keeper;
@@ -20,6 +21,7 @@ pub mod spec;
 pub mod workspace;
 
 pub use self::{
+    asker::Asker,
     engine::{
         CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
         ToolRetries, ToolStats,

@@ -7,6 +7,7 @@ mod fault;
 pub mod gateway;
 pub mod message;
 pub mod schema;
+pub mod tool_question;
 pub mod tool_server;
 
 pub use codec::{CodecError, Encoding, decode, encode};

@@ -14,6 +14,7 @@ use super::ask::{Accepted, Ask, Refused};
 use super::codec::Encoding;
 use super::envelope::{Envelope, MessageKind, StoredBody};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
+use super::tool_question::ToolAnswer;
 use super::tool_server::{ToolCall, ToolReply, ToolServerNotice, ToolSpecs, ToolTicket};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::run::{Decided, Released, Started, ToolStarted};
@@ -406,6 +407,7 @@ fn of_tool_servers(generator: &mut SchemaGenerator) {
     reference::<ToolCall>(generator);
     reference::<ToolTicket>(generator);
     reference::<ToolReply>(generator);
+    reference::<ToolAnswer>(generator);
 }
 
 fn reference<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

@@ -106,7 +106,12 @@ impl TaskSession<'_> {
             let key = key_of(&idempotency_key, at);
             let guarded = Note::guarded(&step.notes, Hook::BeforeTool, at);
             let call = Call { action: &action, key, guarded };
-            let (seen, ends) = self.finish_one(&call, step.number, &toolbox.resources).await?;
+            let finishing = self.finish_one(&call, step.number, &toolbox.resources);
+            let (seen, ends) = self.answering(&toolbox.resources, finishing).await?;
+            let asked = self.questions.take();
+            self.wasted += asked.wasted;
+            step.calls.extend(asked.calls);
+            step.notes.extend(asked.notes);
             let (observation, notes) = seen.noted(at);
             step.notes.extend(notes);
             end = end.or(ends);

@@ -52,7 +52,6 @@ impl AskModel for ByCaller {
         match asker.ask(&tool, CallQuestion::Model(asked)).await {
             CallAnswer::Said { text, model, cut } => Ok(ModelAnswer { text, model, cut }),
             CallAnswer::Decline { why } | CallAnswer::Cancel { why } => Err(why),
-            CallAnswer::Accept { .. } => Err("what was answered is no answer of a model".to_owned()),
         }
     }
 }

@@ -21,7 +21,6 @@ impl AskRules {
     pub fn may_ask(&self, server: &str, kind: QuestionKind) -> bool {
         match kind {
             QuestionKind::Model => self.settings.may_sample(server),
-            QuestionKind::Person => false,
         }
     }
 
@@ -52,15 +51,13 @@ impl AskRules {
                 let max_tokens = question.max_tokens.clamp(1, self.settings.sampling_tokens.max(1));
                 Ok(CallQuestion::Model(ModelQuestion { max_tokens, ..question }))
             }
-            CallQuestion::Person(question) => Ok(CallQuestion::Person(question)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use muster_shared::wire::tool_question::{PersonQuestion, QuestionTurn};
-    use serde_json::json;
+    use muster_shared::wire::tool_question::QuestionTurn;
 
     use super::*;
 
@@ -97,8 +94,5 @@ mod tests {
         }
         let all = AskRules::of(&McpSettings { sampling: vec!["*".to_owned()], ..McpSettings::default() });
         assert!(all.may_ask("others", QuestionKind::Model));
-        let form = Some(json!({ "type": "object" }));
-        let person = CallQuestion::Person(PersonQuestion { message: String::new(), form, address: None });
-        assert!(all.admit("others", person, 0).is_err());
     }
 }

@@ -3,8 +3,7 @@
 use async_trait::async_trait;
 use muster_shared::wire::tool_question::{CallAnswer, CallQuestion, QuestionKind};
 
-/// Answers what a tool asks in the middle of its call: the model of whoever called, within the limits of the task, or a
-/// person.
+/// Answers what a tool asks in the middle of its call: the model of whoever called, within the limits of the task.
 #[async_trait]
 pub trait Asker: Send + Sync + 'static {
     /// Whom it can ask at all.

@@ -1,9 +1,8 @@
-//! What a tool of a server asks in the middle of a call, and what it is answered: a model that whoever calls lends it, or a
-//! person. A question is named by what it says, so that the same call, made again, asks the same question under the same name.
+//! What a tool of a server asks in the middle of a call, and what it is answered by the model of whoever
+//! calls. A question is named by what it says, so that the same call, made again, asks the same question under the same name.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Longest conversation that a model is asked to go on with, in bytes.
@@ -12,12 +11,6 @@ pub const MOST_CONVERSATION: usize = 256 * 1024;
 pub const MOST_TURNS: usize = 200;
 /// Most texts at which an answer ends.
 pub const MOST_STOPS: usize = 8;
-/// Longest question to a person, in bytes.
-pub const MOST_MESSAGE: usize = 8 * 1024;
-/// Largest form that a person is asked to fill in, in bytes of JSON; also the largest answer.
-pub const MOST_FORM: usize = 32 * 1024;
-/// Longest address that a person is asked to open, in bytes.
-pub const MOST_ADDRESS: usize = 2 * 1024;
 
 /// Whom a question is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +18,6 @@ pub const MOST_ADDRESS: usize = 2 * 1024;
 pub enum QuestionKind {
     /// The model of whoever calls.
     Model,
-    /// A person.
-    Person,
 }
 
 /// What a tool asks.
@@ -35,8 +26,6 @@ pub enum QuestionKind {
 pub enum CallQuestion {
     /// A model.
     Model(ModelQuestion),
-    /// A person.
-    Person(PersonQuestion),
 }
 
 /// A question to the model of whoever calls. The model sees nothing but this.
@@ -67,26 +56,12 @@ pub struct QuestionTurn {
     pub text: String,
 }
 
-/// A question to a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PersonQuestion {
-    /// The question.
-    pub message: String,
-    /// JSON Schema of the answer: an object of plain values. Absent where the person is to open an address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub form: Option<Value>,
-    /// An address that the person is to open. It is shown, and opened by nobody else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
-}
-
 impl CallQuestion {
     /// Whom it is for.
     #[must_use]
     pub const fn kind(&self) -> QuestionKind {
         match self {
             Self::Model(_) => QuestionKind::Model,
-            Self::Person(_) => QuestionKind::Person,
         }
     }
 
@@ -103,7 +78,6 @@ impl CallQuestion {
     pub fn fault(&self) -> Option<String> {
         match self {
             Self::Model(question) => question.fault(),
-            Self::Person(question) => question.fault(),
         }
     }
 }
@@ -127,21 +101,6 @@ impl ModelQuestion {
     }
 }
 
-impl PersonQuestion {
-    fn fault(&self) -> Option<String> {
-        let too_long = |what: &str, bytes: usize, most: usize| {
-            (bytes > most).then(|| format!("the {what} has {bytes} bytes, {most} are the most"))
-        };
-        if self.form.is_some() == self.address.is_some() {
-            return Some("a person is asked either for a form or to open an address".to_owned());
-        }
-        let form = self.form.as_ref().map_or(0, |form| form.to_string().len());
-        too_long("question", self.message.len(), MOST_MESSAGE)
-            .or_else(|| too_long("form", form, MOST_FORM))
-            .or_else(|| too_long("address", self.address.as_ref().map_or(0, String::len), MOST_ADDRESS))
-    }
-}
-
 /// What a tool is answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -156,18 +115,12 @@ pub enum CallAnswer {
         #[serde(default)]
         cut: bool,
     },
-    /// A person said yes; with the values of a form.
-    Accept {
-        /// The values; null where an address was to be opened.
-        #[serde(default)]
-        values: Value,
-    },
     /// No.
     Decline {
         /// Why, in a sentence for the server.
         why: String,
     },
-    /// Nothing was decided: nobody answered in time, or the question was put away.
+    /// Nobody answers any more.
     Cancel {
         /// Why, in a sentence for the server.
         why: String,
@@ -181,7 +134,7 @@ impl CallAnswer {
         Self::Decline { why: why.into() }
     }
 
-    /// Nothing was decided, for this reason.
+    /// Nobody answers any more, for this reason.
     #[must_use]
     pub fn cancelled(why: impl Into<String>) -> Self {
         Self::Cancel { why: why.into() }
@@ -228,13 +181,8 @@ mod tests {
         ModelQuestion { system: None, turns, max_tokens: 100, temperature: None, stop: Vec::new() }
     }
 
-    fn person(form: Option<Value>, address: Option<&str>) -> PersonQuestion {
-        PersonQuestion { message: "Who?".to_owned(), form, address: address.map(str::to_owned) }
-    }
-
     #[test]
     fn what_nobody_answers_is_told() {
-        let form = || Some(json!({ "type": "object" }));
         let long = "x".repeat(MOST_CONVERSATION);
         let table = [
             (CallQuestion::Model(model(1, "Hello.")), None),
@@ -249,12 +197,6 @@ mod tests {
                 CallQuestion::Model(ModelQuestion { stop: vec![String::new(); 9], ..model(1, "x") }),
                 Some("ends at"),
             ),
-            (CallQuestion::Person(person(form(), None)), None),
-            (CallQuestion::Person(person(None, Some("https://example.org"))), None),
-            (CallQuestion::Person(person(None, None)), Some("either")),
-            (CallQuestion::Person(person(form(), Some("https://example.org"))), Some("either")),
-            (CallQuestion::Person(person(Some(json!("x".repeat(MOST_FORM))), None)), Some("form")),
-            (CallQuestion::Person(person(None, Some(&"x".repeat(MOST_ADDRESS + 1)))), Some("address")),
         ];
         for (question, wanted) in table {
             let found = question.fault();

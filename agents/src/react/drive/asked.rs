@@ -136,10 +136,8 @@ impl TaskSession<'_> {
             if answer.is_closed() {
                 continue;
             }
-            let said = match question {
-                CallQuestion::Model(question) => self.ask_for(&tool, question, model, resources).await,
-                CallQuestion::Person(_) => CallAnswer::declined("no person is asked here"),
-            };
+            let CallQuestion::Model(question) = question;
+            let said = self.ask_for(&tool, question, model, resources).await;
             // Whoever asked may be gone by now: it was paid for, and stands in the record.
             let _gone = answer.send(said);
         }

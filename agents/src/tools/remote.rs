@@ -28,6 +28,8 @@ const NEXT_ANSWER: Duration = Duration::from_secs(7);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Most bytes of answers that go with a call that is made again.
+const MOST_REMEMBERED: usize = 64 * 1024;
 /// What the engine grants beside the time limit of the tool itself, for the server to answer first.
 const MARGIN: Duration = Duration::from_secs(5);
 
@@ -73,9 +75,11 @@ impl RemoteTool {
                 asking.asked += 1;
                 asker.ask(&self.tool.full_name(&self.server), question).await
             }
-            Err(answer) => answer,
+            Err(answer) => return QuestionAnswer { id, answer },
         };
-        QuestionAnswer { id, answer }
+        let answered = QuestionAnswer { id, answer };
+        asking.remember(&answered);
+        answered
     }
 
     /// Whether the call may be made again where nobody knows whether it took effect.
@@ -107,11 +111,11 @@ impl RemoteTool {
     }
 
     /// Calls until there is an answer, as far as the tool may be called again.
-    async fn carry_out(&self, call: &ToolCall, ctx: &ToolContext) -> Result<ServedResult, ToolFailure> {
-        let mut asking = Asking { ctx, asked: 0 };
+    async fn carry_out(&self, mut call: ToolCall, ctx: &ToolContext) -> Result<ServedResult, ToolFailure> {
+        let mut asking = Asking { ctx, asked: 0, answered: Vec::new() };
         let mut away_since: Option<Instant> = None;
         loop {
-            let (waited, why) = match self.door.call(&self.server, &self.role, call, FIRST_ANSWER).await {
+            let (waited, why) = match self.door.call(&self.server, &self.role, &call, FIRST_ANSWER).await {
                 Ok(ToolReply::Done { key, result }) if key == call.key => return Ok(result),
                 Ok(ToolReply::Running { key, ticket, process }) if key == call.key => {
                     away_since = None;
@@ -155,6 +159,8 @@ impl RemoteTool {
             if away_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 return Err(ToolFailure::Unavailable(format!("{why}. Try again later, or use another way.")));
             }
+            // What it asked is not asked again.
+            call.answered.clone_from(&asking.answered);
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -198,6 +204,22 @@ impl RemoteTool {
 struct Asking<'a> {
     ctx: &'a ToolContext,
     asked: u32,
+    /// What was answered, for when the call is made again.
+    answered: Vec<QuestionAnswer>,
+}
+
+impl Asking<'_> {
+    /// Remembers an answer, as far as a call has room for it.
+    fn remember(&mut self, answered: &QuestionAnswer) {
+        let length = |one: &QuestionAnswer| match &one.answer {
+            CallAnswer::Said { text, .. } => text.len(),
+            CallAnswer::Decline { why } | CallAnswer::Cancel { why } => why.len(),
+        };
+        let bytes: usize = self.answered.iter().map(length).sum();
+        if bytes + length(answered) <= MOST_REMEMBERED {
+            self.answered.push(answered.clone());
+        }
+    }
 }
 
 /// What came of waiting.
@@ -245,7 +267,7 @@ impl Tool for RemoteTool {
             answered: Vec::new(),
         };
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
-        let result = self.carry_out(&call, ctx).await;
+        let result = self.carry_out(call, ctx).await;
         given_up.ticket = None;
         output(result?)
     }

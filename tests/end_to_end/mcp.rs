@@ -51,6 +51,7 @@ fn up(sampling: &str) -> (Fleet, ModelServer) {
     folder.output(&["trust", "--yes"]).unwrap();
     let settings = [
         "agent.model=openai/scripted",
+        "tool.allow=[\"*\"]",
         "agent.tools.worker=[\"*\"]",
         "fleet.max_restart_wait=200ms",
         "tool.mcp.trusted=[\"house\"]",
@@ -177,7 +178,7 @@ fn a_person_authorizes_muster_in_a_browser_and_takes_it_back() {
     assert_eq!(state("tickets"), Some(json!("none")));
     for (words, why) in [
         (["mcp", "login", "nobody"], "names no MCP server"),
-        (["mcp", "login", "local"], "needs no authorization"),
+        (["mcp", "login", "local"], "is a program on this machine"),
     ] {
         let refused = folder.run(&words).unwrap();
         assert_eq!(refused.status.code(), Some(2));

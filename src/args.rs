@@ -11,6 +11,7 @@ mod guard;
 mod keys;
 mod look;
 mod machines;
+mod mcp;
 mod models;
 mod orders;
 mod people;
@@ -42,6 +43,7 @@ pub(crate) use look::{
     ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
 pub(crate) use machines::{InviteArgs, JoinArgs};
+pub(crate) use mcp::{McpAction, McpArgs};
 pub(crate) use models::{ModelArgs, ModelsAction, ModelsArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, SteerCommand, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
@@ -163,6 +165,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// List tools, call one by hand, and see how their calls went.
     Tools(ToolsArgs),
+    /// List MCP servers, and authorize Muster at them.
+    Mcp(McpArgs),
     /// Check the installation and explain how to fix problems.
     Doctor(JsonArgs),
     /// Show the effective settings and the source of each.

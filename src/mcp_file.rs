@@ -22,6 +22,11 @@ pub(crate) fn pins_of(app: &App, namespace: &str) -> PathBuf {
     app.fleet.path().join(format!("mcp-pins-{namespace}.json"))
 }
 
+/// The folder of the tokens by which we are authorized at MCP servers.
+pub(crate) fn tokens_of(app: &App) -> PathBuf {
+    app.fleet.path().join("mcp-tokens")
+}
+
 /// When a file was last written, and how long it is: one that has the same is not read again.
 pub(crate) fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
     let known = std::fs::metadata(path).ok()?;

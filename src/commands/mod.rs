@@ -22,6 +22,7 @@ mod invite;
 pub(crate) mod join;
 mod keys;
 mod manual;
+mod mcp;
 mod models;
 mod orchestrator;
 mod plan_file;
@@ -105,6 +106,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,
         Command::Models(args) => models::models(&app, &args.action).await?,
         Command::Tools(args) => Box::pin(tools::tools(&app, &args.action)).await?,
+        Command::Mcp(args) => Box::pin(mcp::mcp(&app, &args.action)).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::Conform(args) => Box::pin(conform::conform(&app, &args)).await?,
         Command::Keys(args) => keys::keys(&app, &args)?,
@@ -162,6 +164,7 @@ const fn care(command: &Command) -> Care {
         | Command::Schema(_)
         | Command::Models(_)
         | Command::Tools(_)
+        | Command::Mcp(_)
         | Command::Keys(_)
         | Command::Invite(_)
         | Command::Join(_)
@@ -201,6 +204,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Config(_)
         | Command::Models(_)
         | Command::Tools(_)
+        | Command::Mcp(_)
         | Command::Conform(_)
         | Command::Eval(_)
         | Command::Schema(_)

@@ -38,6 +38,7 @@ mod lessons;
 mod loops;
 mod machines;
 mod matching;
+mod mcp;
 mod models;
 mod neighbours;
 mod orchestrators;

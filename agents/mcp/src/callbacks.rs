@@ -8,6 +8,7 @@ use muster_shared::flow::TaskRights;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::by_caller::Caller;
 use crate::definition::ListedTool;
 use crate::pins::{Pins, Review, ReviewRules};
 
@@ -24,6 +25,8 @@ pub struct CallPlace {
     pub key: Option<String>,
     /// What the task may use.
     pub rights: Arc<TaskRights>,
+    /// Whom the call may ask something, if anybody.
+    pub caller: Option<Caller>,
 }
 
 /// A question of a server to a person (elicitation).

@@ -5,6 +5,7 @@
 #![expect(deprecated, reason = "servers of older protocols ask for sampling")]
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use muster_shared::flow::Use;
@@ -18,7 +19,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::callbacks::{CallPlace, Callbacks, ModelQuestion, PersonAnswer, PersonQuestion, Turn, Wanted};
 use crate::plain::{cut, visible, visible_value};
@@ -43,6 +44,10 @@ pub(crate) struct Desk {
     callbacks: Callbacks,
     sampling_tokens: u32,
     open: Semaphore,
+    /// Whether it asks things and does not say in which call, as older protocols have it.
+    asks: AtomicBool,
+    /// Then it is called by one at a time: so it is known who is asked.
+    alone: Arc<Semaphore>,
     calls: Mutex<BTreeMap<u64, CallPlace>>,
     progress: Mutex<HashMap<ProgressToken, CallPlace>>,
     changed: Arc<Notify>,
@@ -60,10 +65,26 @@ impl Desk {
             callbacks: callbacks.clone(),
             sampling_tokens: settings.sampling_tokens,
             open: Semaphore::new(usize::try_from(settings.questions_at_once).unwrap_or(1)),
+            asks: AtomicBool::new(false),
+            alone: Arc::new(Semaphore::new(1)),
             calls: Mutex::default(),
             progress: Mutex::default(),
             changed,
         }
+    }
+
+    /// Waits until no other call is under way, where that is the only way to know for which one the server asks.
+    pub(crate) async fn alone(&self) -> Option<OwnedSemaphorePermit> {
+        if !self.asks.load(Ordering::Acquire) {
+            return None;
+        }
+        Arc::clone(&self.alone).acquire_owned().await.ok()
+    }
+
+    /// The calls for which the server may ask something now.
+    fn asked_during(&self) -> Vec<CallPlace> {
+        self.asks.store(true, Ordering::Release);
+        self.calls_under_way()
     }
 
     /// Notes a call that is under way, until what is given back is dropped.
@@ -233,7 +254,7 @@ impl ClientHandler for Desk {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         tokio::select! {
-            answer = self.elicit(params, self.calls_under_way()) => answer,
+            answer = self.elicit(params, self.asked_during()) => answer,
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }
     }
@@ -244,7 +265,7 @@ impl ClientHandler for Desk {
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         tokio::select! {
-            answer = self.sample(params, self.calls_under_way()) => answer,
+            answer = self.sample(params, self.asked_during()) => answer,
             () = context.ct.cancelled() => Err(ErrorData::new(DECLINED, "taken back", None)),
         }
     }

@@ -34,7 +34,7 @@ pub enum McpError {
         last_words: String,
     },
     /// It wants to know who asks, and nobody has told it.
-    #[error("the MCP server `{server}` wants an authorization; authorize it first")]
+    #[error("the MCP server `{server}` wants an authorization: `muster mcp login {server}`")]
     NeedsAuthorization {
         /// The server.
         server: String,
@@ -42,6 +42,16 @@ pub enum McpError {
     /// The authorization came to nothing.
     #[error("the MCP server `{server}` was not authorized: {reason}")]
     NotAuthorized {
+        /// The server.
+        server: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// What is kept of an authorization cannot be used.
+    #[error(
+        "the token of the MCP server `{server}` cannot be used: {reason}; `muster mcp logout {server}` removes it"
+    )]
+    NoToken {
         /// The server.
         server: String,
         /// What went wrong.

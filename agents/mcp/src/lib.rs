@@ -4,6 +4,7 @@
 //! [`Tool`](muster_tools::Tool). What a server says of its tools is [pinned](Pins): one that is later described otherwise is
 //! held back until a person accepts it. What a server asks of people and models goes to the [`Callbacks`] of the host.
 
+mod by_caller;
 mod callbacks;
 mod config;
 mod connect;
@@ -27,6 +28,7 @@ mod settings;
 mod tool;
 
 pub use self::{
+    by_caller::{ByCaller, Caller},
     callbacks::{
         AskModel, AskPerson, CallPlace, Callbacks, HearProgress, ModelAnswer, ModelQuestion, PersonAnswer,
         PersonQuestion, PinKeeper, Turn, Wanted,
@@ -37,7 +39,7 @@ pub use self::{
     definition::{DefinitionLimits, Hints, ListedTool, ToolDefinition, difference},
     error::McpError,
     names::{namespaces, tool_names},
-    oauth::authorize,
+    oauth::{Authorization, authorization, authorize, forget},
     pins::{Pin, Pins, PinsError, Review, ReviewRules, ServedTool, ToolNews},
     restart::{Deaths, Restart, RestartRules},
     server::{McpServer, ServerState, ToolChanges},

@@ -9,12 +9,14 @@ use rmcp::transport::AuthClient;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, OAuthState, StoredCredentials,
 };
+use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::config::{HttpEndpoint, Reached, ServerConfig};
 use crate::connect::{install_crypto, with_causes};
 use crate::error::McpError;
+use crate::names::hex_of;
 use crate::plain::{cut, visible};
 
 /// Largest file of a token, in bytes.
@@ -65,13 +67,62 @@ async fn flow(
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let redirect = format!("http://127.0.0.1:{port}{CALLBACK}");
     let mut manager = AuthorizationManager::new(endpoint.url.clone()).await.map_err(told)?;
-    manager.set_credential_store(TokenFile::of(config, tokens));
+    manager.set_credential_store(TokenFile::of(config, endpoint, tokens));
     let mut state = OAuthState::Unauthorized(manager);
     let request = AuthorizationRequest::new(redirect).with_client_name("Muster");
     state.start_authorization(request).await.map_err(told)?;
     open(&state.get_authorization_url().await.map_err(told)?);
     let path = come_back(&listener).await?;
     state.handle_callback_url(&format!("http://127.0.0.1:{port}{path}")).await.map_err(told)
+}
+
+/// Whether we are authorized at a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authorization {
+    /// It is a program on this machine: there is nothing to authorize.
+    NotNeeded,
+    /// No token is kept: it is asked without one.
+    None,
+    /// A token is kept.
+    Kept {
+        /// Whether it is renewed without a person.
+        renews: bool,
+    },
+}
+
+/// Whether a token of a server is kept in this folder.
+///
+/// # Errors
+/// When what is kept cannot be read.
+pub async fn authorization(config: &ServerConfig, tokens: &Path) -> Result<Authorization, McpError> {
+    let Reached::Http(endpoint) = &config.reached else { return Ok(Authorization::NotNeeded) };
+    let kept =
+        TokenFile::of(config, endpoint, tokens).load().await.map_err(|error| unreadable(config, &error))?;
+    let token = kept.and_then(|kept| serde_json::to_value(kept.token_response?).ok());
+    Ok(token.map_or(Authorization::None, |token| Authorization::Kept {
+        renews: token["refresh_token"].is_string(),
+    }))
+}
+
+/// Forgets the token of a server. Whether there was one.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn forget(config: &ServerConfig, tokens: &Path) -> Result<bool, McpError> {
+    let Reached::Http(endpoint) = &config.reached else { return Ok(false) };
+    let path = TokenFile::of(config, endpoint, tokens).path;
+    match std::fs::remove_file(&path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => {
+            let reason = format!("{}: {error}", path.display());
+            Err(McpError::NoToken { server: config.name.clone(), reason })
+        }
+    }
+}
+
+fn unreadable(config: &ServerConfig, error: &AuthError) -> McpError {
+    McpError::NoToken { server: config.name.clone(), reason: cut(&visible(&with_causes(error)), 500) }
 }
 
 /// A client that shows the token of a server, and refreshes it; none where nobody has authorized us.
@@ -81,7 +132,7 @@ pub(crate) async fn authorized(
     tokens: &Path,
     client: reqwest::Client,
 ) -> Result<Option<AuthClient<reqwest::Client>>, String> {
-    let store = TokenFile::of(config, tokens);
+    let store = TokenFile::of(config, endpoint, tokens);
     if !store.path.exists() {
         return Ok(None);
     }
@@ -98,8 +149,11 @@ struct TokenFile {
 }
 
 impl TokenFile {
-    fn of(config: &ServerConfig, folder: &Path) -> Self {
-        Self { path: folder.join(format!("{}.json", config.namespace)) }
+    /// By the address too: where the file names another one, that one is not shown the token of the first.
+    fn of(config: &ServerConfig, endpoint: &HttpEndpoint, folder: &Path) -> Self {
+        let mut address = hex_of(&Sha256::digest(endpoint.url.as_str()));
+        address.truncate(16);
+        Self { path: folder.join(format!("{}-{address}.json", config.namespace)) }
     }
 
     fn failed(&self, error: impl std::fmt::Display) -> AuthError {

@@ -46,6 +46,11 @@ settings! {
         pub calls_waiting: u32 = 64 => whole(0, 10_000),
         /// Questions of one server to people and models that are open at the same time; further ones are declined.
         pub questions_at_once: u32 = 4 => whole(1, 100),
+        /// Servers whose tools may ask the model of the agent that calls them (sampling): the names before those of their
+        /// tools, or `*`. What it costs counts against the task, and the model is shown nothing of it.
+        pub sampling: Vec<String> = Vec::new() => list().example("[\"notes\"]"),
+        /// Most questions to the model in one call of a tool.
+        pub sampling_calls: u32 = 8 => whole(1, 64),
         /// Most tokens of an answer that a server may ask a model for.
         pub sampling_tokens: u32 = 2_000 => whole(1, 1_000_000).unit("tokens"),
         /// How often a server is started again within `restart_window` before it is given up.
@@ -63,6 +68,12 @@ settings! {
 }
 
 impl McpSettings {
+    /// Whether the tools of the server with this name before theirs may ask a model.
+    #[must_use]
+    pub fn may_sample(&self, namespace: &str) -> bool {
+        self.sampling.iter().any(|name| name == namespace || name == "*")
+    }
+
     /// Whether this server's hints are believed.
     #[must_use]
     pub fn trusts(&self, server: &str) -> bool {

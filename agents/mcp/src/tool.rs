@@ -10,6 +10,7 @@ use rmcp::model::{ErrorCode, ServerResult};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use crate::by_caller::Caller;
 use crate::callbacks::CallPlace;
 use crate::config::Reached;
 use crate::connect::Connection;
@@ -74,6 +75,13 @@ impl McpTool {
     }
 
     async fn once(&self, connection: &Arc<Connection>, call: &Call<'_>) -> Result<Told, NoAnswer> {
+        let busy = || NoAnswer::NotSent("it takes one call at a time, and is at another".to_owned());
+        let _alone = tokio::select! {
+            biased;
+            alone = connection.desk.alone() => alone,
+            () = call.ctx.cancel.cancelled() => return Err(NoAnswer::Stopped),
+            () = tokio::time::sleep_until(call.deadline) => return Err(busy()),
+        };
         let _under_way = connection.desk.under_way(next_number(), call.place.clone());
         let asking = Asking {
             connection,
@@ -112,6 +120,7 @@ impl Tool for McpTool {
             tool: self.spec.name.clone(),
             key: ctx.idempotency_key.clone(),
             rights: Arc::clone(&ctx.rights),
+            caller: ctx.asker.clone().map(Caller),
         };
         let call = Call { ctx, args: &args, place, deadline };
         let _turn = self.host.turn(deadline, &ctx.cancel).await?;

@@ -17,7 +17,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::{call, context, said, tool};
 use muster_mcp::{
-    Callbacks, HttpEndpoint, McpError, McpServer, McpSettings, Reached, ServerConfig, authorize,
+    Authorization, Callbacks, HttpEndpoint, McpError, McpServer, McpSettings, Reached, ServerConfig,
+    authorization, authorize,
 };
 use muster_shared::flow::{Grantor, Rights, TaskRights};
 use muster_tools::{Permission, ToolFailure};
@@ -228,6 +229,10 @@ fn browser(url: &str) {
     });
 }
 
+fn elsewhere() -> HttpEndpoint {
+    HttpEndpoint { url: "http://127.0.0.1:9/mcp".parse().unwrap(), headers: BTreeMap::new() }
+}
+
 #[tokio::test]
 async fn a_person_authorizes_once_and_the_token_is_refreshed_without_one() {
     let known = Known { tokens: vec!["first".to_owned()], expires_in: 3_600, ..Known::default() };
@@ -239,7 +244,14 @@ async fn a_person_authorizes_once_and_the_token_is_refreshed_without_one() {
     assert_eq!(error, McpError::NeedsAuthorization { server: "remote".to_owned() });
 
     authorize(&config, folder.path(), common::PATIENCE, browser).await.unwrap();
-    let file = folder.path().join("remote.json");
+    let file = std::fs::read_dir(folder.path()).unwrap().flatten().next().expect("the token is kept").path();
+    assert_eq!(authorization(&config, folder.path()).await, Ok(Authorization::Kept { renews: true }));
+    let moved = ServerConfig { reached: Reached::Http(elsewhere()), ..config.clone() };
+    assert_eq!(
+        authorization(&moved, folder.path()).await,
+        Ok(Authorization::None),
+        "another address is shown nothing"
+    );
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let server = start(config.clone(), &callbacks).await.unwrap();
     assert_eq!(said(&server, "count", json!({})).await, "call 1");
@@ -283,7 +295,7 @@ async fn an_authorization_that_is_turned_down_or_never_comes_is_told() {
     assert!(denied.to_string().contains("access_denied"), "{denied}");
     let late = authorize(&config, folder.path(), Duration::from_millis(300), |_| {}).await.unwrap_err();
     assert!(late.to_string().contains("nobody came back"), "{late}");
-    assert!(!folder.path().join("remote.json").exists());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is kept");
     let child = common::child("local", "true", Vec::new());
     assert!(authorize(&child, folder.path(), common::PATIENCE, |_| {}).await.is_err());
 }

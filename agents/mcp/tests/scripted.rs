@@ -9,10 +9,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use common::{InMemory, PATIENCE, Scripted, call, context, is_alive, names, said, tool, until};
 use muster_mcp::{
-    AskModel, AskPerson, CallPlace, HearProgress, McpError, ModelAnswer, ModelQuestion, PersonAnswer,
-    PersonQuestion, ServerState, ToolNews, Wanted,
+    AskModel, AskPerson, ByCaller, CallPlace, HearProgress, McpError, ModelAnswer, ModelQuestion,
+    PersonAnswer, PersonQuestion, ServerState, ToolNews, Wanted,
 };
-use muster_tools::{Permission, ToolContext, ToolEngine, ToolFailure, ToolRegistry, ToolStatus, Uncertain};
+use muster_shared::wire::tool_question::{CallAnswer, CallQuestion, QuestionKind};
+use muster_tools::{
+    Asker, Permission, ToolContext, ToolEngine, ToolFailure, ToolRegistry, ToolStatus, Uncertain,
+};
 use serde_json::{Value, json};
 
 macro_rules! scripted {
@@ -243,6 +246,44 @@ async fn people_and_models_are_asked_in_both_protocols() {
         let [question] = models.as_slice() else { panic!("{models:?}") };
         assert_eq!(question.turns[0].text, "Say hello.");
         assert_eq!(question.max_tokens, 2_000, "our limit, whatever the server asks for");
+    }
+}
+
+/// Answers with the name of whoever it answers for, after a while.
+struct Named(&'static str);
+
+#[async_trait]
+impl Asker for Named {
+    fn may_ask(&self) -> Vec<QuestionKind> {
+        vec![QuestionKind::Model]
+    }
+
+    async fn ask(&self, tool: &str, question: CallQuestion) -> CallAnswer {
+        assert_eq!((tool, question.kind()), ("scripted.sample", QuestionKind::Model));
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        CallAnswer::Said { text: self.0.to_owned(), model: "house".to_owned(), cut: false }
+    }
+}
+
+#[tokio::test]
+async fn whoever_calls_answers_for_his_own_call_and_no_other() {
+    for words in [vec![], vec!["modern"]] {
+        let Some(mut scripted) = Scripted::new(&words) else { return };
+        scripted.callbacks.model = Some(Arc::new(ByCaller));
+        let server = scripted.start().await;
+        let sample = tool(&server, "sample");
+        let asked_by = |name: &'static str| {
+            let ctx = ToolContext { asker: Some(Arc::new(Named(name))), ..context() };
+            let sample = Arc::clone(&sample);
+            async move { parsed(&sample.call(&ctx, json!({})).await.unwrap().content)["content"]["text"].clone() }
+        };
+        assert_eq!(asked_by("ant").await, "ant", "{words:?}");
+        // From now on it is known that the server asks: nobody answers for another.
+        let (one, other, third) = tokio::join!(asked_by("bee"), asked_by("cow"), asked_by("dog"));
+        assert_eq!((one, other, third), (json!("bee"), json!("cow"), json!("dog")), "{words:?}");
+        let nobody = call(&server, "sample", json!({})).await;
+        let said = nobody.map_or_else(|failure| failure.to_string(), |output| output.content);
+        assert!(said.contains("answers nothing"), "{words:?}: {said}");
     }
 }
 

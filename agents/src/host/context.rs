@@ -32,6 +32,7 @@ use crate::react::reuse::{Reuse, ReuseRules};
 use crate::react::states::SlotStates;
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
+use crate::tools::asked::AskRules;
 use crate::tools::served::{ServedTools, may_use_served};
 use crate::tools::{Tool, ToolEngine, ToolSpec};
 
@@ -132,9 +133,10 @@ impl AgentContext {
         if !may_use_served(&self.tool_patterns()) {
             return Ok(());
         }
-        let borrows = &self.settings.tool.borrow;
-        let served = || Arc::new(ServedTools::new(&self.bus, self.role.clone(), borrows));
-        let served = self.served.get_or_init(served);
+        let served = self.served.get_or_init(|| {
+            let tool = &self.settings.tool;
+            Arc::new(ServedTools::new(&self.bus, self.role.clone(), &tool.borrow, AskRules::of(&tool.mcp)))
+        });
         served.follow(stop.clone()).await
     }
 

@@ -3,6 +3,7 @@
 
 mod act;
 mod approve;
+mod asked;
 mod conclude;
 mod consult;
 mod guard;
@@ -20,6 +21,7 @@ use muster_shared::ids::Role;
 use muster_shared::run::AgentEvent;
 
 use self::act::{Acted, SeenOfAll};
+use self::asked::Questions;
 use self::conclude::{Conclusion, Stopped};
 use super::close::{CloseOutcome, outcome_of, verdict_of, write_outcome};
 use super::approval::lets_any_through;
@@ -83,7 +85,7 @@ where
     }
     let (handing_over, ownership) = (interrupt.clone(), journal.ownership());
     let (pending, notes, told) = (Vec::new(), Vec::new(), Vec::new());
-    let (wasted, gate) = (Usage::default(), CallAdmission::default());
+    let (wasted, gate, questions) = (Usage::default(), Gate::default(), Questions::default());
     let (contract, contract_violation) = (None, None);
     let mut course = TaskSession {
         offer,
@@ -96,6 +98,7 @@ where
         shown_whole: None,
         wasted,
         gate,
+        questions,
         ownership,
         handing_over,
         progress,
@@ -170,6 +173,9 @@ struct ToolCalls {
     clock: Clock,
 }
 
+/// The gate of a task. One at a time passes it: the loop itself, or a tool that asks something while it is called.
+type Gate = tokio::sync::Mutex<CallAdmission>;
+
 /// One task on its way.
 struct TaskSession<'a> {
     offer: &'a TaskOffered,
@@ -189,7 +195,9 @@ struct TaskSession<'a> {
     /// What calls used that gave no answer.
     wasted: Usage,
     /// Asked before every call.
-    gate: CallAdmission,
+    gate: Gate,
+    /// What tools ask the model while they are called.
+    questions: Questions,
     /// Tells whether the task is still ours.
     ownership: Arc<TaskOwnership>,
     /// Tells when the task is to be handed over.
@@ -213,7 +221,7 @@ impl TaskSession<'_> {
         E: AsyncFnOnce() -> Result<TaskResources, String> + Send,
     {
         let equipped = unless_handed_over(self.handing_over.clone(), equip()).await?;
-        let resources = equipped.map_err(Failure::Setup)?;
+        let mut resources = equipped.map_err(Failure::Setup)?;
         self.contract = resources.rules.contract.clone();
         if let Some(contract_violation) =
             self.contract.as_ref().and_then(|contract| contract.refused(self.offer))
@@ -224,10 +232,12 @@ impl TaskSession<'_> {
         }
         let gate = resources.gate(self.offer, self.history.usage());
         let owing = if resources.model.is_offline() { 0 } else { self.history.unanswered() };
-        self.gate = gate
+        let gate = gate
             .telling(self.progress.waiter())
             .held_by(Arc::<TaskOwnership>::clone(&self.ownership))
             .owing(owing);
+        self.gate = Gate::new(gate);
+        self.questions = Questions::open(&mut resources);
         let mut toolbox = Toolbox { resources, conversation: None };
         if let Some(end) = self.finish_begun(journal, &mut toolbox).await? {
             return Ok(end);
@@ -315,8 +325,11 @@ impl TaskSession<'_> {
         let key = self.idempotency_key();
         self.shown_whole = toolbox.conversation.as_ref().and_then(Conversation::shown_whole);
         let acting = self.act_all(&chosen, pure, &key, &toolbox.resources, &mut clock);
-        let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
+        let acting =
+            self.answering(&toolbox.resources, unless_handed_over(self.handing_over.clone(), acting));
+        let put_down: Failure = match acting.await {
             Ok(Acted::Observed(SeenOfAll { first, more, notes })) => {
+                self.count_questions();
                 chosen.more = more;
                 chosen.notes.extend(notes);
                 let step = self.make_step(chosen, Some(first), clock);
@@ -325,8 +338,12 @@ impl TaskSession<'_> {
             Ok(Acted::Waits(wait)) => self.waits(*wait),
             Err(handed_over) => handed_over.into(),
         };
-        if !lasting {
+        if lasting {
+            // What was announced holds them no more.
+            self.wasted += self.questions.take().usage();
+        } else {
             // So that whoever goes on need not ask the model again.
+            self.count_questions();
             self.keep(journal, &chosen, clock).await?;
         }
         self.pending.clear();

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use muster_bus::BusSettings;
 
 pub mod actions;
+pub mod asked;
 pub mod borrowing;
 pub mod calculator;
 pub mod counts;

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use muster_bus::tool_servers::{ToolServerDoor, ToolServerFailure};
 use muster_shared::ids::{AgentId, Role};
+use muster_shared::wire::tool_question::{
+    CallAnswer, OpenQuestion, QuestionAnswer, QuestionKind, ToolAnswer,
+};
 use muster_shared::wire::tool_server::{
     MOST_ARGUMENTS, ServedResult, ServedStatus, ServedTool, ToolCall, ToolReply, ToolTicket, WhenUncertain,
 };
@@ -14,6 +17,7 @@ use muster_tools::ToolSource;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::asked::AskRules;
 use super::borrowing::Borrowing;
 use super::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
 
@@ -25,6 +29,8 @@ const NEXT_ANSWER: Duration = Duration::from_secs(7);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Most bytes of answers that go with a call that is made again.
+const MOST_REMEMBERED: usize = 64 * 1024;
 /// What the engine grants beside the time limit of the tool itself, for the server to answer first.
 const MARGIN: Duration = Duration::from_secs(5);
 
@@ -37,6 +43,8 @@ pub struct RemoteTool {
     door: ToolServerDoor,
     /// By which a tool that another agent lends is borrowed; nothing for those of tool servers.
     borrowing: Option<Arc<Borrowing>>,
+    /// What it may ask in the middle of a call; nothing where absent.
+    rules: Option<Arc<AskRules>>,
 }
 
 impl RemoteTool {
@@ -44,13 +52,19 @@ impl RemoteTool {
     #[must_use]
     pub fn new(server: String, tool: ServedTool, role: Role, door: ToolServerDoor) -> Self {
         let digest = tool.digest();
-        Self { server, tool, digest, role, door, borrowing: None }
+        Self { server, tool, digest, role, door, borrowing: None, rules: None }
     }
 
     /// The same of a tool that another agent lends.
     #[must_use]
     pub fn borrowed(self, borrowing: Arc<Borrowing>) -> Self {
         Self { borrowing: Some(borrowing), ..self }
+    }
+
+    /// The same where what it asks in the middle of a call is answered by these rules.
+    #[must_use]
+    pub fn asking(self, rules: Arc<AskRules>) -> Self {
+        Self { rules: Some(rules), ..self }
     }
 
     async fn ask(&self, call: &ToolCall) -> Result<ToolReply, ToolServerFailure> {
@@ -68,6 +82,30 @@ impl RemoteTool {
             result.content = format!("[called at {owner}, which lends it]\n{}", result.content);
         }
         result
+    }
+
+    /// Whom it may ask in a call made with this.
+    fn may_ask(&self, ctx: &ToolContext) -> Vec<QuestionKind> {
+        let (Some(rules), Some(asker)) = (&self.rules, &ctx.asker) else { return Vec::new() };
+        asker.may_ask().into_iter().filter(|kind| rules.may_ask(&self.server, *kind)).collect()
+    }
+
+    /// Has a question answered, if it may be.
+    async fn answer(&self, asked: OpenQuestion, asking: &mut Asking<'_>) -> QuestionAnswer {
+        let OpenQuestion { id, question } = asked;
+        let (Some(rules), Some(asker)) = (&self.rules, &asking.ctx.asker) else {
+            return QuestionAnswer { id, answer: CallAnswer::declined("nobody answers here") };
+        };
+        let answer = match rules.admit(&self.server, question, asking.asked) {
+            Ok(question) => {
+                asking.asked += 1;
+                asker.ask(&self.tool.full_name(&self.server), question).await
+            }
+            Err(answer) => return QuestionAnswer { id, answer },
+        };
+        let answered = QuestionAnswer { id, answer };
+        asking.remember(&answered);
+        answered
     }
 
     /// Whether the call may be made again where nobody knows whether it took effect.
@@ -99,14 +137,22 @@ impl RemoteTool {
     }
 
     /// Calls until there is an answer, as far as the tool may be called again.
-    async fn carry_out(&self, call: &ToolCall) -> Result<ServedResult, ToolFailure> {
+    async fn carry_out(&self, mut call: ToolCall, ctx: &ToolContext) -> Result<ServedResult, ToolFailure> {
+        let mut asking = Asking { ctx, asked: 0, answered: Vec::new() };
         let mut away_since: Option<Instant> = None;
         loop {
-            let (waited, why) = match self.ask(call).await {
+            let (waited, why) = match self.ask(&call).await {
                 Ok(ToolReply::Done { key, result }) if key == call.key => return Ok(result),
                 Ok(ToolReply::Running { key, ticket, process }) if key == call.key => {
                     away_since = None;
-                    match self.wait_for(&process, ticket).await {
+                    match self.wait_for(&process, ticket, None, &mut asking).await {
+                        Waited::Ended(result) => return Ok(result),
+                        Waited::Lost(why) => (true, why),
+                    }
+                }
+                Ok(ToolReply::Asks { key, ticket, process, asked }) if key == call.key => {
+                    away_since = None;
+                    match self.wait_for(&process, ticket, Some(*asked), &mut asking).await {
                         Waited::Ended(result) => return Ok(result),
                         Waited::Lost(why) => (true, why),
                     }
@@ -115,7 +161,12 @@ impl RemoteTool {
                 Ok(ToolReply::Busy) => {
                     (false, format!("the tool server `{}` has its hands full", self.server))
                 }
-                Ok(ToolReply::Done { .. } | ToolReply::Running { .. } | ToolReply::Unknown) => {
+                Ok(
+                    ToolReply::Done { .. }
+                    | ToolReply::Running { .. }
+                    | ToolReply::Asks { .. }
+                    | ToolReply::Unknown,
+                ) => {
                     let why = format!("the tool server `{}` answered for another call", self.server);
                     return Err(self.unknown(&why));
                 }
@@ -134,18 +185,35 @@ impl RemoteTool {
             if away_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 return Err(ToolFailure::Unavailable(format!("{why}. Try again later, or use another way.")));
             }
+            // What it asked is not asked again.
+            call.answered.clone_from(&asking.answered);
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Asks the process that is at the call until it has ended.
-    async fn wait_for(&self, process: &AgentId, ticket: String) -> Waited {
-        let asked = ToolTicket { ticket };
+    /// Asks the process that is at the call until it has ended, and answers what it asks.
+    async fn wait_for(
+        &self,
+        process: &AgentId,
+        ticket: String,
+        mut asked: Option<OpenQuestion>,
+        asking: &mut Asking<'_>,
+    ) -> Waited {
+        let waited = ToolTicket { ticket: ticket.clone() };
         loop {
-            match self.door.wait(&self.server, process, &self.role, &asked, NEXT_ANSWER).await {
+            let reply = match asked.take() {
+                Some(question) => {
+                    let answered = self.answer(question, asking).await;
+                    let answer = ToolAnswer { ticket: ticket.clone(), answered };
+                    self.door.answer(&self.server, process, &self.role, &answer, NEXT_ANSWER).await
+                }
+                None => self.door.wait(&self.server, process, &self.role, &waited, NEXT_ANSWER).await,
+            };
+            match reply {
                 Ok(ToolReply::Done { result, .. }) => return Waited::Ended(result),
                 Ok(ToolReply::Running { .. }) => {}
-                Ok(_) => {
+                Ok(ToolReply::Asks { asked: question, .. }) => asked = Some(*question),
+                Ok(ToolReply::Busy | ToolReply::Changed | ToolReply::Unknown) => {
                     let why =
                         format!("the process of `{}` that was at the call knows it no more", self.server);
                     return Waited::Lost(why);
@@ -154,6 +222,28 @@ impl RemoteTool {
                     return Waited::Lost(format!("the call was lost with its process: {failure}"));
                 }
             }
+        }
+    }
+}
+
+/// What a call has asked so far, and on whose behalf it is made.
+struct Asking<'a> {
+    ctx: &'a ToolContext,
+    asked: u32,
+    /// What was answered, for when the call is made again.
+    answered: Vec<QuestionAnswer>,
+}
+
+impl Asking<'_> {
+    /// Remembers an answer, as far as a call has room for it.
+    fn remember(&mut self, answered: &QuestionAnswer) {
+        let length = |one: &QuestionAnswer| match &one.answer {
+            CallAnswer::Said { text, .. } => text.len(),
+            CallAnswer::Decline { why } | CallAnswer::Cancel { why } => why.len(),
+        };
+        let bytes: usize = self.answered.iter().map(length).sum();
+        if bytes + length(answered) <= MOST_REMEMBERED {
+            self.answered.push(answered.clone());
         }
     }
 }
@@ -206,9 +296,11 @@ impl Tool for RemoteTool {
             rights: (*ctx.rights).clone(),
             approved: ctx.approved,
             voucher: ctx.voucher.as_deref().cloned(),
+            may_ask: self.may_ask(ctx),
+            answered: Vec::new(),
         };
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
-        let result = self.carry_out(&call).await;
+        let result = self.carry_out(call.clone(), ctx).await;
         given_up.ticket = None;
         output(self.signed(&call, result?))
     }

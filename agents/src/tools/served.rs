@@ -15,6 +15,7 @@ use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs};
 use tokio_util::sync::CancellationToken;
 
 use super::ToolRegistry;
+use super::asked::AskRules;
 use super::borrowing::Borrowing;
 use super::lenders::Lenders;
 use super::remote::RemoteTool;
@@ -174,20 +175,22 @@ impl Roster {
 pub struct ServedTools {
     door: ToolServerDoor,
     role: Role,
+    /// What their tools may ask.
+    rules: Arc<AskRules>,
     roster: Mutex<Roster>,
     /// The leases of what others lend; nothing where nothing is borrowed.
     borrowing: Option<Arc<Borrowing>>,
 }
 
 impl ServedTools {
-    /// Nothing known yet, to an agent that borrows these tools of others.
+    /// Nothing known yet, to an agent that borrows these tools of others; by these rules for what tools ask.
     #[must_use]
-    pub fn new(bus: &Bus, role: Role, borrows: &[String]) -> Self {
+    pub fn new(bus: &Bus, role: Role, borrows: &[String], rules: AskRules) -> Self {
         let door = bus.tool_servers();
         let lenders = || Lenders::new(bus.who().clone(), borrows.to_vec());
         let borrowing =
             (!borrows.is_empty()).then(|| Arc::new(Borrowing::new(door.clone(), role.clone(), lenders())));
-        Self { door, role, roster: Mutex::default(), borrowing }
+        Self { door, role, rules: Arc::new(rules), roster: Mutex::default(), borrowing }
     }
 
     /// Gives back what a task had borrowed, which ends here.
@@ -255,9 +258,10 @@ impl ServedTools {
         });
         for ((server, tool), borrowing) in new.chain(lent) {
             let tool = RemoteTool::new(server, tool, self.role.clone(), self.door.clone());
+            // What others lend asks nobody: only what a server says for itself is set.
             let tool = match borrowing {
                 Some(borrowing) => tool.borrowed(borrowing),
-                None => tool,
+                None => tool.asking(Arc::clone(&self.rules)),
             };
             if let Err(error) = registry.register(Arc::new(tool)) {
                 tracing::warn!(why = beginning(&error.to_string(), 400), "a tool of a server is left out");

@@ -11,20 +11,30 @@ use muster_tools::ToolServerSettings;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::questions::Questions;
+
 /// What will come of a call.
 pub(crate) type Outcome = watch::Receiver<Option<Arc<ServedResult>>>;
 
 /// What is known of a call.
 pub(crate) enum Known {
-    /// It is being carried out.
-    Running(Outcome),
+    /// It is being carried out, and may ask something.
+    Running(Outcome, Arc<Questions>),
     /// It has ended.
     Ended(Arc<ServedResult>),
 }
 
 enum Entry {
-    Running { outcome: Outcome, cancel: CancellationToken, callers: BTreeSet<AgentId> },
-    Ended { result: Arc<ServedResult>, bytes: usize },
+    Running {
+        outcome: Outcome,
+        questions: Arc<Questions>,
+        cancel: CancellationToken,
+        callers: BTreeSet<AgentId>,
+    },
+    Ended {
+        result: Arc<ServedResult>,
+        bytes: usize,
+    },
 }
 
 /// What a server remembers of calls, by ticket.
@@ -56,16 +66,26 @@ impl Answers {
     pub(crate) fn find(&mut self, ticket: &str, caller: &AgentId, now: Instant) -> Option<Known> {
         self.forget_old(now);
         match self.entries.get_mut(ticket)? {
-            Entry::Running { outcome, callers, .. } => {
+            Entry::Running { outcome, questions, callers, .. } => {
                 callers.insert(caller.clone());
-                Some(Known::Running(outcome.clone()))
+                Some(Known::Running(outcome.clone(), Arc::clone(questions)))
             }
             Entry::Ended { result, .. } => Some(Known::Ended(Arc::clone(result))),
         }
     }
 
+    /// Whether this agent waits for a call that is being carried out.
+    pub(crate) fn waits(&self, ticket: &str, caller: &AgentId) -> bool {
+        matches!(self.entries.get(ticket), Some(Entry::Running { callers, .. }) if callers.contains(caller))
+    }
+
     /// Takes note that a call begins; nothing when there are as many as may be.
-    pub(crate) fn begin(&mut self, ticket: &str, caller: &AgentId) -> Option<Begun> {
+    pub(crate) fn begin(
+        &mut self,
+        ticket: &str,
+        caller: &AgentId,
+        questions: &Arc<Questions>,
+    ) -> Option<Begun> {
         if self.running >= usize::try_from(self.settings.at_once).unwrap_or(usize::MAX) {
             return None;
         }
@@ -73,6 +93,7 @@ impl Answers {
         let cancel = CancellationToken::new();
         let entry = Entry::Running {
             outcome: outcome.clone(),
+            questions: Arc::clone(questions),
             cancel: cancel.clone(),
             callers: BTreeSet::from([caller.clone()]),
         };
@@ -151,10 +172,14 @@ mod tests {
         name.parse().unwrap()
     }
 
+    fn no_questions() -> Arc<Questions> {
+        Questions::new(Vec::new(), Vec::new())
+    }
+
     fn ended(answers: &mut Answers, ticket: &str, now: Instant) -> Option<String> {
         match answers.find(ticket, &agent("w-1"), now)? {
             Known::Ended(result) => Some(result.content.clone()),
-            Known::Running(_) => None,
+            Known::Running(..) => None,
         }
     }
 
@@ -167,8 +192,8 @@ mod tests {
         };
         let (mut answers, begun) = (Answers::new(settings), Instant::now());
         for ticket in ["a", "b", "c"] {
-            answers.begin(ticket, &agent("w-1")).unwrap();
-            assert!(matches!(answers.find(ticket, &agent("w-2"), begun), Some(Known::Running(_))));
+            answers.begin(ticket, &agent("w-1"), &no_questions()).unwrap();
+            assert!(matches!(answers.find(ticket, &agent("w-2"), begun), Some(Known::Running(..))));
             answers.end(ticket, &result(ticket), true, begun);
         }
         assert_eq!(answers.running(), 0);
@@ -184,7 +209,7 @@ mod tests {
         let settings = ToolServerSettings { kept_mib: 1, ..ToolServerSettings::default() };
         let (mut answers, now) = (Answers::new(settings), Instant::now());
         for ticket in ["a", "b", "c"] {
-            answers.begin(ticket, &agent("w-1")).unwrap();
+            answers.begin(ticket, &agent("w-1"), &no_questions()).unwrap();
             answers.end(ticket, &result(&"x".repeat(500_000)), true, now);
         }
         assert_eq!(ended(&mut answers, "a", now), None);
@@ -194,8 +219,8 @@ mod tests {
     #[test]
     fn a_call_is_given_up_when_nobody_waits_for_it_and_no_stranger_ends_it() {
         let mut answers = Answers::new(ToolServerSettings::default());
-        let begun = answers.begin("a", &agent("w-1")).unwrap();
-        assert!(matches!(answers.find("a", &agent("w-2"), Instant::now()), Some(Known::Running(_))));
+        let begun = answers.begin("a", &agent("w-1"), &no_questions()).unwrap();
+        assert!(matches!(answers.find("a", &agent("w-2"), Instant::now()), Some(Known::Running(..))));
         answers.leave("a", &agent("thief-1"));
         answers.leave("a", &agent("w-1"));
         assert!(!begun.cancel.is_cancelled(), "another one waits");
@@ -209,9 +234,9 @@ mod tests {
     fn as_many_calls_are_carried_out_at_once_as_may_be() {
         let settings = ToolServerSettings { at_once: 1, ..ToolServerSettings::default() };
         let mut answers = Answers::new(settings);
-        answers.begin("a", &agent("w-1")).unwrap();
-        assert!(answers.begin("b", &agent("w-1")).is_none());
+        answers.begin("a", &agent("w-1"), &no_questions()).unwrap();
+        assert!(answers.begin("b", &agent("w-1"), &no_questions()).is_none());
         answers.end("a", &result(""), true, Instant::now());
-        assert!(answers.begin("b", &agent("w-1")).is_some());
+        assert!(answers.begin("b", &agent("w-1"), &no_questions()).is_some());
     }
 }

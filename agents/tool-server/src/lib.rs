@@ -10,6 +10,7 @@ mod guarded;
 mod lending;
 mod offering;
 mod plain;
+mod questions;
 mod serve;
 
 pub use guarded::GuardedCaller;

@@ -9,10 +9,11 @@ use futures::{FutureExt, StreamExt};
 use muster_bus::tool_servers::{ToolAsker, ToolCaller, ToolRequest};
 use muster_bus::{Bus, BusError};
 use muster_shared::secret::Redactor;
+use muster_shared::wire::tool_question::{OpenQuestion, QuestionAnswer};
 use muster_shared::wire::tool_server::{
     MOST_KEY, ServedResult, ServedStatus, ToolCall, ToolReply, ToolServerNotice,
 };
-use muster_tools::{Permission, Tool, ToolContext, ToolServerSettings};
+use muster_tools::{Asker, Permission, Tool, ToolContext, ToolServerSettings};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answers::{Answers, Begun, Known, Outcome};
 use crate::lending::{Lending, revoked};
 use crate::offering::{Offering, served};
+use crate::questions::Questions;
 
 /// How often a process says that it is there. Whoever has not heard it for three of these takes it for gone.
 const BEAT: Duration = Duration::from_secs(30);
@@ -157,14 +159,9 @@ impl ToolServer {
             ToolRequest::Who => self.say_here().await,
             ToolRequest::Specs(asker) => told(asker.describe(&self.offering().specs).await),
             ToolRequest::Cancel { from, ticket } => self.answers().leave(&ticket, &from.agent),
-            ToolRequest::Wait { from, ticket, reply } => {
-                let known = self.answers().find(&ticket, &from.agent, Instant::now());
-                match known {
-                    Some(known) => {
-                        self.reply_later(Asked { reply, key: String::new(), ticket, wait: NEXT_WAIT }, known);
-                    }
-                    None => told(reply.answer(&ToolReply::Unknown).await),
-                }
+            ToolRequest::Wait { from, ticket, reply } => self.go_on(from, ticket, None, reply).await,
+            ToolRequest::Answer { from, ticket, answered, reply } => {
+                self.go_on(from, ticket, Some(*answered), reply).await;
             }
             ToolRequest::Call { from, call, reply } => self.take_call(from, call, None, reply).await,
             ToolRequest::Lending(request) => {
@@ -175,6 +172,24 @@ impl ToolServer {
         }
     }
 
+    /// Says how a call is getting on, once it has what was answered to it.
+    async fn go_on(
+        &self,
+        from: ToolCaller,
+        ticket: String,
+        answered: Option<QuestionAnswer>,
+        reply: ToolAsker,
+    ) {
+        // Only whoever waits for a call answers what it asks.
+        let answered = answered.filter(|_| self.answers().waits(&ticket, &from.agent));
+        let known = self.answers().find(&ticket, &from.agent, Instant::now());
+        let Some(known) = known else { return told(reply.answer(&ToolReply::Unknown).await) };
+        if let (Known::Running(_, questions), Some(answered)) = (&known, answered) {
+            questions.answer(answered);
+        }
+        self.reply_later(Asked { reply, key: String::new(), ticket, wait: NEXT_WAIT }, known);
+    }
+
     /// Answers a call, which is made under a lease where somebody lends.
     pub(crate) async fn take_call(
         self: &Arc<Self>,
@@ -183,7 +198,7 @@ impl ToolServer {
         lease: Option<&str>,
         reply: ToolAsker,
     ) {
-        let call = match call {
+        let mut call = match call {
             Ok(call) if call.key.len() <= MOST_KEY => call,
             Ok(call) => return told(reply.answer(&refused(call.key, "its key is too long")).await),
             Err(why) => return told(reply.answer(&refused(String::new(), &why)).await),
@@ -192,10 +207,11 @@ impl ToolServer {
             tracing::warn!(agent = %from.agent, run = call.run, task = call.task, why, "a call is refused");
             return told(reply.answer(&refused(call.key, &why)).await);
         }
-        let ticket = call.ticket();
+        let (ticket, answered) = (call.ticket(), std::mem::take(&mut call.answered));
         let known = self.answers().find(&ticket, &from.agent, Instant::now());
         if let Some(known) = known {
-            if matches!(known, Known::Running(_)) {
+            if let Known::Running(_, questions) = &known {
+                answered.into_iter().for_each(|one| questions.answer(one));
                 self.uses(lease, &ticket);
             }
             return self.reply_later(Asked { reply, key: call.key, ticket, wait: FIRST_WAIT }, known);
@@ -204,15 +220,17 @@ impl ToolServer {
         let Some(tool) = offering.is_current(&call.tool, &call.spec).map(str::to_owned) else {
             return told(reply.answer(&ToolReply::Changed).await);
         };
-        let begun = self.answers().begin(&ticket, &from.agent);
+        let questions = Questions::new(std::mem::take(&mut call.may_ask), answered);
+        let begun = self.answers().begin(&ticket, &from.agent, &questions);
         let Some(Begun { done, cancel, outcome }) = begun else {
             return told(reply.answer(&ToolReply::Busy).await);
         };
         self.uses(lease, &ticket);
         let asked = Asked { reply, key: call.key.clone(), ticket: ticket.clone(), wait: FIRST_WAIT };
-        let server = Arc::clone(self);
+        let (server, asker) = (Arc::clone(self), Arc::clone(&questions));
         tokio::spawn(async move {
-            let mut result = server.carry_out(&offering, &tool, &call, &cancel).await;
+            let place = Place { tool: &tool, asker, cancel: &cancel };
+            let mut result = server.carry_out(&offering, &call, place).await;
             let is_revoked = server.lending.as_ref().is_some_and(|lending| lending.ended(&ticket));
             if is_revoked {
                 result = revoked(&tool);
@@ -224,7 +242,7 @@ impl ToolServer {
             server.answers().end(&ticket, &result, kept, Instant::now());
             done.send_replace(Some(result));
         });
-        self.reply_later(asked, Known::Running(outcome));
+        self.reply_later(asked, Known::Running(outcome, questions));
     }
 
     fn uses(&self, lease: Option<&str>, ticket: &str) {
@@ -236,9 +254,8 @@ impl ToolServer {
     async fn carry_out(
         &self,
         offering: &Offering,
-        tool: &str,
         call: &ToolCall,
-        cancel: &CancellationToken,
+        Place { tool, asker, cancel }: Place<'_>,
     ) -> ServedResult {
         let mut context = ToolContext::new(call.run.clone(), call.task.clone())
             .under_key(call.key.clone())
@@ -247,6 +264,7 @@ impl ToolServer {
             .granting(Permission::ALL);
         context.cancel = cancel.clone();
         context.approved = call.approved;
+        context.asker = Some(asker as Arc<dyn Asker>);
         let calling = offering.engine.call(tool, call.arguments.clone(), &context);
         let result = match timeout(Duration::from_millis(call.patience_ms), calling).await {
             Ok(result) => served(result),
@@ -273,13 +291,14 @@ impl ToolServer {
         let process = self.bus.who().clone();
         tokio::spawn(async move {
             let _place = place;
-            let ended = match known {
-                Known::Ended(result) => Some(result),
-                Known::Running(outcome) => end_of(outcome, wait).await,
+            let heard = match known {
+                Known::Ended(result) => Heard::End(result),
+                Known::Running(outcome, questions) => hear(outcome, &questions, wait).await,
             };
-            let said = match ended {
-                Some(result) => ToolReply::Done { key, result: (*result).clone() },
-                None => ToolReply::Running { key, ticket, process },
+            let said = match heard {
+                Heard::End(result) => ToolReply::Done { key, result: (*result).clone() },
+                Heard::Question(asked) => ToolReply::Asks { key, ticket, process, asked: Box::new(asked) },
+                Heard::Nothing => ToolReply::Running { key, ticket, process },
             };
             told(reply.answer(&said).await);
         });
@@ -296,11 +315,35 @@ struct Asked {
     wait: Duration,
 }
 
-/// What came of a call, if that is known within this time.
-async fn end_of(mut outcome: Outcome, wait: Duration) -> Option<Arc<ServedResult>> {
-    match timeout(wait, outcome.wait_for(Option::is_some)).await {
-        Ok(Ok(result)) => result.clone(),
-        Ok(Err(_)) | Err(_) => None,
+/// What a call is carried out with.
+struct Place<'a> {
+    /// The full name of the tool.
+    tool: &'a str,
+    /// Whom it may ask.
+    asker: Arc<Questions>,
+    cancel: &'a CancellationToken,
+}
+
+/// What is heard of a call.
+enum Heard {
+    /// It has ended.
+    End(Arc<ServedResult>),
+    /// It asks something.
+    Question(OpenQuestion),
+    /// It goes on.
+    Nothing,
+}
+
+/// What is heard of a call within this time.
+async fn hear(mut outcome: Outcome, questions: &Questions, wait: Duration) -> Heard {
+    tokio::select! {
+        biased;
+        ended = outcome.wait_for(Option::is_some) => match ended.ok().and_then(|result| result.clone()) {
+            Some(result) => Heard::End(result),
+            None => Heard::Nothing,
+        },
+        asked = questions.next() => Heard::Question(asked),
+        () = sleep(wait) => Heard::Nothing,
     }
 }
 

@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use muster_shared::flow::TaskRights;
 use muster_shared::ids::Role;
+use muster_shared::wire::tool_question::{
+    CallAnswer, CallQuestion, ModelQuestion, QuestionKind, QuestionTurn, ToolAnswer,
+};
 use muster_shared::wire::tool_server::{ServedTool, ToolTicket};
 use muster_tools::{ToolFailure, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
@@ -26,11 +29,21 @@ impl Tool for Counts {
         self.0.fetch_add(1, Ordering::SeqCst);
         let millis = args["wait_ms"].as_u64().unwrap_or_default();
         sleep(Duration::from_millis(millis)).await;
+        if let (Some(text), Some(asker)) = (args["asks"].as_str(), &ctx.asker) {
+            let said = asker.ask("sums.count", question(text)).await;
+            return Ok(ToolOutput::text(format!("{said:?}")));
+        }
         if args["fails"] == true {
             return Err(ToolFailure::Unavailable("not now".to_owned()));
         }
         Ok(ToolOutput::text(format!("called under {}", ctx.idempotency_key.clone().unwrap_or_default())))
     }
+}
+
+fn question(text: &str) -> CallQuestion {
+    let turns = vec![QuestionTurn { by_model: false, text: text.to_owned() }];
+    let (system, temperature, stop) = (None, None, Vec::new());
+    CallQuestion::Model(ModelQuestion { system, turns, max_tokens: 10, temperature, stop })
 }
 
 struct Served {
@@ -68,6 +81,8 @@ impl Served {
             rights: TaskRights::default(),
             approved: false,
             voucher: None,
+            may_ask: Vec::new(),
+            answered: Vec::new(),
         }
     }
 
@@ -169,4 +184,37 @@ async fn a_call_is_held_against_the_rights_of_its_task() {
     assert!(!rights.is_open(), "the rights are read");
     let (status, words) = content(f.call(&ToolCall { rights, ..f.made("k", json!({})) }).await);
     assert_eq!((status, f.count()), (ServedStatus::Refused, 0), "{words}");
+}
+
+#[tokio::test]
+async fn a_call_asks_whoever_waits_for_it_and_goes_on_with_the_answer_whoever_gives_it() {
+    let f = served(ToolServerSettings::default()).await;
+    let may_ask = vec![QuestionKind::Model];
+    let call = ToolCall { may_ask, ..f.made("k", json!({ "asks": "How much?" })) };
+    let ToolReply::Asks { ticket, process, asked, .. } = f.call(&call).await else { unreachable!() };
+    assert_eq!(asked.question, question("How much?"));
+    // Another agent takes the task over: it makes the same call, and is asked the same.
+    let other = f.agent.as_agent(&"worker-2".parse().unwrap()).tool_servers();
+    let again = other.call("sums", &Role::Worker, &call, SOON).await.unwrap();
+    let is_same = matches!(&again, ToolReply::Asks { asked: again, .. } if *again == asked);
+    assert!(is_same && f.count() == 1, "{again:?}");
+    let answer = |text: &str| {
+        let answer = CallAnswer::Said { text: text.to_owned(), model: "m".to_owned(), cut: false };
+        let answered = QuestionAnswer { id: asked.id.clone(), answer };
+        ToolAnswer { ticket: ticket.clone(), answered }
+    };
+    let thief = f.agent.as_agent(&"thief-1".parse().unwrap()).tool_servers();
+    let stolen = thief.answer("sums", &process, &Role::Worker, &answer("nothing"), SOON).await.unwrap();
+    assert!(matches!(stolen, ToolReply::Asks { .. }), "no stranger answers: {stolen:?}");
+    let ended = other.answer("sums", &process, &Role::Worker, &answer("42"), SOON).await.unwrap();
+    let (status, words) = content(ended);
+    assert!(status == ServedStatus::Success && words.contains("42"), "{words}");
+    assert_eq!(content(f.call(&call).await).1, words, "whoever asks again is told the same");
+}
+
+#[tokio::test]
+async fn a_caller_that_answers_nothing_is_asked_nothing() {
+    let f = served(ToolServerSettings::default()).await;
+    let (_, words) = content(f.call(&f.made("k", json!({ "asks": "How much?" }))).await);
+    assert!(words.contains("Decline"), "{words}");
 }

@@ -10,7 +10,8 @@ use muster_shared::flow::{LeafRef, RolePermissions, TaskRights, Voucher};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    engine::ToolEngine, keeper::ResultKeeper, spec::Permission, watch::CallWatch, workspace::Workspace,
+    asker::Asker, engine::ToolEngine, keeper::ResultKeeper, spec::Permission, watch::CallWatch,
+    workspace::Workspace,
 };
 
 /// What a call may use and on whose behalf it runs. Cheap to clone.
@@ -49,6 +50,8 @@ pub struct ToolContext {
     pub engine: Option<ToolEngine>,
     /// Who is asked about calls that a tool makes of others, if anybody is.
     pub watch: Option<Arc<dyn CallWatch>>,
+    /// Whom the call may ask something before it ends, if anybody.
+    pub asker: Option<Arc<dyn Asker>>,
     /// Raised when the task is stopped; a call that runs is given up at once.
     pub cancel: CancellationToken,
 }

@@ -8,6 +8,7 @@
 //! A crate of its own: those with tools in them need it, and not each other.
 
 pub mod address;
+mod asker;
 mod context;
 pub mod engine;
 pub mod keeper;
@@ -23,6 +24,7 @@ mod watch;
 pub mod workspace;
 
 pub use self::{
+    asker::Asker,
     engine::{
         CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
         ToolRetries, ToolStats,

@@ -138,9 +138,10 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         "guard.*".to_owned(),
         TOOL_WHO.to_owned(),
         tool_subject("*", "specs.*"),
-        // The caller stands in the subject: no agent calls, waits or cancels in another's name.
+        // The caller stands in the subject: no agent calls, waits, answers or cancels in another's name.
         tool_subject("*", &format!("call.{role}.{id}")),
         tool_subject("*", &format!("wait.*.{role}.{id}")),
+        tool_subject("*", &format!("answer.*.{role}.{id}")),
         tool_subject("*", &format!("cancel.{role}.{id}")),
         // So it borrows as well; it lends under the name of its role alone.
         tool_subject("*", &format!("lease.*.{role}.{id}")),
@@ -255,6 +256,7 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
             tool_subject(server, "call.*.*"),
             tool_subject(server, "cancel.*.*"),
             tool_subject(server, &format!("wait.{id}.*.*")),
+            tool_subject(server, &format!("answer.{id}.*.*")),
             tool_subject(server, &format!("specs.{id}")),
             "ctl.all".to_owned(),
             format!("ctl.role.{role}"),

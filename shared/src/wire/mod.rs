@@ -8,6 +8,7 @@ pub mod gateway;
 pub mod lending;
 pub mod message;
 pub mod schema;
+pub mod tool_question;
 pub mod tool_server;
 
 pub use codec::{CodecError, Encoding, decode, encode};

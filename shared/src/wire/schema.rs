@@ -15,6 +15,7 @@ use super::codec::Encoding;
 use super::envelope::{Envelope, MessageKind, StoredBody};
 use super::lending::{LeaseName, LeaseReply, LeaseRequest, LentCall, LentReply, Revocation, ToolLeases};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
+use super::tool_question::ToolAnswer;
 use super::tool_server::{ToolCall, ToolReply, ToolServerNotice, ToolSpecs, ToolTicket};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::run::{Decided, Released, Started, ToolStarted};
@@ -414,6 +415,7 @@ fn of_tool_servers(generator: &mut SchemaGenerator) {
     reference::<LeaseName>(generator);
     reference::<ToolLeases>(generator);
     reference::<Revocation>(generator);
+    reference::<ToolAnswer>(generator);
 }
 
 fn reference<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

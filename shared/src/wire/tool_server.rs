@@ -8,6 +8,7 @@
 //! | `tool.<server>.specs.<process>` | an agent | none | [`ToolSpecs`] |
 //! | `tool.<server>.call.<role>.<agent>` | an agent | [`ToolCall`] | [`ToolReply`] |
 //! | `tool.<server>.wait.<process>.<role>.<agent>` | the same | [`ToolTicket`] | [`ToolReply`] |
+//! | `tool.<server>.answer.<process>.<role>.<agent>` | the same | [`ToolAnswer`](super::tool_question::ToolAnswer) | [`ToolReply`] |
 //! | `tool.<server>.cancel.<role>.<agent>` | the same | [`ToolTicket`] | |
 //!
 //! An agent may speak under its own role and name alone, and a server under its own name: the bus sees to it.
@@ -18,6 +19,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::lending::LENDER;
+use super::tool_question::{OpenQuestion, QuestionAnswer, QuestionKind};
 use crate::flow::{TaskRights, Voucher};
 use crate::ids::AgentId;
 use crate::plan::tools::STANDARD;
@@ -200,6 +202,12 @@ pub struct ToolCall {
     /// Who vouches for that; nobody in a fleet without keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voucher: Option<Voucher>,
+    /// Whom the tool may ask something in the middle of the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may_ask: Vec<QuestionKind>,
+    /// What was answered to questions of the same call when it was made before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered: Vec<QuestionAnswer>,
 }
 
 impl ToolCall {
@@ -264,6 +272,17 @@ pub enum ToolReply {
         ticket: String,
         /// The process.
         process: AgentId,
+    },
+    /// The process is at it, and the tool asks something first.
+    Asks {
+        /// The key of the call.
+        key: String,
+        /// By what the process is answered, and asked again.
+        ticket: String,
+        /// The process.
+        process: AgentId,
+        /// What is asked.
+        asked: Box<OpenQuestion>,
     },
     /// The process has as many calls in hand as it takes, and has not begun this one.
     Busy,
@@ -362,6 +381,8 @@ mod tests {
             rights: TaskRights::default(),
             approved: false,
             voucher: None,
+            may_ask: Vec::new(),
+            answered: Vec::new(),
         };
         let elsewhere = ToolCall { task: "2".to_owned(), patience_ms: 5, ..call.clone() };
         assert_eq!(call.ticket(), elsewhere.ticket(), "whoever makes it");

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use muster_agents::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use muster_bus::Bus;
 use muster_mcp::{
-    Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins, Reached, ServerConfig, ToolNews,
+    AskModel, ByCaller, Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins, Reached,
+    ServerConfig, ToolNews,
 };
 use muster_shared::text::counted;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
@@ -50,7 +51,7 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
 }
 
 /// The server of that name in the file.
-fn chosen(file: &McpFile, name: Option<&Path>, app: &App) -> Result<ServerConfig, Failure> {
+pub(crate) fn chosen(file: &McpFile, name: Option<&Path>, app: &App) -> Result<ServerConfig, Failure> {
     let names = || file.servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
     let path = mcp_file::path_of(app);
     let Some(name) = name.and_then(Path::to_str) else {
@@ -88,8 +89,9 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let pins = mcp_file::pins_of(app, &name);
     let keeper = PinKeeper::new(load(&pins)?);
     let settings = &app.settings().tool.mcp;
-    let tokens = Some(app.beside_fleet(Path::new(".muster/mcp-tokens")));
-    let callbacks = Callbacks { pins: keeper.clone(), tokens, ..Callbacks::default() };
+    let tokens = Some(mcp_file::tokens_of(app));
+    let model = settings.may_sample(&name).then(|| Arc::new(ByCaller) as Arc<dyn AskModel>);
+    let callbacks = Callbacks { model, pins: keeper.clone(), tokens, ..Callbacks::default() };
     let mcp = start(config, settings, &callbacks).await?;
     let (offer, offered) = watch::channel(named(&mcp, &name));
     let names = mcp.tools().iter().map(|tool| tool.spec().name).collect();
@@ -227,26 +229,27 @@ impl Tool for Short {
     }
 }
 
-/// Says which servers the file names, and what is wrong with others.
-fn check(args: &AgentArgs, file: &McpFile) -> Result<Exit, Failure> {
-    let reached = |reached: &Reached| match reached {
+/// How a server is reached, in a line.
+pub(crate) fn reached(server: &ServerConfig) -> String {
+    match &server.reached {
         Reached::Child(child) => {
             [std::slice::from_ref(&child.command), child.args.as_slice()].concat().join(" ")
         }
         Reached::Http(http) => http.host(),
-    };
+    }
+}
+
+/// Says which servers the file names, and what is wrong with others.
+fn check(args: &AgentArgs, file: &McpFile) -> Result<Exit, Failure> {
     let faults: BTreeMap<&str, &str> =
         file.left_out.iter().map(|one| (one.server.as_str(), one.reason.as_str())).collect();
     if args.json {
-        let servers: Vec<_> = file
-            .servers
-            .iter()
-            .map(|one| json!({ "name": one.name, "reached": reached(&one.reached) }))
-            .collect();
+        let servers: Vec<_> =
+            file.servers.iter().map(|one| json!({ "name": one.name, "reached": reached(one) })).collect();
         output::json(&json!({ "servers": servers, "faults": faults }))?;
     } else {
         for one in &file.servers {
-            output::line(&format!("{}: {}", one.name, reached(&one.reached)))?;
+            output::line(&format!("{}: {}", one.name, reached(one)))?;
         }
         for (server, reason) in &faults {
             output::note(&format!("{server}: {reason}"));

@@ -116,7 +116,12 @@ impl TaskSession<'_> {
             let Some(action) = undone(&step, at).cloned() else { continue };
             let key = key_of(&idempotency_key, at);
             let call = Call { action: &action, key, standing: standing(&step.notes, at) };
-            let (seen, ends) = self.finish_one(&call, step.number, &toolbox.resources).await?;
+            let finishing = self.finish_one(&call, step.number, &toolbox.resources);
+            let (seen, ends) = self.answering(&toolbox.resources, finishing).await?;
+            let asked = self.questions.take();
+            self.wasted += asked.wasted;
+            step.calls.extend(asked.calls);
+            step.notes.extend(asked.notes);
             let (observation, notes) = seen.noted(at);
             step.notes.extend(notes);
             end = end.or(ends);

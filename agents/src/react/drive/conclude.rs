@@ -33,7 +33,9 @@ pub(super) enum Conclusion {
 
 impl TaskSession<'_> {
     pub(super) fn conclude(mut self, stopped: Stopped) -> Conclusion {
-        self.wasted += self.gate.close();
+        self.wasted += self.gate.get_mut().close();
+        // What tools asked when the work was cut off.
+        self.count_questions();
         let ended = |ending, reason| (Submission::without_product(ending, reason), None, Clock::start());
         let (submission, chosen, clock) = match stopped {
             Stopped::Ended(end) => match *end {

@@ -164,7 +164,7 @@ impl TaskSession<'_> {
             }
             seen = request.messages.len();
             let aside = Aside { redactor: &resources.redactor, reuse: resources.reuse.as_ref() };
-            let gate = &mut self.gate;
+            let gate = self.gate.get_mut();
             let asking = model.ask_apart(&request, asked.purpose, aside, gate);
             match unless_handed_over(self.handing_over.clone(), asking).await? {
                 Ok(call) => {
@@ -178,7 +178,7 @@ impl TaskSession<'_> {
                     self.pending.push(call);
                 }
                 Err(error) => {
-                    self.wasted += self.gate.take();
+                    self.wasted += self.gate.get_mut().take();
                     // What follows may hang on nothing but the record: why no answer came does not stand there.
                     tracing::warn!(%error, purpose = %asked.purpose, "a question apart from the task got no answer");
                     return Ok(Err(NO_ANSWER.to_owned()));

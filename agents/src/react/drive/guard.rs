@@ -122,7 +122,12 @@ impl TaskSession<'_> {
         })
     }
 
-    async fn guard_messages(&self, messages: &[Kept<ChatMessage>], resources: &TaskResources) -> Guarded {
+    /// What guards say of these messages.
+    pub(super) async fn guard_messages(
+        &self,
+        messages: &[Kept<ChatMessage>],
+        resources: &TaskResources,
+    ) -> Guarded {
         if messages.is_empty() {
             return Guarded::default();
         }

@@ -95,7 +95,7 @@ impl TaskSession<'_> {
         clock.outside += begun.elapsed();
         heard.map_err(|unanswered| match unanswered {
             Unanswered::Failed(error) => {
-                self.wasted += self.gate.take();
+                self.wasted += self.gate.get_mut().take();
                 Failure::Model(error)
             }
             Unanswered::Refused(why) => Failure::Guarded(why),
@@ -138,13 +138,13 @@ impl TaskSession<'_> {
             conversation.tell_files(with_news(files, news.as_deref(), self.offer));
         }
         self.guard_question(conversation, resources).await?;
-        match model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await {
+        match model.ask(conversation, &asking, self.gate.get_mut(), &mut self.progress).await {
             Err(error) if model.gives_up_native(&error) => {
                 tracing::info!(model = %error.target, "no native tool calls; asking in text");
                 *conversation = resources.converse(self.offer, &self.history, CallStyle::Text);
                 conversation.hear(&self.told);
                 self.guard_question(conversation, resources).await?;
-                Ok(model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await?)
+                Ok(model.ask(conversation, &asking, self.gate.get_mut(), &mut self.progress).await?)
             }
             heard => Ok(heard?),
         }

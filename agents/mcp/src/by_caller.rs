@@ -1,0 +1,57 @@
+//! Passes what a server asks on to whoever called it: each call brings with it whom it may ask.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use muster_shared::wire::tool_question::{self as wire, CallAnswer, CallQuestion, QuestionTurn};
+use muster_tools::Asker;
+
+use crate::callbacks::{AskModel, CallPlace, ModelAnswer, ModelQuestion, Turn};
+
+/// Whom a call may ask.
+#[derive(Clone)]
+pub struct Caller(pub Arc<dyn Asker>);
+
+impl std::fmt::Debug for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Caller").field(&self.0.may_ask()).finish()
+    }
+}
+
+/// Has whoever called answer what a server asks in the middle of the call.
+#[derive(Debug, Default)]
+pub struct ByCaller;
+
+/// The one call that a question belongs to, and whom it may ask.
+///
+/// # Errors
+/// Why nobody can be asked, in a sentence.
+fn caller_of(during: &[CallPlace]) -> Result<(&CallPlace, &Caller), String> {
+    let [place] = during else {
+        return Err("it cannot be told for which of several calls it is asked".to_owned());
+    };
+    let caller = place.caller.as_ref().ok_or_else(|| "whoever calls answers nothing".to_owned())?;
+    Ok((place, caller))
+}
+
+#[async_trait]
+impl AskModel for ByCaller {
+    async fn ask(&self, question: ModelQuestion) -> Result<ModelAnswer, String> {
+        let (place, Caller(asker)) = caller_of(&question.during)?;
+        let tool = place.tool.clone();
+        let asker = Arc::clone(asker);
+        let ModelQuestion { system, turns, max_tokens, temperature, stop, .. } = question;
+        let turn = |Turn { by_model, text }: Turn| QuestionTurn { by_model, text };
+        let asked = wire::ModelQuestion {
+            system,
+            turns: turns.into_iter().map(turn).collect(),
+            max_tokens,
+            temperature: temperature.map(f64::from),
+            stop,
+        };
+        match asker.ask(&tool, CallQuestion::Model(asked)).await {
+            CallAnswer::Said { text, model, cut } => Ok(ModelAnswer { text, model, cut }),
+            CallAnswer::Decline { why } | CallAnswer::Cancel { why } => Err(why),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a tool of a server asks in the middle of a call, and what it is answered by the model of whoever
+//! calls. A question is named by what it says, so that the same call, made again, asks the same question under the same name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Longest conversation that a model is asked to go on with, in bytes.
+pub const MOST_CONVERSATION: usize = 256 * 1024;
+/// Most turns of it.
+pub const MOST_TURNS: usize = 200;
+/// Most texts at which an answer ends.
+pub const MOST_STOPS: usize = 8;
+
+/// Whom a question is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// The model of whoever calls.
+    Model,
+}
+
+/// What a tool asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CallQuestion {
+    /// A model.
+    Model(ModelQuestion),
+}
+
+/// A question to the model of whoever calls. The model sees nothing but this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelQuestion {
+    /// What the model is to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// The conversation, the oldest turn first.
+    pub turns: Vec<QuestionTurn>,
+    /// Most tokens of the answer.
+    pub max_tokens: u32,
+    /// How varied the answer is to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Texts at which the answer ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+}
+
+/// A turn of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionTurn {
+    /// Whether the model said it.
+    #[serde(default)]
+    pub by_model: bool,
+    /// What was said.
+    pub text: String,
+}
+
+impl CallQuestion {
+    /// Whom it is for.
+    #[must_use]
+    pub const fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Model(_) => QuestionKind::Model,
+        }
+    }
+
+    /// Tells one question from another: the beginning of the SHA-256 of its JSON, in hex.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut digest = hex::encode(Sha256::digest(serde_json::to_vec(self).unwrap_or_default()));
+        digest.truncate(32);
+        digest
+    }
+
+    /// Why nobody answers it, in words; nothing when it is sound.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        match self {
+            Self::Model(question) => question.fault(),
+        }
+    }
+}
+
+impl ModelQuestion {
+    fn fault(&self) -> Option<String> {
+        let texts = self.turns.iter().map(|turn| turn.text.len()).chain(self.stop.iter().map(String::len));
+        let bytes = texts.sum::<usize>() + self.system.as_ref().map_or(0, String::len);
+        if self.turns.is_empty() || self.turns.len() > MOST_TURNS {
+            return Some(format!("a conversation has 1 to {MOST_TURNS} turns"));
+        }
+        if bytes > MOST_CONVERSATION {
+            return Some(format!("the conversation has {bytes} bytes, {MOST_CONVERSATION} are the most"));
+        }
+        if self.stop.len() > MOST_STOPS {
+            return Some(format!("an answer ends at {MOST_STOPS} texts at most"));
+        }
+        // What no provider takes is not sent to one.
+        let is_odd = |number: f64| !(0.0..=2.0).contains(&number);
+        self.temperature.is_some_and(is_odd).then(|| "a temperature is from 0 to 2".to_owned())
+    }
+}
+
+/// What a tool is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum CallAnswer {
+    /// What a model said.
+    Said {
+        /// The text.
+        text: String,
+        /// Which model.
+        model: String,
+        /// Whether the answer was cut at its limit.
+        #[serde(default)]
+        cut: bool,
+    },
+    /// No.
+    Decline {
+        /// Why, in a sentence for the server.
+        why: String,
+    },
+    /// Nobody answers any more.
+    Cancel {
+        /// Why, in a sentence for the server.
+        why: String,
+    },
+}
+
+impl CallAnswer {
+    /// No, for this reason.
+    #[must_use]
+    pub fn declined(why: impl Into<String>) -> Self {
+        Self::Decline { why: why.into() }
+    }
+
+    /// Nobody answers any more, for this reason.
+    #[must_use]
+    pub fn cancelled(why: impl Into<String>) -> Self {
+        Self::Cancel { why: why.into() }
+    }
+}
+
+/// A question that is open in a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenQuestion {
+    /// Names it within its call: the same each time the call is made.
+    pub id: String,
+    /// What is asked.
+    pub question: CallQuestion,
+}
+
+/// The answer to a question of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionAnswer {
+    /// The question.
+    pub id: String,
+    /// What is answered.
+    pub answer: CallAnswer,
+}
+
+/// An answer on its way to the process that asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolAnswer {
+    /// The ticket of the call.
+    pub ticket: String,
+    /// The answer.
+    #[serde(flatten)]
+    pub answered: QuestionAnswer,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn model(turns: usize, text: &str) -> ModelQuestion {
+        let turn = QuestionTurn { by_model: false, text: text.to_owned() };
+        let turns = vec![turn; turns];
+        ModelQuestion { system: None, turns, max_tokens: 100, temperature: None, stop: Vec::new() }
+    }
+
+    #[test]
+    fn what_nobody_answers_is_told() {
+        let long = "x".repeat(MOST_CONVERSATION);
+        let table = [
+            (CallQuestion::Model(model(1, "Hello.")), None),
+            (CallQuestion::Model(model(0, "")), Some("1 to 200")),
+            (CallQuestion::Model(model(201, "")), Some("1 to 200")),
+            (CallQuestion::Model(model(2, &long)), Some("bytes")),
+            (
+                CallQuestion::Model(ModelQuestion { temperature: Some(f64::NAN), ..model(1, "x") }),
+                Some("temperature"),
+            ),
+            (
+                CallQuestion::Model(ModelQuestion { stop: vec![String::new(); 9], ..model(1, "x") }),
+                Some("ends at"),
+            ),
+        ];
+        for (question, wanted) in table {
+            let found = question.fault();
+            assert_eq!(found.is_some(), wanted.is_some(), "{found:?}");
+            assert!(found.unwrap_or_default().contains(wanted.unwrap_or_default()));
+        }
+    }
+
+    #[test]
+    fn a_question_is_named_by_what_it_says_and_an_answer_travels_flat() {
+        let (one, other) = (CallQuestion::Model(model(1, "a")), CallQuestion::Model(model(1, "b")));
+        assert_ne!(one.digest(), other.digest());
+        let read = serde_json::to_string(&one).and_then(|text| serde_json::from_str::<CallQuestion>(&text));
+        assert_eq!(read.ok().map(|read| read.digest()), Some(one.digest()));
+        let answered = QuestionAnswer { id: "q".to_owned(), answer: CallAnswer::declined("no") };
+        let told = ToolAnswer { ticket: "t".to_owned(), answered };
+        let json = serde_json::to_value(&told).unwrap_or_default();
+        assert_eq!(json, json!({ "ticket": "t", "id": "q", "answer": { "answer": "decline", "why": "no" } }));
+        assert_eq!(serde_json::from_value::<ToolAnswer>(json).ok(), Some(told));
+    }
+}

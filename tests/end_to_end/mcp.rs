@@ -1,0 +1,187 @@
+//! MCP servers that ask something: the model of whoever calls, and to be authorized by a person.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use muster_support::fleet::{Fleet, both, wait_until};
+use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::support::{folder, of_kind, signal};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const ASKING: &str = include_str!("mcp/asking.py");
+const AUTHORIZING: &str = include_str!("mcp/authorizing.py");
+
+fn answer(request: &CapturedRequest) -> Reply {
+    let submit = |arguments: Value| Reply::call("submit", &arguments);
+    let system = request.system();
+    if system == "You name animals." {
+        return Reply::text("an ant").with_usage(70, 7, 0).with_delay(Duration::from_millis(1_500));
+    }
+    if system.contains("You are the planner") {
+        let task = json!({ "name": "an animal", "goal": "Write about an animal.", "role": "worker" });
+        return submit(json!({ "thought": "One task.", "goal": "Write.", "tasks": [task] }));
+    }
+    if system.contains("You are the reflector") {
+        return submit(json!({ "thought": "It went as planned.", "summary": "Written." }));
+    }
+    if system.contains("You are the writer") {
+        return submit(
+            json!({ "thought": "Done.", "title": "Ant", "body": "# Ant\n\nIt is an ant.", "unanswered": [] }),
+        );
+    }
+    if request.turns() == 0 {
+        return Reply::call("house_write", &json!({ "thought": "I have it written." }));
+    }
+    submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is an ant.", "findings": [] }))
+}
+
+/// A fleet with that server, once its tool is there.
+fn up(sampling: &str) -> (Fleet, ModelServer) {
+    let server = ModelServer::start(Script::answering(answer)).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let program = folder.write("house.py", ASKING).unwrap();
+    let house = json!({ "command": "python3", "args": [program, folder.path().join("notes")] });
+    folder.write("mcp.json", json!({ "mcpServers": { "house": house } }).to_string()).unwrap();
+    folder.output(&["trust", "--yes"]).unwrap();
+    let settings = [
+        "agent.model=openai/scripted",
+        "tool.allow=[\"*\"]",
+        "agent.tools.worker=[\"*\"]",
+        "fleet.max_restart_wait=200ms",
+        "tool.mcp.trusted=[\"house\"]",
+        sampling,
+    ];
+    let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let fleet = folder.up(&settings).unwrap();
+    let is_served =
+        || fleet.folder().json(&["ps", "--json"]).unwrap_or_default().to_string().contains("house.write");
+    wait_until("the MCP server's tool is there", LIMIT, is_served).unwrap();
+    (fleet, server)
+}
+
+fn ask(fleet: &Fleet) -> Child {
+    let run = ["run", "Write about an animal.", "--planning", "always", "--json", "--deadline", "90s"];
+    fleet.folder().command(&run).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn end(fleet: &Fleet, asker: Child) -> Value {
+    let summary = serde_json::from_slice(&asker.wait_with_output().unwrap().stdout).unwrap_or(Value::Null);
+    assert_eq!(summary["status"], "completed", "{summary}\n{}", fleet.folder().logs());
+    summary
+}
+
+/// The step in which the tool was called.
+fn called(fleet: &Fleet) -> Value {
+    let trace = fleet.folder().json_lines(&["trace", "last", "--json", "--full"]).unwrap();
+    let is_it = |entry: &&Value| entry["task"] == "1" && entry["event"]["action"]["name"] == "house.write";
+    of_kind(&trace, "step").find(is_it).map(|entry| entry["event"].clone()).unwrap_or_default()
+}
+
+fn calls(fleet: &Fleet) -> usize {
+    fs::read_to_string(fleet.folder().path().join("notes")).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn a_server_asks_the_model_of_whoever_calls_and_the_task_pays_whoever_dies_in_between() {
+    let (fleet, server) = up("tool.mcp.sampling=[\"house\"]");
+    let asker = ask(&fleet);
+    let was_asked = || server.log().iter().any(|entry| entry.request.system() == "You name animals.");
+    wait_until("the model is asked for the tool", LIMIT, was_asked).unwrap();
+    let (worker, pid) = fleet.pids().into_iter().find(|(name, _)| name.starts_with("worker")).unwrap();
+    signal(pid, Signal::SIGKILL);
+    let is_back = || fleet.pid(&worker).is_some_and(|now| now != pid);
+    wait_until("the worker is there again", LIMIT, is_back).unwrap();
+    end(&fleet, asker);
+    let step = called(&fleet);
+    assert_eq!(step["observation"]["content"], "it said an ant", "{step:#}");
+    assert_eq!(calls(&fleet), 1, "whoever goes on waits for the call that is under way");
+    let asides: Vec<&Value> =
+        step["calls"].as_array().unwrap().iter().filter(|call| call["aside"] == true).collect();
+    let [aside] = asides.as_slice() else { panic!("{step:#}") };
+    assert_eq!(aside["template"]["name"], "asked-by:house.write");
+    assert_eq!((&aside["usage"]["input_tokens"], &aside["usage"]["output_tokens"]), (&json!(70), &json!(7)));
+    assert_eq!(aside["parameters"]["max_tokens"], 2_000, "our limit, whatever the server asks for");
+    let seen = server.log();
+    let asked = seen.iter().find(|entry| entry.request.system() == "You name animals.").unwrap();
+    assert!(!asked.request.holds("Write about an animal"), "nothing of the task is shown");
+    fleet.folder().output(&["replay", "last"]).unwrap();
+}
+
+#[test]
+fn a_server_that_settings_do_not_name_asks_nothing() {
+    let (fleet, server) = up("tool.mcp.sampling=[\"others\"]");
+    end(&fleet, ask(&fleet));
+    assert_eq!(called(&fleet)["observation"]["content"], "nobody can be asked");
+    assert!(server.log().iter().all(|entry| entry.request.system() != "You name animals."));
+}
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+#[test]
+fn a_person_authorizes_muster_in_a_browser_and_takes_it_back() {
+    let folder = folder();
+    let program = folder.write("authorizing.py", AUTHORIZING).unwrap();
+    let mut server = Running(Command::new("python3").arg(program).stdout(Stdio::piped()).spawn().unwrap());
+    let mut base = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut base).unwrap();
+    let (url, base) = (format!("{}/mcp", base.trim()), base.trim().to_owned());
+    let servers = json!({ "tickets": { "url": url }, "local": { "command": "true" } });
+    folder.write("mcp.json", json!({ "mcpServers": servers }).to_string()).unwrap();
+    let refused = folder.run(&["mcp", "login", "tickets"]).unwrap();
+    assert_eq!(
+        refused.status.code(),
+        Some(2),
+        "it is sent nothing before `muster trust`: {}",
+        both(&refused)
+    );
+    folder.output(&["trust", "--yes"]).unwrap();
+    let state = |name: &str| {
+        let list = folder.json(&["mcp", "list", "--json"]).unwrap();
+        let servers = list["servers"].as_array().cloned().unwrap_or_default();
+        servers
+            .into_iter()
+            .find(|server| server["name"] == name)
+            .map(|server| server["authorization"].clone())
+    };
+    assert_eq!((state("tickets"), state("local")), (Some(json!("none")), Some(json!("not_needed"))));
+
+    let mut login =
+        Running(folder.command(&["mcp", "login", "tickets"]).stderr(Stdio::piped()).spawn().unwrap());
+    let mut said = BufReader::new(login.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address = said.find(|line| line.starts_with(&base)).expect("the address is shown");
+    let browser = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
+    let page = Command::new("python3").args(["-c", browser, &address]).output().unwrap();
+    assert!(String::from_utf8_lossy(&page.stdout).contains("authorized"), "{}", both(&page));
+    assert!(login.0.wait().unwrap().success(), "{:?}", said.collect::<Vec<_>>());
+    assert_eq!(state("tickets"), Some(json!("renewed")));
+    let kept: Vec<_> = fs::read_dir(folder.path().join(".muster/mcp-tokens")).unwrap().flatten().collect();
+    let [kept] = kept.as_slice() else { panic!("{kept:?}") };
+    assert_eq!(kept.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let shown = both(&folder.run(&["mcp", "list"]).unwrap());
+    assert!(shown.contains("renewed without you") && !shown.contains("first"), "{shown}");
+
+    folder.output(&["mcp", "logout", "tickets"]).unwrap();
+    assert_eq!(state("tickets"), Some(json!("none")));
+    for (words, why) in [
+        (["mcp", "login", "nobody"], "names no MCP server"),
+        (["mcp", "login", "local"], "is a program on this machine"),
+    ] {
+        let refused = folder.run(&words).unwrap();
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(both(&refused).contains(why), "{}", both(&refused));
+    }
+}

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::routing::get;
-use muster_agents::tools::{Permission, Tool, ToolContext, ToolEngine, ToolSettings, standard_registry};
+use muster_agents::tools::{Permission, ToolContext, ToolEngine, ToolSettings, standard_registry};
 use muster_sandbox::{Sandbox, SandboxSettings};
 use muster_support::figures::{Aim, Figure, Measured};
 use muster_tools::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus};

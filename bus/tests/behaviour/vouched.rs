@@ -141,6 +141,8 @@ async fn a_tool_server_tells_which_rights_of_a_call_somebody_vouches_for() {
         rights: taken.offer.rights.clone(),
         approved: false,
         voucher: taken.voucher(),
+        may_ask: Vec::new(),
+        answered: Vec::new(),
     };
     // As it travels.
     let call: ToolCall = serde_json::from_slice(&serde_json::to_vec(&call).unwrap()).unwrap();

@@ -144,7 +144,13 @@ impl Desk {
             shown["roles"] = json!(self.roles(&spec));
             output::json(&shown)?;
         } else {
-            let shown = whole(&spec, self.state(&spec), self.engine.rules(), &self.roles(&spec), self.approval(&spec));
+            let shown = whole(
+                &spec,
+                self.state(&spec),
+                self.engine.rules(),
+                &self.roles(&spec),
+                self.approval(&spec),
+            );
             output::line(&shown)?;
         }
         Ok(Exit::Completed)

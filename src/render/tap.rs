@@ -125,7 +125,9 @@ fn request(Request { reason, action, .. }: &Request) -> String {
         }
         RequestAction::Edit { task: Some(task), goal } => format!("edit {task}: {goal}"),
         RequestAction::Edit { task: None, goal } => format!("edit: {goal}"),
-        RequestAction::Approve { arguments: Some(arguments), .. } => format!("approve with {arguments}: {reason}"),
+        RequestAction::Approve { arguments: Some(arguments), .. } => {
+            format!("approve with {arguments}: {reason}")
+        }
         RequestAction::Approve { plan: Some(_), .. } => format!("approve with an edited plan: {reason}"),
         RequestAction::Answer { question, text } => format!("answer {question}: {text}"),
         RequestAction::SetContext { key, value, .. } => format!("context.{key} = {value}"),

@@ -168,9 +168,9 @@ fn may(desk: &Desk, task: &OpenTask, wait: &Wait) -> Result<(), GatewayRefusal> 
         Wait::Answer(question) if question.choices.len() > MAX_CHOICES => {
             Err(invalid("for.answer.choices", &format!("{MAX_CHOICES} are the most")))
         }
-        Wait::Approval(call) if call.tool.trim().is_empty() || call.tool.len() > MAX_QUESTION_BYTES => {
-            Err(invalid("for.approval.tool", &format!("say what is to be called, in {MAX_QUESTION_BYTES} bytes")))
-        }
+        Wait::Approval(call) if call.tool.trim().is_empty() || call.tool.len() > MAX_QUESTION_BYTES => Err(
+            invalid("for.approval.tool", &format!("say what is to be called, in {MAX_QUESTION_BYTES} bytes")),
+        ),
         Wait::Approval(call) if call.arguments.to_string().len() > MAX_QUESTION_BYTES => {
             Err(invalid("for.approval.arguments", &format!("{MAX_QUESTION_BYTES} bytes are the most")))
         }

@@ -38,8 +38,7 @@ pub(super) async fn begin(
     tracing::info!(?names, "these tools are lent to others");
     let rules = LeaseRules { to: tool.lend_to.clone(), leases: tool.lease };
     let redactor = Arc::clone(context.redactor());
-    let lender =
-        ToolServer::lending(context.bus().clone(), role, rules, tool.server, redactor);
+    let lender = ToolServer::lending(context.bus().clone(), role, rules, tool.server, redactor);
     // They stay what they are as long as the process lives.
     let (offer, offered) = watch::channel(tools);
     let serving = lender.begin(offered, stop.clone()).await?;

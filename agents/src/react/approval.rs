@@ -105,8 +105,12 @@ mod tests {
     }
 
     fn guarded(at: u32, ruling: Ruling, changed: Option<Value>) -> Note {
-        let verdict =
-            GuardVerdict { guard: "g".to_owned(), verdict: ruling, reason: "rule 7".to_owned(), failed: false };
+        let verdict = GuardVerdict {
+            guard: "g".to_owned(),
+            verdict: ruling,
+            reason: "rule 7".to_owned(),
+            failed: false,
+        };
         let said = Guarded { verdicts: vec![verdict], changed, ..Guarded::default() };
         Note::Guarded { hook: Hook::BeforeTool, at, said, reworded: Vec::new() }
     }

@@ -257,7 +257,8 @@ enum Waited {
 #[async_trait]
 impl Tool for RemoteTool {
     fn spec(&self) -> ToolSpec {
-        let ServedTool { description, parameters, pure, uncertain, grants, timeout_ms, approve, .. } = &self.tool;
+        let ServedTool { description, parameters, pure, uncertain, grants, timeout_ms, approve, .. } =
+            &self.tool;
         let name = self.tool.full_name(&self.server);
         let mut spec = ToolSpec::new(name, description.clone(), parameters.clone());
         if !pure {

@@ -7,8 +7,8 @@ mod browse;
 mod cache;
 mod client;
 mod content;
-mod endpoint;
 mod download;
+mod endpoint;
 mod failure;
 mod fetch;
 pub mod guard;
@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 use muster_tools::{DocumentReader, Tool};
 
-pub use self::endpoint::{EndpointAnswer, EndpointCall, EndpointFailure, Endpoints};
 pub use self::download::{Downloaded, Downloader, JudgedHost};
+pub use self::endpoint::{EndpointAnswer, EndpointCall, EndpointFailure, Endpoints};
 pub use self::guard::resolver::{Resolver, SystemResolver};
 pub use self::settings::{HttpSettings, SearchProvider, SearchSettings, SecretHeader, WebSettings};
 

@@ -10,7 +10,9 @@ use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy,
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan;
 use muster_shared::run::event::{PlanEdited, RefinementWanted, RunFailed};
-use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RequestAction, RunState, StopReason, WAITS_SINCE};
+use muster_shared::run::{
+    QuestionEnd, REPAIRS_SINCE, Request, RequestAction, RunState, StopReason, WAITS_SINCE,
+};
 
 use serde_json::Value;
 
@@ -273,15 +275,15 @@ fn under_review(run: &RunState, named: Option<QuestionId>) -> Result<(QuestionId
     let waits = |about: &About| is_verdict(about) || (steps_too && about.is_approved());
     let open = run.open_questions().filter(|(_, asked)| waits(&asked.about));
     let open: Vec<(QuestionId, &About)> = open.map(|(id, asked)| (id, &asked.about)).collect();
-    let each =
-        || open.iter().map(|(id, about)| format!("{id} ({about})")).collect::<Vec<_>>().join(", ");
+    let each = || open.iter().map(|(id, about)| format!("{id} ({about})")).collect::<Vec<_>>().join(", ");
     let is_one_of_several = open.len() > 1 && open.iter().any(|(_, about)| matches!(about, About::Call(_)));
     match (open.first(), named) {
         (None, _) => Err("nothing waits to be approved: `muster questions` shows what is asked".to_owned()),
         (Some(_), Some(named)) => {
             let found = open.iter().find(|(id, _)| *id == named);
             let found = found.map(|(id, about)| (*id, (*about).clone()));
-            found.ok_or_else(|| format!("question {named} does not wait to be approved; these do: {}", each()))
+            found
+                .ok_or_else(|| format!("question {named} does not wait to be approved; these do: {}", each()))
         }
         (Some(_), None) if is_one_of_several => {
             Err(format!("several questions wait to be approved: say which (--question N) of {}", each()))

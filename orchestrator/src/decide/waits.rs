@@ -1,7 +1,8 @@
 //! Tasks that wait: put down until what they wait for is there. They hold no slot meanwhile.
 
 use muster_shared::flow::{
-    About, Awaited, CallRuling, CallVerdict, Ending, FailureKind, Observation, ObservationStatus, PeerAnswer, Wait,
+    About, Awaited, CallRuling, CallVerdict, Ending, FailureKind, Observation, ObservationStatus, PeerAnswer,
+    Wait,
 };
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::WAITS_SINCE;

@@ -367,12 +367,8 @@ mod tests {
 
     #[test]
     fn guards_are_asked_again_about_a_call_that_a_person_changed() {
-        let guarded = |at| Note::Guarded {
-            hook: Hook::BeforeTool,
-            at,
-            said: Guarded::default(),
-            reworded: Vec::new(),
-        };
+        let guarded =
+            |at| Note::Guarded { hook: Hook::BeforeTool, at, said: Guarded::default(), reworded: Vec::new() };
         let approval = |at, ruling| Note::Approval {
             verdict: CallVerdict { at, ruling, by: Some("ann".into()), reason: String::new() },
         };

@@ -474,7 +474,8 @@ fn approved() -> Decided {
         payload: "e30".to_owned(),
         signature: "c2ln.eyJ0.eyJzdWIi.c2ln".to_owned(),
     };
-    let request = Request::new(run(), RequestAction::Approve { question: None, arguments: None, plan: None }).signed(Some(signed));
+    let request = Request::new(run(), RequestAction::Approve { question: None, arguments: None, plan: None })
+        .signed(Some(signed));
     Decided {
         inputs: vec![Input::Request(request)],
         events: vec![RunEvent::ApprovalGiven(ApprovalGiven {
@@ -519,7 +520,13 @@ fn answered() -> Decided {
             RunEvent::QuestionPassedOn(QuestionPassedOn { id, to: "grace".to_owned(), expires }),
             RunEvent::QuestionAnswered(QuestionAnswered { reply }),
             RunEvent::QuestionWithdrawn(QuestionWithdrawn { id, reason: "the task was left out".to_owned() }),
-            RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None, verdict: None }),
+            RunEvent::TaskAnswered(TaskAnswered {
+                task,
+                step: 2,
+                observation: observation(),
+                answer: None,
+                verdict: None,
+            }),
             RunEvent::TaskDelegated(TaskDelegated { task: by, to, plan: plan() }),
             RunEvent::PlanEdited(PlanEdited { plan: plan(), reason: "asked by ada".to_owned() }),
         ],
@@ -1073,7 +1080,8 @@ fn outcome(product: Product) -> Outcome {
 /// An offer of a task that was answered.
 fn going_on() -> TaskOffered {
     let (_, work) = works().swap_remove(1);
-    let answered = Some(Box::new(Answered { step: 2, observation: observation(), answer: None, verdict: None }));
+    let answered =
+        Some(Box::new(Answered { step: 2, observation: observation(), answer: None, verdict: None }));
     TaskOffered { generation: Generation(2), continues: Some(Generation(1)), answered, ..offered(work) }
 }
 

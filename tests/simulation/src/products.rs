@@ -1,9 +1,9 @@
 //! What the model of a seed answers. It depends on the seed and the offer alone, not on who asks, nor when.
 
 use muster_shared::flow::{
-    Action, Advice, Awaited, CallToApprove, ChildGoal, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, Observation,
-    ObservationStatus, Outcome, Plan, PlanDraft, Product, Question, RefineOperation, Reflection, Report,
-    Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Wait, Work,
+    Action, Advice, Awaited, CallToApprove, ChildGoal, DraftRemark, DraftReview, DraftVerdict, Ending,
+    Finding, Observation, ObservationStatus, Outcome, Plan, PlanDraft, Product, Question, RefineOperation,
+    Reflection, Report, Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Wait, Work,
 };
 use muster_shared::ids::{Generation, QuestionId, RunId, TaskIndex};
 

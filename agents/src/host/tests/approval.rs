@@ -58,7 +58,8 @@ fn verdict(at: u32, ruling: CallRuling) -> CallVerdict {
 fn going_on(offer: &TaskOffered, step: u32, verdict: CallVerdict) -> TaskOffered {
     let (content, status) = (verdict.to_string(), ObservationStatus::Success);
     let observation = Observation { status, content, millis: 0, truncated: false };
-    let answered = Some(Box::new(Answered { step, observation, answer: None, verdict: Some(Box::new(verdict)) }));
+    let answered =
+        Some(Box::new(Answered { step, observation, answer: None, verdict: Some(Box::new(verdict)) }));
     let continues = offer.continues.or(Some(offer.generation));
     TaskOffered { generation: offer.generation.next(), continues, answered, ..offer.clone() }
 }
@@ -119,7 +120,11 @@ fn told(step: &Step) -> &str {
 fn a_call_is_made_as_the_person_says() {
     let table = [
         (CallRuling::Approved, vec![to("ben")], "sent"),
-        (CallRuling::Changed(to("cal")), vec![to("cal")], "approved with other arguments by ann: {\"to\":\"cal\"}"),
+        (
+            CallRuling::Changed(to("cal")),
+            vec![to("cal")],
+            "approved with other arguments by ann: {\"to\":\"cal\"}",
+        ),
         (CallRuling::Refused, vec![], "not approved by ann"),
     ];
     for pure in [false, true] {
@@ -192,7 +197,11 @@ fn a_death_after_the_approval_makes_no_second_call() {
         running.stop().await;
         let outcome = desk.ground.done_by(desk.context(), &two).await;
         assert_eq!(conclusion(&outcome), "it was seen to");
-        assert_eq!(desk.tool.called(), [to("ben")], "whether it went out is not known, so it is not sent again");
+        assert_eq!(
+            desk.tool.called(),
+            [to("ben")],
+            "whether it went out is not known, so it is not sent again"
+        );
         let step = desk.ground.steps(&two).await.swap_remove(0);
         assert!(told(&step).contains("look before you do it again"), "{}", told(&step));
     });

@@ -8,7 +8,8 @@ use std::time::Instant;
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt, StreamExt, stream};
 use muster_shared::flow::{
-    Action, Answered, Awaited, CallVerdict, FurtherAction, Note, Observation, ObservationStatus, Step, TaskOffered, Wait,
+    Action, Answered, Awaited, CallVerdict, FurtherAction, Note, Observation, ObservationStatus, Step,
+    TaskOffered, Wait,
 };
 use muster_shared::run::{AgentEvent, ToolStarted};
 

@@ -39,8 +39,7 @@ impl TaskSession<'_> {
             return Ok(());
         }
         let begun = Instant::now();
-        let is_open =
-            |(at, _): &(usize, &Action)| Note::is_to_guard(&chosen.notes, Hook::BeforeTool, *at);
+        let is_open = |(at, _): &(usize, &Action)| Note::is_to_guard(&chosen.notes, Hook::BeforeTool, *at);
         let notes = &chosen.notes;
         let asked = undone(chosen).filter(is_open).map(|(at, action)| async move {
             let arguments = standing(notes, at).changed.unwrap_or(&action.arguments);

@@ -4,8 +4,8 @@
 
 mod broken_answers;
 mod dns;
-mod endpoints;
 mod downloads;
+mod endpoints;
 mod hostile_urls;
 mod kept;
 mod pages;

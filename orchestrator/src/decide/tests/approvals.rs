@@ -5,9 +5,7 @@ use muster_shared::flow::{
     Rights, RunLimits, TaskDraft, TaskOffered, TaskStatus, Wait,
 };
 use muster_shared::ids::{Generation, QuestionId, TaskId, TaskIndex};
-use muster_shared::run::{
-    AgentEvent, Input, QuestionEnd, Released, RequestAction, RunStatus, StopReason,
-};
+use muster_shared::run::{AgentEvent, Input, QuestionEnd, Released, RequestAction, RunStatus, StopReason};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
@@ -99,7 +97,14 @@ fn silence_approves_nothing() {
     for (people, stops) in [
         (People::default(), false),
         (by(&["ann"], 2), false),
-        (People { ask: vec!["ann".into(), "ben".into()], on_timeout: OnTimeout::AskAnother, ..People::default() }, false),
+        (
+            People {
+                ask: vec!["ann".into(), "ben".into()],
+                on_timeout: OnTimeout::AskAnother,
+                ..People::default()
+            },
+            false,
+        ),
         (People { on_timeout: OnTimeout::Abort, ..People::default() }, true),
     ] {
         let review = muster_shared::flow::ReviewPolicy::Auto;

@@ -263,8 +263,7 @@ pub(super) fn signed(fleet: &mut Fleet, n: u128, by: (&str, SignerKind), action:
     fleet.turn(vec![Input::Request(request)]);
 }
 
-pub(super) const YES: RequestAction =
-    RequestAction::Approve { question: None, arguments: None, plan: None };
+pub(super) const YES: RequestAction = RequestAction::Approve { question: None, arguments: None, plan: None };
 
 pub(super) fn person(name: &str) -> (&str, SignerKind) {
     (name, SignerKind::Person)
@@ -305,7 +304,9 @@ fn who_may_approve_and_how_many_have_to() {
 fn who_has_no_say_is_refused_with_the_names_of_those_who_have() {
     let mut fleet = waiting(by(&["ann", "ben"], 1));
     let answer = |text: &str| RequestAction::Answer { question: QuestionId(1), text: text.to_owned() };
-    for (n, action) in [YES, RequestAction::Reject { question: None }, answer("approve"), answer("stop")].into_iter().enumerate()
+    for (n, action) in [YES, RequestAction::Reject { question: None }, answer("approve"), answer("stop")]
+        .into_iter()
+        .enumerate()
     {
         signed(&mut fleet, 1 + n as u128, person("zoe"), action);
         let last = refused(&fleet).pop().unwrap().to_owned();
@@ -323,7 +324,12 @@ fn whoever_changes_the_plan_approves_another_one() {
     let mut fleet = waiting(by(&[], 2));
     signed(&mut fleet, 1, person("ann"), YES);
     let draft = PlanDraft { goal: "the goal".into(), tasks: vec![leaf("one", &[])], questions: Vec::new() };
-    signed(&mut fleet, 2, person("ben"), RequestAction::Approve { question: None, arguments: None, plan: Some(Box::new(draft)) });
+    signed(
+        &mut fleet,
+        2,
+        person("ben"),
+        RequestAction::Approve { question: None, arguments: None, plan: Some(Box::new(draft)) },
+    );
     assert!(fleet.run().is_held(), "ann has not seen this plan");
     signed(&mut fleet, 3, person("ben"), YES);
     assert!(refused(&fleet).pop().unwrap().contains("has approved this already"));

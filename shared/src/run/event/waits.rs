@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use crate::flow::{Answered, CallVerdict, ContextRead, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus, Wait};
+use crate::flow::{
+    Answered, CallVerdict, ContextRead, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus, Wait,
+};
 use crate::ids::{AgentId, Generation, TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
 use crate::run::apply::plan::add_task;

@@ -18,7 +18,7 @@ settings! {
         pub kept_mib: u32 = 32 => whole(0, 1024).unit("MiB"),
         /// How long an answer is kept.
         #[serde(with = "muster_shared::span")]
-        pub kept_for: Duration = Duration::from_secs(3_600) => span(0, 7 * 24 * 3_600),
+        pub kept_for: Duration = Duration::from_secs(3_600) => span(0, 7 * DAY),
     }
 }
 
@@ -29,7 +29,7 @@ settings! {
     pub const struct LeaseSettings {
         /// How long a lease holds from when it was given or its tool was last used. It ends with its task at the latest.
         #[serde(with = "muster_shared::span")]
-        pub lasts: Duration = Duration::from_secs(600) => span(1, 24 * 3_600),
+        pub lasts: Duration = Duration::from_secs(600) => span(1, DAY),
         /// Most leases that one process gives at the same time.
         pub most: u32 = 64 => whole(1, 4096),
         /// Most of them to one borrower.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use muster_shared::flow::RolePermission;
+use muster_shared::plan::tools::stays;
 use muster_tools::{ToolSource, ToolSpec, Uncertain};
 
 use crate::ENDING;
@@ -20,7 +21,8 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// Names a tool that no composite may call.
 pub(crate) fn spec_of(composite: &Composite, inner: &[&ToolSpec]) -> Result<ToolSpec, String> {
     // What waits for people, peers or runs puts the task down: half a composite cannot be put down.
-    if let Some(gated) = inner.iter().find(|spec| spec.permission != RolePermission::Tools) {
+    let waits = |spec: &&&ToolSpec| spec.permission != RolePermission::Tools || stays(&spec.name);
+    if let Some(gated) = inner.iter().find(waits) {
         return Err(format!(
             "`{}` waits for somebody, and a composite cannot be put down in the middle: let the model call it by itself",
             gated.name

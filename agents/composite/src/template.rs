@@ -89,11 +89,11 @@ impl Template {
             Self::Plain(_) => Vec::new(),
             Self::Whole(place) => vec![place],
             Self::Text(pieces) => {
-                let place = |piece| match piece {
-                    &Piece::Place(ref place) => Some(place),
-                    &Piece::Text(_) => None,
-                };
-                pieces.iter().filter_map(place).collect()
+                let places = pieces.iter().filter_map(|piece| match piece {
+                    Piece::Place(place) => Some(place),
+                    Piece::Text(_) => None,
+                });
+                places.collect()
             }
             Self::List(all) => all.iter().flat_map(Self::places).collect(),
             Self::Table(fields) => fields.iter().flat_map(|(_, value)| value.places()).collect(),

@@ -45,7 +45,8 @@ const CLOCK_PAUSE: Duration = Duration::from_secs(1);
 pub struct AgentContext {
     bus: Bus,
     role: Role,
-    settings: AgentSettings,
+    /// Large: contexts travel by value.
+    settings: Box<AgentSettings>,
     redactor: Arc<Redactor>,
     models: ModelClientFactory,
     host: String,
@@ -86,7 +87,7 @@ impl AgentContext {
         Self {
             bus,
             role,
-            settings,
+            settings: Box::new(settings),
             redactor,
             models,
             host,

@@ -67,7 +67,8 @@ fn names(tools: &[Arc<dyn Tool>]) -> Vec<String> {
 #[test]
 fn an_agent_lends_what_it_may_use_itself_and_what_can_be_of_use_to_others() {
     let open = RolePermissions::OPEN;
-    let table: [(&[&str], &[&str], &str, RolePermissions, &[&str]); 6] = [
+    type Case<'a> = (&'a [&'a str], &'a [&'a str], &'a str, RolePermissions, &'a [&'a str]);
+    let table: [Case<'_>; 6] = [
         (&["*"], &["*"], "*", open, &["python", "shell", "sum"]),
         (&["*"], &[], "*", open, &["sum"]),
         (&["*"], &["*"], "s*", open, &["shell", "sum"]),

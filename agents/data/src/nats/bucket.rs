@@ -22,7 +22,7 @@ impl Tool for KeysTool {
         let description =
             format!("Lists the keys of the NATS {}, with when each was written.", source.words());
         let properties = json!({"keys": source.filter_schema(), "limit": source.limit_schema()});
-        source.spec("keys", &description, properties, &[])
+        source.spec("keys", &description, &properties, &[])
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
@@ -71,7 +71,7 @@ impl Tool for GetTool {
                 "description": "the newest so many values, those that were removed among them; as far as the bucket keeps them"
             },
         });
-        source.spec("get", &description, properties, &["key"])
+        source.spec("get", &description, &properties, &["key"])
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

@@ -79,7 +79,7 @@ impl Tool for DescribeTool {
         self.0.spec(
             "describe",
             &format!("Shows what the NATS {what} holds: how many entries, of which {}, from when to when. Begin with it.", self.0.of_what()),
-            json!({"subject": self.0.filter_schema()}),
+            &json!({"subject": self.0.filter_schema()}),
             &[],
         )
     }
@@ -106,7 +106,7 @@ impl Tool for DescribeTool {
                     "entries": state.messages, "bytes": state.bytes, "first": state.first, "last": state.last,
                     "subjects": counts, "more_subjects": more,
                 });
-                Ok(source.told(said, data, &state))
+                Ok(source.told(&said, data, &state))
             })
             .await
     }
@@ -140,7 +140,7 @@ impl Source {
         json!({"type": "string", "maxLength": 255, "description": description})
     }
 
-    fn spec(&self, what: &str, description: &str, properties: Value, required: &[&str]) -> ToolSpec {
+    fn spec(&self, what: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSpec {
         let parameters = json!({
             "type": "object", "properties": properties, "required": required, "additionalProperties": false
         });
@@ -210,10 +210,10 @@ impl Source {
         let citations: Vec<String> = entries.iter().map(|entry| table.citation(entry)).collect();
         let mut data = rows.to_json();
         data["citations"] = json!(citations);
-        self.told(said, data, state)
+        self.told(&said, data, state)
     }
 
-    fn told(&self, said: String, mut data: Value, state: &SourceState) -> ToolOutput {
+    fn told(&self, said: &str, mut data: Value, state: &SourceState) -> ToolOutput {
         let fresh = fresh(&self.name, state);
         data["freshness"] = json!(fresh);
         data["newest"] = json!({

@@ -36,7 +36,7 @@ impl Tool for ReadTool {
             source.words(),
             source.name
         );
-        source.spec("read", &description, properties, &[])
+        source.spec("read", &description, &properties, &[])
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

@@ -107,12 +107,9 @@ impl<'a> Schemas<'a> {
 
 /// What 3.0 says by `nullable` is a type of its own in 3.1.
 fn nullable(schema: &mut Map<String, Value>) {
-    match schema.get("type") {
-        Some(Value::String(kind)) => {
-            let kinds = json!([kind, "null"]);
-            schema.insert("type".to_owned(), kinds);
-        }
-        Some(_) | None => {}
+    if let Some(Value::String(kind)) = schema.get("type") {
+        let kinds = json!([kind, "null"]);
+        schema.insert("type".to_owned(), kinds);
     }
     if let Some(Value::Array(all)) = schema.get_mut("enum")
         && !all.contains(&Value::Null)

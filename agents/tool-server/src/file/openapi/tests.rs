@@ -129,18 +129,18 @@ async fn operations_are_tools_whose_arguments_go_where_the_document_says() {
 
     call(&get.1, json!({ "number": 7, "labels": ["a b", "c"], "X-Trace": "t" })).await.unwrap();
     call(&change.1, json!({ "number": 7, "body": { "title": "new" } })).await.unwrap();
-    let heard = desk.heard.0.lock().unwrap();
+    let heard = std::mem::take(&mut *desk.heard.0.lock().unwrap());
+    assert_eq!(heard.len(), 2);
     assert_eq!(heard[0].url, "https://api.example.org/v1/issues/7?labels=a%20b&labels=c");
     let headers: Vec<(&str, &str)> =
         heard[0].headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(headers, [("Authorization", "Bearer s3cret-value-1234"), ("X-Trace", "t")]);
     assert_eq!((heard[0].body.clone(), heard[1].body.as_deref()), (None, Some(&br#"{"title":"new"}"#[..])));
-    drop(heard);
     let broken = call(&get.1, json!({ "number": 1, "X-Trace": "a\r\nHost: evil" })).await;
     assert!(matches!(broken, Err(ToolFailure::InvalidArguments(_))), "{broken:?}");
     let out = call(&get.1, json!({ "number": ".." })).await;
     assert!(matches!(out, Err(ToolFailure::InvalidArguments(_))), "{out:?}");
-    assert_eq!(desk.heard.0.lock().unwrap().len(), 2, "nothing was sent");
+    assert!(desk.heard.0.lock().unwrap().is_empty(), "nothing was sent");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use proptest::test_runner::TestCaseError;
 use super::*;
 
 fn course(steps: &str, args: Value) -> Course {
-    let text = format!("description = \"d\"\n[parameters]\ntype = \"object\"\n{steps}");
+    let text = format!("description = \"d\"\n{steps}\n[parameters]\ntype = \"object\"\n");
     Course::new(Arc::new(Composite::parse(&text, "c").unwrap()), args)
 }
 

@@ -72,7 +72,9 @@ pub const FILES: &[Attempt] = &[
     attempt("reads the environment of all processes", "for p in glob.glob('/proc/[0-9]*/environ'): show(p)"),
     attempt(
         "reads which programs run",
-        "for p in glob.glob('/proc/[0-9]*/cmdline'):\n    if b'sleep\\x00600' in open(p, 'rb').read(): print('ESCAPED')",
+        // Some end while they are looked at.
+        "for p in glob.glob('/proc/[0-9]*/cmdline'):\n    try:\n        if b'sleep\\x00600' in open(p, 'rb').read(): print('ESCAPED')\n    \
+         except OSError: pass",
     ),
     attempt("lists a folder", "print(['ESCAPED' for n in os.listdir('{folder}') if 'secret' in n])"),
     attempt("lists the home of the user", "print('ESCAPED', os.listdir('{home}'))"),

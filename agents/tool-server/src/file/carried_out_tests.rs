@@ -12,7 +12,7 @@ use muster_shared::flow::TaskRights;
 use muster_tools::{ToolContext, ToolEngine, ToolOutput, ToolRegistry, ToolStatus};
 use muster_web::WebSettings;
 use serde_json::json;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -186,6 +186,7 @@ async fn an_endpoint_that_drips_is_given_up_when_the_time_of_its_file_is_up() {
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0, "it is asked first");
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n").await.unwrap();
         while stream.write_all(b"x").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;

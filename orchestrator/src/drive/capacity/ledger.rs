@@ -106,13 +106,14 @@ impl Ledger {
         if profile.role == ORCHESTRATOR {
             return;
         }
+        // Tool servers are under names that are no roles.
+        self.served.admit(profile);
         let Ok(role) = profile.role.parse::<Role>() else { return };
         let queues = [Queue::Role(role.clone()), Queue::Agent(profile.agent.clone())];
         if profile.encoding == Encoding::Json && self.json_only.len() < MOST_JSON_ONLY {
             self.json_only.extend(queues);
         }
         self.note_tools(profile, &role);
-        self.served.admit(profile);
         let mut is_news = false;
         if let Some(candidate) = Candidate::of(profile) {
             is_news = self.roster.candidate(&candidate.agent) != Some(&candidate);

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::condition::Condition;
-use crate::fault::Fault;
 use crate::template::Template;
+use muster_shared::text::Fault;
 
 /// A composite tool as its file has it.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,6 @@
 
 mod condition;
 mod course;
-mod fault;
 mod file;
 mod library;
 mod report;
@@ -18,9 +17,9 @@ mod together;
 mod tool;
 mod written;
 
-pub use fault::Fault;
 pub use file::Composite;
 pub use library::Composites;
+pub use muster_shared::text::Fault;
 pub use together::together;
 
 /// How the names of files with composite tools end.

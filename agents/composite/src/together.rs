@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_tools::spec::model_name;
 
 use crate::MOST_LEVELS;
-use crate::fault::Fault;
 use crate::file::Composite;
+use muster_shared::text::Fault;
 
 /// Of composites with their texts, those that may be used, and what is wrong with the others, by their names.
 #[must_use]

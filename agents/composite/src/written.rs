@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use toml::Spanned;
 
 use crate::condition::Condition;
-use crate::fault::Fault;
 use crate::file::{Calls, Compensation, Composite, Named, Step};
 use crate::template::{Place, Root, Template, depth, steps_of};
 use crate::written::form::{Written, WrittenCondition, WrittenRepeat, WrittenStep};
 use crate::written::order::circle;
 use crate::{MAX_BYTES, MOST_AT_ONCE, MOST_ITERATIONS, MOST_STEPS, NAMESPACE};
+use muster_shared::text::Fault;
 
 /// Longest name of a composite or a step, in bytes.
 const MOST_NAME: usize = 48;

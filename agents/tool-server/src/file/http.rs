@@ -224,7 +224,7 @@ impl Http {
         }
         let body = match &self.places {
             Some(places) => places.body.as_ref().and_then(|name| left.remove(name)),
-            None => self.method.has_body().then(|| Value::Object(left)),
+            None => self.method.has_body().then_some(Value::Object(left)),
         };
         Ok((url, body.map(|body| Bytes::from(body.to_string()))))
     }

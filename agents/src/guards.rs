@@ -54,7 +54,7 @@ impl Seen {
     pub(crate) fn after(tool: &str, mut observation: Observation, mut said: Guarded) -> Self {
         if let Some(why) = said.refused() {
             observation.status = ObservationStatus::Error;
-            observation.content = format!("What `{tool}` answered is withheld: {why}.");
+            observation.content = withheld(tool, &why);
         } else if let Some(changed) = said.changed.as_ref().and_then(|changed| changed["content"].as_str()) {
             observation.content = changed.to_owned();
         }
@@ -62,6 +62,28 @@ impl Seen {
         said.changed = None;
         Self { observation, said, denied: None }
     }
+}
+
+/// The arguments that are to stand in the place of those of a call.
+///
+/// # Errors
+/// When they are of another tool.
+pub(crate) fn arguments_for<'a>(tool: &str, changed: &'a Value) -> Result<&'a Value, String> {
+    match changed["tool"] == tool {
+        true => Ok(&changed["arguments"]),
+        false => Err("another tool cannot stand in its place".to_owned()),
+    }
+}
+
+/// What is told in the place of what a tool answered.
+pub(crate) fn withheld(tool: &str, why: &str) -> String {
+    format!("What `{tool}` answered is withheld: {why}.")
+}
+
+/// The texts that guards put in the place of messages.
+pub(crate) fn texts_of(changed: &Value) -> Vec<String> {
+    let texts = changed["messages"].as_array().into_iter().flatten();
+    texts.map(|one| one["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// What is wrong with what is to stand in the place of an observation.

@@ -249,6 +249,12 @@ fn what_a_cancelled_run_offered_is_not_given_out() {
     .unwrap_or_else(|late| panic!("{late}: {:?}", folder.output(&["show", &run, "--json"])));
     folder.output(&["cancel", &run]).unwrap();
     assert_eq!(asker.wait().unwrap().code(), Some(4));
+    // Its end is in the record a moment before what is offered is taken back.
+    let offered = || {
+        let info = stranger.request("$JS.API.STREAM.INFO.TASKS", b"").unwrap();
+        serde_json::from_slice::<Value>(&info).unwrap()["state"]["messages"].as_u64()
+    };
+    wait_until("what was offered is taken back", LIMIT, || offered() == Some(0)).unwrap();
     // With the time that offers have to come in, and beyond that from which they are looked up.
     for patience in [500, 3_000] {
         let mut who = program.who();

@@ -6,7 +6,7 @@ use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
 use super::for_programs::{ForPrograms, ProgramQuestion};
-use crate::guards::{Seen, content_fits, messages_fit, note_of, observed, thing};
+use crate::guards::{Seen, arguments_for, content_fits, messages_fit, note_of, observed, thing};
 
 /// The place of a call that is none of a step: it was carried out between two of them.
 pub const APART: usize = usize::MAX;
@@ -68,10 +68,7 @@ impl ForPrograms {
             return AfterGuards { what: Ok(None), note: None };
         }
         let payload = json!({ "tool": name, "arguments": arguments });
-        let same_tool = |changed: &Value| match changed["tool"] == name.as_str() {
-            true => fits(&changed["arguments"]),
-            false => Err("another tool cannot stand in its place".to_owned()),
-        };
+        let same_tool = |changed: &Value| arguments_for(name, changed).and_then(fits);
         let mut said =
             self.guards().ask_all(rules, thing(role, offer, Hook::BeforeTool, payload), &same_tool).await;
         let changed = said.changed.take().map(|mut changed| changed["arguments"].take());

@@ -3,21 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use muster_shared::ids::AgentId;
 use muster_shared::text::beginning;
 use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs};
 use muster_tools::ToolPatterns;
 
-/// After how long without a word a process is taken for gone: three of its beats.
-const GONE: Duration = Duration::from_secs(95);
+use super::served::{BETWEEN_LOOKS, GONE};
+
 /// Most processes that an agent knows.
 const MOST_PROCESSES: usize = 256;
 /// Most tools that it knows.
 const MOST_KNOWN: usize = 256;
-/// The least time between two looks at the tools of one process, however often it says that they are others.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// A process that lends.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use super::lenders::Lenders;
 use super::remote::RemoteTool;
 
 /// After how long without a word a process is taken for gone: three of its beats.
-const GONE: Duration = Duration::from_secs(95);
+pub(super) const GONE: Duration = Duration::from_secs(95);
 /// Most servers that an agent knows.
 const MOST_SERVERS: usize = 64;
 /// Most processes of one server that it knows.
@@ -29,7 +29,7 @@ const MOST_PROCESSES: usize = 64;
 /// Most tools of all servers that it knows.
 const MOST_KNOWN: usize = 512;
 /// The least time between two looks at the tools of one server, however often it says that they are others.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// Most tools of servers that a model is told of at once; of more it learns by asking.
 pub const MOST_DECLARED: usize = 12;
 

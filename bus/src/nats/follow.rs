@@ -10,6 +10,7 @@ use muster_shared::ids::Seq;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::link::Link;
 use super::{Nats, convert};
 use crate::backend::{Begin, Stored};
 use crate::error::BusError;
@@ -112,7 +113,7 @@ pub(super) async fn content(
 
 /// A message that a server takes for the end of the answers where they come from another account: it passes nothing on to the
 /// reader that comes after it. Nothing of ours is so empty; whoever may write to a stream can write such a one.
-fn ends_answers(stored: &Stored) -> bool {
+pub(super) fn ends_answers(stored: &Stored) -> bool {
     stored.message.payload.is_empty() && stored.message.headers.0.is_empty()
 }
 
@@ -150,7 +151,8 @@ impl Reading<'_> {
             let whole = *whole.get_or_insert(pending);
             let mut cut_short = None;
             while taken < whole && cut_short.is_none() {
-                let messages = batch(self.nats, &consumer, (whole - taken).min(chunk)).await?;
+                let (link, limit) = (&self.nats.link, self.nats.settings.request_timeout);
+                let messages = batch(link, limit, &consumer, (whole - taken).min(chunk)).await?;
                 // What was purged or expired in the meantime does not come.
                 if messages.is_empty() {
                     return Ok(());
@@ -172,14 +174,17 @@ impl Reading<'_> {
 }
 
 /// So many messages of a consumer, or those before the server takes the answers for ended.
-async fn batch(
-    nats: &Nats,
+pub(super) async fn batch(
+    link: &Link,
+    limit: Duration,
     consumer: &Consumer<pull::Config>,
     wanted: usize,
 ) -> Result<Vec<Stored>, BusError> {
     let mut found = Vec::with_capacity(wanted);
-    let mut batch = nats.limited("reading", consumer.fetch().max_messages(wanted).messages()).await?;
-    while let Some(message) = nats.limited("reading", async { batch.next().await.transpose() }).await? {
+    let messages = consumer.fetch().max_messages(wanted).messages();
+    let mut batch = link.limited("reading", limit, messages).await?;
+    while let Some(message) = link.limited("reading", limit, async { batch.next().await.transpose() }).await?
+    {
         let read = convert::delivered(message);
         let read = read.map_err(|reason| BusError::Other { what: "reading".into(), reason })?;
         let is_last = ends_answers(&read.stored);
@@ -206,11 +211,15 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // Nobody waits for this: what is left behind disappears by itself after [`IDLE`].
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (context, stream, name) = (self.context.clone(), self.stream, std::mem::take(&mut self.name));
-        runtime.spawn(async move { context.delete_consumer_from_stream(name, stream).await });
+        forget(&self.context, self.stream, std::mem::take(&mut self.name));
     }
+}
+
+/// Removes a consumer. Nobody waits for this: what is left behind disappears by itself when it was idle for long.
+pub(super) fn forget(context: &jetstream::Context, stream: &str, name: String) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let (context, stream) = (context.clone(), stream.to_owned());
+    runtime.spawn(async move { context.delete_consumer_from_stream(name, stream).await });
 }
 
 /// A reader that goes on for ever.

@@ -161,6 +161,36 @@ impl Link {
         self.fatal.borrow().clone().map_or(Ok(()), Err)
     }
 
+    /// Runs a call within a time limit, unless the connection is of no use any more.
+    pub(super) async fn limited<T, E: std::fmt::Display>(
+        &self,
+        what: &str,
+        limit: Duration,
+        call: impl IntoFuture<Output = Result<T, E>, IntoFuture: Send> + Send,
+    ) -> Result<T, BusError> {
+        self.check()?;
+        self.within(what, limit, call.into_future())
+            .await?
+            .map_err(|error| BusError::Other { what: what.to_owned(), reason: error.to_string() })
+    }
+
+    /// Waits for an answer within a limit. A denied request has no answer but an event: that is told instead.
+    pub(super) async fn within<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        call: impl Future<Output = T> + Send,
+    ) -> Result<T, BusError> {
+        let timed_out = || BusError::TimedOut { what: what.to_owned(), limit };
+        let mut fatal = self.fatal();
+        tokio::select! {
+            biased;
+            answer = call => Ok(answer),
+            Ok(error) = fatal.wait_for(Option::is_some) => Err(error.clone().unwrap_or_else(timed_out)),
+            () = tokio::time::sleep(limit) => Err(timed_out()),
+        }
+    }
+
     /// How many connections in a row ended as soon as they were made.
     pub(super) fn short(&self) -> usize {
         usize::try_from(self.short.load(Ordering::Relaxed)).unwrap_or(usize::MAX)

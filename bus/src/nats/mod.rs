@@ -64,35 +64,22 @@ impl Nats {
     }
 
     /// Runs a call within the time limit, unless the connection is of no use any more.
-    async fn limited<T, E: std::fmt::Display>(
+    fn limited<T, E: std::fmt::Display>(
         &self,
         what: &str,
         call: impl IntoFuture<Output = Result<T, E>, IntoFuture: Send> + Send,
-    ) -> Result<T, BusError> {
-        self.link.check()?;
-        self.within(what, self.settings.request_timeout, call.into_future())
-            .await?
-            .map_err(|error| BusError::Other { what: what.to_owned(), reason: error.to_string() })
+    ) -> impl Future<Output = Result<T, BusError>> {
+        self.link.limited(what, self.settings.request_timeout, call)
     }
 
-    /// Waits for an answer within a limit. A denied request has no answer but an event: that is told instead.
-    async fn within<T>(
+    /// Waits for an answer within a limit, unless the connection is of no use any more.
+    fn within<T>(
         &self,
         what: &str,
         limit: Duration,
         call: impl Future<Output = T> + Send,
-    ) -> Result<T, BusError> {
-        let mut fatal = self.link.fatal();
-        tokio::select! {
-            biased;
-            answer = call => Ok(answer),
-            Ok(error) = fatal.wait_for(Option::is_some) => Err(error.clone().unwrap_or_else(|| self.timed_out(what, limit))),
-            () = tokio::time::sleep(limit) => Err(self.timed_out(what, limit)),
-        }
-    }
-
-    fn timed_out(&self, what: &str, limit: Duration) -> BusError {
-        BusError::TimedOut { what: what.to_owned(), limit }
+    ) -> impl Future<Output = Result<T, BusError>> {
+        self.link.within(what, limit, call)
     }
 
     /// How the record is parted, by the streams there are; nothing where there is none of it.

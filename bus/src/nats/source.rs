@@ -7,14 +7,13 @@ use std::time::Duration;
 use async_nats::datetime::DateTime;
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
-use futures::StreamExt;
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::connect::{Caller, client, speaker};
-use super::convert;
+use super::follow::{batch, ends_answers, forget};
 use super::link::Link;
 use crate::backend::Stored;
 use crate::credentials::rights::inbox;
@@ -52,11 +51,7 @@ struct Reader<'a> {
 
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
-        // Nobody waits for this: what is left behind disappears by itself after [`IDLE`].
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (context, stream) = (self.context.clone(), self.stream.to_owned());
-        let name = self.consumer.cached_info().name.clone();
-        runtime.spawn(async move { context.delete_consumer_from_stream(name, stream).await });
+        forget(self.context, self.stream, self.consumer.cached_info().name.clone());
     }
 }
 
@@ -127,7 +122,7 @@ impl SourceReader {
                 if left == 0 || bytes >= wanted.most_bytes {
                     return Ok(page);
                 }
-                let batch = self.batch(&reader.consumer, left).await?;
+                let batch = batch(&self.link, self.limit, &reader.consumer, left).await?;
                 // What was purged or expired in the meantime does not come.
                 let Some(last) = batch.last().map(|last| (last.seq.0, ends_answers(last))) else {
                     page.more = 0;
@@ -227,43 +222,14 @@ impl SourceReader {
         Ok(Reader { consumer, context: &self.context, stream })
     }
 
-    async fn batch(&self, consumer: &Consumer<pull::Config>, wanted: usize) -> Result<Vec<Stored>, BusError> {
-        let mut found = Vec::with_capacity(wanted);
-        let mut batch = self.limited("reading", consumer.fetch().max_messages(wanted).messages()).await?;
-        while let Some(message) = self.limited("reading", async { batch.next().await.transpose() }).await? {
-            let read = convert::delivered(message);
-            let read = read.map_err(|reason| BusError::Other { what: "reading".into(), reason })?;
-            let is_last = ends_answers(&read.stored);
-            found.push(read.stored);
-            if is_last {
-                break;
-            }
-        }
-        Ok(found)
-    }
-
-    /// Waits for an answer within the limit. A denied request has no answer but an event: that is told instead.
-    async fn limited<T, E: std::fmt::Display>(
+    fn limited<T, E: std::fmt::Display>(
         &self,
         what: &str,
-        call: impl Future<Output = Result<T, E>> + Send,
-    ) -> Result<T, BusError> {
-        self.link.check()?;
-        let timed_out = || BusError::TimedOut { what: what.to_owned(), limit: self.limit };
-        let mut fatal = self.link.fatal();
-        let answer = tokio::select! {
-            biased;
-            answer = call => answer,
-            Ok(error) = fatal.wait_for(Option::is_some) => return Err(error.clone().unwrap_or_else(timed_out)),
-            () = tokio::time::sleep(self.limit) => return Err(timed_out()),
-        };
-        answer.map_err(|error| BusError::Other { what: what.to_owned(), reason: error.to_string() })
+        call: impl IntoFuture<Output = Result<T, E>, IntoFuture: Send> + Send,
+    ) -> impl Future<Output = Result<T, BusError>> {
+        // Whoever reads is a tool's call, which is to stay small.
+        Box::pin(self.link.limited(what, self.limit, call))
     }
-}
-
-/// A message that a server takes for the end of the answers where they come from another account.
-fn ends_answers(stored: &Stored) -> bool {
-    stored.message.payload.is_empty() && stored.message.headers.0.is_empty()
 }
 
 fn entry(stored: Stored) -> SourceEntry {

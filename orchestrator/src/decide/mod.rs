@@ -183,8 +183,9 @@ pub fn decide_on(
     // Others are told last: of the run as it stands when all is decided, and of offers that were made.
     children::follow(&mut decision, &before, inputs);
     news::tell(&mut decision);
-    keep_what_it_taught(&mut decision, &before);
+    // Before what takes longer: until then an offer may still be taken.
     take_back_what_is_left(&mut decision, &before);
+    keep_what_it_taught(&mut decision, &before);
     if decision.may_wait() && brings_a_deadline_forward(&decision, &before) {
         decision.must_not_wait();
     }

@@ -149,9 +149,6 @@ pub(super) fn approve(
         (_, Given { arguments: None, .. }) => {}
     }
     let Some(edited) = given.plan else { return questions::answer(decision, request, id, APPROVE) };
-    if decision.open().is_none() {
-        return Ok(());
-    }
     may_stand(decision, question, edited)?;
     if guards::hold_edit(decision, request)? {
         return Ok(());

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::approval::{CallRuling, CallVerdict};
+use super::approval::CallVerdict;
 use super::guard::{Guarded, Hook};
 use super::looked_up::{LookedUp, counted_up};
 use super::permissions::RolePermission;
@@ -110,7 +110,26 @@ impl Note {
     /// to be approved after they were asked about it.
     #[must_use]
     pub fn guarded(notes: &[Self], asked: Hook, about: usize) -> Option<&Guarded> {
-        notes.iter().rev().find_map(|note| match note {
+        notes.iter().rev().find_map(|note| note.as_guarded(asked, about))
+    }
+
+    /// What a person said of one call of the step.
+    #[must_use]
+    pub fn approval(notes: &[Self], about: usize) -> Option<&CallVerdict> {
+        notes.iter().rev().find_map(|note| note.as_approval(about))
+    }
+
+    /// Whether guards have to be asked about one call of the step: they were not yet, or a person changed it since.
+    #[must_use]
+    pub fn is_to_guard(notes: &[Self], asked: Hook, about: usize) -> bool {
+        let changes =
+            |note: &Self| note.as_approval(about).is_some_and(|verdict| verdict.arguments().is_some());
+        let newest = notes.iter().rev().find(|note| note.as_guarded(asked, about).is_some() || changes(note));
+        newest.is_none_or(changes)
+    }
+
+    fn as_guarded(&self, asked: Hook, about: usize) -> Option<&Guarded> {
+        match self {
             Self::Guarded { hook, at, said, .. } => {
                 (*hook == asked && usize::try_from(*at) == Ok(about)).then_some(said)
             }
@@ -124,13 +143,11 @@ impl Note {
             | Self::NotChecked { .. }
             | Self::GoalChecked { .. }
             | Self::Approval { .. } => None,
-        })
+        }
     }
 
-    /// What a person said of one call of the step.
-    #[must_use]
-    pub fn approval(notes: &[Self], about: usize) -> Option<&CallVerdict> {
-        notes.iter().rev().find_map(|note| match note {
+    fn as_approval(&self, about: usize) -> Option<&CallVerdict> {
+        match self {
             Self::Approval { verdict } => (usize::try_from(verdict.at) == Ok(about)).then_some(verdict),
             Self::Guarded { .. }
             | Self::Spin { .. }
@@ -142,32 +159,6 @@ impl Note {
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
             | Self::GoalChecked { .. } => None,
-        })
-    }
-
-    /// Whether guards have to be asked about one call of the step: they were not yet, or a person changed it since.
-    #[must_use]
-    pub fn is_to_guard(notes: &[Self], asked: Hook, about: usize) -> bool {
-        let is_guards = |note: &&Self| Self::guarded(std::slice::from_ref(*note), asked, about).is_some();
-        let is_changed = |note: &&Self| match note {
-            Self::Approval { verdict: CallVerdict { at, ruling: CallRuling::Changed(_), .. } } => {
-                usize::try_from(*at) == Ok(about)
-            }
-            Self::Approval { .. }
-            | Self::Guarded { .. }
-            | Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::GoalChecked { .. } => false,
-        };
-        match notes.iter().rev().find(|note| is_guards(note) || is_changed(note)) {
-            Some(newest) => is_changed(&newest),
-            None => true,
         }
     }
 
@@ -338,6 +329,7 @@ fn counted(times: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::approval::CallRuling;
     use super::*;
 
     #[test]

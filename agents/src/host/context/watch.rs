@@ -11,7 +11,7 @@ use muster_tools::{CallWatch, ToolEngine, ToolResult, ToolStatus};
 use serde_json::{Value, json};
 
 use super::AgentContext;
-use crate::guards::{content_fits, thing};
+use crate::guards::{arguments_for, content_fits, thing, withheld};
 
 /// Asks the guards of a task.
 struct GuardedCalls {
@@ -23,10 +23,11 @@ struct GuardedCalls {
 }
 
 impl AgentContext {
-    /// Who is asked about calls that the tools of a task make of others; nobody where no guard looks at calls.
+    /// Who is asked about calls that the tools of a task make of others; nobody where no tool does, or no guard looks at calls.
     pub(super) fn watch(&self, engine: &ToolEngine, offer: &TaskOffered) -> Option<Arc<dyn CallWatch>> {
         let is_asked = |hook| offer.limits.guards_at(hook, Some(&self.role), None).next().is_some();
-        (is_asked(Hook::BeforeTool) || is_asked(Hook::AfterObservation)).then(|| {
+        let makes_calls = self.settings.composites.names().next().is_some();
+        (makes_calls && (is_asked(Hook::BeforeTool) || is_asked(Hook::AfterObservation))).then(|| {
             Arc::new(GuardedCalls {
                 role: self.role.clone(),
                 offer: offer.clone(),
@@ -44,10 +45,7 @@ impl CallWatch for GuardedCalls {
         let rules = self.offer.limits.guards_at(Hook::BeforeTool, Some(&self.role), Some(tool));
         let payload = json!({ "tool": tool, "arguments": arguments });
         let fits = |changed: &Value| {
-            if changed["tool"] != tool {
-                return Err("another tool cannot stand in its place".to_owned());
-            }
-            self.engine.fits(tool, &changed["arguments"])
+            arguments_for(tool, changed).and_then(|arguments| self.engine.fits(tool, arguments))
         };
         let thing = thing(&self.role, &self.offer, Hook::BeforeTool, payload);
         let said = self.guards.ask_all(rules, thing, &fits).await;
@@ -74,8 +72,8 @@ impl CallWatch for GuardedCalls {
         let thing = thing(&self.role, &self.offer, Hook::AfterObservation, payload);
         let said = self.guards.ask_all(rules, thing, &content_fits).await;
         if let Some(why) = said.refused() {
-            let content = format!("What `{tool}` answered is withheld: {why}.");
-            return ToolResult { status: ToolStatus::Error, content, data: None, ..result };
+            let (status, content) = (ToolStatus::Error, withheld(tool, &why));
+            return ToolResult { status, content, data: None, ..result };
         }
         match said.changed.as_ref().and_then(|changed| changed["content"].as_str()) {
             Some(changed) => ToolResult { content: changed.to_owned(), data: None, ..result },

@@ -16,7 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::model::{Aside, ChatClient, ModelClient};
 use super::super::resources::TaskResources;
 use super::TaskSession;
-use crate::guards::note_of;
+use super::guard::put;
+use crate::guards::{note_of, texts_of};
 use crate::model::chat::{ChatMessage, ChatRequest};
 use crate::model::kept::Kept;
 
@@ -159,11 +160,7 @@ impl TaskSession<'_> {
             return CallAnswer::declined(format!("the model was not asked: {why}"));
         }
         if let Some(changed) = &said.changed {
-            let texts = changed["messages"].as_array().into_iter().flatten();
-            for (message, text) in request.messages.iter_mut().zip(texts) {
-                let content = text["content"].as_str().unwrap_or_default().to_owned();
-                *message = ChatMessage { content, ..ChatMessage::clone(message) }.into();
-            }
+            put(&mut request.messages, texts_of(changed));
         }
         // What was asked stands with the call.
         said.changed = None;

@@ -14,7 +14,7 @@ use super::super::interrupt::{HandedOver, unless_handed_over};
 use super::super::prompt::Conversation;
 use super::super::resources::TaskResources;
 use super::{Clock, TaskSession};
-use crate::guards::{Seen, content_fits, messages_fit, note_of, observed, thing};
+use crate::guards::{Seen, arguments_for, content_fits, messages_fit, note_of, observed, texts_of, thing};
 use crate::model::chat::ChatMessage;
 use crate::model::kept::Kept;
 
@@ -55,10 +55,7 @@ impl TaskSession<'_> {
         let rules = self.offer.limits.guards_at(Hook::BeforeTool, Some(self.role), Some(name));
         let thing = self.thing(Hook::BeforeTool, json!({ "tool": name, "arguments": arguments }));
         let fits = |changed: &Value| {
-            if changed["tool"] != name {
-                return Err("another tool cannot stand in its place".to_owned());
-            }
-            resources.engine.fits(name, &changed["arguments"])
+            arguments_for(name, changed).and_then(|arguments| resources.engine.fits(name, arguments))
         };
         let mut said = resources.guards.ask_all(rules, thing, &fits).await;
         said.changed = said.changed.map(|changed| json!({ "arguments": changed["arguments"] }));
@@ -114,9 +111,7 @@ impl TaskSession<'_> {
         }
         let said = self.guard_messages(messages, resources).await;
         self.remember(said, |to| {
-            for (message, to) in messages.iter_mut().zip(to) {
-                *message = ChatMessage { content: to, ..ChatMessage::clone(message) }.into();
-            }
+            put(messages, to);
             Vec::new()
         })
     }
@@ -147,13 +142,17 @@ impl TaskSession<'_> {
             return Ok(());
         }
         let refused = said.refused();
-        let texts = said.changed.take().filter(|_| refused.is_none()).map(|changed| {
-            let texts = changed["messages"].as_array().into_iter().flatten();
-            texts.map(|one| one["content"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
-        });
+        let texts = said.changed.take().filter(|_| refused.is_none()).map(|changed| texts_of(&changed));
         let reworded = texts.map(reword).unwrap_or_default();
         self.notes.push(Note::Guarded { hook: Hook::BeforeModel, at: 0, said, reworded });
         refused.map_or(Ok(()), |why| Err(format!("the model was not asked: {why}")))
+    }
+}
+
+/// Puts texts in the places of those of messages.
+pub(super) fn put(messages: &mut [Kept<ChatMessage>], texts: Vec<String>) {
+    for (message, content) in messages.iter_mut().zip(texts) {
+        *message = ChatMessage { content, ..ChatMessage::clone(message) }.into();
     }
 }
 

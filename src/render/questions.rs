@@ -1,6 +1,7 @@
 //! Questions that wait for a person, as text.
 
-use muster_shared::flow::{About, OnTimeout, PlanTask, Reply};
+use muster_shared::flow::form::Field;
+use muster_shared::flow::{About, Form, OnTimeout, PlanTask, Reply};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::{QuestionEnd, QuestionState, RunState};
 use muster_shared::time::Millis;
@@ -49,6 +50,7 @@ fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> St
     if asked.is_open() && asked.about == About::Plan {
         lines.extend(plan(run).into_iter().map(|line| format!("  {line}")));
     }
+    lines.extend(question.form.iter().flat_map(|form| asked_for(&form.form)));
     let choices = (1..).zip(&question.choices);
     lines.extend(choices.map(|(number, choice)| format!("  {number}  {}", figures::one_line(choice, 200))));
     if let Some(who) = &asked.asked_of {
@@ -76,6 +78,24 @@ fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> St
         }
     }
     lines.join("\n")
+}
+
+/// What a call of a tool asks for: each value, or the address.
+fn asked_for(form: &Form) -> Vec<String> {
+    let field = |field: Field<'_>| {
+        let optional = if field.is_optional { ", may be left out" } else { "" };
+        let about = figures::one_line(field.about, 200);
+        let about = if about.is_empty() { about } else { format!(": {about}") };
+        format!(
+            "  {}  {}{optional}{about}",
+            figures::one_line(field.name, 60),
+            figures::one_line(&field.kind, 200)
+        )
+    };
+    match form {
+        Form::Values(_) => form.fields().into_iter().map(field).collect(),
+        Form::Visit(url) => vec![format!("  open     {}", figures::one_line(url, 2_048))],
+    }
 }
 
 /// Who may approve, and who did, where that is not left to anybody.
@@ -133,6 +153,10 @@ fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
             "`muster approve {run} --question {id}`, with --edit to change the arguments, or `muster reject {run} \"why not\" \
              --question {id}`"
         ),
+        About::Task(_) | About::Goal | About::Conflict(_) if asked.question.form.is_some() => {
+            let how = asked.question.form.as_ref().map(|form| form.form.how()).unwrap_or_default();
+            format!("`muster answer {run} {id} {how}`, or `muster answer {run} {id} decline`")
+        }
         About::Task(_) | About::Goal | About::Conflict(_) if asked.question.choices.is_empty() => {
             format!("`muster answer {run} {id} \"…\"`")
         }

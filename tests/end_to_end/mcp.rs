@@ -24,7 +24,8 @@ fn answer(request: &CapturedRequest) -> Reply {
         return Reply::text("an ant").with_usage(70, 7, 0).with_delay(Duration::from_millis(1_500));
     }
     if system.contains("You are the planner") {
-        let task = json!({ "name": "an animal", "goal": "Write about an animal.", "role": "worker" });
+        let goal = if request.holds("Book a table") { "Book a table." } else { "Write about an animal." };
+        let task = json!({ "name": "one thing", "goal": goal, "role": "worker" });
         return submit(json!({ "thought": "One task.", "goal": "Write.", "tasks": [task] }));
     }
     if system.contains("You are the reflector") {
@@ -36,7 +37,8 @@ fn answer(request: &CapturedRequest) -> Reply {
         );
     }
     if request.turns() == 0 {
-        return Reply::call("house_write", &json!({ "thought": "I have it written." }));
+        let tool = if request.holds("Book a table") { "house_book" } else { "house_write" };
+        return Reply::call(tool, &json!({ "thought": "I have it done." }));
     }
     submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is an ant.", "findings": [] }))
 }
@@ -66,7 +68,11 @@ fn up(sampling: &str) -> (Fleet, ModelServer) {
 }
 
 fn ask(fleet: &Fleet) -> Child {
-    let run = ["run", "Write about an animal.", "--planning", "always", "--json", "--deadline", "90s"];
+    ask_for(fleet, "Write about an animal.")
+}
+
+fn ask_for(fleet: &Fleet, goal: &str) -> Child {
+    let run = ["run", goal, "--planning", "always", "--json", "--deadline", "90s"];
     fleet.folder().command(&run).stdout(Stdio::piped()).spawn().unwrap()
 }
 
@@ -78,8 +84,12 @@ fn end(fleet: &Fleet, asker: Child) -> Value {
 
 /// The step in which the tool was called.
 fn called(fleet: &Fleet) -> Value {
+    called_of(fleet, "house.write")
+}
+
+fn called_of(fleet: &Fleet, tool: &str) -> Value {
     let trace = fleet.folder().json_lines(&["trace", "last", "--json", "--full"]).unwrap();
-    let is_it = |entry: &&Value| entry["task"] == "1" && entry["event"]["action"]["name"] == "house.write";
+    let is_it = |entry: &&Value| entry["task"] == "1" && entry["event"]["action"]["name"] == tool;
     of_kind(&trace, "step").find(is_it).map(|entry| entry["event"].clone()).unwrap_or_default()
 }
 
@@ -119,6 +129,57 @@ fn a_server_that_settings_do_not_name_asks_nothing() {
     end(&fleet, ask(&fleet));
     assert_eq!(called(&fleet)["observation"]["content"], "nobody can be asked");
     assert!(server.log().iter().all(|entry| entry.request.system() != "You name animals."));
+}
+
+/// The questions that wait for a person.
+fn open_questions(fleet: &Fleet) -> Vec<Value> {
+    let listed = fleet.folder().json(&["questions", "--json"]).unwrap_or_default();
+    listed.as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_server_asks_a_person_whoever_dies_meanwhile_and_the_call_is_made_again_with_the_answer() {
+    let (fleet, _server) = up("tool.mcp.sampling=[]");
+    let (folder, asker) = (fleet.folder(), ask_for(&fleet, "Book a table."));
+    wait_until("a person is asked", LIMIT, || !open_questions(&fleet).is_empty()).unwrap();
+    let asked = open_questions(&fleet).swap_remove(0);
+    assert_eq!(asked["asked"]["question"]["text"], "For how many is the table?", "{asked:#}");
+    let shown = folder.output(&["questions"]).unwrap();
+    assert!(shown.contains("guests  a whole number: With yourself."), "{shown}");
+    for process in ["worker", "house", "orchestrator"] {
+        let found = fleet.pids().into_iter().find(|(name, _)| name.contains(process));
+        let Some((name, pid)) = found else { panic!("{process}: {:?}", fleet.pids()) };
+        signal(pid, Signal::SIGKILL);
+        wait_until("it is there again", LIMIT, || fleet.pid(&name).is_some_and(|now| now != pid)).unwrap();
+    }
+    for wrong in ["many", "0", r#"{"people": 2}"#] {
+        let refused = folder.run(&["answer", "last", "1", wrong]).unwrap();
+        assert!(!refused.status.success() && both(&refused).contains("whole number"), "{}", both(&refused));
+    }
+    folder.output(&["answer", "last", "1", "4"]).unwrap();
+    end(&fleet, asker);
+    let step = called_of(&fleet, "house.book");
+    assert_eq!(step["observation"]["content"], "booked for 4", "{step:#}");
+    let given = &step["notes"][0]["form"]["reply"]["given"];
+    assert_eq!(given, &json!({ "values": { "guests": 4 } }), "{step:#}");
+    assert_eq!(calls(&fleet), 2, "once to ask, and once with the answer");
+    let audited = folder.run(&["audit", "last"]).unwrap();
+    assert!(audited.status.success(), "{}", both(&audited));
+    folder.output(&["replay", "last"]).unwrap();
+}
+
+#[test]
+fn a_person_declines_and_where_settings_say_so_nobody_is_asked() {
+    let (fleet, _server) = up("tool.mcp.sampling=[]");
+    let asker = ask_for(&fleet, "Book a table.");
+    wait_until("a person is asked", LIMIT, || !open_questions(&fleet).is_empty()).unwrap();
+    fleet.folder().output(&["answer", "last", "1", "decline"]).unwrap();
+    end(&fleet, asker);
+    assert_eq!(called_of(&fleet, "house.book")["observation"]["content"], "not booked: decline");
+    drop(fleet);
+    let (fleet, _server) = up("tool.mcp.elicitation=[]");
+    end(&fleet, ask_for(&fleet, "Book a table."));
+    assert_eq!(called_of(&fleet, "house.book")["observation"]["content"], "nobody can be asked");
 }
 
 /// A process that ends with the test.

@@ -159,6 +159,10 @@ fn may(desk: &Desk, task: &OpenTask, wait: &Wait) -> Result<(), GatewayRefusal> 
         )));
     }
     match wait {
+        Wait::Answer(question) if question.form.is_some() => Err(invalid(
+            "for.answer.form",
+            "only calls of tools ask for values: ask in words, or by `choices`",
+        )),
         Wait::Answer(question) if question.text.trim().is_empty() => {
             Err(invalid("for.answer.text", "it is empty: say what is asked"))
         }

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use muster_shared::flow::Form;
 use muster_shared::wire::tool_question::{self as wire, CallAnswer, CallQuestion, QuestionTurn};
 use muster_tools::Asker;
 
-use crate::callbacks::{AskModel, CallPlace, ModelAnswer, ModelQuestion, Turn};
+use crate::callbacks::{
+    AskModel, AskPerson, CallPlace, ModelAnswer, ModelQuestion, PersonAnswer, PersonQuestion, Turn, Wanted,
+};
 
 /// Whom a call may ask.
 #[derive(Clone)]
@@ -51,7 +54,32 @@ impl AskModel for ByCaller {
         };
         match asker.ask(&tool, CallQuestion::Model(asked)).await {
             CallAnswer::Said { text, model, cut } => Ok(ModelAnswer { text, model, cut }),
+            CallAnswer::Given { .. } => Err("the answer is none of a model".to_owned()),
             CallAnswer::Decline { why } | CallAnswer::Cancel { why } => Err(why),
+        }
+    }
+}
+
+#[async_trait]
+impl AskPerson for ByCaller {
+    async fn ask(&self, question: PersonQuestion) -> PersonAnswer {
+        let (place, Caller(asker)) = match caller_of(&question.during) {
+            Ok(found) => found,
+            Err(why) => {
+                tracing::info!(server = question.server, why, "a question to a person is declined");
+                return PersonAnswer::Decline;
+            }
+        };
+        let form = match question.wants {
+            Wanted::Form(schema) => Form::Values(schema),
+            Wanted::Visit(url) => Form::Visit(url),
+        };
+        let asked = wire::PersonQuestion { text: question.message, form };
+        let (tool, asker) = (place.tool.clone(), Arc::clone(asker));
+        match asker.ask(&tool, CallQuestion::Person(asked)).await {
+            CallAnswer::Given { values } => PersonAnswer::Accept(values),
+            CallAnswer::Said { .. } | CallAnswer::Decline { .. } => PersonAnswer::Decline,
+            CallAnswer::Cancel { .. } => PersonAnswer::Cancel,
         }
     }
 }

@@ -53,6 +53,11 @@ settings! {
         pub sampling_calls: u32 = 8 => whole(1, 64),
         /// Most tokens of an answer that a server may ask a model for.
         pub sampling_tokens: u32 = 2_000 => whole(1, 1_000_000).unit("tokens"),
+        /// Servers whose tools may ask a person something in the middle of a call (elicitation): the names before those of their
+        /// tools, or `*`. The task waits for the answer, as for any question to a person.
+        pub elicitation: Vec<String> = vec!["*".to_owned()] => list(),
+        /// Most questions to a person in one call of a tool.
+        pub elicitation_calls: u32 = 8 => whole(1, 64),
         /// How often a server is started again within `restart_window` before it is given up.
         pub restarts: u32 = 5 => whole(0, 1_000),
         /// The time in which restarts are counted.
@@ -72,6 +77,12 @@ impl McpSettings {
     #[must_use]
     pub fn may_sample(&self, namespace: &str) -> bool {
         self.sampling.iter().any(|name| name == namespace || name == "*")
+    }
+
+    /// Whether the tools of the server with this name before theirs may ask a person.
+    #[must_use]
+    pub fn may_elicit(&self, namespace: &str) -> bool {
+        self.elicitation.iter().any(|name| name == namespace || name == "*")
     }
 
     /// Whether this server's hints are believed.

@@ -1,6 +1,9 @@
 //! What guards and people made of the calls of a step before these are made. Pure.
 
-use muster_shared::flow::{Action, CallRuling, CallToApprove, Guarded, Hook, Note, Observation};
+use muster_shared::flow::{
+    Action, CallRuling, CallToApprove, FormReply, Given, Guarded, Hook, Note, Observation,
+};
+use muster_shared::wire::tool_question::{CallAnswer, QuestionAnswer};
 use serde_json::Value;
 
 use super::decide::ChosenAction;
@@ -17,6 +20,8 @@ pub(super) struct CallStanding<'a> {
     pub(super) word: Option<String>,
     /// Whether a person approved it.
     pub(super) approved: bool,
+    /// What people gave whom it asked for something when it was made before.
+    pub(super) given: Vec<QuestionAnswer>,
 }
 
 /// How the call at this place of a step stands by what was noted of it.
@@ -44,7 +49,19 @@ pub(super) fn standing(notes: &[Note], at: usize) -> CallStanding<'_> {
         (by_guards, by_person) => by_person.or(by_guards),
     };
     let (changed, word) = changed.unzip();
-    CallStanding { refused: None, changed, word, approved: verdict.is_some() }
+    // Only what is called first waits for anybody.
+    let given = Note::forms(notes).filter(|_| at == 0).map(answer_of).collect();
+    CallStanding { refused: None, changed, word, approved: verdict.is_some(), given }
+}
+
+/// What a tool is answered by what a person gave.
+fn answer_of(FormReply { id, given, .. }: &FormReply) -> QuestionAnswer {
+    let answer = match given {
+        Given::Values(values) => CallAnswer::Given { values: values.clone() },
+        Given::Declined => CallAnswer::declined("the person declined"),
+        Given::Nothing => CallAnswer::cancelled("nobody answered in time"),
+    };
+    QuestionAnswer { id: id.clone(), answer }
 }
 
 fn not_done(why: &str) -> Observation {

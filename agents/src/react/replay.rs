@@ -344,7 +344,8 @@ fn is_of_guard(outcome: &Outcome, step: &Step) -> bool {
         | Note::LookedUp { .. }
         | Note::NotChecked { .. }
         | Note::GoalChecked { .. }
-        | Note::Approval { .. } => false,
+        | Note::Approval { .. }
+        | Note::Form { .. } => false,
     };
     outcome.ending == Ending::Blocked && outcome.product.is_none() && step.notes.iter().any(refused)
 }

@@ -109,6 +109,7 @@ fn refused_for(note: &Note) -> &'static str {
         | Note::LookedUp { .. }
         | Note::Guarded { .. }
         | Note::Approval { .. }
+        | Note::Form { .. }
         | Note::NotChecked { .. } => panic!("{note:?}"),
     }
 }

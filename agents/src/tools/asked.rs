@@ -21,6 +21,7 @@ impl AskRules {
     pub fn may_ask(&self, server: &str, kind: QuestionKind) -> bool {
         match kind {
             QuestionKind::Model => self.settings.may_sample(server),
+            QuestionKind::Person => self.settings.may_elicit(server),
         }
     }
 
@@ -47,6 +48,13 @@ impl AskRules {
                     self.settings.sampling_calls
                 )))
             }
+            CallQuestion::Person(_) if asked >= self.settings.elicitation_calls => {
+                Err(CallAnswer::declined(format!(
+                    "a call may ask a person {} times at most (tool.mcp.elicitation_calls)",
+                    self.settings.elicitation_calls
+                )))
+            }
+            CallQuestion::Person(question) => Ok(CallQuestion::Person(question)),
             CallQuestion::Model(question) => {
                 let max_tokens = question.max_tokens.clamp(1, self.settings.sampling_tokens.max(1));
                 Ok(CallQuestion::Model(ModelQuestion { max_tokens, ..question }))

@@ -1,15 +1,16 @@
 //! A tool that a tool server has: called over the bus.
 
+mod asking;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use muster_bus::tool_servers::{ToolServerDoor, ToolServerFailure};
+use muster_shared::flow::Wait;
 use muster_shared::ids::{AgentId, Role};
-use muster_shared::wire::tool_question::{
-    CallAnswer, OpenQuestion, QuestionAnswer, QuestionKind, ToolAnswer,
-};
+use muster_shared::wire::tool_question::{OpenQuestion, ToolAnswer};
 use muster_shared::wire::tool_server::{
     MOST_ARGUMENTS, ServedResult, ServedStatus, ServedTool, ToolCall, ToolReply, ToolTicket, WhenUncertain,
 };
@@ -17,6 +18,7 @@ use muster_tools::ToolSource;
 use serde_json::Value;
 use uuid::Uuid;
 
+use self::asking::{Asked, Asking};
 use super::asked::AskRules;
 use super::borrowing::Borrowing;
 use super::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
@@ -29,8 +31,6 @@ const NEXT_ANSWER: Duration = Duration::from_secs(7);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Most bytes of answers that go with a call that is made again.
-const MOST_REMEMBERED: usize = 64 * 1024;
 /// What the engine grants beside the time limit of the tool itself, for the server to answer first.
 const MARGIN: Duration = Duration::from_secs(5);
 
@@ -84,30 +84,6 @@ impl RemoteTool {
         result
     }
 
-    /// Whom it may ask in a call made with this.
-    fn may_ask(&self, ctx: &ToolContext) -> Vec<QuestionKind> {
-        let (Some(rules), Some(asker)) = (&self.rules, &ctx.asker) else { return Vec::new() };
-        asker.may_ask().into_iter().filter(|kind| rules.may_ask(&self.server, *kind)).collect()
-    }
-
-    /// Has a question answered, if it may be.
-    async fn answer(&self, asked: OpenQuestion, asking: &mut Asking<'_>) -> QuestionAnswer {
-        let OpenQuestion { id, question } = asked;
-        let (Some(rules), Some(asker)) = (&self.rules, &asking.ctx.asker) else {
-            return QuestionAnswer { id, answer: CallAnswer::declined("nobody answers here") };
-        };
-        let answer = match rules.admit(&self.server, question, asking.asked) {
-            Ok(question) => {
-                asking.asked += 1;
-                asker.ask(&self.tool.full_name(&self.server), question).await
-            }
-            Err(answer) => return QuestionAnswer { id, answer },
-        };
-        let answered = QuestionAnswer { id, answer };
-        asking.remember(&answered);
-        answered
-    }
-
     /// Whether the call may be made again where nobody knows whether it took effect.
     fn may_repeat(&self) -> bool {
         self.tool.pure || self.tool.uncertain == WhenUncertain::Repeat
@@ -137,23 +113,27 @@ impl RemoteTool {
     }
 
     /// Calls until there is an answer, as far as the tool may be called again.
-    async fn carry_out(&self, mut call: ToolCall, ctx: &ToolContext) -> Result<ServedResult, ToolFailure> {
-        let mut asking = Asking { ctx, asked: 0, answered: Vec::new() };
+    async fn carry_out(&self, mut call: ToolCall, ctx: &ToolContext) -> Result<CarriedOut, ToolFailure> {
+        let mut asking = Asking::of(ctx);
         let mut away_since: Option<Instant> = None;
         loop {
             let (waited, why) = match self.ask(&call).await {
-                Ok(ToolReply::Done { key, result }) if key == call.key => return Ok(result),
+                Ok(ToolReply::Done { key, result }) if key == call.key => {
+                    return Ok(CarriedOut::Ended(result));
+                }
                 Ok(ToolReply::Running { key, ticket, process }) if key == call.key => {
                     away_since = None;
                     match self.wait_for(&process, ticket, None, &mut asking).await {
-                        Waited::Ended(result) => return Ok(result),
+                        Waited::Ended(result) => return Ok(CarriedOut::Ended(result)),
+                        Waited::Person(wait) => return Ok(CarriedOut::Waits(wait)),
                         Waited::Lost(why) => (true, why),
                     }
                 }
                 Ok(ToolReply::Asks { key, ticket, process, asked }) if key == call.key => {
                     away_since = None;
                     match self.wait_for(&process, ticket, Some(*asked), &mut asking).await {
-                        Waited::Ended(result) => return Ok(result),
+                        Waited::Ended(result) => return Ok(CarriedOut::Ended(result)),
+                        Waited::Person(wait) => return Ok(CarriedOut::Waits(wait)),
                         Waited::Lost(why) => (true, why),
                     }
                 }
@@ -186,7 +166,7 @@ impl RemoteTool {
                 return Err(ToolFailure::Unavailable(format!("{why}. Try again later, or use another way.")));
             }
             // What it asked is not asked again.
-            call.answered.clone_from(&asking.answered);
+            asking.answered().clone_into(&mut call.answered);
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -203,7 +183,10 @@ impl RemoteTool {
         loop {
             let reply = match asked.take() {
                 Some(question) => {
-                    let answered = self.answer(question, asking).await;
+                    let answered = match self.answer(question, asking).await {
+                        Asked::Answered(answered) => answered,
+                        Asked::Waits(wait) => return Waited::Person(wait),
+                    };
                     let answer = ToolAnswer { ticket: ticket.clone(), answered };
                     self.door.answer(&self.server, process, &self.role, &answer, NEXT_ANSWER).await
                 }
@@ -226,32 +209,19 @@ impl RemoteTool {
     }
 }
 
-/// What a call has asked so far, and on whose behalf it is made.
-struct Asking<'a> {
-    ctx: &'a ToolContext,
-    asked: u32,
-    /// What was answered, for when the call is made again.
-    answered: Vec<QuestionAnswer>,
-}
-
-impl Asking<'_> {
-    /// Remembers an answer, as far as a call has room for it.
-    fn remember(&mut self, answered: &QuestionAnswer) {
-        let length = |one: &QuestionAnswer| match &one.answer {
-            CallAnswer::Said { text, .. } => text.len(),
-            CallAnswer::Decline { why } | CallAnswer::Cancel { why } => why.len(),
-        };
-        let bytes: usize = self.answered.iter().map(length).sum();
-        if bytes + length(answered) <= MOST_REMEMBERED {
-            self.answered.push(answered.clone());
-        }
-    }
-}
-
 /// What came of waiting.
 enum Waited {
     Ended(ServedResult),
+    /// It asks a person something.
+    Person(Box<Wait>),
     Lost(String),
+}
+
+/// What came of a call.
+enum CarriedOut {
+    Ended(ServedResult),
+    /// It asks a person something: it is given up, and made again with the answer.
+    Waits(Box<Wait>),
 }
 
 #[async_trait]
@@ -286,22 +256,28 @@ impl Tool for RemoteTool {
                 "The arguments have more than {most} KiB, which is the most that a tool server takes. Send less."
             )));
         }
+        let key = ctx.idempotency_key.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
         let call = ToolCall {
             run: ctx.run.clone(),
             task: ctx.task.clone(),
             tool: self.tool.name.clone(),
             spec: self.digest.clone(),
             arguments: args,
-            key: ctx.idempotency_key.clone().unwrap_or_else(|| Uuid::now_v7().to_string()),
+            key: asking::key_of(key, ctx),
             patience_ms: self.tool.timeout_ms.saturating_add(1_000),
             rights: (*ctx.rights).clone(),
             approved: ctx.approved,
             voucher: ctx.voucher.as_deref().cloned(),
             may_ask: self.may_ask(ctx),
-            answered: Vec::new(),
+            answered: asking::known(ctx),
         };
         let mut given_up = GivenUp { tool: self, ticket: Some(call.ticket()) };
-        let result = self.carry_out(call.clone(), ctx).await;
+        let result = match self.carry_out(call.clone(), ctx).await {
+            // Whoever serves it is told that nobody waits for this one.
+            Ok(CarriedOut::Waits(wait)) => return Ok(ToolOutput::waiting(*wait)),
+            Ok(CarriedOut::Ended(result)) => Ok(result),
+            Err(failure) => Err(failure),
+        };
         given_up.ticket = None;
         output(self.signed(&call, result?))
     }

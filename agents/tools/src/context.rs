@@ -7,6 +7,7 @@ use std::{
 
 use muster_corpus::Corpus;
 use muster_shared::flow::{LeafRef, RolePermissions, TaskRights, Voucher};
+use muster_shared::wire::tool_question::QuestionAnswer;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -52,6 +53,9 @@ pub struct ToolContext {
     pub watch: Option<Arc<dyn CallWatch>>,
     /// Whom the call may ask something before it ends, if anybody.
     pub asker: Option<Arc<dyn Asker>>,
+    /// What people answered who were asked something by this call when it was made before; nothing where it may ask nobody. What
+    /// it asks beyond that, it waits for ([`ToolOutput::waiting`](crate::ToolOutput::waiting)).
+    pub people: Option<Arc<[QuestionAnswer]>>,
     /// Raised when the task is stopped; a call that runs is given up at once.
     pub cancel: CancellationToken,
 }

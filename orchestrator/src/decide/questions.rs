@@ -62,6 +62,9 @@ pub(super) fn answer(
         review::read(text, decision.reader())?
     } else if matches!(asked.about, About::Call(_)) {
         approvals::read(text, decision.reader())?
+    } else if let Some(form) = &asked.question.form {
+        form.form.read(text)?;
+        text.trim().to_owned()
     } else {
         decision.reader().answer(&asked.question, text)?
     };
@@ -180,13 +183,17 @@ fn by_default(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
 /// What follows from an answer, by what the question was about.
 fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply, arguments: Option<&Value>) {
     let asked = decision.open().and_then(|run| run.questions.get(&reply.question));
-    let Some(about) = asked.filter(|asked| asked.is_open()).map(|asked| asked.about.clone()) else { return };
+    let Some(asked) = asked.filter(|asked| asked.is_open()) else { return };
+    let (about, form) = (asked.about.clone(), asked.question.form.as_ref().map(|form| form.reply(reply)));
     decision.emit(QuestionAnswered { reply: reply.clone() });
     match about {
         About::Task(task) if decision.open().is_some_and(|run| stuck::is_stuck(run, &task)) => {
             stuck::answered(decision, &task, reply);
         }
-        About::Task(task) => waits::answer(decision, &task, observed(reply)),
+        About::Task(task) => match form {
+            Some(given) => waits::fill(decision, &task, observed(reply), given),
+            None => waits::answer(decision, &task, observed(reply)),
+        },
         About::Call(task) => approvals::answered(decision, &task, reply, arguments),
         // The planner is told with its next offer; what follows for a step of a blueprint, or for a
         // conflict, is decided with the others.
@@ -272,6 +279,8 @@ fn bounded(mut question: Question) -> Question {
         text.truncate(text.floor_char_boundary(MAX_QUESTION_BYTES));
     }
     question.choices.truncate(MAX_CHOICES);
+    // What nobody can be asked for is asked in words.
+    question.form = question.form.take().filter(|form| form.form.fault().is_none());
     question
 }
 

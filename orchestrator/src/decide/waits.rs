@@ -1,8 +1,8 @@
 //! Tasks that wait: put down until what they wait for is there. They hold no slot meanwhile.
 
 use muster_shared::flow::{
-    About, Awaited, CallRuling, CallVerdict, Ending, FailureKind, Observation, ObservationStatus, PeerAnswer,
-    Wait,
+    About, Awaited, CallRuling, CallVerdict, Ending, FailureKind, FormReply, Observation, ObservationStatus,
+    PeerAnswer, Wait,
 };
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::WAITS_SINCE;
@@ -59,12 +59,34 @@ pub(super) fn answer_with(
     observation: Observation,
     answer: Option<Box<PeerAnswer>>,
 ) {
+    let Some((step, observation)) = ended(decision, task, observation) else { return };
+    let (task, verdict, form) = (task.clone(), None, None);
+    decision.emit(TaskAnswered { task, step, observation, answer, verdict, form });
+}
+
+/// A person was asked for something by a call of the task, and this came of it.
+pub(super) fn fill(
+    decision: &mut DecisionBuilder<'_>,
+    task: &TaskId,
+    observation: Observation,
+    reply: FormReply,
+) {
+    let Some((step, observation)) = ended(decision, task, observation) else { return };
+    let (task, form) = (task.clone(), Some(Box::new(reply)));
+    decision.emit(TaskAnswered { task, step, observation, answer: None, verdict: None, form });
+}
+
+/// The step whose wait is over, and what came of it with the time that it took; nothing where nobody waits.
+fn ended(
+    decision: &DecisionBuilder<'_>,
+    task: &TaskId,
+    observation: Observation,
+) -> Option<(u32, Observation)> {
     let now = decision.now();
     let waiting = decision.open().and_then(|run| run.tasks.get(task)?.waiting.as_ref());
-    let Some((step, since)) = waiting.map(|waiting| (waiting.step, waiting.since)) else { return };
+    let (step, since) = waiting.map(|waiting| (waiting.step, waiting.since))?;
     let millis = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
-    let observation = Observation { millis, ..observation };
-    decision.emit(TaskAnswered { task: task.clone(), step, observation, answer, verdict: None });
+    Some((step, Observation { millis, ..observation }))
 }
 
 /// A person said of a call of the task whether it is made.
@@ -77,7 +99,7 @@ pub(super) fn approve(decision: &mut DecisionBuilder<'_>, task: &TaskId, verdict
     };
     let observation = Observation { status, content: verdict.to_string(), millis: 0, truncated: false };
     let verdict = Some(Box::new(verdict));
-    decision.emit(TaskAnswered { task: task.clone(), step, observation, answer: None, verdict });
+    decision.emit(TaskAnswered { task: task.clone(), step, observation, answer: None, verdict, form: None });
 }
 
 /// What a task waits for cannot be had: it is told so at once.

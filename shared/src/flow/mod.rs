@@ -11,6 +11,7 @@ pub mod conflicts;
 pub mod context;
 pub mod conversation;
 pub mod draft_review;
+pub mod form;
 pub mod goal;
 pub mod group;
 pub mod guard;
@@ -53,6 +54,7 @@ pub use conflicts::{ConflictStep, Conflicts};
 pub use context::{ContextAuthor, ContextEntry, ContextLimits};
 pub use conversation::Turn;
 pub use draft_review::{DraftRemark, DraftReview, DraftReviewPolicy, DraftVerdict, Revision};
+pub use form::{CallForm, Form, FormReply, Given};
 pub use goal::{CorpusRef, FetchedDocuments, Goal, Planning};
 pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
 pub use guard::{

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::approval::CallVerdict;
+use super::form::FormReply;
 use super::guard::{Guarded, Hook};
 use super::looked_up::{LookedUp, counted_up};
 use super::permissions::RolePermission;
@@ -89,6 +90,11 @@ pub enum Note {
         /// What they said.
         verdict: CallVerdict,
     },
+    /// A person was asked for something by the first call of the step, which was made again with what they gave.
+    Form {
+        /// What came of it.
+        reply: FormReply,
+    },
 }
 
 /// A message that a model was sent in other words than the task has for it: a guard changed it.
@@ -128,6 +134,28 @@ impl Note {
         newest.is_none_or(changes)
     }
 
+    /// What people gave who were asked for something by the first call of the step.
+    pub fn forms(notes: &[Self]) -> impl Iterator<Item = &FormReply> {
+        notes.iter().filter_map(Self::as_form)
+    }
+
+    fn as_form(&self) -> Option<&FormReply> {
+        match self {
+            Self::Form { reply } => Some(reply),
+            Self::Guarded { .. }
+            | Self::Spin { .. }
+            | Self::Reconsidered
+            | Self::Closed { .. }
+            | Self::Denied { .. }
+            | Self::Declined { .. }
+            | Self::Verified { .. }
+            | Self::LookedUp { .. }
+            | Self::NotChecked { .. }
+            | Self::GoalChecked { .. }
+            | Self::Approval { .. } => None,
+        }
+    }
+
     fn as_guarded(&self, asked: Hook, about: usize) -> Option<&Guarded> {
         match self {
             Self::Guarded { hook, at, said, .. } => {
@@ -142,7 +170,8 @@ impl Note {
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
             | Self::GoalChecked { .. }
-            | Self::Approval { .. } => None,
+            | Self::Approval { .. }
+            | Self::Form { .. } => None,
         }
     }
 
@@ -158,7 +187,8 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. } => None,
+            | Self::GoalChecked { .. }
+            | Self::Form { .. } => None,
         }
     }
 
@@ -175,7 +205,8 @@ impl Note {
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
             | Self::GoalChecked { .. }
-            | Self::Approval { .. } => None,
+            | Self::Approval { .. }
+            | Self::Form { .. } => None,
         })
     }
 
@@ -192,7 +223,8 @@ impl Note {
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
             | Self::GoalChecked { .. }
-            | Self::Approval { .. } => &[],
+            | Self::Approval { .. }
+            | Self::Form { .. } => &[],
         })
     }
 }
@@ -317,6 +349,7 @@ impl std::fmt::Display for Note {
             }
             Self::Guarded { hook, said, .. } => write!(f, "{}: {said}", hook.as_str()),
             Self::Approval { verdict } => write!(f, "{verdict}"),
+            Self::Form { reply } => write!(f, "asked for something by its call: {reply}"),
             Self::GoalChecked { reached: true, .. } => f.write_str("goal check: reached"),
             Self::GoalChecked { reached: false, missing } => write!(f, "goal check: missing {missing}"),
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::form::CallForm;
 use super::verdict::{self, Verdict};
 use crate::ids::{QuestionId, TaskId, TaskIndex};
 
@@ -37,6 +38,9 @@ pub struct Question {
     /// What follows when nobody answers in time; that of the run's limits when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
+    /// What a call of a tool asks for, where it is such a question: only that answers it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<Box<CallForm>>,
 }
 
 impl Question {

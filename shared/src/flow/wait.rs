@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::approval::{CallToApprove, CallVerdict};
+use super::form::FormReply;
 use super::peer::{PeerAnswer, PeerRequest};
 use super::plan::TaskDraft;
 use super::question::Question;
@@ -76,4 +77,8 @@ pub struct Answered {
     /// yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Box<CallVerdict>>,
+    /// What a person gave who was asked for something by a call of the step: it is made again with that, and has no
+    /// observation yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Box<FormReply>>,
 }

@@ -1,9 +1,13 @@
-//! What a tool of a server asks in the middle of a call, and what it is answered by the model of whoever
-//! calls. A question is named by what it says, so that the same call, made again, asks the same question under the same name.
+//! What a tool of a server asks in the middle of a call, and what it is answered: by the model of whoever calls, or by a
+//! person. A question is named by what it says, so that the same call, made again, asks the same question under the same name.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+use crate::flow::Form;
+use crate::flow::question::MAX_QUESTION_BYTES;
 
 /// Longest conversation that a model is asked to go on with, in bytes.
 pub const MOST_CONVERSATION: usize = 256 * 1024;
@@ -18,6 +22,8 @@ pub const MOST_STOPS: usize = 8;
 pub enum QuestionKind {
     /// The model of whoever calls.
     Model,
+    /// A person. The call is given up, and made again when they have answered.
+    Person,
 }
 
 /// What a tool asks.
@@ -26,6 +32,17 @@ pub enum QuestionKind {
 pub enum CallQuestion {
     /// A model.
     Model(ModelQuestion),
+    /// A person.
+    Person(PersonQuestion),
+}
+
+/// A question to a person, by whoever looks after the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PersonQuestion {
+    /// The question itself.
+    pub text: String,
+    /// What is asked for.
+    pub form: Form,
 }
 
 /// A question to the model of whoever calls. The model sees nothing but this.
@@ -62,6 +79,7 @@ impl CallQuestion {
     pub const fn kind(&self) -> QuestionKind {
         match self {
             Self::Model(_) => QuestionKind::Model,
+            Self::Person(_) => QuestionKind::Person,
         }
     }
 
@@ -78,7 +96,18 @@ impl CallQuestion {
     pub fn fault(&self) -> Option<String> {
         match self {
             Self::Model(question) => question.fault(),
+            Self::Person(question) => question.fault(),
         }
+    }
+}
+
+impl PersonQuestion {
+    fn fault(&self) -> Option<String> {
+        let bytes = self.text.len();
+        if bytes > MAX_QUESTION_BYTES {
+            return Some(format!("the question has {bytes} bytes, {MAX_QUESTION_BYTES} is the most"));
+        }
+        self.form.fault()
     }
 }
 
@@ -114,6 +143,11 @@ pub enum CallAnswer {
         /// Whether the answer was cut at its limit.
         #[serde(default)]
         cut: bool,
+    },
+    /// What a person gave.
+    Given {
+        /// The values; an empty object where none were asked for.
+        values: Value,
     },
     /// No.
     Decline {
@@ -198,6 +232,14 @@ mod tests {
                 Some("ends at"),
             ),
         ];
+        let person = |text: &str, form| CallQuestion::Person(PersonQuestion { text: text.to_owned(), form });
+        let visit = |url: &str| Form::Visit(url.to_owned());
+        let table = table.into_iter().chain([
+            (person("Who?", Form::Values(json!({ "type": "object" }))), None),
+            (person("Who?", Form::Values(json!({ "type": "string" }))), Some("object")),
+            (person("Pay.", visit("ftp://x")), Some("https://")),
+            (person(&"x".repeat(20_000), visit("https://x")), Some("bytes")),
+        ]);
         for (question, wanted) in table {
             let found = question.fault();
             assert_eq!(found.is_some(), wanted.is_some(), "{found:?}");

@@ -304,6 +304,7 @@ fn asked_of_peers() -> Decided {
             observation: observation(),
             answer: Some(Box::new(answer)),
             verdict: None,
+            form: None,
         })
     });
     let Information { number, from, text, .. } = information();
@@ -337,6 +338,7 @@ fn written() -> Decided {
             observation: observation(),
             answer: Some(Box::new(answer)),
             verdict: None,
+            form: None,
         })
     });
     let write = |(version, by)| {
@@ -458,6 +460,7 @@ fn question() -> Question {
         to: Some("ada".to_owned()),
         within_ms: Some(60_000),
         on_timeout: Some(OnTimeout::AskAnother),
+        form: None,
     }
 }
 
@@ -522,6 +525,7 @@ fn answered() -> Decided {
                 observation: observation(),
                 answer: None,
                 verdict: None,
+                form: None,
             }),
             RunEvent::TaskDelegated(TaskDelegated { task: by, to, plan: plan() }),
             RunEvent::PlanEdited(PlanEdited { plan: plan(), reason: "asked by ada".to_owned() }),
@@ -1076,8 +1080,8 @@ fn outcome(product: Product) -> Outcome {
 /// An offer of a task that was answered.
 fn going_on() -> TaskOffered {
     let (_, work) = works().swap_remove(1);
-    let answered =
-        Some(Box::new(Answered { step: 2, observation: observation(), answer: None, verdict: None }));
+    let (answer, verdict, form) = (None, None, None);
+    let answered = Some(Box::new(Answered { step: 2, observation: observation(), answer, verdict, form }));
     TaskOffered { generation: Generation(2), continues: Some(Generation(1)), answered, ..offered(work) }
 }
 

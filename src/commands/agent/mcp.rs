@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use muster_agents::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
-use muster_bus::Bus;
+use muster_bus::{Announced, Bus};
 use muster_mcp::{
-    AskModel, ByCaller, Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins, Reached,
-    ServerConfig, ToolNews,
+    AskModel, AskPerson, ByCaller, Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins,
+    Reached, ServerConfig, ToolNews,
 };
 use muster_shared::text::counted;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
@@ -91,18 +91,19 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let settings = &app.settings().tool.mcp;
     let tokens = Some(mcp_file::tokens_of(app));
     let model = settings.may_sample(&name).then(|| Arc::new(ByCaller) as Arc<dyn AskModel>);
-    let callbacks = Callbacks { model, pins: keeper.clone(), tokens, ..Callbacks::default() };
+    let person = settings.may_elicit(&name).then(|| Arc::new(ByCaller) as Arc<dyn AskPerson>);
+    let callbacks = Callbacks { model, person, pins: keeper.clone(), tokens, ..Callbacks::default() };
     let mcp = start(config, settings, &callbacks).await?;
     let (offer, offered) = watch::channel(named(&mcp, &name));
-    let names = mcp.tools().iter().map(|tool| tool.spec().name).collect();
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
     bus.provision().await.map_err(bus_failure)?;
     let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
-    let announced = bus.registry().announce(profile(bus, role, names)).await.map_err(bus_failure)?;
+    let announced =
+        bus.registry().announce(profile(bus, role, full_names(&mcp))).await.map_err(bus_failure)?;
     tokio::select! {
         () = serving => {}
-        () = follow(&mcp, &name, &offer) => {}
+        () = follow(&mcp, &name, &offer, &announced) => {}
         () = keep_pins(app, &pins, &keeper) => {}
         () = tell_news(&mcp, &name) => {}
     }
@@ -129,10 +130,16 @@ fn load(path: &Path) -> Result<Pins, Failure> {
 }
 
 /// Offers other tools when the server has others.
-async fn follow(mcp: &McpServer, name: &str, offer: &watch::Sender<Vec<Arc<dyn Tool>>>) {
+async fn follow(
+    mcp: &McpServer,
+    name: &str,
+    offer: &watch::Sender<Vec<Arc<dyn Tool>>>,
+    announced: &Announced,
+) {
     let mut changes = mcp.changes();
     while changes.changed().await {
         offer.send_replace(named(mcp, name));
+        announced.set_tools(full_names(mcp));
     }
     std::future::pending().await
 }
@@ -199,6 +206,10 @@ fn in_words(news: &ToolNews, server: &str) -> String {
         ),
         ToolNews::Refused { tool, reason } => format!("the tool {tool} of {server} is not served: {reason}"),
     }
+}
+
+fn full_names(mcp: &McpServer) -> Vec<String> {
+    mcp.tools().iter().map(|tool| tool.spec().name).collect()
 }
 
 /// The tools without the name before theirs: the tool server puts its own there, which is the same.

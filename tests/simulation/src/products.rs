@@ -1,9 +1,10 @@
 //! What the model of a seed answers. It depends on the seed and the offer alone, not on who asks, nor when.
 
 use muster_shared::flow::{
-    Action, Advice, Awaited, CallToApprove, ChildGoal, DraftRemark, DraftReview, DraftVerdict, Ending,
-    Finding, Observation, ObservationStatus, Outcome, Plan, PlanDraft, Product, Question, RefineOperation,
-    Reflection, Report, Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Wait, Work,
+    Action, Advice, Awaited, CallForm, CallToApprove, ChildGoal, DraftRemark, DraftReview, DraftVerdict,
+    Ending, Finding, Form, Observation, ObservationStatus, Outcome, Plan, PlanDraft, Product, Question,
+    RefineOperation, Reflection, Report, Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Wait,
+    Work,
 };
 use muster_shared::ids::{Generation, QuestionId, RunId, TaskIndex};
 
@@ -49,8 +50,15 @@ fn question(random: &mut Random) -> Question {
     Question {
         default: random.chance(500).then(|| "as usual".to_owned()),
         within_ms: random.chance(500).then(|| random.between(1_000, 60_000)),
+        form: random.chance(200).then(|| Box::new(form())),
         ..Question::new("Which one?")
     }
+}
+
+fn form() -> CallForm {
+    let properties = serde_json::json!({ "which": { "type": "string" } });
+    let schema = serde_json::json!({ "type": "object", "properties": properties, "required": ["which"] });
+    CallForm { id: "which".into(), form: Form::Values(schema) }
 }
 
 fn call(random: &mut Random) -> CallToApprove {

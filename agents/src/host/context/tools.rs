@@ -129,6 +129,7 @@ impl AgentContext {
             context = context.with_workspace(Arc::new(workspace));
         }
         context.keeper = self.keeper(abilities, offer);
+        context.people = Some(Arc::default());
         Ok(context.granting(granted_by_name(&with_inner(abilities, engine.registry()))))
     }
 }

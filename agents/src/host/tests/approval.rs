@@ -58,8 +58,13 @@ fn verdict(at: u32, ruling: CallRuling) -> CallVerdict {
 fn going_on(offer: &TaskOffered, step: u32, verdict: CallVerdict) -> TaskOffered {
     let (content, status) = (verdict.to_string(), ObservationStatus::Success);
     let observation = Observation { status, content, millis: 0, truncated: false };
-    let answered =
-        Some(Box::new(Answered { step, observation, answer: None, verdict: Some(Box::new(verdict)) }));
+    let answered = Some(Box::new(Answered {
+        step,
+        observation,
+        answer: None,
+        verdict: Some(Box::new(verdict)),
+        form: None,
+    }));
     let continues = offer.continues.or(Some(offer.generation));
     TaskOffered { generation: offer.generation.next(), continues, answered, ..offer.clone() }
 }

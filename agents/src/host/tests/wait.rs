@@ -34,7 +34,7 @@ fn answered(step: u32) -> Answered {
     let content = "ada answers: 2025".to_owned();
     let observation =
         Observation { status: ObservationStatus::Success, content, millis: 7, truncated: false };
-    Answered { step, observation, answer: None, verdict: None }
+    Answered { step, observation, answer: None, verdict: None, form: None }
 }
 
 #[test]

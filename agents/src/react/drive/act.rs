@@ -31,6 +31,8 @@ type ShownLines = Arc<BTreeMap<String, BTreeSet<u64>>>;
 
 /// Most tools of one answer that run at the same time.
 const MOST_AT_ONCE: usize = 8;
+/// What is told of a call beside others that waits.
+const WAITS_ALONE: &str = "Not done: it waits for somebody. Call it by itself.";
 
 /// What came of the calls of an answer.
 pub(super) enum Acted {
@@ -70,6 +72,8 @@ struct Call<'a> {
     key: String,
     /// How it stands by what guards and people said of it before.
     standing: CallStanding<'a>,
+    /// Whether it is the first of its step.
+    is_first: bool,
 }
 
 /// The action at this place of a step, if it is not known what came of it.
@@ -99,13 +103,18 @@ impl TaskSession<'_> {
         };
         if let Some(answered) = self.offer.answered.as_deref().filter(|answered| answered.step == step.number)
         {
-            match &answered.verdict {
-                None => return self.take_answer(journal, step, answered, &toolbox.resources).await,
+            match (&answered.verdict, &answered.form) {
+                (None, None) => return self.take_answer(journal, step, answered, &toolbox.resources).await,
                 // Once it is noted, the call may have been begun.
-                Some(verdict) if !is_noted(&step, verdict) => {
+                (Some(verdict), _) if !is_noted(&step, verdict) => {
                     return self.take_verdict(journal, toolbox, step, verdict).await;
                 }
-                Some(_) => {}
+                (None, Some(reply)) if Note::forms(&step.notes).all(|noted| noted.id != reply.id) => {
+                    let mut step = step;
+                    step.notes.push(Note::Form { reply: (**reply).clone() });
+                    return self.go_on_from(journal, toolbox, step).await;
+                }
+                (Some(_), _) | (None, Some(_)) => {}
             }
         }
         if idempotency_key.is_empty() {
@@ -116,7 +125,7 @@ impl TaskSession<'_> {
         for at in 0..=step.more.len() {
             let Some(action) = undone(&step, at).cloned() else { continue };
             let key = key_of(&idempotency_key, at);
-            let call = Call { action: &action, key, standing: standing(&step.notes, at) };
+            let call = Call { action: &action, key, standing: standing(&step.notes, at), is_first: at == 0 };
             let finishing = self.finish_one(&call, step.number, &toolbox.resources);
             let (seen, ends) = self.answering(&toolbox.resources, finishing).await?;
             let asked = self.questions.take();
@@ -156,7 +165,8 @@ impl TaskSession<'_> {
                 let acting = self.act(call, resources, &shown);
                 match unless_handed_over(self.handing_over.clone(), acting).await? {
                     OneActed::Observed(seen) => Ok((seen, None)),
-                    OneActed::Waits(wait) => Err(self.waits(*wait)),
+                    OneActed::Waits(wait) if call.is_first => Err(self.waits(*wait)),
+                    OneActed::Waits(_) => Ok((Seen::told(refused(WAITS_ALONE.to_owned())), None)),
                 }
             }
         }
@@ -227,7 +237,7 @@ impl TaskSession<'_> {
         for (at, (action, told)) in actions.zip(told).enumerate() {
             let standing = standing(&chosen.notes, at);
             let told = told.cloned().or_else(|| standing.refused.clone());
-            let (call, shown) = (Call { action, key: key_of(key, at), standing }, &shown);
+            let (call, shown) = (Call { action, key: key_of(key, at), standing, is_first: at == 0 }, &shown);
             calls.push(match told {
                 Some(told) => future::ready(OneActed::told(told)).boxed(),
                 None => async move { self.act(&call, resources, shown).await }.boxed(),
@@ -243,14 +253,18 @@ impl TaskSession<'_> {
             }
             acted
         };
-        let acted = stream::iter(calls).buffered(at_once).map(shorten).collect::<Vec<_>>().await;
-        let mut acted = acted.into_iter();
-        clock.outside += begun.elapsed();
-        let first = match acted.next() {
+        let mut acted = stream::iter(calls).buffered(at_once).map(shorten);
+        let first = match acted.next().await {
             Some(OneActed::Observed(seen)) => seen,
-            Some(OneActed::Waits(wait)) => return Acted::Waits(wait),
+            Some(OneActed::Waits(wait)) => {
+                // The others are done when this one has been, and not twice.
+                clock.outside += begun.elapsed();
+                return Acted::Waits(wait);
+            }
             None => Seen::told(refused(String::new())),
         };
+        let acted = acted.collect::<Vec<_>>().await;
+        clock.outside += begun.elapsed();
         let (first, of_first) = first.noted(0);
         let mut notes: Vec<Note> = of_first.collect();
         let mut more = Vec::with_capacity(chosen.more.len());
@@ -261,9 +275,7 @@ impl TaskSession<'_> {
                     notes.extend(of_this);
                     observation
                 }
-                OneActed::Waits(_) => {
-                    refused("Not done: it waits for somebody. Call it by itself.".to_owned())
-                }
+                OneActed::Waits(_) => refused(WAITS_ALONE.to_owned()),
             };
             more.push(FurtherAction { action: one.action.clone(), observation: Some(observation) });
         }
@@ -273,7 +285,7 @@ impl TaskSession<'_> {
     /// Calls a tool. A call with side effects goes by its key.
     async fn act(
         &self,
-        Call { action, key, standing }: &Call<'_>,
+        Call { action, key, standing, .. }: &Call<'_>,
         resources: &TaskResources,
         shown: &OnceLock<ShownLines>,
     ) -> OneActed {
@@ -290,6 +302,10 @@ impl TaskSession<'_> {
         let context = match standing.approved {
             true => Cow::Owned(context.into_owned().approved()),
             false => context,
+        };
+        let context = match standing.given.as_slice() {
+            [] => context,
+            given => Cow::Owned(ToolContext { people: Some(given.into()), ..context.into_owned() }),
         };
         let result = resources.engine.call(name, arguments.clone(), &context).await;
         if let Some(wait) = result.wait {

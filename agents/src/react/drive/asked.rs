@@ -137,8 +137,11 @@ impl TaskSession<'_> {
             if answer.is_closed() {
                 continue;
             }
-            let CallQuestion::Model(question) = question;
-            let said = self.ask_for(&tool, question, model, resources).await;
+            let said = match question {
+                CallQuestion::Model(question) => self.ask_for(&tool, question, model, resources).await,
+                // Calls that ask people are put down by whoever makes them.
+                CallQuestion::Person(_) => CallAnswer::declined("people are not asked here"),
+            };
             // Whoever asked may be gone by now: it was paid for, and stands in the record.
             let _gone = answer.send(said);
         }

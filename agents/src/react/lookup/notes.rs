@@ -33,7 +33,8 @@ fn looks(notes: &[Note]) -> impl DoubleEndedIterator<Item = (&[LookedUp], &str)>
         | Note::NotChecked { .. }
         | Note::Guarded { .. }
         | Note::GoalChecked { .. }
-        | Note::Approval { .. } => None,
+        | Note::Approval { .. }
+        | Note::Form { .. } => None,
     })
 }
 

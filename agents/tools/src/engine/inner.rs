@@ -34,7 +34,8 @@ impl ToolEngine {
     pub(super) fn given<'a>(&self, spec: &ToolSpec, ctx: &'a ToolContext) -> Cow<'a, ToolContext> {
         match spec.inner.is_empty() {
             true => Cow::Borrowed(ctx),
-            false => Cow::Owned(ToolContext { engine: Some(self.clone()), ..ctx.clone() }),
+            // What waits for a person is made again from its beginning, with all that was done before.
+            false => Cow::Owned(ToolContext { engine: Some(self.clone()), people: None, ..ctx.clone() }),
         }
     }
 }

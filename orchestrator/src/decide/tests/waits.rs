@@ -1,8 +1,8 @@
 //! Tasks that wait: for people, and for tasks that they hand work over to.
 
 use muster_shared::flow::{
-    About, Awaited, Ending, ObservationStatus, OnTimeout, People, Question, RunLimits, TaskDraft,
-    TaskOffered, TaskStatus, Wait, Work,
+    About, Awaited, CallForm, Ending, Form, FormReply, Given, ObservationStatus, OnTimeout, People, Question,
+    RunLimits, TaskDraft, TaskOffered, TaskStatus, Wait, Work,
 };
 use muster_shared::ids::{Generation, QuestionId, TaskId, TaskIndex};
 use muster_shared::run::event::RequestRefused;
@@ -103,6 +103,45 @@ fn an_answer_reaches_the_task_through_pauses_and_lost_agents() {
     let three = fleet.find("1");
     assert_eq!((three.generation, observation(&three).1), (Generation(3), "ann answers: 2024"));
     finish(&mut fleet);
+}
+
+#[test]
+fn what_a_call_asks_a_person_for_is_answered_by_what_fits_and_by_nothing_else() {
+    let schema = serde_json::json!({
+        "type": "object", "properties": { "guests": { "type": "integer", "minimum": 1 } }, "required": ["guests"],
+    });
+    let form = |schema| Some(Box::new(CallForm { id: "q-1".into(), form: Form::Values(schema) }));
+    let given = |offer: &TaskOffered| offer.answered.as_deref().unwrap().form.as_deref().unwrap().clone();
+    let values = Given::Values(serde_json::json!({ "guests": 4 }));
+    let (yes, no) = ((Some("4"), values, Some("ann")), (Some("decline"), Given::Declined, Some("ann")));
+    for (text, came, by) in [yes, no, (None, Given::Nothing, None)] {
+        let mut fleet = begun(People::default());
+        let one = fleet.find("1");
+        wait(
+            &mut fleet,
+            &one,
+            Wait::Answer(Question { form: form(schema.clone()), default: None, ..question() }),
+        );
+        reply(&mut fleet, 1, 1, "many");
+        assert!(refused(&fleet)[0].contains("whole number"), "{:?}", refused(&fleet));
+        match text {
+            Some(text) => reply(&mut fleet, 2, 1, text),
+            None => {
+                fleet.now = Millis(fleet.now.0 + 60_000);
+                fleet.turn(vec![Input::Timer]);
+            }
+        }
+        let again = given(&fleet.find("1"));
+        assert_eq!(again, FormReply { id: "q-1".into(), given: came, by: by.map(str::to_owned) });
+        finish(&mut fleet);
+    }
+    // What nobody can be asked for is asked in words.
+    let mut fleet = begun(People::default());
+    let one = fleet.find("1");
+    let unsound = form(serde_json::json!({ "type": "string" }));
+    wait(&mut fleet, &one, Wait::Answer(Question { form: unsound, ..question() }));
+    reply(&mut fleet, 1, 1, "four");
+    assert_eq!(observation(&fleet.find("1")).1, "ann answers: four");
 }
 
 #[test]

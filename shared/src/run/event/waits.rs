@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{
-    Answered, CallVerdict, ContextRead, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus, Wait,
+    Answered, CallVerdict, ContextRead, FormReply, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus,
+    Wait,
 };
 use crate::ids::{AgentId, Generation, TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
@@ -77,6 +78,9 @@ pub struct TaskAnswered {
     /// What a person said of a call of the step, when that was waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Box<CallVerdict>>,
+    /// What a person gave who was asked for something by a call of the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Box<FormReply>>,
 }
 
 impl Payload for TaskAnswered {
@@ -95,8 +99,8 @@ impl Payload for TaskAnswered {
         if found.end_wait().is_none_or(|waiting| waiting.step != self.step) {
             return Err(ApplyError::NotWaiting { task: self.task.clone(), event: Self::NAME });
         }
-        let Self { step, observation, answer, verdict, .. } = self.clone();
-        found.answered = Some(Box::new(Answered { step, observation, answer, verdict }));
+        let Self { step, observation, answer, verdict, form, .. } = self.clone();
+        found.answered = Some(Box::new(Answered { step, observation, answer, verdict, form }));
         Ok(())
     }
 }

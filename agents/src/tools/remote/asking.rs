@@ -1,0 +1,136 @@
+//! What a call asks before it ends: the model of the task answers at once; for a person, the call is given up, the task waits,
+//! and the call is made again with the answer. What it asked before, it then asks under the same names, and is answered the same.
+
+use muster_shared::flow::{CallForm, Question, RolePermission, Use, Wait};
+use muster_shared::wire::tool_question::{
+    CallAnswer, CallQuestion, OpenQuestion, PersonQuestion, QuestionAnswer, QuestionKind,
+};
+
+use super::RemoteTool;
+use crate::tools::ToolContext;
+
+/// Most bytes of answers that go with a call that is made again.
+const MOST_REMEMBERED: usize = 64 * 1024;
+
+/// What a call has asked so far, and on whose behalf it is made.
+pub(super) struct Asking<'a> {
+    ctx: &'a ToolContext,
+    /// How often it asked the model.
+    asked: u32,
+    /// What was answered, for when the call is made again.
+    answered: Vec<QuestionAnswer>,
+}
+
+/// What becomes of a question.
+pub(super) enum Asked {
+    /// Its answer.
+    Answered(QuestionAnswer),
+    /// A person is to answer it.
+    Waits(Box<Wait>),
+}
+
+/// What people answered to the call when it was made before.
+pub(super) fn known(ctx: &ToolContext) -> Vec<QuestionAnswer> {
+    ctx.people.as_deref().map(<[_]>::to_vec).unwrap_or_default()
+}
+
+/// By which the call is known: one that is made again with more answers is another one.
+pub(super) fn key_of(key: String, ctx: &ToolContext) -> String {
+    match known(ctx).len() {
+        0 => key,
+        answers => format!("{key}/answered-{answers}"),
+    }
+}
+
+/// Whether the task of the call may ask a person.
+fn may_ask_people(ctx: &ToolContext) -> bool {
+    ctx.people.is_some()
+        && ctx.permissions.is_open(RolePermission::People)
+        && ctx.rights.allows(&Use::Person).is_ok()
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn of(ctx: &'a ToolContext) -> Self {
+        Self { ctx, asked: 0, answered: known(ctx) }
+    }
+
+    /// What was answered so far.
+    pub(super) fn answered(&self) -> &[QuestionAnswer] {
+        &self.answered
+    }
+
+    /// How often it asked so.
+    fn count(&self, kind: QuestionKind) -> u32 {
+        match kind {
+            QuestionKind::Model => self.asked,
+            QuestionKind::Person => u32::try_from(known(self.ctx).len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Remembers an answer, as far as a call has room for it.
+    fn remember(&mut self, answered: &QuestionAnswer) {
+        let bytes: usize = self.answered.iter().map(length).sum();
+        if bytes + length(answered) <= MOST_REMEMBERED {
+            self.answered.push(answered.clone());
+        }
+    }
+}
+
+fn length(one: &QuestionAnswer) -> usize {
+    match &one.answer {
+        CallAnswer::Said { text, .. } => text.len(),
+        CallAnswer::Given { values } => values.to_string().len(),
+        CallAnswer::Decline { why } | CallAnswer::Cancel { why } => why.len(),
+    }
+}
+
+impl RemoteTool {
+    /// Whom it may ask in a call made with this.
+    pub(super) fn may_ask(&self, ctx: &ToolContext) -> Vec<QuestionKind> {
+        let Some(rules) = &self.rules else { return Vec::new() };
+        let of_asker = ctx.asker.as_ref().map(|asker| asker.may_ask()).unwrap_or_default();
+        let person = may_ask_people(ctx).then_some(QuestionKind::Person);
+        let all = of_asker.into_iter().chain(person);
+        all.filter(|kind| rules.may_ask(&self.server, *kind)).collect()
+    }
+
+    /// Has a question answered, or waited for, if it may be asked.
+    pub(super) async fn answer(&self, asked: OpenQuestion, asking: &mut Asking<'_>) -> Asked {
+        let OpenQuestion { id, question } = asked;
+        let kind = question.kind();
+        if !self.may_ask(asking.ctx).contains(&kind) {
+            return Asked::Answered(QuestionAnswer {
+                id,
+                answer: CallAnswer::declined("nobody answers here"),
+            });
+        }
+        let admitted =
+            self.rules.as_ref().map(|rules| rules.admit(&self.server, question, asking.count(kind)));
+        let answer = match admitted {
+            Some(Ok(CallQuestion::Person(question))) => {
+                return Asked::Waits(Box::new(self.wait(id, question)));
+            }
+            Some(Ok(question @ CallQuestion::Model(_))) => {
+                asking.asked += 1;
+                match &asking.ctx.asker {
+                    Some(asker) => asker.ask(&self.tool.full_name(&self.server), question).await,
+                    None => CallAnswer::declined("nobody answers here"),
+                }
+            }
+            Some(Err(answer)) => answer,
+            None => CallAnswer::declined("nobody answers here"),
+        };
+        let answered = QuestionAnswer { id, answer };
+        asking.remember(&answered);
+        Asked::Answered(answered)
+    }
+
+    /// What the task waits for.
+    fn wait(&self, id: String, PersonQuestion { text, form }: PersonQuestion) -> Wait {
+        let reason = format!(
+            "a call of `{}` asks this, in the words of its server",
+            self.tool.full_name(&self.server)
+        );
+        Wait::Answer(Question { reason, form: Some(Box::new(CallForm { id, form })), ..Question::new(text) })
+    }
+}

@@ -9,7 +9,7 @@ use muster_shared::blueprint::{
     StepOutcome, check, check_limits, check_lists, expand, fill, fill_text, parse, shipped, shipped_names,
     write,
 };
-use muster_shared::flow::{Finding, Plan, RunLimits, TaskResult};
+use muster_shared::flow::{Finding, Plan, PlanTask, RunLimits, TaskResult};
 use muster_shared::ids::{Role, TaskIndex};
 use muster_shared::plan::check_plan;
 use proptest::prelude::*;
@@ -344,6 +344,47 @@ fn a_failure_block_stands_in_for_a_step_that_gave_nothing() {
     run.end("1-2", "found");
     run.expand();
     assert_eq!(run.goal("2"), "sum up {{1-2.result}}");
+}
+
+/// A refiner adds tasks where a step is to stand that nothing was decided of so far.
+#[test]
+fn a_step_gives_way_to_what_was_added_to_the_plan_meanwhile() {
+    let mut run = run(
+        "[[steps]]\nid='fetch'\ngoal='fetch it'\n[[steps.fallback]]\ngoal='look it up'\n\
+         [[steps]]\nid='sum'\ngoal='sum up {{fetch.result}}'\n\
+         [[steps]]\nid='send'\ngoal='send {{sum.result}}'",
+        &json!({}),
+    );
+    run.expand();
+    for index in ["1-2", "2"] {
+        let added = PlanTask::new("More", format!("look at {index}, too"), "worker".parse().unwrap());
+        run.plan.tasks.insert(index.parse().unwrap(), added);
+        run.end(index, "seen");
+    }
+    run.fail("1-1");
+    run.expand();
+    assert!(run.goal("1-3").starts_with("look it up"), "{:#?}", run.plan);
+    run.end("1-3", "found");
+    run.expand();
+    assert_eq!((run.goal("2"), run.goal("4")), ("look at 2, too", "sum up {{1-3.result}}"));
+    run.end("4", "a sum");
+    run.expand();
+    assert_eq!(
+        (run.goal("3"), &*run.plan.tasks[&"3".parse().unwrap()].depends_on),
+        ("send {{4.result}}", &["4".parse().unwrap()][..])
+    );
+    assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
+
+    let steps: Vec<String> =
+        (1..=7).map(|n| format!("[[steps]]\nid='s{n}'\ngoal='do {n}'\nneeds=[]")).collect();
+    let steps = format!("{}\n[[steps]]\nid='s8'\ngoal='do 8 with {{{{s7.result}}}}'\nif='s7.ok'", steps.join("\n"));
+    let mut run = self::run(&steps, &json!({}));
+    run.expand();
+    let added = PlanTask::new("More", "look at more", "worker".parse().unwrap());
+    run.plan.tasks.insert("2-3".parse().unwrap(), added);
+    run.end("2-2", "seven");
+    run.expand();
+    assert_eq!((run.goal("2-3"), run.goal("3")), ("look at more", "do 8 with {{2-2.result}}"));
 }
 
 #[test]

@@ -99,7 +99,7 @@ pub(crate) struct ToolsNameArgs {
 Examples:
   muster tools call calculator --args '{\"expression\": \"2 + 3\"}'
   echo '{\"path\": \"a.md\", \"content\": \"hello\"}' | muster tools call workspace.write --args - --workspace here
-  muster tools call web.fetch --args @request.json --set 'tool.allow=[\"web.*\"]'")]
+  muster tools call fetch --args @request.json --set 'tool.allow=[\"fetch\"]'")]
 pub(crate) struct ToolsCallArgs {
     /// Tool.
     pub(crate) name: String,

@@ -2,6 +2,7 @@
 
 mod call;
 mod leases;
+mod mcp;
 mod stats;
 mod workspace;
 
@@ -11,12 +12,13 @@ use std::time::Instant;
 use muster_agents::AgentSettings;
 use muster_agents::roles;
 use muster_agents::tools::{
-    Permission, ToolContext, ToolEngine, ToolSpec, granted_by_name, registry_of, with_inner,
+    Permission, Tool, ToolContext, ToolEngine, ToolSpec, granted_by_name, registry_of, with_inner,
 };
 use muster_shared::flow::{Grantor, TaskRights, Use};
 use muster_shared::ids::Role;
 use serde_json::json;
 
+use self::mcp::StartedServers;
 use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
 use crate::commands::agent::tools::{composites, own_tools};
@@ -29,15 +31,32 @@ use crate::{output, tool_files};
 /// Does what was asked.
 pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failure> {
     match action {
-        ToolsAction::List(args) => Desk::open(app).list(args.json),
-        ToolsAction::Show(args) => Desk::open(app).show(args),
-        ToolsAction::Call(args) => call::call(app, args).await,
-        ToolsAction::Test(args) => Desk::open(app).test(app, args).await,
+        ToolsAction::List(args) => on_desk(app, None, async |desk| desk.list(args.json)).await,
+        ToolsAction::Show(args) => on_desk(app, Some(&args.name), async |desk| desk.show(args)).await,
+        ToolsAction::Call(args) => {
+            on_desk(app, Some(&args.name), async |desk| call::call(app, desk, args).await).await
+        }
+        ToolsAction::Test(args) => {
+            on_desk(app, args.name.as_deref(), async |desk| desk.test(app, args).await).await
+        }
         ToolsAction::Accept(args) => super::agent::mcp::accept(app, &args.server, &args.tool),
         ToolsAction::Stats(args) => stats::stats(app, args).await,
         ToolsAction::Leases(args) => leases::leases(app, args).await,
         ToolsAction::Revoke(args) => leases::revoke(app, args).await,
     }
+}
+
+/// Does something with the tools that there are, while the MCP servers run that it takes: that of the tool which is named, or
+/// all of them.
+async fn on_desk(
+    app: &App,
+    tool: Option<&str>,
+    does: impl AsyncFnOnce(&Desk) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let servers = StartedServers::start(app, tool).await;
+    let done = does(&Desk::open(app, servers.tools())).await;
+    servers.stop().await;
+    done
 }
 
 /// The tools as agents of this folder's fleet have them, and what their calls go by.
@@ -50,7 +69,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn open(app: &App) -> Self {
+    fn open(app: &App, of_servers: Vec<Arc<dyn Tool>>) -> Self {
         let all = app.settings();
         let blueprints = super::blueprint::folders(app);
         let folder = tool_files::folder_of(app);
@@ -58,10 +77,11 @@ impl Desk {
         for fault in faults {
             output::note(&fault);
         }
-        let own = own_tools(app, &folder).unwrap_or_else(|failure| {
+        let mut own = own_tools(app, &folder).unwrap_or_else(|failure| {
             output::note(&format!("the tools of {} are left out: {failure}", folder.display()));
             Vec::new()
         });
+        own.extend(of_servers);
         let settings = AgentSettings {
             blueprints,
             composites,
@@ -115,7 +135,7 @@ impl Desk {
             let missing = self.settings.composites.missing(name, self.engine.registry());
             if !missing.is_empty() {
                 return Failure::usage(format!("{name} calls {}, which is not here", missing.join(", ")))
-                    .help("tools of MCP servers and of tool servers are known to agents of a fleet alone");
+                    .help("composites of tools of MCP servers and tool servers are called by agents of a fleet alone");
             }
             let near = self.engine.registry().nearest(name);
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();

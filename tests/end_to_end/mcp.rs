@@ -182,6 +182,32 @@ fn a_person_declines_and_where_settings_say_so_nobody_is_asked() {
     assert_eq!(called_of(&fleet, "house.book")["observation"]["content"], "nobody can be asked");
 }
 
+#[test]
+fn tools_of_a_server_are_listed_shown_and_called_by_hand_once_it_is_trusted() {
+    let folder = folder();
+    let program = folder.write("house.py", ASKING).unwrap();
+    let house = json!({ "command": "python3", "args": [program, folder.path().join("notes")] });
+    let gone = json!({ "command": "no-such-program" });
+    folder.write("mcp.json", json!({ "mcpServers": { "house": house, "gone": gone } }).to_string()).unwrap();
+    let before = folder.run(&["tools", "list"]).unwrap();
+    assert!(before.status.success() && both(&before).contains("takes your word"), "{}", both(&before));
+    assert!(!both(&before).contains("house.book"), "nothing runs before that");
+    folder.output(&["trust", "--yes"]).unwrap();
+    let listed = folder.run(&["tools", "list"]).unwrap();
+    assert!(
+        both(&listed).contains("house.book") && both(&listed).contains("the MCP server gone"),
+        "{}",
+        both(&listed)
+    );
+    assert!(folder.output(&["tools", "show", "house.book"]).unwrap().contains("Books a table."));
+    let off = folder.run(&["tools", "call", "house.book"]).unwrap();
+    assert_eq!(off.status.code(), Some(2), "{}", both(&off));
+    let called = folder.run(&["tools", "call", "house.book", "--set", "tool.allow=[\"house.*\"]"]).unwrap();
+    assert!(called.status.success() && both(&called).contains("nobody can be asked"), "{}", both(&called));
+    let missing = folder.run(&["tools", "call", "house.nothing"]).unwrap();
+    assert_eq!(missing.status.code(), Some(2), "{}", both(&missing));
+}
+
 /// A process that ends with the test.
 struct Running(Child);
 

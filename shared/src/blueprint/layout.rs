@@ -76,6 +76,11 @@ impl Layout {
         self.steps > self.width
     }
 
+    /// How many places at the top the steps have.
+    pub(super) fn reserved(&self) -> usize {
+        if self.has_parts() { self.parts() } else { self.steps }
+    }
+
     /// How many tasks only hold others together.
     pub(super) fn parts(&self) -> usize {
         if self.has_parts() { self.steps.div_ceil(self.width) } else { 0 }

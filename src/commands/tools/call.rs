@@ -22,8 +22,7 @@ use crate::output;
 const MOST_ARGUMENTS: u64 = 4 * 1024 * 1024;
 
 /// Calls a tool and prints what came of it.
-pub(super) async fn call(app: &App, args: &ToolsCallArgs) -> Result<Exit, Failure> {
-    let desk = Desk::open(app);
+pub(super) async fn call(app: &App, desk: &Desk, args: &ToolsCallArgs) -> Result<Exit, Failure> {
     let spec = desk.find(&args.name)?;
     let arguments = arguments(&args.args)?;
     let bus = Bus::in_memory(&new_id("tools"));

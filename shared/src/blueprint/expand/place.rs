@@ -123,10 +123,12 @@ impl StepWork<'_> {
         if !fallback.is_empty() || !self.needs_fallback(&step.id) {
             return false;
         }
-        let place = self.layout.place(position);
-        // Batches count as one each.
-        let below = |leaf: &TaskIndex| leaf.positions().get(place.depth()).copied();
-        let taken = tasks.iter().filter_map(below).collect::<BTreeSet<u16>>().len();
+        let place = self.placed_at(position, &tasks);
+        // Batches count as one each, and so does what was added to the plan meanwhile.
+        let below = |index: &TaskIndex| {
+            index.positions().get(place.depth()).copied().filter(|_| index.is_below(&place))
+        };
+        let taken = usize::from(self.plan.tasks.keys().filter_map(below).max().unwrap_or_default());
         let why: Vec<&str> = tasks
             .iter()
             .filter_map(|leaf| self.progress.ended.get(leaf))
@@ -182,9 +184,35 @@ impl StepWork<'_> {
         if title.is_empty() { step.id.clone() } else { title }
     }
 
+    /// The place of a step whose tasks these are.
+    fn placed_at(&self, position: usize, tasks: &[TaskIndex]) -> TaskIndex {
+        let own = self.layout.place(position);
+        let is_there = |task: &TaskIndex| *task == own || task.is_below(&own);
+        match tasks.iter().find(|task| !is_there(task)) {
+            Some(elsewhere) => TaskIndex::top(elsewhere.positions().first().copied().unwrap_or_default()),
+            None => own,
+        }
+    }
+
+    /// Whether a task that is none of the blueprint's stands where a step is to stand: it was added to the plan meanwhile.
+    fn is_taken(&self, place: &TaskIndex) -> bool {
+        let is_leaf = |index: &TaskIndex| self.plan.leaves().any(|(leaf, _)| leaf == index);
+        self.plan.tasks.contains_key(place) || place.parent().is_some_and(|part| is_leaf(&part))
+    }
+
+    /// The place behind all others: those that are there, and those that steps will have.
+    fn behind_all(&self) -> TaskIndex {
+        let there = self.plan.tasks.keys().filter_map(|index| index.positions().first().copied()).max();
+        let kept = number(self.layout.reserved().saturating_sub(1));
+        TaskIndex::top(there.unwrap_or_default().max(kept).saturating_add(1))
+    }
+
     /// The place of a step, made ready: with the part that it stands in.
     fn part(&mut self, position: usize) -> TaskIndex {
         let place = self.layout.place(position);
+        if self.is_taken(&place) {
+            return self.behind_all();
+        }
         if let Some(part) = place.parent()
             && !self.plan.tasks.contains_key(&part)
         {
@@ -227,7 +255,7 @@ impl StepWork<'_> {
         match (tasks, fallback.last()) {
             ([], None) => None,
             (_, Some(last)) => Some(last.clone()),
-            (_, None) => Some(self.layout.place(position)),
+            (tasks, None) => Some(self.placed_at(position, tasks)),
         }
     }
 

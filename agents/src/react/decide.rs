@@ -374,7 +374,7 @@ pub(super) fn told_closed(
 
 /// What the model is told where nothing has to be done for it.
 const fn told(content: String) -> Observation {
-    Observation { status: ObservationStatus::Success, content, millis: 0, truncated: false }
+    Observation { status: ObservationStatus::Success, content, millis: 0, truncated: false, cached: None }
 }
 
 /// What the model is told of an action that there is not.

@@ -341,5 +341,11 @@ fn observed(result: ToolResult) -> Observation {
         ToolStatus::Timeout => ObservationStatus::Timeout,
         ToolStatus::Refused => ObservationStatus::Refused,
     };
-    Observation { status, content: result.content, millis: result.millis, truncated: result.truncated }
+    Observation {
+        status,
+        content: result.content,
+        millis: result.millis,
+        truncated: result.truncated,
+        cached: result.cached,
+    }
 }

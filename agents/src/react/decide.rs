@@ -53,7 +53,6 @@ impl StepContext<'_> {
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, made and taken apart once a step")]
 pub enum NextStep {
     /// Run a tool; what it gives is the observation.
     CallTool {

@@ -233,13 +233,11 @@ impl ToolEngine {
     /// What the same call was answered before, where that serves it; else what comes of making it. What is not made counts for
     /// no quota.
     async fn perform(&self, call: &Admitted, ctx: &ToolContext, begun: Instant) -> Ending {
-        let Some(shared) = self.shared_call(call, ctx) else { return self.make(call, ctx, begun).await };
-        if let Some(ending) = shared.find().await {
-            return ending;
+        match self.shared_call(call, ctx) {
+            // Few calls are, and whatever waits for one is not to be larger for it.
+            Some(shared) => Box::pin(shared.find_or(self.make(call, ctx, begun))).await,
+            None => self.make(call, ctx, begun).await,
         }
-        let ending = self.make(call, ctx, begun).await;
-        shared.keep(&ending);
-        ending
     }
 
     /// Makes a call, and what takes its place where it fails for good: another tool, else the last good answer.

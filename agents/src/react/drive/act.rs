@@ -153,7 +153,7 @@ impl TaskSession<'_> {
             }
             Resumption::Repeat => {
                 let shown = OnceLock::new();
-                let acting = self.act(call, resources, &shown);
+                let acting = self.act(call, resources, &shown).boxed();
                 match unless_handed_over(self.handing_over.clone(), acting).await? {
                     OneActed::Observed(seen) => Ok((seen, None)),
                     OneActed::Waits(wait) => Err(self.waits(*wait)),

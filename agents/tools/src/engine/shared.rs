@@ -55,8 +55,18 @@ impl ToolEngine {
 }
 
 impl SharedCall {
+    /// What the same call was answered before, else what comes of making it, which is kept for others.
+    pub(super) async fn find_or(self, made: impl Future<Output = Ending>) -> Ending {
+        if let Some(ending) = self.find().await {
+            return ending;
+        }
+        let ending = made.await;
+        self.keep(&ending);
+        ending
+    }
+
     /// What the same call was answered before, if that is new enough.
-    pub(super) async fn find(&self) -> Option<Ending> {
+    async fn find(&self) -> Option<Ending> {
         let found = tokio::time::timeout(LOOK_UP, self.answers.find(&self.key)).await;
         let found = found.unwrap_or_else(|_| Err("the look-up took too long".to_owned()));
         let found = found.unwrap_or_else(|error| {
@@ -67,7 +77,7 @@ impl SharedCall {
     }
 
     /// Keeps a good and whole answer for others.
-    pub(super) fn keep(self, ending: &Ending) {
+    fn keep(self, ending: &Ending) {
         let took = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let Some(answer) = self.to_keep(ending, took) else { return };
         tokio::spawn(async move {

@@ -99,6 +99,7 @@ pub(crate) fn step(number: u32, tool: &str, arguments: Value, status: Observatio
             content: format!("seen {number}"),
             millis: 3,
             truncated: false,
+            cached: None,
         }),
         more: Vec::new(),
         notes: Vec::new(),

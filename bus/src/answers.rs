@@ -1,5 +1,5 @@
-//! Answers of models that may serve identical questions again (L5): one for each question of a role, the oldest giving way
-//! when there is no more room.
+//! Answers that may serve again: of models, to identical questions (L5), and of pure tools, to identical calls. There is one for
+//! each question and each call of a role, the oldest giving way when there is no more room.
 
 use std::sync::Arc;
 

@@ -277,7 +277,7 @@ impl Bus {
         Lessons::new(&self.core)
     }
 
-    /// Answers of models that may serve agents of this role again.
+    /// Answers of models and tools that may serve agents of this role again.
     #[must_use]
     pub fn answers(&self, role: Role) -> Answers {
         Answers::new(&self.core, role)

@@ -85,7 +85,8 @@ settings! {
         pub objects_bytes: u64 = 8192 * MIB => bytes(MIB, PIB),
         /// Most bytes of the shared context.
         pub context_bytes: u64 = 64 * MIB => bytes(MIB, PIB),
-        /// Most bytes of answers of models that may serve again (`agent.reuse_answers`); the oldest give way.
+        /// Most bytes of answers that may serve again, of models (`agent.reuse_answers`) and of tools (`tool.cache`); the oldest give
+        /// way.
         pub answers_bytes: u64 = 64 * MIB => bytes(MIB, PIB),
         /// Most bytes of the lists of runs' files; the files themselves are objects.
         pub files_bytes: u64 = 64 * MIB => bytes(MIB, PIB),

@@ -22,6 +22,7 @@ fn specs() -> ToolSpecs {
         grants: Vec::new(),
         approve: false,
         timeout_ms: 1_000,
+        cache: None,
     };
     ToolSpecs { tools: vec![add] }
 }

@@ -39,7 +39,7 @@ pub const ALLOWANCE: &str = "KV_ALLOWANCE";
 pub const ALLOWANCE_SHOWN: &str = "allowance.";
 /// The bucket of what runs taught, as a stream.
 pub const LESSONS: &str = "KV_LESSONS";
-/// Answers of models that may serve again.
+/// Answers of models and tools that may serve again.
 pub const ANSWERS: &str = "KV_ANSWERS";
 /// Which runs were made of requests that bear an id of their asker.
 pub const ASKED: &str = "KV_ASKED";

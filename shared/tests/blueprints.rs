@@ -377,7 +377,8 @@ fn a_step_gives_way_to_what_was_added_to_the_plan_meanwhile() {
 
     let steps: Vec<String> =
         (1..=7).map(|n| format!("[[steps]]\nid='s{n}'\ngoal='do {n}'\nneeds=[]")).collect();
-    let steps = format!("{}\n[[steps]]\nid='s8'\ngoal='do 8 with {{{{s7.result}}}}'\nif='s7.ok'", steps.join("\n"));
+    let steps =
+        format!("{}\n[[steps]]\nid='s8'\ngoal='do 8 with {{{{s7.result}}}}'\nif='s7.ok'", steps.join("\n"));
     let mut run = self::run(&steps, &json!({}));
     run.expand();
     let added = PlanTask::new("More", "look at more", "worker".parse().unwrap());

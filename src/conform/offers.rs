@@ -188,6 +188,7 @@ fn step() -> Step {
             content,
             millis: 0,
             truncated: false,
+            cached: None,
         }),
         more: Vec::new(),
         notes: Vec::new(),

@@ -116,6 +116,7 @@ mod tests {
             content: "no".into(),
             millis: 0,
             truncated: false,
+            cached: None,
         };
         let more = vec![
             FurtherAction { action: call("test.no"), observation: Some(refused) },

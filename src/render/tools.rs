@@ -87,6 +87,9 @@ pub(crate) fn whole(
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
     ];
     lines.extend(approval.map(|why| ("approval", why.to_owned())));
+    lines.extend(rules.serves(spec).filter(|_| approval.is_none()).map(|serves| {
+        ("cache", format!("an answer serves agents of the same role for {}", figures::span(serves)))
+    }));
     if !quotas.is_empty() {
         lines.push((
             "quotas",
@@ -146,12 +149,14 @@ pub(crate) fn use_table(tools: &[UsedTool<'_>], runs: usize) -> String {
     }
     let millis = |time: Option<u64>| time.map_or_else(|| "-".to_owned(), figures::millis);
     let row = |tool: &UsedTool<'_>| {
-        let ToolUse { calls, failures, timeouts, refused, bytes, .. } = tool.used;
-        let counts = [calls, failures, timeouts, refused].map(u64::to_string);
-        let times = [millis(tool.mean_ms), millis(tool.p95_ms), figures::bytes(*bytes)];
+        let ToolUse { calls, failures, timeouts, refused, cached, saved_ms, bytes, .. } = tool.used;
+        let counts = [calls, failures, timeouts, refused, cached].map(u64::to_string);
+        let saved = millis(Some(*saved_ms).filter(|_| *cached > 0));
+        let times = [saved, millis(tool.mean_ms), millis(tool.p95_ms), figures::bytes(*bytes)];
         std::iter::once(tool.name.to_owned()).chain(counts).chain(times).collect()
     };
-    let heading = ["TOOL", "CALLS", "FAILED", "TIMED OUT", "REFUSED", "MEAN", "P95", "ANSWERED"];
-    let table = tables::plain(&heading, tools.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7], None);
+    let heading =
+        ["TOOL", "CALLS", "FAILED", "TIMED OUT", "REFUSED", "CACHED", "SPARED", "MEAN", "P95", "ANSWERED"];
+    let table = tables::plain(&heading, tools.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7, 8, 9], None);
     format!("{table}\n\nin {runs}")
 }

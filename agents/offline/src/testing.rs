@@ -154,6 +154,7 @@ impl Tools for Documents {
             content: content.unwrap_or_else(|| format!("{name} failed")),
             millis: 0,
             truncated: false,
+            cached: None,
         }
     }
 }
@@ -237,7 +238,7 @@ impl Tools for Folder {
         let mut content = answer.unwrap_or_else(|| format!("{name} failed"));
         let truncated = content.len() > MOST_SHOWN;
         content.truncate(content.floor_char_boundary(MOST_SHOWN));
-        Observation { status, content, millis: 0, truncated }
+        Observation { status, content, millis: 0, truncated, cached: None }
     }
 }
 

@@ -378,7 +378,7 @@ fn told_that_it_goes_in_circles_it_goes_by_what_it_saw_before() {
     for (number, status) in [(1, ObservationStatus::Success), (2, ObservationStatus::Refused)] {
         let next = OfflineModel.next(&leaf, &steps);
         let content = if number == 1 { "1 + 1 = 2".to_owned() } else { "You did exactly this".to_owned() };
-        let observation = Observation { status, content, millis: 0, truncated: false };
+        let observation = Observation { status, content, millis: 0, truncated: false, cached: None };
         let spin = Note::Spin { level: SpinLevel::SameAction, times: 1 };
         let notes = if number == 1 { Vec::new() } else { vec![spin] };
         steps.push(Step { notes, ..super::testing::step(number, next, observation) });

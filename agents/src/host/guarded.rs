@@ -91,7 +91,7 @@ impl ForPrograms {
             return AfterGuards { what: Ok(answer), note: None };
         }
         let (status, content) = (ObservationStatus::Success, answer.to_string());
-        let observation = Observation { status, content, millis: 0, truncated: false };
+        let observation = Observation { status, content, millis: 0, truncated: false, cached: None };
         let thing = thing(role, offer, Hook::AfterObservation, observed(action, &observation));
         let mut said = self.guards().ask_all(rules, thing, &answer_fits).await;
         let what = match (said.refused(), said.changed.take()) {

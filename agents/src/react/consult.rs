@@ -119,7 +119,7 @@ pub fn consulted(
                     ),
                 ),
             };
-            let observation = Observation { status, content, millis: 0, truncated: false };
+            let observation = Observation { status, content, millis: 0, truncated: false, cached: None };
             NextStep::Observe { chosen, observation }
         }
     }

@@ -53,7 +53,6 @@ impl StepContext<'_> {
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, made and taken apart once a step")]
 pub enum NextStep {
     /// Run a tool; what it gives is the observation.
     CallTool {
@@ -374,7 +373,7 @@ pub(super) fn told_closed(
 
 /// What the model is told where nothing has to be done for it.
 const fn told(content: String) -> Observation {
-    Observation { status: ObservationStatus::Success, content, millis: 0, truncated: false }
+    Observation { status: ObservationStatus::Success, content, millis: 0, truncated: false, cached: None }
 }
 
 /// What the model is told of an action that there is not.

@@ -99,7 +99,13 @@ fn a_digest_shows_the_main_argument_cut_short() {
 fn a_digest_has_every_call_of_the_step() {
     let one = |tool: &str, status, millis| FurtherAction {
         action: Action { name: tool.into(), arguments: json!({"query": "b"}) },
-        observation: Some(Observation { status, content: "seen".into(), millis, truncated: false }),
+        observation: Some(Observation {
+            status,
+            content: "seen".into(),
+            millis,
+            truncated: false,
+            cached: None,
+        }),
     };
     let more = vec![
         one("corpus.read", ObservationStatus::Error, 7),

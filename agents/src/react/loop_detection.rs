@@ -82,7 +82,7 @@ fn others(action: &Action, case: &StepContext<'_>) -> String {
 
 /// What a model is told of an action that was not done.
 pub(super) const fn refused(content: String) -> Observation {
-    Observation { status: ObservationStatus::Refused, content, millis: 0, truncated: false }
+    Observation { status: ObservationStatus::Refused, content, millis: 0, truncated: false, cached: None }
 }
 
 #[cfg(test)]

@@ -88,6 +88,7 @@ fn what_was_done_by_an_offer_that_only_seemed_lost_counts() {
         content: String::new(),
         millis: 0,
         truncated: false,
+        cached: None,
     };
     let again = Step { number: 2, observation: Some(refused), ..same.clone() };
     let events = [

@@ -52,7 +52,7 @@ pub fn unreadable(step: u32, why: &str) -> Submission {
 }
 
 const fn observation(content: String) -> Observation {
-    Observation { status: ObservationStatus::Timeout, content, millis: 0, truncated: false }
+    Observation { status: ObservationStatus::Timeout, content, millis: 0, truncated: false, cached: None }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ fn tool() -> ServedTool {
         grants: Vec::new(),
         approve: false,
         timeout_ms: 1_000,
+        cache: None,
     }
 }
 

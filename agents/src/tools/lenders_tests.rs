@@ -19,6 +19,7 @@ fn specs(tools: &[(&str, &str)]) -> ToolSpecs {
         grants: Vec::new(),
         approve: false,
         timeout_ms: 1_000,
+        cache: None,
     };
     ToolSpecs { tools: tools.iter().map(tool).collect() }
 }

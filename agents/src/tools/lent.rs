@@ -97,7 +97,9 @@ impl Tool for LentTool {
         // Whether it is on was seen to, and the engine that carries it out tries again by itself.
         // A person whom this agent's settings want asked is asked by whoever calls it.
         let approve = self.engine.approval(&spec.name, &ToolContext::default()).is_some();
-        ToolSpec { off_until_allowed: false, approve, repetition: Repetition::Never, sample: None, ..spec }
+        // What is lent is asked of its owner each time: the lease may have ended.
+        let (repetition, sample, cache) = (Repetition::Never, None, None);
+        ToolSpec { off_until_allowed: false, approve, repetition, sample, cache, ..spec }
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

@@ -28,6 +28,7 @@ pub mod read_result;
 pub mod remote;
 pub mod served;
 pub mod settings;
+pub mod shared;
 pub mod workspace;
 
 use crate::AgentSettings;

@@ -227,8 +227,9 @@ enum CarriedOut {
 #[async_trait]
 impl Tool for RemoteTool {
     fn spec(&self) -> ToolSpec {
-        let ServedTool { description, parameters, pure, uncertain, grants, timeout_ms, approve, .. } =
-            &self.tool;
+        let ServedTool {
+            description, parameters, pure, uncertain, grants, timeout_ms, approve, cache, ..
+        } = &self.tool;
         let name = self.tool.full_name(&self.server);
         let mut spec = ToolSpec::new(name, description.clone(), parameters.clone());
         if !pure {
@@ -240,6 +241,7 @@ impl Tool for RemoteTool {
         }
         spec.grants = permissions(grants);
         spec.approve = *approve;
+        spec.cache.clone_from(cache);
         // A call that was not answered is asked for again here, where the server knows it by its key.
         let source = match &self.borrowing {
             Some(_) => ToolSource::Agent(self.server.clone()),

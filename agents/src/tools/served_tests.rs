@@ -14,6 +14,7 @@ fn tool(name: &str, description: &str) -> ServedTool {
         grants: Vec::new(),
         approve: false,
         timeout_ms: 1_000,
+        cache: None,
     }
 }
 

@@ -9,8 +9,8 @@ use muster_sandbox::SandboxSettings;
 use muster_shared::ids::Role;
 use muster_shared::settings;
 use muster_tools::{
-    EngineLimits, EngineRules, LeaseSettings, ToolBreakerRules, ToolPatterns, ToolQuota, ToolRetries,
-    ToolServerSettings,
+    EngineLimits, EngineRules, LeaseSettings, ToolBreakerRules, ToolCacheSettings, ToolPatterns, ToolQuota,
+    ToolRetries, ToolServerSettings,
 };
 use muster_web::{HttpSettings, SearchSettings, WebSettings};
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,8 @@ settings! {
         pub retries: ToolRetries = ToolRetries::default() => group(ToolRetries::SETTINGS),
         /// When a tool that cannot be reached, answers too late or breaks is left alone.
         pub breaker: ToolBreakerRules = ToolBreakerRules::default() => group(ToolBreakerRules::SETTINGS),
+        /// Answers of pure tools that serve others.
+        pub cache: ToolCacheSettings = ToolCacheSettings::default() => group(ToolCacheSettings::SETTINGS),
         /// What programs that tools run may use, and what must keep them in.
         pub sandbox: SandboxSettings = SandboxSettings::default() => group(SandboxSettings::SETTINGS),
         /// What is reached by `fetch` and `fetch_file`.
@@ -89,6 +91,7 @@ impl ToolSettings {
             quotas: self.quotas.clone(),
             timeouts: self.timeouts.iter().map(|(name, CallTimeout(limit))| (name.clone(), *limit)).collect(),
             alternatives: self.alternatives.clone(),
+            cache: self.cache,
         }
     }
 }

@@ -101,7 +101,8 @@ impl Named {
     }
 
     fn described(&self) -> ServedTool {
-        let ToolSpec { description, parameters, grants, pure, uncertain, timeout, approve, .. } = &self.spec;
+        let ToolSpec { description, parameters, grants, pure, uncertain, timeout, approve, cache, .. } =
+            &self.spec;
         let uncertain = match uncertain {
             Uncertain::Repeat => WhenUncertain::Repeat,
             Uncertain::Ask => WhenUncertain::Ask,
@@ -116,6 +117,7 @@ impl Named {
             grants: grants.iter().map(|grant| grant.as_str().to_owned()).collect(),
             approve: *approve,
             timeout_ms: millis(*timeout).clamp(1, LONGEST_CALL_MS),
+            cache: cache.clone().filter(|_| *pure),
         }
     }
 }

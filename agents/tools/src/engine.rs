@@ -7,13 +7,14 @@ mod inner;
 mod kept;
 mod quota;
 mod rules;
+mod shared;
 mod stats;
 
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use muster_shared::flow::Use;
@@ -22,12 +23,13 @@ use serde_json::{Map, Value};
 
 use super::{
     registry::{Registered, ToolRegistry},
+    sharing::SharedAnswers,
     spec::{ToolContext, ToolFailure, ToolResult, ToolSpec, ToolStatus},
 };
 use attempt::{Threads, attempt};
 use breaker::Breaker;
 use ending::{Ending, Fault, json_size};
-use kept::{KeptAnswer, KeptAnswers, SameCall};
+use kept::{KeptAnswers, SameCall};
 use rules::{may_repeat, may_stand_in};
 use stats::{AllStats, Counted};
 
@@ -41,6 +43,8 @@ pub struct ToolEngine {
     registry: Arc<ToolRegistry>,
     rules: Arc<EngineRules>,
     counter: Arc<dyn CallCounter>,
+    /// Where answers of pure tools are kept for others, if anywhere.
+    shared: Option<Arc<dyn SharedAnswers>>,
     seen: Arc<Seen>,
 }
 
@@ -77,7 +81,7 @@ impl ToolEngine {
     #[must_use]
     pub fn with_rules(registry: Arc<ToolRegistry>, rules: EngineRules) -> Self {
         let counter = Arc::new(LocalCounts::default());
-        Self { registry, rules: Arc::new(rules), counter, seen: Arc::default() }
+        Self { registry, rules: Arc::new(rules), counter, shared: None, seen: Arc::default() }
     }
 
     /// The same where calls are counted elsewhere, such as for a whole fleet.
@@ -226,8 +230,18 @@ impl ToolEngine {
         ))
     }
 
-    /// Makes a call, and what takes its place where it fails for good: another tool, else the last good answer.
+    /// What the same call was answered before, where that serves it; else what comes of making it. What is not made counts for
+    /// no quota.
     async fn perform(&self, call: &Admitted, ctx: &ToolContext, begun: Instant) -> Ending {
+        match self.shared_call(call, ctx) {
+            // Few calls are, and whatever waits for one is not to be larger for it.
+            Some(shared) => Box::pin(shared.find_or(self.make(call, ctx, begun))).await,
+            None => self.make(call, ctx, begun).await,
+        }
+    }
+
+    /// Makes a call, and what takes its place where it fails for good: another tool, else the last good answer.
+    async fn make(&self, call: &Admitted, ctx: &ToolContext, begun: Instant) -> Ending {
         if let Some(full) = self.over_quota(call.spec(), ctx).await {
             return full;
         }
@@ -242,32 +256,6 @@ impl ToolEngine {
             return ending.stood_in(&call.spec().name, &other, given);
         }
         self.kept_or(same, ending)
-    }
-
-    /// Why no more calls of the tool are made, if its quotas are used up. Those that were counted before the one that is
-    /// used up stay so.
-    async fn over_quota(&self, spec: &ToolSpec, ctx: &ToolContext) -> Option<Ending> {
-        if self.rules.quotas.is_empty() {
-            return None;
-        }
-        for count in quota::counts(&self.rules, &spec.name, ctx, SystemTime::now()) {
-            let name = &spec.name;
-            match self.counter.count(&count).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    return Some(Ending::refused(format!(
-                        "`{name}` was not called: there may be {}, and there were. Go on without it.",
-                        count.in_words
-                    )));
-                }
-                Err(error) => {
-                    return Some(Ending::unavailable(format!(
-                        "`{name}` was not called: how many calls are left cannot be found out ({error})."
-                    )));
-                }
-            }
-        }
-        None
     }
 
     /// Tries a call, and again where that may help and do no harm.
@@ -318,24 +306,6 @@ impl ToolEngine {
         answered.then(|| (admitted.spec().name.clone(), given))
     }
 
-    /// Keeps a good answer, or gives the last one where the tool cannot be reached.
-    fn kept_or(&self, same: Option<SameCall>, ending: Ending) -> Ending {
-        let Some(same) = same else { return ending };
-        let (mut answers, at) = (held(&self.seen.answers), Instant::now());
-        match ending.fault {
-            Fault::None if ending.status == ToolStatus::Success && ending.wait.is_none() => {
-                let (content, data) = (ending.content.clone(), ending.data.clone());
-                answers.keep(same, KeptAnswer { content, data, at });
-                ending
-            }
-            Fault::Passing => match answers.find(&same) {
-                Some(kept) => ending.or_kept(kept, at - kept.at),
-                None => ending,
-            },
-            Fault::None | Fault::Broken | Fault::Lasting => ending,
-        }
-    }
-
     fn ask_breaker(&self, tool: &str, limit: Duration) -> Result<(), Duration> {
         match held(&self.seen.breakers).get_mut(tool) {
             Some(breaker) => breaker.admit(Instant::now(), limit),
@@ -363,6 +333,7 @@ impl ToolEngine {
             tries: result.tries,
             is_kept: result.age_ms.is_some(),
             by_another: result.answered_by.is_some(),
+            cached: result.cached,
             bytes: result.content.len(),
             took,
         };
@@ -405,3 +376,7 @@ mod tests;
 #[cfg(test)]
 #[path = "engine/failing_tests.rs"]
 mod failing_tests;
+
+#[cfg(test)]
+#[path = "engine/shared_tests.rs"]
+mod shared_tests;

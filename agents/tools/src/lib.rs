@@ -19,6 +19,7 @@ pub mod reader;
 pub mod registry;
 mod result;
 mod serving;
+mod sharing;
 pub mod spec;
 mod watch;
 pub mod workspace;
@@ -35,6 +36,7 @@ pub use self::{
     reader::{DocumentPart, DocumentReader, DocumentText, UnreadableDocument},
     registry::{RegistryError, ToolRegistry},
     serving::{LeaseSettings, ToolServerSettings},
+    sharing::{AnswerToShare, SharedAnswer, SharedAnswers, SharedKey, ToolCacheSettings},
     spec::{
         Permission, Repetition, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSource, ToolSpec,
         ToolStatus, Uncertain,

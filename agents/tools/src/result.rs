@@ -1,7 +1,7 @@
 //! What comes of a call of a tool.
 
 use muster_corpus::CorpusError;
-use muster_shared::flow::{Refusal, Wait};
+use muster_shared::flow::{CachedAnswer, Refusal, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -140,6 +140,9 @@ pub struct ToolResult {
     /// How old the answer is, in milliseconds, where it is the last good one of the same call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_ms: Option<u64>,
+    /// The tool was not called: this is what the same call was answered before, by whichever agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<CachedAnswer>,
 }
 
 impl ToolResult {

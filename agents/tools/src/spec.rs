@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use async_trait::async_trait;
-use muster_shared::flow::RolePermission;
+use muster_shared::flow::{RolePermission, ToolCache};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -166,6 +166,10 @@ pub struct ToolSpec {
     /// keeps it from being called.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub inner: BTreeSet<String>,
+    /// How long its answers serve others that make the same call; they serve nobody where absent. Only a pure tool may say so
+    /// whose answers depend on its arguments and on other machines alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<ToolCache>,
 }
 
 impl ToolSpec {
@@ -187,6 +191,7 @@ impl ToolSpec {
             source: ToolSource::BuiltIn,
             sample: None,
             inner: BTreeSet::new(),
+            cache: None,
         }
     }
 
@@ -273,6 +278,13 @@ impl ToolSpec {
     #[must_use]
     pub fn calling(mut self, inner: BTreeSet<String>) -> Self {
         self.inner = inner;
+        self
+    }
+
+    /// Says how long its answers serve others that make the same call.
+    #[must_use]
+    pub fn cached(mut self, cache: Option<ToolCache>) -> Self {
+        self.cache = cache;
         self
     }
 

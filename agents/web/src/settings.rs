@@ -101,6 +101,10 @@ settings! {
         /// Longest time of one search.
         #[serde(with = "muster_shared::span")]
         pub total: Duration = Duration::from_secs(20) => span(100, 9 * MINUTE),
+        /// How long what was found serves agents of the same role that search for the very same (`tool.cache`); 0 to search each
+        /// time.
+        #[serde(with = "muster_shared::span")]
+        pub cache: Duration = Duration::from_secs(15 * 60) => span(0, 30 * DAY),
     }
 }
 

@@ -14,6 +14,7 @@ crate::on_both!(
     too_large_objects_are_refused,
     values_of_runs_are_shown_as_they_are_written,
     lessons_are_kept_once_for_each_run,
+    answers_serve_the_role_that_had_them_until_there_is_a_newer_one,
     after_a_rest_the_files_of_a_run_are_read_anew,
 );
 
@@ -38,6 +39,28 @@ async fn after_a_rest_the_files_of_a_run_are_read_anew(f: Fixture) {
     other.files().write(place, |_, _| Ok::<_, BusError>(Bytes::from_static(b"text")), false).await.unwrap();
     f.bus.rest();
     assert_eq!(f.bus.files().glance(run).await.unwrap().files.len(), 1);
+}
+
+async fn answers_serve_the_role_that_had_them_until_there_is_a_newer_one(f: Fixture) {
+    let other = f.bus.as_agent(&agent("other"));
+    let [mine, theirs] = [&f.bus, &other].map(|bus| bus.answers("worker".parse().unwrap()));
+    let elsewhere = other.answers("researcher".parse().unwrap());
+    assert_eq!(theirs.find("tool-ab").await.unwrap(), None);
+    for answer in ["one", "two"] {
+        mine.keep("tool-ab", Bytes::from(answer)).await.unwrap();
+        let found = theirs.find("tool-ab").await.unwrap().unwrap();
+        assert_eq!(found.bytes, answer);
+        assert!(found.at > Millis(0));
+    }
+    for (key, role) in [("tool-ab", &elsewhere), ("ab", &theirs), ("tool-abc", &theirs)] {
+        assert_eq!(role.find(key).await.unwrap(), None, "{key}");
+    }
+    mine.keep("tool-ab", vec![b'x'; 300 * 1024].into()).await.unwrap();
+    mine.keep("tool-ab", Bytes::from_static(b"the key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"))
+        .await
+        .unwrap();
+    let found = theirs.find("tool-ab").await.unwrap().unwrap();
+    assert_eq!(found.bytes, "two", "what is too large or holds a secret takes no place");
 }
 
 async fn named_objects_are_replaced(f: Fixture) {

@@ -267,6 +267,7 @@ fn step(number: u32) -> Step {
             content: "42".into(),
             millis: 0,
             truncated: false,
+            cached: None,
         }),
         more: Vec::new(),
         notes: Vec::new(),

@@ -345,7 +345,7 @@ fn observed(run: &RunState, child: RunId, end: &ChildEnd) -> Observation {
             format!("The run {short} {how}: {}. Do it within this task, or go on without it.", end.reason),
         ),
     };
-    Observation { status, content, millis: 0, truncated: false }
+    Observation { status, content, millis: 0, truncated: false, cached: None }
 }
 
 /// The id of the run that a step asks for. It sorts right before its parent's, so that the newest run is the one that

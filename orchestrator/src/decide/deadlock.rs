@@ -30,7 +30,11 @@ pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
         );
         let status = ObservationStatus::Error;
         decision.emit(DeadlockEnded { task: task.clone(), circle, reason: reason.clone() });
-        waits::answer(decision, &task, Observation { status, content, millis: 0, truncated: false });
+        waits::answer(
+            decision,
+            &task,
+            Observation { status, content, millis: 0, truncated: false, cached: None },
+        );
         if let Some(part) = part {
             leave_out(decision, &task, &part, &reason);
         }

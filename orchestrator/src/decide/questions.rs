@@ -252,7 +252,7 @@ fn observed(reply: &Reply) -> Observation {
                 .to_owned(),
         ),
     };
-    Observation { status, content, millis: 0, truncated: false }
+    Observation { status, content, millis: 0, truncated: false, cached: None }
 }
 
 fn expires(run: &RunState, question: &Question, now: Millis) -> Millis {

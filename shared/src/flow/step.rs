@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cached::CachedAnswer;
 use super::note::Note;
 use super::peer::Information;
 use super::usage::Usage;
@@ -106,6 +107,9 @@ pub struct Observation {
     /// Whether the content was cut to its limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// The tool was not called: this is the answer that the same call had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<CachedAnswer>,
 }
 
 /// How an action went.

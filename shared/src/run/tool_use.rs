@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::AgentEvent;
 use super::{Entry, RecordEvent};
-use crate::flow::{Action, Observation, ObservationStatus, Step};
+use crate::flow::{Action, CachedAnswer, Observation, ObservationStatus, Step};
 
 /// How calls of one tool went.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,10 @@ pub struct ToolUse {
     pub refused: u64,
     /// Observations that were cut.
     pub cut: u64,
+    /// Calls that were answered by what others were answered before: the tool was not called.
+    pub cached: u64,
+    /// How long those would have taken, in milliseconds.
+    pub saved_ms: u64,
     /// Bytes of all observations.
     pub bytes: u64,
     /// The time of each call that was made, in milliseconds.
@@ -40,8 +44,13 @@ impl ToolUse {
             ObservationStatus::Timeout => self.timeouts += 1,
             ObservationStatus::Refused => self.refused += 1,
         }
-        if observation.status != ObservationStatus::Refused {
-            self.times.push(observation.millis);
+        match observation.cached {
+            Some(CachedAnswer { saved_ms, .. }) => {
+                self.cached += 1;
+                self.saved_ms = self.saved_ms.saturating_add(saved_ms);
+            }
+            None if observation.status != ObservationStatus::Refused => self.times.push(observation.millis),
+            None => {}
         }
     }
 
@@ -138,15 +147,24 @@ mod tests {
         let mut steps = vec![several, submitted];
         steps.extend((1..=19).map(|n| step("web.fetch", "success", n)));
         steps.extend([step("web.fetch", "timeout", 500), step("web.fetch", "refused", 0)]);
+        for saved in [300, 400] {
+            let mut cached = step("web_search", "success", 2);
+            cached["observation"]["cached"] = json!({"age_ms": 5_000, "saved_ms": saved});
+            steps.push(cached);
+        }
+        steps.push(step("web_search", "success", 350));
         let entries: Vec<Entry> = steps.into_iter().map(entry).collect();
         let mut uses = ToolUses::default();
         entries.iter().for_each(|entry| uses.count(entry));
         let all = uses.by_tool();
-        assert_eq!(all.keys().collect::<Vec<_>>(), ["calculator", "web.fetch"]);
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["calculator", "web.fetch", "web_search"]);
         let (sums, web) = (&all["calculator"], &all["web.fetch"]);
         assert_eq!((sums.calls, sums.failures, sums.cut, sums.bytes), (1, 1, 1, 2));
         assert_eq!((web.calls, web.failures, web.timeouts, web.refused), (22, 0, 1, 1));
         assert_eq!((web.mean_ms(), web.within_ms(50), web.within_ms(95)), (Some(37), Some(11), Some(100)));
+        let search = &all["web_search"];
+        assert_eq!((search.calls, search.cached, search.saved_ms), (3, 2, 700));
+        assert_eq!(search.mean_ms(), Some(350), "of those that were made");
         assert_eq!(ToolUse::default().within_ms(95), None);
     }
 }

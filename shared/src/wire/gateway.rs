@@ -161,9 +161,13 @@ pub enum SeenThere {
 impl From<SeenThere> for Observation {
     fn from(seen: SeenThere) -> Self {
         match seen {
-            SeenThere::Text(content) => {
-                Self { status: ObservationStatus::Success, content, millis: 0, truncated: false }
-            }
+            SeenThere::Text(content) => Self {
+                status: ObservationStatus::Success,
+                content,
+                millis: 0,
+                truncated: false,
+                cached: None,
+            },
             SeenThere::Parts(observation) => observation,
         }
     }

@@ -20,7 +20,8 @@ use sha2::{Digest, Sha256};
 
 use super::lending::LENDER;
 use super::tool_question::{OpenQuestion, QuestionAnswer, QuestionKind};
-use crate::flow::{TaskRights, Voucher};
+use crate::flow::cached::MOST_VERSION;
+use crate::flow::{TaskRights, ToolCache, Voucher};
 use crate::ids::AgentId;
 use crate::plan::tools::STANDARD;
 use crate::text::beginning;
@@ -94,6 +95,9 @@ pub struct ServedTool {
     pub approve: bool,
     /// Longest time that one call may take, in milliseconds.
     pub timeout_ms: u64,
+    /// How long answers serve others that make the same call; only of a tool that is pure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<ToolCache>,
 }
 
 impl ServedTool {
@@ -128,7 +132,14 @@ impl ServedTool {
         if !(1..=LONGEST_CALL_MS).contains(&self.timeout_ms) {
             return Some(format!("the time limit of `{shown}` is not within 1 to {LONGEST_CALL_MS} ms"));
         }
-        too_long("description", self.description.len(), MOST_DESCRIPTION)
+        if self.cache.is_some() && !self.pure {
+            return Some(format!(
+                "`{shown}` changes something, so its answers serve nobody else: leave `cache` out"
+            ));
+        }
+        let version = self.cache.as_ref().map_or(0, |cache| cache.version.len());
+        too_long("version", version, MOST_VERSION)
+            .or_else(|| too_long("description", self.description.len(), MOST_DESCRIPTION))
             .or_else(|| too_long("schema", written, MOST_SCHEMA))
             .or_else(|| {
                 is_deep(&self.parameters, MOST_DEPTH)
@@ -308,7 +319,12 @@ mod tests {
             grants: Vec::new(),
             approve: false,
             timeout_ms: 1_000,
+            cache: None,
         }
+    }
+
+    fn cache(version: &str) -> ToolCache {
+        ToolCache { serves_ms: 60_000, version: version.to_owned() }
     }
 
     #[test]
@@ -354,6 +370,9 @@ mod tests {
             ),
             (ServedTool { parameters: deep, ..tool("add") }, Some("too deeply")),
             (ServedTool { timeout_ms: 0, ..tool("add") }, Some("time limit")),
+            (ServedTool { cache: Some(cache("1")), ..tool("add") }, None),
+            (ServedTool { cache: Some(cache("1")), pure: false, ..tool("add") }, Some("leave `cache` out")),
+            (ServedTool { cache: Some(cache(&"x".repeat(129))), ..tool("add") }, Some("version")),
             (ServedTool { timeout_ms: u64::MAX, ..tool("add") }, Some("time limit")),
         ];
         for (tool, wanted) in table {

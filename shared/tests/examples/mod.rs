@@ -779,7 +779,7 @@ fn replanned() -> Decided {
 
 fn observation() -> Observation {
     let content = "ada answers: 2025".to_owned();
-    Observation { status: ObservationStatus::Success, content, millis: 1_200, truncated: false }
+    Observation { status: ObservationStatus::Success, content, millis: 1_200, truncated: false, cached: None }
 }
 
 fn parked() -> Released {
@@ -1015,6 +1015,7 @@ fn step() -> Step {
             content: "docs/a.md:12 at most 20".to_owned(),
             millis: 3,
             truncated: true,
+            cached: None,
         }),
         more: Vec::new(),
         notes: Vec::new(),

@@ -1,6 +1,8 @@
 //! What an agent reports of a task, in words.
 
-use muster_shared::flow::{Action, Note, Observation, ObservationStatus, Outcome, Product, Step};
+use muster_shared::flow::{
+    Action, CachedAnswer, Note, Observation, ObservationStatus, Outcome, Product, Step,
+};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{AgentEvent, AgentKey};
 use serde_json::Value;
@@ -129,7 +131,10 @@ fn observed(observation: &Observation) -> String {
         ObservationStatus::Timeout => "timed out",
         ObservationStatus::Refused => "refused",
     };
-    format!("[{status}, {}] {}", figures::millis(observation.millis), observation.content)
+    let cached = observation.cached.map_or_else(String::new, |CachedAnswer { age_ms, saved_ms }| {
+        format!(", answered {} ago, {} spared", figures::millis(age_ms), figures::millis(saved_ms))
+    });
+    format!("[{status}, {}{cached}] {}", figures::millis(observation.millis), observation.content)
 }
 
 /// The name that a value has in the record.

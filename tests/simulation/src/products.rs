@@ -96,6 +96,7 @@ pub(crate) fn step(number: u32, observed: Option<ObservationStatus>) -> Step {
             content: String::new(),
             millis: 0,
             truncated: false,
+            cached: None,
         }),
         more: Vec::new(),
         notes: Vec::new(),

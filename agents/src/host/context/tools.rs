@@ -13,6 +13,7 @@ use crate::tools::actions::reaches_peers;
 use crate::tools::counts::FleetCounts;
 use crate::tools::read_result::{READ_RESULT, StoredResults};
 use crate::tools::served::MOST_DECLARED;
+use crate::tools::shared::FleetAnswers;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
 use crate::tools::{
     DOCUMENTS, FILES, Permission, ToolContext, ToolEngine, granted_by_name, registry_of, with_inner,
@@ -55,7 +56,11 @@ impl AgentContext {
         self.engine.get_or_init(|| {
             let registry = registry_of(&self.settings, Some(self.bus.settings()), &self.extra);
             let counter = Arc::new(FleetCounts(self.bus.allowances()));
-            ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules()).counting(counter)
+            let answers = self.bus.answers(self.role.clone());
+            let shared = FleetAnswers::new(answers, Arc::clone(&self.redactor), crate::host::now);
+            ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules())
+                .counting(counter)
+                .sharing(Arc::new(shared))
         })
     }
 

@@ -57,7 +57,7 @@ fn verdict(at: u32, ruling: CallRuling) -> CallVerdict {
 /// The next offer of a task that waited, with what was said.
 fn going_on(offer: &TaskOffered, step: u32, verdict: CallVerdict) -> TaskOffered {
     let (content, status) = (verdict.to_string(), ObservationStatus::Success);
-    let observation = Observation { status, content, millis: 0, truncated: false };
+    let observation = Observation { status, content, millis: 0, truncated: false, cached: None };
     let answered = Some(Box::new(Answered {
         step,
         observation,

@@ -32,8 +32,13 @@ fn going_on(offer: &TaskOffered, answered: Option<Answered>) -> TaskOffered {
 
 fn answered(step: u32) -> Answered {
     let content = "ada answers: 2025".to_owned();
-    let observation =
-        Observation { status: ObservationStatus::Success, content, millis: 7, truncated: false };
+    let observation = Observation {
+        status: ObservationStatus::Success,
+        content,
+        millis: 7,
+        truncated: false,
+        cached: None,
+    };
     Answered { step, observation, answer: None, verdict: None, form: None }
 }
 

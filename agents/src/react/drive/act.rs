@@ -162,7 +162,7 @@ impl TaskSession<'_> {
             }
             Resumption::Repeat => {
                 let shown = OnceLock::new();
-                let acting = self.act(call, resources, &shown);
+                let acting = self.act(call, resources, &shown).boxed();
                 match unless_handed_over(self.handing_over.clone(), acting).await? {
                     OneActed::Observed(seen) => Ok((seen, None)),
                     OneActed::Waits(wait) if call.is_first => Err(self.waits(*wait)),
@@ -357,5 +357,11 @@ fn observed(result: ToolResult) -> Observation {
         ToolStatus::Timeout => ObservationStatus::Timeout,
         ToolStatus::Refused => ObservationStatus::Refused,
     };
-    Observation { status, content: result.content, millis: result.millis, truncated: result.truncated }
+    Observation {
+        status,
+        content: result.content,
+        millis: result.millis,
+        truncated: result.truncated,
+        cached: result.cached,
+    }
 }

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use muster_shared::flow::ToolCache;
+use muster_shared::flow::cached::digest_of;
 use muster_tools::{ProgramLimits, ProgramRunner, Tool, ToolFailure, Uncertain};
 use serde_json::Value;
 
@@ -27,6 +29,8 @@ use program::ProgramTool;
 pub const ENDING: &str = ".tool.toml";
 /// The largest tool file, in bytes; the largest schema beside one is as large.
 pub const MAX_BYTES: u64 = 64 * 1024;
+/// As far as this a program is read to tell it from an earlier one, in bytes.
+const MOST_PROGRAM: u64 = 16 * 1024 * 1024;
 /// The largest secret, in bytes.
 pub(crate) const MAX_SECRET: u64 = 64 * 1024;
 
@@ -45,6 +49,8 @@ pub struct ToolFile {
     pub uncertain: Uncertain,
     /// Whether a person approves each call before it is made.
     pub approve: bool,
+    /// How long answers serve others that make the same call; they serve nobody where absent.
+    pub cache: Option<FileCache>,
     /// Hosts that it may reach.
     pub hosts: Vec<String>,
     /// Files and folders that a program may read beside its own folder, relative to the file.
@@ -55,6 +61,15 @@ pub struct ToolFile {
     pub limits: ProgramLimits,
     /// What it does.
     pub does: Does,
+}
+
+/// How long answers of a tool of a file serve others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileCache {
+    /// How long.
+    pub serves: Duration,
+    /// Digest of the file.
+    pub file: String,
 }
 
 /// Where the schema of the arguments stands.
@@ -175,7 +190,8 @@ fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn Tool>
             read.map_err(|why| format!("the schema {} cannot be used: {why}", path.display()))?
         }
     };
-    let own = Own { folder: folder.to_owned(), parameters, file };
+    let cache = file.cache.as_ref().and_then(|cache| cache_of(cache, &file.does, folder));
+    let own = Own { folder: folder.to_owned(), parameters, cache, file };
     Ok(match own.file.does.clone() {
         Does::Program { command, environment, sandboxed } => {
             let runner = Arc::clone(if sandboxed { &hands.sandbox } else { &hands.plain });
@@ -186,10 +202,33 @@ fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn Tool>
     })
 }
 
+/// How long answers of a tool serve others, and what tells it from one that is described alike: the file, what it does, and
+/// the programs beside it.
+fn cache_of(cache: &FileCache, does: &Does, folder: &Path) -> Option<ToolCache> {
+    let mut parts = vec![cache.file.clone().into_bytes(), format!("{does:?}").into_bytes()];
+    match does {
+        Does::Program { command, .. } => {
+            let beside = command.iter().filter(|word| program::is_beside(word));
+            parts.extend(beside.map(|word| beginning_of(&folder.join(word))));
+        }
+        Does::Http(_) | Does::OpenApi(_) => {}
+    }
+    ToolCache::serving(cache.serves, digest_of(&parts))
+}
+
+/// A file as far as it is looked at; nothing of one that cannot be read.
+fn beginning_of(path: &Path) -> Vec<u8> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_PROGRAM).read_to_end(&mut bytes));
+    if read.is_ok() { bytes } else { Vec::new() }
+}
+
 /// What all tools of files have in common.
 struct Own {
     folder: PathBuf,
     parameters: Value,
+    cache: Option<ToolCache>,
     file: ToolFile,
 }
 
@@ -199,7 +238,7 @@ impl Own {
         let spec = muster_tools::ToolSpec::new(name.clone(), description.clone(), self.parameters.clone());
         let spec = if *pure { spec } else { spec.with_side_effects().when_uncertain(*uncertain) };
         let spec = if *approve { spec.approved_by_person() } else { spec };
-        spec.with_timeout(self.file.timeout())
+        spec.with_timeout(self.file.timeout()).cached(self.cache.clone())
     }
 
     /// The secrets as they are in their files now.

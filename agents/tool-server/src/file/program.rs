@@ -68,7 +68,7 @@ impl ProgramTool {
 }
 
 /// Whether a word of a command is a path from the folder of the file.
-fn is_beside(word: &str) -> bool {
+pub(super) fn is_beside(word: &str) -> bool {
     word.starts_with("./")
         && !Path::new(word).components().any(|part| part == std::path::Component::ParentDir)
 }

@@ -2,6 +2,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::plain::PlainRunner;
 
 const GOOD: &str = r#"
 description = "Counts the words of a text."
@@ -46,6 +47,26 @@ fn a_file_says_what_a_tool_is_does_touches_and_may_use() {
 }
 
 #[test]
+fn a_file_says_how_long_answers_serve_others_and_each_version_has_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let http = crate::guarded::GuardedCaller::new(muster_web::WebSettings::default());
+    let hands = Hands { sandbox: Arc::new(PlainRunner), plain: Arc::new(PlainRunner), http: Arc::new(http) };
+    let cache = |text: &str, program: &str| {
+        std::fs::write(folder.path().join("count.py"), program).unwrap();
+        let read = ToolFile::parse(text, "count").unwrap();
+        tools_of(read, folder.path(), &hands).unwrap().tools.remove(0).1.spec().cache
+    };
+    let cached = GOOD.replacen("pure = true", "pure = true\ncache = \"15m\"", 1);
+    assert_eq!(cache(GOOD, "print(1)"), None, "nobody said so");
+    let one = cache(&cached, "print(1)").unwrap();
+    assert_eq!(one.serves(), Duration::from_secs(900));
+    assert_eq!(cache(&cached, "print(1)").unwrap(), one);
+    assert_ne!(cache(&cached, "print(2)").unwrap().version, one.version, "another program");
+    let faster = cached.replacen("MODE = \"fast\"", "MODE = \"faster\"", 1);
+    assert_ne!(cache(&faster, "print(1)").unwrap().version, one.version, "another file");
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_place() {
     let table = [
         ("description = \"d\"", "description = ", (2, 15), "expected"),
@@ -63,6 +84,11 @@ fn what_is_wrong_is_told_with_its_place() {
         ("pure = true", "schema = \"s.json\"", (4, 10), "both"),
         ("pure = true", "name = \"a b\"", (4, 8), "no name"),
         ("pure = true", "uncertain = \"perhaps\"", (4, 13), "perhaps"),
+        ("pure = true", "cache = \"1h\"", (4, 9), "change nothing"),
+        ("pure = true", "pure = true\ncache = \"1h\"\napprove = true", (5, 9), "approved by a person"),
+        ("pure = true", "pure = true\ncache = \"soon\"", (5, 9), "no time"),
+        ("pure = true", "pure = true\ncache = \"0s\"", (5, 9), "no time"),
+        ("pure = true", "pure = true\ncache = \"31d\"", (5, 9), "no time"),
     ];
     for (before, after, place, words) in table {
         let before = if before.starts_with("description") {

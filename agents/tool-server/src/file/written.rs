@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use muster_shared::flow::cached::digest_of;
 use muster_shared::span;
 use muster_shared::wire::tool_server::{LONGEST_CALL_MS, MOST_DESCRIPTION};
 use muster_tools::{ProgramLimits, Uncertain};
@@ -12,12 +13,14 @@ use serde_json::{Value, json};
 use toml::Spanned;
 
 use super::http::{Http, Method};
-use super::{Does, Fault, OpenApi, Parameters, ToolFile, schema};
+use super::{Does, Fault, FileCache, OpenApi, Parameters, ToolFile, schema};
 
 /// Longest name of a tool, in bytes: with that of its server it is within what providers take.
 const MOST_NAME: usize = 48;
 /// Most words of a command, variables, secrets, hosts or files.
 const MOST_LISTED: usize = 64;
+/// Longest time that an answer may serve: those who keep answers keep none for longer.
+const LONGEST_CACHE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// One MiB, in bytes.
 const MIB: u64 = 1024 * 1024;
 
@@ -34,6 +37,7 @@ struct Written {
     openapi: Option<Spanned<WrittenOpenApi>>,
     #[serde(default)]
     pure: bool,
+    cache: Option<Spanned<String>>,
     #[serde(default)]
     approve: bool,
     uncertain: Option<Uncertain>,
@@ -153,6 +157,7 @@ pub(super) fn read(text: &str, stem: &str) -> Result<ToolFile, Fault> {
         pure: written.pure,
         uncertain: written.uncertain.unwrap_or_default(),
         approve: written.approve,
+        cache: cache(&places, &written)?,
         hosts,
         files,
         secrets,
@@ -265,6 +270,32 @@ fn openapi_of(places: &Places<'_>, written: &Written, openapi: &WrittenOpenApi) 
     OpenApi::new(beside(places, document)?, base.get_ref(), named.clone(), headers.clone())
         .map(Does::OpenApi)
         .map_err(|why| places.fault(base, why, "such as \"https://api.example.org/v1\""))
+}
+
+/// How long answers serve others. Those of a tool that changes something serve nobody: its calls are not alike.
+fn cache(places: &Places<'_>, written: &Written) -> Result<Option<FileCache>, Fault> {
+    let Some(said) = &written.cache else { return Ok(None) };
+    // Of a document the method of each operation says whether it changes something.
+    if !written.pure && written.openapi.is_none() {
+        let what = "`cache` is for tools that change nothing";
+        return Err(places.fault(
+            said,
+            what,
+            "say `pure = true` if a call changes nothing, or leave `cache` out",
+        ));
+    }
+    if written.approve {
+        let what = "each call is approved by a person, so no answer serves another";
+        return Err(places.fault(said, what, "leave `cache` or `approve` out"));
+    }
+    let serves = span::parse(said.get_ref()).filter(|span| !span.is_zero() && *span <= LONGEST_CACHE);
+    match serves {
+        Some(serves) => Ok(Some(FileCache { serves, file: digest_of(&[places.0]) })),
+        None => {
+            let what = format!("{:?} is no time of at most 30 days", said.get_ref());
+            Err(places.fault(said, what, "such as \"15m\" or \"1h\""))
+        }
+    }
 }
 
 fn limits(places: &Places<'_>, written: &Limits) -> Result<ProgramLimits, Fault> {

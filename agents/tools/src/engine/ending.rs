@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Refusal, Wait};
+use muster_shared::flow::{CachedAnswer, Refusal, Wait};
 use serde_json::Value;
 
 use super::kept::KeptAnswer;
@@ -34,14 +34,16 @@ pub(super) struct Ending {
     pub(super) tries: u32,
     pub(super) by: Option<String>,
     pub(super) age: Option<Duration>,
+    pub(super) cached: Option<CachedAnswer>,
     /// By which it is read on where it is cut.
     pub(super) kept_as: Option<String>,
 }
 
 impl Ending {
-    fn of_status(status: ToolStatus, content: String, fault: Fault) -> Self {
-        let (data, wait, denied, by, age, kept_as) = (None, None, None, None, None, None);
-        Self { status, content, data, fault, wait, denied, tries: 0, by, age, kept_as }
+    pub(super) fn of_status(status: ToolStatus, content: String, fault: Fault) -> Self {
+        let (data, wait, denied, by, kept_as) = (None, None, None, None, None);
+        let (age, cached) = (None, None);
+        Self { status, content, data, fault, wait, denied, tries: 0, by, age, cached, kept_as }
     }
 
     pub(super) fn refused(content: String) -> Self {
@@ -148,7 +150,8 @@ impl Ending {
 
     /// Cut to size: at most `most` bytes of words, and `most_data` bytes of data.
     pub(super) fn cut(self, most: usize, most_data: usize, took: Duration) -> ToolResult {
-        let Self { status, mut content, mut data, fault, wait, denied, tries, by, age, kept_as } = self;
+        let Self { status, mut content, mut data, fault, wait, denied, tries, by, age, cached, kept_as } =
+            self;
         let mut truncated = false;
         if content.len() > most {
             let whole = content.len();
@@ -182,6 +185,7 @@ impl Ending {
             tries,
             answered_by: by,
             age_ms,
+            cached,
         }
     }
 }

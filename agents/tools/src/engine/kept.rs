@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::ending::{Ending, Fault};
+use super::{ToolEngine, held};
 use crate::context::ToolContext;
-use crate::spec::{Permission, ToolSource, ToolSpec};
+use crate::spec::{Permission, ToolSource, ToolSpec, ToolStatus};
 
 /// Most answers that are kept.
 const MOST: usize = 64;
@@ -78,6 +80,26 @@ impl KeptAnswers {
             self.answers.iter().position(|(kept, _)| kept == call).and_then(|at| self.answers.remove(at))
         {
             self.bytes -= old.bytes();
+        }
+    }
+}
+
+impl ToolEngine {
+    /// Keeps a good answer, or gives the last one where the tool cannot be reached.
+    pub(super) fn kept_or(&self, same: Option<SameCall>, ending: Ending) -> Ending {
+        let Some(same) = same else { return ending };
+        let (mut answers, at) = (held(&self.seen.answers), Instant::now());
+        match ending.fault {
+            Fault::None if ending.status == ToolStatus::Success && ending.wait.is_none() => {
+                let (content, data) = (ending.content.clone(), ending.data.clone());
+                answers.keep(same, KeptAnswer { content, data, at });
+                ending
+            }
+            Fault::Passing => match answers.find(&same) {
+                Some(kept) => ending.or_kept(kept, at - kept.at),
+                None => ending,
+            },
+            Fault::None | Fault::Broken | Fault::Lasting => ending,
         }
     }
 }

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 
+use super::ToolEngine;
+use super::ending::Ending;
 use super::rules::EngineRules;
 use crate::context::ToolContext;
+use crate::spec::ToolSpec;
 
 /// How long the calls of a task and of a run are counted: longer than any run takes.
 const RUN: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -37,6 +40,34 @@ pub trait CallCounter: Send + Sync + 'static {
     /// # Errors
     /// Why it cannot be counted.
     async fn count(&self, count: &CallCount) -> Result<bool, String>;
+}
+
+impl ToolEngine {
+    /// Why no more calls of the tool are made, if its quotas are used up. Those that were counted before the one that is
+    /// used up stay so.
+    pub(super) async fn over_quota(&self, spec: &ToolSpec, ctx: &ToolContext) -> Option<Ending> {
+        if self.rules.quotas.is_empty() {
+            return None;
+        }
+        for count in counts(&self.rules, &spec.name, ctx, SystemTime::now()) {
+            let name = &spec.name;
+            match self.counter.count(&count).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Some(Ending::refused(format!(
+                        "`{name}` was not called: there may be {}, and there were. Go on without it.",
+                        count.in_words
+                    )));
+                }
+                Err(error) => {
+                    return Some(Ending::unavailable(format!(
+                        "`{name}` was not called: how many calls are left cannot be found out ({error})."
+                    )));
+                }
+            }
+        }
+        None
+    }
 }
 
 /// The counts that a call of a tool needs room in, the narrowest first.

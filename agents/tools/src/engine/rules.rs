@@ -9,6 +9,7 @@ use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 use crate::patterns::{ToolPatterns, means};
+use crate::sharing::{self, ToolCacheSettings};
 use crate::spec::{Repetition, ToolSpec, Uncertain};
 
 /// Limits that hold for every tool.
@@ -105,6 +106,8 @@ pub struct EngineRules {
     pub timeouts: BTreeMap<String, Duration>,
     /// Which tool is called with the same arguments where another fails for good.
     pub alternatives: BTreeMap<String, String>,
+    /// Which answers serve others, where they are shared.
+    pub cache: ToolCacheSettings,
 }
 
 impl EngineRules {
@@ -145,6 +148,13 @@ impl EngineRules {
     pub fn max_content(&self, spec: &ToolSpec) -> usize {
         let most = self.limits.max_content;
         spec.max_output.map_or(most, |own| own.min(most))
+    }
+
+    /// How long answers of a tool serve others, where they are shared; nothing where they serve nobody.
+    #[must_use]
+    pub fn serves(&self, spec: &ToolSpec) -> Option<Duration> {
+        let serves = sharing::serves(spec)?.min(self.cache.oldest);
+        (!serves.is_zero()).then_some(serves)
     }
 
     /// How long is waited before a call is tried again whose last try failed for something that passes; nothing where it is

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use muster_shared::flow::CachedAnswer;
 use serde::Serialize;
 
 use crate::spec::ToolStatus;
@@ -29,6 +30,10 @@ pub struct ToolStats {
     pub retries: u64,
     /// Calls that were answered by the last good answer.
     pub kept: u64,
+    /// Calls that were answered by what others were answered before: the tool was not called.
+    pub cached: u64,
+    /// How long those would have taken, in milliseconds.
+    pub saved_ms: u64,
     /// Calls that another tool answered.
     pub stood_in: u64,
     /// Bytes of all observations.
@@ -44,6 +49,7 @@ pub(super) struct Counted {
     pub(super) tries: u32,
     pub(super) is_kept: bool,
     pub(super) by_another: bool,
+    pub(super) cached: Option<CachedAnswer>,
     pub(super) bytes: usize,
     pub(super) took: Duration,
 }
@@ -59,6 +65,10 @@ impl ToolStats {
         }
         self.retries += u64::from(call.tries.saturating_sub(1));
         self.kept += u64::from(call.is_kept);
+        if let Some(cached) = call.cached {
+            self.cached += 1;
+            self.saved_ms = self.saved_ms.saturating_add(cached.saved_ms);
+        }
         self.stood_in += u64::from(call.by_another);
         self.bytes += call.bytes as u64;
         if self.times.is_empty() {
@@ -108,7 +118,7 @@ mod tests {
 
     fn call(status: ToolStatus, millis: u64) -> Counted {
         let took = Duration::from_millis(millis);
-        Counted { status, tries: 1, is_kept: false, by_another: false, bytes: 10, took }
+        Counted { status, tries: 1, is_kept: false, by_another: false, cached: None, bytes: 10, took }
     }
 
     #[test]
@@ -122,9 +132,14 @@ mod tests {
         stats.count(&Counted { is_kept: true, ..call(ToolStatus::Success, 5) });
         assert_eq!((stats.calls, stats.timeouts, stats.failures, stats.retries), (102, 1, 0, 2));
         assert_eq!((stats.kept, stats.bytes), (1, 1020));
+
         let (half, most) = (stats.within(50).unwrap(), stats.within(95).unwrap());
         assert!((50..=75).contains(&half.as_millis()), "{half:?}");
         assert!((95..=145).contains(&most.as_millis()), "{most:?}");
         assert!(stats.within(100).unwrap() >= Duration::from_secs(60));
+        let cached = Some(CachedAnswer { age_ms: 9_000, saved_ms: 300 });
+        stats.count(&Counted { cached, ..call(ToolStatus::Success, 1) });
+        stats.count(&Counted { cached, ..call(ToolStatus::Success, 1) });
+        assert_eq!((stats.cached, stats.saved_ms, stats.kept), (2, 600, 1));
     }
 }

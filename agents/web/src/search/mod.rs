@@ -6,7 +6,8 @@ mod provider;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use muster_shared::flow::TaskRights;
+use muster_shared::flow::cached::digest_of;
+use muster_shared::flow::{TaskRights, ToolCache};
 use muster_shared::text::one_line;
 use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use secrecy::SecretString;
@@ -91,6 +92,7 @@ impl Tool for WebSearch {
         .needing(Permission::Network)
         .until_allowed()
         .with_timeout(self.settings.total + std::time::Duration::from_secs(5))
+        .cached(self.cache())
     }
 
     async fn call(&self, ctx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
@@ -110,6 +112,19 @@ impl Tool for WebSearch {
 }
 
 impl WebSearch {
+    /// How long what was found serves others: what another provider finds is another answer. A file costs nothing to search.
+    fn cache(&self) -> Option<ToolCache> {
+        let SearchSettings { provider, endpoint, cache, .. } = &self.settings;
+        let name = match provider {
+            SearchProvider::None | SearchProvider::File => return None,
+            SearchProvider::Searxng => "searxng",
+            SearchProvider::Brave => "brave",
+            SearchProvider::Tavily => "tavily",
+            SearchProvider::Exa => "exa",
+        };
+        ToolCache::serving(*cache, digest_of(&[name, endpoint.as_deref().unwrap_or_default()]))
+    }
+
     fn query(&self, arguments: &Value) -> Query {
         let most = arguments["most"].as_u64().and_then(|most| u32::try_from(most).ok());
         let most = most.unwrap_or(USUAL).min(self.settings.most);

@@ -102,7 +102,11 @@ pub(in crate::decide) fn enforce(decision: &mut DecisionBuilder<'_>) {
         let content =
             format!("No help came in time from task {part}. Do it in another way, or go on without it.");
         let status = ObservationStatus::Timeout;
-        waits::answer(decision, &task, Observation { status, content, millis: 0, truncated: false });
+        waits::answer(
+            decision,
+            &task,
+            Observation { status, content, millis: 0, truncated: false, cached: None },
+        );
         leave_out(decision, &part);
     }
 }

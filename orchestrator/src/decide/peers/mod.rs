@@ -128,7 +128,8 @@ fn give(decision: &mut DecisionBuilder<'_>, task: &TaskId, found: FoundAnswer) {
     let truncated = words.len() > most;
     let content =
         if truncated { format!("{}{CUT}", &words[..words.floor_char_boundary(most)]) } else { words };
-    let observation = Observation { status: ObservationStatus::Success, content, millis: 0, truncated };
+    let observation =
+        Observation { status: ObservationStatus::Success, content, millis: 0, truncated, cached: None };
     waits::answer_with(decision, task, observation, Some(Box::new(answer)));
 }
 

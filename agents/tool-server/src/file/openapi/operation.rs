@@ -114,12 +114,14 @@ impl<'a> Operation<'a> {
         let parameters =
             schema::check(parameters).map_err(|why| format!("its schema cannot be used: {why}"))?;
         let url = format!("{}{}", openapi.base, self.path);
+        let pure = matches!(self.method, Method::Get | Method::Head);
         let http = Http::new(&url, self.method, openapi.headers.clone(), Vec::new())?.placing(places);
         Ok(ToolFile {
             name,
             description: self.description(file),
             parameters: Parameters::Here(parameters),
-            pure: matches!(self.method, Method::Get | Method::Head),
+            pure,
+            cache: file.cache.clone().filter(|_| pure),
             does: Does::Http(http),
             ..file.clone()
         })

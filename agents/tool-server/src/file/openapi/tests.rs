@@ -86,7 +86,7 @@ impl Desk {
 
     fn choose(&self, operations: &str) -> Result<Defined, String> {
         let text = format!(
-            "description = \"The tracker.\"\nuncertain = \"fail\"\n[openapi]\ndocument = \"./api.yaml\"\n\
+            "description = \"The tracker.\"\nuncertain = \"fail\"\ncache = \"1h\"\n[openapi]\ndocument = \"./api.yaml\"\n\
              base = \"https://api.example.org/v1/\"\noperations = {operations}\n\
              headers = {{ Authorization = \"Bearer {{{{KEY}}}}\" }}\n[secrets]\nKEY = \"key\"\n"
         );
@@ -113,6 +113,9 @@ async fn operations_are_tools_whose_arguments_go_where_the_document_says() {
     assert_eq!(names, ["tracker_changeIssue", "tracker_getIssue", "tracker_head_health"]);
     let pure: Vec<bool> = defined.tools.iter().map(|(_, tool)| tool.spec().pure).collect();
     assert_eq!(pure, [false, true, true]);
+    let caches = defined.tools.iter().map(|(_, tool)| tool.spec().cache);
+    let versions: Vec<String> = caches.flatten().map(|cache| cache.version).collect();
+    assert!(versions.len() == 2 && versions[0] != versions[1], "of those that change nothing: {versions:?}");
     let (get, change) = (&defined.tools[1], &defined.tools[0]);
     assert_eq!(get.0.description, "Reads one issue. (The tracker.)");
     assert_eq!(get.0.hosts, ["api.example.org:443"], "the document chooses no host");

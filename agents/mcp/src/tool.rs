@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use muster_shared::flow::Use;
-use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSource, ToolSpec, Uncertain};
 use rmcp::model::{ErrorCode, ServerResult};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -220,6 +220,7 @@ impl Host {
         let limit = self.settings.call_limit + Duration::from_secs(1);
         ToolSpec::new(format!("{}.{name}", self.config.namespace), description, parameters)
             .needing(needs)
+            .from_source(ToolSource::Server(self.config.namespace.clone()))
             .with_timeout(limit)
     }
 }

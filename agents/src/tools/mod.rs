@@ -91,11 +91,14 @@ pub fn with_inner(tools: &[Arc<ToolSpec>], registry: &ToolRegistry) -> Vec<Arc<T
     tools.iter().cloned().chain(inner).collect()
 }
 
-/// What comes with tools that settings allow by name, or borrow: that is to allow what they say that they need. Documents and
-/// files are there or not.
+/// What comes with tools that settings allow by name, that people put there themselves (files, servers), or that others lend: that
+/// is to allow what they say that they need. Documents and files are there or not.
 #[must_use]
 pub fn granted_by_name(tools: &[Arc<ToolSpec>]) -> Vec<Permission> {
-    let is_allowed = |tool: &ToolSpec| tool.off_until_allowed || matches!(tool.source, ToolSource::Agent(_));
+    let is_allowed = |tool: &ToolSpec| match tool.source {
+        ToolSource::BuiltIn => tool.off_until_allowed,
+        ToolSource::File(_) | ToolSource::Server(_) | ToolSource::Agent(_) => true,
+    };
     let allowed = tools.iter().filter(|tool| is_allowed(tool));
     let needed = allowed.flat_map(|tool| tool.grants.iter().copied());
     needed.filter(|permission| !DOCUMENTS.contains(permission) && !FILES.contains(permission)).collect()

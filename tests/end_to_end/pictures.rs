@@ -65,7 +65,8 @@ fn ran(settings: &[&str]) -> (Folder, ModelServer, Value) {
 /// The step in which the picture was to be looked at.
 fn look(folder: &Folder) -> (Value, String) {
     let trace = folder.json_lines(&["trace", "last", "--json", "--full"]).unwrap();
-    let is_it = |entry: &&Value| entry["event"]["action"]["name"].as_str().is_some_and(|name| name.ends_with("look"));
+    let is_it =
+        |entry: &&Value| entry["event"]["action"]["name"].as_str().is_some_and(|name| name.ends_with("look"));
     let step = of_kind(&trace, "step").find(is_it).map(|entry| entry["event"].clone()).unwrap_or_default();
     (step, trace.iter().map(Value::to_string).collect())
 }
@@ -74,7 +75,8 @@ fn look(folder: &Folder) -> (Value, String) {
 fn a_model_that_sees_is_shown_a_picture_that_the_record_does_not_hold() {
     let (folder, server, _) = ran(&["agent.capabilities.scripted.sees=true"]);
     let log = server.log();
-    let shown = log.iter().find(|entry| entry.request.system().contains("You are shown one picture")).unwrap();
+    let shown =
+        log.iter().find(|entry| entry.request.system().contains("You are shown one picture")).unwrap();
     let messages = shown.request.body["messages"].as_array().unwrap();
     let parts = messages.last().unwrap()["content"].as_array().unwrap();
     let data = STANDARD.encode(PICTURE);
@@ -96,7 +98,10 @@ fn a_model_that_sees_is_shown_a_picture_that_the_record_does_not_hold() {
     assert!(!record.contains(middle) && !record.contains("somewhere-else-nowhere"), "no bytes of it");
 
     let report = fs::read_to_string(folder.path().join("report.md")).unwrap();
-    assert!(citations(&report).contains(&("tower.dat".to_owned(), 1)) || report.contains("tower.dat:1"), "{report}");
+    assert!(
+        citations(&report).contains(&("tower.dat".to_owned(), 1)) || report.contains("tower.dat:1"),
+        "{report}"
+    );
     assert!(!report.contains("not borne out"), "{report}");
     folder.output(&["replay", "last"]).unwrap();
     let prompt = folder.output(&["prompt", "last", "1", "1"]).unwrap();

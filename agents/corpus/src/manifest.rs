@@ -203,7 +203,10 @@ mod tests {
         assert!(one.id() != id && one.id() != other.id(), "pictures are told apart by their bytes");
         assert_eq!(Manifest::read(&one.to_bytes(), &one.id()).unwrap(), one);
         let without = Manifest { packs: vec![hash.clone()], ..one };
-        assert!(Manifest::read(&without.to_bytes(), &without.id()).is_err(), "its bytes have to be in a pack");
+        assert!(
+            Manifest::read(&without.to_bytes(), &without.id()).is_err(),
+            "its bytes have to be in a pack"
+        );
         let newer = Manifest { version: 4, ..paged };
         assert!(Manifest::read(&newer.to_bytes(), &newer.id()).is_err());
     }

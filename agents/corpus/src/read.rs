@@ -71,7 +71,9 @@ fn read_it(candidate: &Candidate, options: &CorpusOptions) -> Result<ReadFile, S
                     made
                 }
             };
-            return made.map(|made| documents(path, made, limits, picture)).map_err(|failure| reason_of(&failure));
+            return made
+                .map(|made| documents(path, made, limits, picture))
+                .map_err(|failure| reason_of(&failure));
         }
         if decode::is_picture(&file.bytes) {
             return Err(SkipReason::Picture);

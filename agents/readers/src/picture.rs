@@ -23,9 +23,8 @@ pub(crate) fn picture(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failur
         return Err(Failure::TooLarge(format!("{MOST_SIDE} pixels a side")));
     }
     let (name, length) = (kind.name(), grouped(bytes.len()));
-    let mut line = format!(
-        "[picture: {name}, {width} x {height}, {length} bytes; corpus.look shows it to a model]"
-    );
+    let mut line =
+        format!("[picture: {name}, {width} x {height}, {length} bytes; corpus.look shows it to a model]");
     let mut found = Found::default();
     if budget.take_text(&mut line) {
         found.leave_out("the end: there is too much text");

@@ -31,15 +31,26 @@ fn a_line_is_made_of_the_header() {
     const FRAME: &[u8] = b"\xff\xc2\0\x11\x08\x01\xe0\x02\x80\x03";
     for (name, bytes, line) in [
         ("png", png_of(640, 480), "PNG, 640 x 480, 29 bytes"),
-        ("jpeg", jpeg_of(&[b"\xff\xe0\0\x04ab\xff\xff\xc4\0\x02", FRAME].concat()), "JPEG, 640 x 480, 23 bytes"),
+        (
+            "jpeg",
+            jpeg_of(&[b"\xff\xe0\0\x04ab\xff\xff\xc4\0\x02", FRAME].concat()),
+            "JPEG, 640 x 480, 23 bytes",
+        ),
         ("gif", b"GIF89a\x80\x02\xe0\x01\0".to_vec(), "GIF, 640 x 480, 11 bytes"),
-        ("lossy", webp_of(b"VP8 \x20\0\0\0\x10\0\0\x9d\x01\x2a\x80\x42\xe0\x01"), "WebP, 640 x 480, 30 bytes"),
+        (
+            "lossy",
+            webp_of(b"VP8 \x20\0\0\0\x10\0\0\x9d\x01\x2a\x80\x42\xe0\x01"),
+            "WebP, 640 x 480, 30 bytes",
+        ),
         ("lossless", webp_of(b"VP8L\x20\0\0\0\x2f\x7f\xc2\x77\0"), "WebP, 640 x 480, 25 bytes"),
         ("extended", webp_of(b"VP8X\x0a\0\0\0\0\0\0\0\x7f\x02\0\xdf\x01\0"), "WebP, 640 x 480, 30 bytes"),
     ] {
         assert_eq!(told(&bytes), format!("[picture: {line}; corpus.look shows it to a model]"), "{name}");
     }
-    assert_eq!((grouped(999), grouped(45_312), grouped(1_000_000)), ("999".into(), "45,312".into(), "1,000,000".into()));
+    assert_eq!(
+        (grouped(999), grouped(45_312), grouped(1_000_000)),
+        ("999".into(), "45,312".into(), "1,000,000".into())
+    );
 }
 
 #[test]

@@ -65,7 +65,8 @@ impl Tool for Look {
         }
         let picture = corpus.picture(path).await?;
         let Some(asker) = &ctx.asker else {
-            let none = "no model can look at pictures here; cite what is known of it, or go on without".to_owned();
+            let none =
+                "no model can look at pictures here; cite what is known of it, or go on without".to_owned();
             return Err(ToolFailure::NotFound(none));
         };
         let known = corpus.read(path, 1, 1).await?;

@@ -65,7 +65,8 @@ async fn what_a_model_sees_is_told_as_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
     let corpus = documents(folder.path(), &["chart.png", "notes.md"]).await;
     let engine = ToolEngine::new(Arc::new(standard_registry(&ToolSettings::default()).unwrap()));
-    let said = |text: &str, cut| CallAnswer::Said { text: text.to_owned(), model: "house/eye".to_owned(), cut };
+    let said =
+        |text: &str, cut| CallAnswer::Said { text: text.to_owned(), model: "house/eye".to_owned(), cut };
     let context = |answer| {
         let asker = Arc::new(Scripted(answer, Mutex::default()));
         let mut context = ToolContext::new("run", "1").with_corpus(corpus.clone());
@@ -80,7 +81,10 @@ async fn what_a_model_sees_is_told_as_what_it_says() {
     let asked = asker.1.lock().unwrap().pop().unwrap();
     assert_eq!(asked.0, LOOK);
     let [turn] = asked.1.turns.as_slice() else { panic!("{asked:?}") };
-    assert!(turn.text.starts_with("How high are the bars?\n\nThe picture is the document chart.png: [picture: PNG"));
+    assert!(
+        turn.text
+            .starts_with("How high are the bars?\n\nThe picture is the document chart.png: [picture: PNG")
+    );
     let shown = QuestionPicture { media_type: "image/png".to_owned(), data: STANDARD.encode(PICTURE) };
     assert_eq!(turn.pictures, [shown]);
     assert_eq!(CallQuestion::Model(asked.1.clone()).fault(), None);
@@ -88,7 +92,12 @@ async fn what_a_model_sees_is_told_as_what_it_says() {
     for (answer, path, status, told) in [
         (said("Half of", true), "./chart.png", ToolStatus::Success, "[cut: ask for less at once]"),
         (said(" ", false), "chart.png", ToolStatus::Error, "says nothing of"),
-        (CallAnswer::declined("house/mole sees nothing"), "chart.png", ToolStatus::Error, "house/mole sees nothing"),
+        (
+            CallAnswer::declined("house/mole sees nothing"),
+            "chart.png",
+            ToolStatus::Error,
+            "house/mole sees nothing",
+        ),
         (said("x", false), "notes.md", ToolStatus::Refused, "`notes.md` is no picture; read it as text"),
         (said("x", false), "chart.gif", ToolStatus::Refused, "did you mean `chart.png`?"),
     ] {
@@ -112,9 +121,16 @@ async fn where_nobody_can_look_a_sentence_says_so() {
     let [pictures, texts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let seen = documents(pictures.path(), &["chart.png", "notes.md"]).await;
     assert!(call(None).await.contains("no documents were given"));
-    assert!(call(Some(documents(texts.path(), &["notes.md"]).await)).await.contains("no document of this goal is a picture"));
+    assert!(
+        call(Some(documents(texts.path(), &["notes.md"]).await))
+            .await
+            .contains("no document of this goal is a picture")
+    );
     assert!(call(Some(seen.clone())).await.contains("no model can look at pictures here"));
     let rights: TaskRights = serde_json::from_value(json!({ "documents": ["notes.md"] })).unwrap();
     let within = seen.within(&Arc::new(rights));
-    assert!(call(Some(within)).await.contains("no document of this goal is a picture"), "those that it may read");
+    assert!(
+        call(Some(within)).await.contains("no document of this goal is a picture"),
+        "those that it may read"
+    );
 }

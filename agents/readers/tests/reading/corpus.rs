@@ -253,7 +253,10 @@ async fn files_without_text_are_told_with_the_reason() {
         ]
     );
     assert!(
-        opened.skipped.to_string().contains("1 pictures of kinds that no model is shown (such as picture.tif)")
+        opened
+            .skipped
+            .to_string()
+            .contains("1 pictures of kinds that no model is shown (such as picture.tif)")
     );
     assert_eq!(opened.skipped.missed().total(), 5);
     let without = CorpusOptions { extractor: None, ..place.options("without") };

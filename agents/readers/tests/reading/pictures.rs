@@ -16,11 +16,14 @@ async fn a_picture_is_found_read_and_had_on_other_machines() {
     place.write("site.png", &site);
     place.write("named-as-text.md", &site);
     let opened = place.open().await;
-    let line = "site.png:1-1 of 1 lines\n1| [picture: PNG, 640 x 480, 32 bytes; corpus.look shows it to a model]";
+    let line =
+        "site.png:1-1 of 1 lines\n1| [picture: PNG, 640 x 480, 32 bytes; corpus.look shows it to a model]";
     assert_eq!(opened.corpus.read("site.png", 1, 9).await.unwrap().shown(), line);
     let hits = opened.corpus.search("site", 5).await.unwrap();
     assert_eq!(hits.first().map(muster_corpus::Hit::citation).as_deref(), Some("site.png:1"), "{hits:?}");
-    assert!(muster_corpus::in_words(&opened.corpus.outlines(9).await.unwrap(), 500).contains("site.png (1 line)"));
+    assert!(
+        muster_corpus::in_words(&opened.corpus.outlines(9).await.unwrap(), 500).contains("site.png (1 line)")
+    );
     assert_eq!(opened.documents, 3);
     assert_eq!(opened.sent.packs, 2, "one of texts, and the bytes of both pictures once");
     assert_eq!(place.open().await.sent.packs, 0);
@@ -71,8 +74,12 @@ async fn pictures_that_are_broken_too_large_or_too_many_are_told() {
     let mut options = place.options("cache");
     (options.limits.max_picture, options.limits.max_pictures) = (2_000, 2);
     let opened = Corpus::open_or_build(options, &place.store).await.unwrap();
-    let told: Vec<(SkipReason, u64, &str)> =
-        opened.skipped.0.iter().map(|(reason, files)| (*reason, files.count, files.example.as_str())).collect();
+    let told: Vec<(SkipReason, u64, &str)> = opened
+        .skipped
+        .0
+        .iter()
+        .map(|(reason, files)| (*reason, files.count, files.example.as_str()))
+        .collect();
     assert_eq!(
         told,
         [

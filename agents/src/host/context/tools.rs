@@ -47,7 +47,8 @@ impl AgentContext {
                 let own = self.extra.iter().map(|tool| tool.spec().name);
                 let composites = self.settings.composites.names().take(MOST_DECLARED).map(str::to_owned);
                 let own = own.chain(self.served_among(&abilities)).chain(composites).collect::<Vec<_>>();
-                let base: Vec<&str> = base.iter().copied().chain([LOOK]).chain(own.iter().map(String::as_str)).collect();
+                let base: Vec<&str> =
+                    base.iter().copied().chain([LOOK]).chain(own.iter().map(String::as_str)).collect();
                 Toolset::with_base(abilities, &base, submit)
             }
             None => Toolset::new(abilities, submit),

@@ -212,7 +212,9 @@ impl TaskSession<'_> {
 /// What is said of a model that sees nothing, as far as is known.
 fn blind(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model);
-    format!("{model} is not known to see pictures; `sees = true` in [agent.capabilities.\"{name}\"] says that it does")
+    format!(
+        "{model} is not known to see pictures; `sees = true` in [agent.capabilities.\"{name}\"] says that it does"
+    )
 }
 
 /// The question of a tool as it is put to a model, without secrets in its texts; none where a picture cannot be read.

@@ -143,7 +143,8 @@ fn write_messages(request: &ChatRequest, marked: bool, into: &mut Vec<u8>) {
 
 /// The last message, with a mark at its end: of a result on the part that it is, of plain text on that text.
 fn mark(message: &ChatMessage, written: &[u8], into: &mut Vec<u8>) {
-    let is_text = message.role == ChatRole::User && !message.content.is_empty() && message.pictures.is_empty();
+    let is_text =
+        message.role == ChatRole::User && !message.content.is_empty() && message.pictures.is_empty();
     match (message.role, written.split_last()) {
         (ChatRole::Tool, Some((b'}', part))) => {
             into.extend_from_slice(part);

@@ -230,10 +230,10 @@ struct SentCall<'a> {
 fn write_message(message: &ChatMessage, form: WireForm, target: &str, into: &mut Vec<u8>) {
     let said = SentPart { text: Some(&message.content), ..SentPart::default() };
     if message.role != ChatRole::Assistant {
-        let shown = message.pictures.iter().map(|picture| InlineData {
-            mime_type: &picture.media_type,
-            data: picture.data(),
-        });
+        let shown = message
+            .pictures
+            .iter()
+            .map(|picture| InlineData { mime_type: &picture.media_type, data: picture.data() });
         let shown = shown.map(|data| SentPart { inline_data: Some(data), ..SentPart::default() });
         write_json(&Entry { role: "user", parts: shown.chain([said]).collect() }, into);
         return;

@@ -33,12 +33,20 @@ fn answer(request: &CapturedRequest) -> Reply {
         return submit(json!({ "thought": "It went as planned.", "summary": "Seen." }));
     }
     if system.contains("You are the writer") {
-        let body = "# The tower\n\nThe tower is 42 m high [tower.dat:1].";
+        let body = match request.holds("42 m") {
+            true => "# The tower\n\nThe tower is 42 m high [tower.dat:1].",
+            false => "# The tower\n\nNobody could look.",
+        };
         return submit(json!({ "thought": "Done.", "title": "Tower", "body": body, "unanswered": [] }));
     }
     if request.turns() == 0 {
         let asked = json!({ "thought": "I look.", "path": "tower.dat", "question": "How high is it?" });
         return Reply::call("corpus_look", &asked);
+    }
+    if request.last_text().contains("not known to see pictures") {
+        return submit(json!({
+            "thought": "So.", "ending": "done", "conclusion": "Nobody could look.", "findings": []
+        }));
     }
     let citation = json!({ "path": "tower.dat", "line": 1, "quote": "a tower, 42 m high" });
     let finding = json!({ "text": "The tower is 42 m high.", "citations": [citation], "verified": true });

@@ -200,7 +200,8 @@ impl Corpus {
     /// When the index cannot be read.
     pub async fn outlines(&self, most: usize) -> Result<Vec<Outline>, CorpusError> {
         let readable = self.readable();
-        self.ask(move |index| index.outlines(most, &readable)).await
+        let outlines = self.ask(move |index| index.outlines(most, &readable)).await?;
+        self.with_pictures_named(outlines).await
     }
 
     /// The first and the last line of what stands under a heading of a document.

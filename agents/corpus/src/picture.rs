@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Corpus, blocking, cache, error::CorpusError, manifest::hash_of, pack::PackFolder};
+use super::{Corpus, Outline, blocking, cache, error::CorpusError, manifest::hash_of, pack::PackFolder};
 
 /// A kind of pictures that models are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -119,6 +119,20 @@ impl Corpus {
             Ok(Picture { kind: stored.kind, bytes })
         })
         .await
+    }
+
+    /// Outlines in which pictures are named as such: the name of a file need not tell.
+    pub(super) async fn with_pictures_named(
+        &self,
+        mut outlines: Vec<Outline>,
+    ) -> Result<Vec<Outline>, CorpusError> {
+        let pictures = self.pictures().await?;
+        for outline in &mut outlines {
+            if let Some(stored) = pictures.get(&outline.path) {
+                outline.headings = vec![format!("a picture, {}", stored.kind.name())];
+            }
+        }
+        Ok(outlines)
     }
 
     /// All pictures; those that may not be read are among them.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use muster_corpus::{
     Corpus, CorpusOptions, ExtractFailure, Extracted, ExtractedDocument, Extractor, MemoryBlobs,
 };
-use muster_shared::flow::TaskRights;
+use muster_shared::flow::{Grantor, Rights, TaskRights};
 use muster_shared::wire::tool_question::QuestionKind;
 use muster_tools::Asker;
 
@@ -127,8 +127,8 @@ async fn where_nobody_can_look_a_sentence_says_so() {
             .contains("no document of this goal is a picture")
     );
     assert!(call(Some(seen.clone())).await.contains("no model can look at pictures here"));
-    let rights: TaskRights = serde_json::from_value(json!({ "documents": ["notes.md"] })).unwrap();
-    let within = seen.within(&Arc::new(rights));
+    let rights: Rights = serde_json::from_value(json!({ "documents": ["notes.md"] })).unwrap();
+    let within = seen.within(&Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &rights)));
     assert!(
         call(Some(within)).await.contains("no document of this goal is a picture"),
         "those that it may read"

@@ -151,6 +151,7 @@ mod tests {
                 "ask_peer",
                 "calculator",
                 "compare",
+                "corpus.look",
                 "corpus.read",
                 "corpus.search",
                 "delegate",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use muster_corpus::{Corpus, CorpusError, PictureKind, SkipReason};
-use muster_shared::flow::TaskRights;
+use muster_shared::flow::{Grantor, Rights, TaskRights};
 
 use super::corpus::Place;
 use super::made::png;
@@ -21,9 +21,9 @@ async fn a_picture_is_found_read_and_had_on_other_machines() {
     assert_eq!(opened.corpus.read("site.png", 1, 9).await.unwrap().shown(), line);
     let hits = opened.corpus.search("site", 5).await.unwrap();
     assert_eq!(hits.first().map(muster_corpus::Hit::citation).as_deref(), Some("site.png:1"), "{hits:?}");
-    assert!(
-        muster_corpus::in_words(&opened.corpus.outlines(9).await.unwrap(), 500).contains("site.png (1 line)")
-    );
+    let outlines = opened.corpus.outlines(9).await.unwrap();
+    let listed = muster_corpus::in_words(&outlines, 500);
+    assert!(listed.contains("site.png (1 lines): a picture, PNG"), "{listed}");
     assert_eq!(opened.documents, 3);
     assert_eq!(opened.sent.packs, 2, "one of texts, and the bytes of both pictures once");
     assert_eq!(place.open().await.sent.packs, 0);
@@ -42,8 +42,8 @@ async fn a_picture_is_found_read_and_had_on_other_machines() {
         let unknown = corpus.picture("sites.png").await.unwrap_err().to_string();
         assert!(unknown.contains("did you mean `site.png`?"), "{unknown}");
     }
-    let rights: TaskRights = serde_json::from_str(r#"{"documents": ["report.pdf"]}"#).unwrap();
-    let within = fetched.within(&Arc::new(rights));
+    let rights: Rights = serde_json::from_str(r#"{"documents": ["report.pdf"]}"#).unwrap();
+    let within = fetched.within(&Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &rights)));
     assert!(!within.has_pictures().await.unwrap());
     assert!(matches!(within.picture("site.png").await, Err(CorpusError::UnknownPath { .. })));
 

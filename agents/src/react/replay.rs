@@ -30,8 +30,7 @@ use super::record::{FURTHER, PROMISED, TOOLS, naming};
 use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
 use crate::roles::{RoleRules, Rules, promising, rules_for};
-use crate::tools::look::LOOK;
-use crate::tools::{ToolSettings, ToolSpec, standard_registry};
+use crate::tools::{ToolSettings, ToolSpec, look::LOOK, standard_registry};
 
 /// How much of a record was decided again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_shared::flow::{Hook, TaskOffered, Work};
+use muster_shared::flow::{Hook, TaskOffered, TaskRights, Use, Work};
 use muster_shared::ids::TaskId;
 use muster_tools::ResultKeeper;
 
@@ -137,13 +137,16 @@ impl AgentContext {
     }
 }
 
-/// These tools without the one that looks at pictures, unless there are pictures that the task may read and a model that sees.
+/// These tools without the one that looks at pictures, unless there are pictures that the task may read and a model that
+/// sees. Where the task has no right to it, that is what is told of it.
 pub(super) async fn as_far_as_seen(
     mut abilities: Vec<Ability>,
     context: &ToolContext,
     model: &ModelClient,
+    rights: &TaskRights,
 ) -> Vec<Ability> {
-    if !abilities.iter().any(|ability| ability.name == LOOK) {
+    let has_no_right = || rights.allow_all(&Use::of_tool(LOOK)).is_err();
+    if !abilities.iter().any(|ability| ability.name == LOOK) || has_no_right() {
         return abilities;
     }
     let has_pictures = match &context.corpus {

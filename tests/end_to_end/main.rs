@@ -44,6 +44,7 @@ mod neighbours;
 mod orchestrators;
 mod outages;
 mod parts;
+mod pictures;
 mod planning;
 mod plans;
 mod prompts;

@@ -49,6 +49,9 @@ pub enum CorpusError {
         /// What is counted.
         unit: Unit,
     },
+    /// The document is no picture.
+    #[error("`{0}` is no picture; read it as text")]
+    NoPicture(String),
     /// What was to be a regular expression is none.
     #[error("this is no regular expression: {0}")]
     BadPattern(String),

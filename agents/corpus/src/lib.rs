@@ -14,7 +14,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -34,6 +34,7 @@ pub use self::{
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
     outline::in_words,
     pack::SentPack,
+    picture::{Picture, PictureKind, StoredPicture},
     progress::{Phase, Progress, ProgressSink},
     scan::{Redact, ScanLimits, SkipReason, Skipped, SkippedFiles},
     unit::{Unit, cut_into},
@@ -59,6 +60,7 @@ mod manifest;
 mod outline;
 mod pack;
 mod passage;
+mod picture;
 mod progress;
 mod query;
 mod read;
@@ -92,11 +94,13 @@ struct Inner {
     cache: PathBuf,
     /// Idle connections; opened on demand.
     idle: Mutex<Vec<Index>>,
+    /// Its pictures, once they were asked for.
+    pictures: OnceLock<picture::Pictures>,
 }
 
 impl Corpus {
     fn new(id: CorpusId, cache: PathBuf) -> Self {
-        let inner = Arc::new(Inner { id, cache, idle: Mutex::new(Vec::new()) });
+        let inner = Arc::new(Inner { id, cache, idle: Mutex::new(Vec::new()), pictures: OnceLock::new() });
         Self { inner, rights: Arc::default() }
     }
 
@@ -196,7 +200,8 @@ impl Corpus {
     /// When the index cannot be read.
     pub async fn outlines(&self, most: usize) -> Result<Vec<Outline>, CorpusError> {
         let readable = self.readable();
-        self.ask(move |index| index.outlines(most, &readable)).await
+        let outlines = self.ask(move |index| index.outlines(most, &readable)).await?;
+        self.with_pictures_named(outlines).await
     }
 
     /// The first and the last line of what stands under a heading of a document.

@@ -1,15 +1,18 @@
 //! The manifest: which files a corpus has, and in which pack each lies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{error::CorpusError, unit::Unit};
+use super::{error::CorpusError, picture::StoredPicture, unit::Unit};
 
-/// The newest version of manifests that this program writes and reads: documents have units. One without them is still
-/// written as version 1, which programs of before read.
-pub const MANIFEST_VERSION: u32 = 2;
+/// The newest version of manifests that this program writes and reads: there are pictures. One without them is still
+/// written as version 2, or 1, which programs of before read.
+pub const MANIFEST_VERSION: u32 = 3;
+
+/// The version of manifests of which documents have units.
+const OF_UNITS: u32 = 2;
 
 /// The version of manifests of which all documents are cited by their lines.
 const OF_LINES: u32 = 1;
@@ -73,6 +76,9 @@ pub struct ManifestFile {
     /// What of it is cited.
     #[serde(default, skip_serializing_if = "Unit::is_line")]
     pub unit: Unit,
+    /// The picture that the text is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<StoredPicture>,
 }
 
 /// What a corpus consists of.
@@ -89,7 +95,13 @@ pub struct Manifest {
 impl Manifest {
     /// A manifest of the version that these files need.
     pub(super) fn of(packs: Vec<String>, files: Vec<ManifestFile>) -> Self {
-        let version = if files.iter().all(|file| file.unit.is_line()) { OF_LINES } else { MANIFEST_VERSION };
+        let version = if files.iter().any(|file| file.picture.is_some()) {
+            MANIFEST_VERSION
+        } else if files.iter().any(|file| !file.unit.is_line()) {
+            OF_UNITS
+        } else {
+            OF_LINES
+        };
         Self { version, packs, files }
     }
 
@@ -107,6 +119,11 @@ impl Manifest {
                 // No length begins with a letter: what follows a hash is told apart.
                 hasher.update(file.unit.one());
             }
+            if let Some(picture) = &file.picture {
+                // Two pictures of one size are told in the same words.
+                hasher.update("picture");
+                hasher.update(&picture.hash);
+            }
         }
         CorpusId(hex::encode(hasher.finalize()))
     }
@@ -115,6 +132,11 @@ impl Manifest {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// Length of all that lies in packs, in bytes.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.bytes() + self.files.iter().filter_map(|file| Some(file.picture.as_ref()?.bytes)).sum::<u64>()
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -126,12 +148,15 @@ impl Manifest {
     pub(super) fn read(bytes: &[u8], id: &CorpusId) -> Result<Self, CorpusError> {
         let damaged = || CorpusError::Damaged("the manifest".to_owned());
         let manifest: Self = serde_json::from_slice(bytes).map_err(|_| damaged())?;
+        let packs: BTreeSet<&str> = manifest.packs.iter().map(String::as_str).collect();
+        let is_there = |picture: &StoredPicture| packs.contains(picture.hash.as_str());
         let sound = (OF_LINES..=MANIFEST_VERSION).contains(&manifest.version)
             && manifest.packs.iter().all(|pack| is_hash(pack))
             && manifest
                 .files
                 .iter()
                 .all(|file| (file.pack as usize) < manifest.packs.len() && is_hash(&file.hash))
+            && manifest.files.iter().filter_map(|file| file.picture.as_ref()).all(is_there)
             && manifest.id() == *id;
         if sound { Ok(manifest) } else { Err(damaged()) }
     }
@@ -149,6 +174,7 @@ fn is_hash(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::picture::PictureKind;
     use super::*;
 
     #[test]
@@ -167,7 +193,21 @@ mod tests {
         assert_eq!(paged.version, 2);
         assert_ne!(paged.id(), id, "the same text in pages is another document");
         assert_eq!(Manifest::read(&paged.to_bytes(), &paged.id()).unwrap(), paged);
-        let newer = Manifest { version: 3, ..paged };
+        let picture = |bytes: &[u8]| {
+            let stored = StoredPicture { kind: PictureKind::Png, hash: hash_of(bytes), bytes: 3 };
+            let shown = ManifestFile { picture: Some(stored), ..manifest.files[0].clone() };
+            Manifest::of(vec![hash.clone(), hash_of(bytes)], vec![shown])
+        };
+        let (one, other) = (picture(b"one"), picture(b"two"));
+        assert_eq!(one.version, 3);
+        assert!(one.id() != id && one.id() != other.id(), "pictures are told apart by their bytes");
+        assert_eq!(Manifest::read(&one.to_bytes(), &one.id()).unwrap(), one);
+        let without = Manifest { packs: vec![hash.clone()], ..one };
+        assert!(
+            Manifest::read(&without.to_bytes(), &without.id()).is_err(),
+            "its bytes have to be in a pack"
+        );
+        let newer = Manifest { version: 4, ..paged };
         assert!(Manifest::read(&newer.to_bytes(), &newer.id()).is_err());
     }
 }

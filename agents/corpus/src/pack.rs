@@ -19,6 +19,7 @@ use super::{
     disk,
     error::CorpusError,
     manifest::{CorpusId, Manifest, ManifestFile, hash_of},
+    picture::{Picture, StoredPicture},
     read::{self, ReadDocument},
     scan::{self, SkipReason, Skipped},
 };
@@ -59,14 +60,24 @@ impl PackFolder {
         Ok(hash)
     }
 
+    /// The whole of a pack, which has so many bytes.
+    pub(super) fn whole(&self, pack: &str, bytes: u64) -> Result<Vec<u8>, CorpusError> {
+        self.part(pack, 0, bytes)
+    }
+
     /// A part of a pack as text.
     pub(super) fn read(&self, pack: &str, offset: u64, bytes: u64) -> Result<String, CorpusError> {
+        let part = self.part(pack, offset, bytes)?;
+        String::from_utf8(part).map_err(|_| CorpusError::Damaged("a pack".to_owned()))
+    }
+
+    fn part(&self, pack: &str, offset: u64, bytes: u64) -> Result<Vec<u8>, CorpusError> {
         let damaged = || CorpusError::Damaged("a pack".to_owned());
         let file = File::open(self.path(pack)).map_err(|_| CorpusError::Missing("a pack".to_owned()))?;
         let length = usize::try_from(bytes).ok().filter(|length| *length <= MAX_BLOB).ok_or_else(damaged)?;
         let mut buffer = vec![0; length];
         file.read_exact_at(&mut buffer, offset).map_err(|_| damaged())?;
-        String::from_utf8(buffer).map_err(|_| damaged())
+        Ok(buffer)
     }
 }
 
@@ -89,8 +100,9 @@ pub(super) fn gather(
             skipped.add(reason, &path);
         }
         for document in file.documents {
-            let with_it = bytes + document.text.len() as u64;
-            if with_it > limits.max_total || packer.len() >= limits.max_files {
+            let with_it = bytes + document.stored_bytes();
+            let is_one_too_many = document.picture.is_some() && packer.pictures >= limits.max_pictures;
+            if with_it > limits.max_total || packer.len() >= limits.max_files || is_one_too_many {
                 skipped.add(SkipReason::OverLimit, &document.path);
             } else if packer.has(&document.path) {
                 // A folder may be named as a file is, and hold what that file holds.
@@ -130,6 +142,8 @@ struct Packer<'a> {
     paths: HashSet<String>,
     packs: Vec<String>,
     files: Vec<ManifestFile>,
+    /// How many of them are pictures.
+    pictures: usize,
     open: Option<(u32, Vec<u8>)>,
 }
 
@@ -141,7 +155,8 @@ impl<'a> Packer<'a> {
             packs.clone_from(&earlier.packs);
             known.extend(earlier.files.iter().map(|file| (file.hash.clone(), (file.pack, file.offset))));
         }
-        Self { folder, pack_bytes, known, paths: HashSet::new(), packs, files: Vec::new(), open: None }
+        let (paths, files) = (HashSet::new(), Vec::new());
+        Self { folder, pack_bytes, known, paths, packs, files, pictures: 0, open: None }
     }
 
     fn len(&self) -> usize {
@@ -153,7 +168,7 @@ impl<'a> Packer<'a> {
     }
 
     fn add(&mut self, document: ReadDocument) -> Result<(), CorpusError> {
-        let ReadDocument { path, unit, text } = document;
+        let ReadDocument { path, unit, text, picture } = document;
         let hash = hash_of(text.as_bytes());
         let (pack, offset) = match self.known.get(&hash) {
             Some(place) => *place,
@@ -162,8 +177,19 @@ impl<'a> Packer<'a> {
         self.known.insert(hash.clone(), (pack, offset));
         let (bytes, lines) = (text.len() as u64, scan::lines_of(&text));
         self.paths.insert(path.clone());
-        self.files.push(ManifestFile { path, hash, bytes, lines, pack, offset, unit });
+        let picture = picture.map(|picture| self.place_picture(&picture)).transpose()?;
+        self.files.push(ManifestFile { path, hash, bytes, lines, pack, offset, unit, picture });
         Ok(())
+    }
+
+    /// A picture is a pack of its own: whoever gets the packs has it, and looks at its digest as at theirs.
+    fn place_picture(&mut self, Picture { kind, bytes }: &Picture) -> Result<StoredPicture, CorpusError> {
+        let hash = self.folder.write(bytes)?;
+        if !self.packs.contains(&hash) {
+            self.packs.push(hash.clone());
+        }
+        self.pictures += 1;
+        Ok(StoredPicture { kind: *kind, hash, bytes: bytes.len() as u64 })
     }
 
     fn place(&mut self, text: &str) -> Result<(u32, u64), CorpusError> {
@@ -199,11 +225,15 @@ fn worth_keeping(folder: &PackFolder, pack_bytes: usize, earlier: &Manifest) -> 
         .iter()
         .map(|pack| std::fs::metadata(folder.path(pack)).map(|about| about.len()).ok())
         .sum();
-    sizes.is_some_and(|size| size <= 2 * earlier.bytes() + pack_bytes as u64)
+    sizes.is_some_and(|size| size <= 2 * earlier.stored_bytes() + pack_bytes as u64)
 }
 
 fn without_unused_packs(mut manifest: Manifest) -> Manifest {
-    let used: BTreeSet<u32> = manifest.files.iter().map(|file| file.pack).collect();
+    let mut used: BTreeSet<u32> = manifest.files.iter().map(|file| file.pack).collect();
+    let pictures: HashSet<&str> =
+        manifest.files.iter().filter_map(|file| Some(file.picture.as_ref()?.hash.as_str())).collect();
+    let of_pictures = (0u32..).zip(&manifest.packs).filter(|(_, pack)| pictures.contains(pack.as_str()));
+    used.extend(of_pictures.map(|(at, _)| at));
     let renumbered: HashMap<u32, u32> = used.iter().copied().zip(0..).collect();
     for file in &mut manifest.files {
         file.pack = renumbered.get(&file.pack).copied().unwrap_or(file.pack);

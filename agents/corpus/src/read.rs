@@ -5,6 +5,7 @@ use std::{io::Read, path::Path};
 use super::{
     CorpusOptions, decode,
     extract::{self, ExtractFailure, Extracted, ExtractedDocument, ExtractedFolder, ExtractedKey},
+    picture::{Picture, PictureKind},
     scan::{Candidate, Redact, ScanLimits, SkipReason, lines_of},
     unit::{BREAK, Unit},
 };
@@ -17,6 +18,16 @@ pub(super) struct ReadDocument {
     pub(super) unit: Unit,
     /// Its text, as it may leave the machine.
     pub(super) text: String,
+    /// The picture that the text is about.
+    pub(super) picture: Option<Picture>,
+}
+
+impl ReadDocument {
+    /// How much of it is stored, in bytes.
+    pub(super) fn stored_bytes(&self) -> u64 {
+        let picture = self.picture.as_ref().map_or(0, |picture| picture.bytes.len());
+        (self.text.len() + picture) as u64
+    }
 }
 
 /// What a file gave.
@@ -43,7 +54,10 @@ fn read_it(candidate: &Candidate, options: &CorpusOptions) -> Result<ReadFile, S
     file.take(decode::SNIFF as u64)?;
     if let Some(extractor) = &options.extractor {
         if extractor.takes(path, &file.bytes) {
-            let bytes = file.whole(limits.max_extracted)?;
+            let kind = PictureKind::of(&file.bytes);
+            let most = if kind.is_some() { limits.max_picture } else { limits.max_extracted };
+            let bytes = file.whole(most)?;
+            let picture = kind.map(|kind| Picture { kind, bytes: bytes.clone() });
             let key = ExtractedKey::of(&extractor.version(), path, &bytes);
             let kept = ExtractedFolder::of(&options.cache);
             let redact = options.redact.as_ref();
@@ -57,7 +71,9 @@ fn read_it(candidate: &Candidate, options: &CorpusOptions) -> Result<ReadFile, S
                     made
                 }
             };
-            return made.map(|made| documents(path, made, limits)).map_err(|failure| reason_of(&failure));
+            return made
+                .map(|made| documents(path, made, limits, picture))
+                .map_err(|failure| reason_of(&failure));
         }
         if decode::is_picture(&file.bytes) {
             return Err(SkipReason::Picture);
@@ -65,7 +81,7 @@ fn read_it(candidate: &Candidate, options: &CorpusOptions) -> Result<ReadFile, S
     }
     let text = text_of(file, limits)?;
     let text = redact(text, options.redact.as_ref()).ok_or(SkipReason::NotRedactable)?;
-    let document = ReadDocument { path: path.clone(), unit: Unit::Line, text };
+    let document = ReadDocument { path: path.clone(), unit: Unit::Line, text, picture: None };
     Ok(ReadFile { documents: vec![document], left_out: Vec::new() })
 }
 
@@ -141,8 +157,8 @@ fn redacted(mut made: Extracted, by: Option<&Redact>) -> Extracted {
     made
 }
 
-/// What a file holds, as documents of a corpus.
-fn documents(path: &str, made: Extracted, limits: &ScanLimits) -> ReadFile {
+/// What a file holds, as documents of a corpus. A picture is what the file itself is.
+fn documents(path: &str, made: Extracted, limits: &ScanLimits, mut picture: Option<Picture>) -> ReadFile {
     let mut left_out: Vec<(SkipReason, String)> =
         made.left_out.into_iter().map(|why| (SkipReason::Partly, format!("{path}: {why}"))).collect();
     let mut documents = Vec::new();
@@ -153,7 +169,8 @@ fn documents(path: &str, made: Extracted, limits: &ScanLimits) -> ReadFile {
         } else if text.len() as u64 > limits.max_file {
             left_out.push((SkipReason::TooLarge, path));
         } else if !text.trim().is_empty() {
-            documents.push(ReadDocument { path, unit, text });
+            let picture = picture.take_if(|_| within.is_empty());
+            documents.push(ReadDocument { path, unit, text, picture });
         }
     }
     if documents.is_empty() && left_out.is_empty() {

@@ -26,6 +26,10 @@ pub struct ScanLimits {
     pub max_extracted: u64,
     /// How many of these are read at the same time; 0 for as many as there are processors.
     pub extracted_at_once: usize,
+    /// Largest picture, in bytes.
+    pub max_picture: u64,
+    /// Most pictures.
+    pub max_pictures: usize,
     /// Largest sum of all files, in bytes.
     pub max_total: u64,
 }
@@ -37,6 +41,8 @@ impl Default for ScanLimits {
             max_file: 32 * 1024 * 1024,
             max_extracted: 128 * 1024 * 1024,
             extracted_at_once: 0,
+            max_picture: 4 * 1024 * 1024,
+            max_pictures: 200,
             max_total: 2 * 1024 * 1024 * 1024,
         }
     }
@@ -66,7 +72,7 @@ pub enum SkipReason {
     Encrypted,
     /// It is broken.
     Broken,
-    /// It is a picture, which no model reads yet.
+    /// It is a picture of a kind that no model is shown.
     Picture,
     /// Its kind is read, and there is no text in it.
     NoText,
@@ -87,7 +93,7 @@ impl SkipReason {
             Self::NotRedactable => "secrets that could not be taken out",
             Self::Encrypted => "encrypted",
             Self::Broken => "broken",
-            Self::Picture => "pictures, which no model reads yet",
+            Self::Picture => "pictures of kinds that no model is shown",
             Self::NoText => "without text, such as scans",
             Self::Partly => "read in part",
         }

@@ -44,7 +44,7 @@ impl AskModel for ByCaller {
         let tool = place.tool.clone();
         let asker = Arc::clone(asker);
         let ModelQuestion { system, turns, max_tokens, temperature, stop, .. } = question;
-        let turn = |Turn { by_model, text }: Turn| QuestionTurn { by_model, text };
+        let turn = |Turn { by_model, text }: Turn| QuestionTurn { by_model, text, pictures: Vec::new() };
         let asked = wire::ModelQuestion {
             system,
             turns: turns.into_iter().map(turn).collect(),

@@ -1,5 +1,7 @@
 //! Which kind a document is: told by what stands in it, else by its name or its media type.
 
+use muster_corpus::PictureKind;
+
 /// A kind that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -18,6 +20,7 @@ pub(crate) enum Kind {
     Zip,
     Tar,
     Gzip,
+    Picture,
     /// Text as it is.
     Text,
 }
@@ -43,6 +46,9 @@ impl Kind {
     /// By how it begins; none for what is read as text anyway, and for what nothing here reads.
     pub(crate) fn by_beginning(name: &str, media_type: Option<&str>, beginning: &[u8]) -> Option<Self> {
         let named = Self::by_name(&ending(name)).or_else(|| media_type.and_then(Self::by_media_type));
+        if PictureKind::of(beginning).is_some() {
+            return Some(Self::Picture);
+        }
         if beginning.starts_with(b"%PDF-") {
             return Some(Self::Pdf);
         }
@@ -122,6 +128,7 @@ impl Kind {
             | Self::Csv
             | Self::Tar
             | Self::Gzip
+            | Self::Picture
             | Self::Text => false,
         }
     }
@@ -150,7 +157,8 @@ impl Kind {
             | Self::Mailbox
             | Self::Zip
             | Self::Tar
-            | Self::Gzip => true,
+            | Self::Gzip
+            | Self::Picture => true,
             Self::Html | Self::Csv | Self::Text => false,
         }
     }
@@ -178,6 +186,8 @@ mod tests {
             ("a.pdf", None, b"no PDF at all", None),
             ("a.tar.gz", None, b"\x1f\x8b\x08", Some(Kind::Gzip)),
             ("a.md", None, b"# A", None),
+            ("a.txt", None, b"\x89PNG\r\n\x1a\n", Some(Kind::Picture)),
+            ("a.png", None, b"no picture at all", None),
             ("a.eml", None, b"From: a", Some(Kind::Mail)),
         ] {
             assert_eq!(Kind::by_beginning(name, media_type, beginning), kind, "{name}");

@@ -23,6 +23,7 @@ mod notebook;
 mod office;
 mod package;
 mod pdf;
+mod picture;
 mod pipe;
 mod pool;
 mod protocol;
@@ -37,5 +38,5 @@ pub use self::{
     limits::ReadLimits,
     pool::PoolLimits,
     readers::Readers,
-    settings::DocumentSettings,
+    settings::{DocumentSettings, PictureLimits},
 };

@@ -4,7 +4,7 @@ use crate::found::{Failure, Found};
 use crate::kind::Kind;
 use crate::limits::{Budget, ReadLimits};
 use crate::office::{book, sheets, slides, words};
-use crate::{archive, html, mail, notebook, pdf, table};
+use crate::{archive, html, mail, notebook, pdf, picture, table};
 
 /// What is asked of whoever reads a document.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub(crate) fn read_within(
     budget: &mut Budget,
 ) -> Result<Found, Failure> {
     let kind = Kind::of(name, media_type, bytes);
-    let kind = kind.ok_or_else(|| Failure::Unknown(format!("files like {}", in_short(name))))?;
+    let kind = kind.ok_or_else(|| unknown(name))?;
     match kind {
         Kind::Pdf => pdf::pdf(bytes, budget),
         Kind::Docx | Kind::Pptx if bytes.starts_with(crate::kind::COMPOUND) => Err(of_before(bytes)),
@@ -49,6 +49,9 @@ pub(crate) fn read_within(
         Kind::Zip => zip(bytes, name, budget),
         Kind::Tar => archive::tar(bytes, budget),
         Kind::Gzip => archive::gzip(bytes, name, budget),
+        // Its bytes are shown from where they lie as a file of their own: of what lies in others only text is handed on.
+        Kind::Picture if !budget.keeps_source || budget.depth > 0 => Err(unknown(name)),
+        Kind::Picture => picture::picture(bytes, budget),
         Kind::Html | Kind::Csv | Kind::Text => text(bytes, kind, budget),
     }
 }
@@ -97,6 +100,10 @@ fn text(bytes: &[u8], kind: Kind, budget: &mut Budget) -> Result<Found, Failure>
     }
     let whole = Found::text(name, text);
     Ok(Found { title: found.title, left_out: found.left_out, ..whole })
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::Unknown(format!("files like {}", in_short(name)))
 }
 
 fn in_short(name: &str) -> String {

@@ -300,6 +300,7 @@ impl AgentContext {
         self.settings.composites.register(engine.registry());
         let abilities = self.abilities(&engine, &rules, offer);
         let mut context = self.context(&engine, &abilities, offer).await?;
+        let abilities = tools::as_far_as_seen(abilities, &context, &model, &offer.rights).await;
         context.results = Arc::new(results_of(&offer.work));
         let permissions = self.settings.permissions.get(&self.role).copied().unwrap_or_default();
         context.permissions = permissions;

@@ -1,4 +1,4 @@
-//! What models can do: how long a conversation may be, whether they call tools, several at once, answer by a schema.
+//! What models can do: how long a conversation may be, whether they call tools, several at once, answer by a schema, see.
 //!
 //! From what providers publish (2025 and 2026) and from names; settings say otherwise where that is wrong, and a server
 //! that refuses something is asked without it from then on.
@@ -13,6 +13,7 @@ use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 use super::named::longest;
+use super::sight;
 use crate::react::prompt::CallStyle;
 use crate::settings::ToolCalling;
 
@@ -33,6 +34,8 @@ settings! {
         pub temperature: Option<bool> = None => flag().example("false"),
         /// Whether it can be told how much to reason.
         pub effort: Option<bool> = None => flag().example("false"),
+        /// Whether it sees pictures.
+        pub sees: Option<bool> = None => flag().example("true"),
         /// Whether it is a weak one, of seven billion weights or fewer: it is told of few tools, in text, and does one thing
         /// at a time.
         pub weak: Option<bool> = None => flag().example("true"),
@@ -56,6 +59,8 @@ pub struct Capabilities {
     pub reasoning: bool,
     /// Whether it can be told how much to reason.
     pub effort: bool,
+    /// Whether it sees pictures.
+    pub sees: bool,
     /// Whether it is a weak one.
     pub weak: bool,
 }
@@ -152,6 +157,7 @@ impl Capabilities {
             temperature: own.temperature.unwrap_or_else(|| family.is_none_or(|family| family.temperature)),
             reasoning: family.is_some_and(|family| family.reasoning),
             effort: own.effort.unwrap_or_else(|| family.is_some_and(|family| family.effort)),
+            sees: own.sees.unwrap_or_else(|| sight::sees(&name)),
             weak,
         }
     }
@@ -247,12 +253,14 @@ mod tests {
             context: Some(32_000),
             weak: Some(true),
             parallel: Some(true),
+            sees: Some(true),
             ..ModelSettings::default()
         };
         let settings =
             BTreeMap::from([("house".to_owned(), own), ("house-large".to_owned(), ModelSettings::default())]);
         let small = Capabilities::of("openai", "house-small", &settings);
         assert_eq!((small.context, small.weak, small.parallel), (Some(32_000), true, true));
+        assert!(small.sees && !of("house-small").sees && of("openai/gpt-4.1").sees);
         assert_eq!(small.most_shown(), Some(16_000));
         assert_eq!((small.room(None), small.room(Some(2_000))), (Some(83_712), Some(90_000)));
         let short = Capabilities { context: Some(8_192), ..small };

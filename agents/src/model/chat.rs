@@ -11,6 +11,7 @@ use serde_json::Value;
 pub use super::error::{ModelError, ModelErrorKind};
 use super::gate::CallGate;
 use super::kept::{Kept, Measured};
+use super::picture::{self, ChatPicture};
 
 /// A model that can be asked.
 #[async_trait]
@@ -172,6 +173,9 @@ pub struct ChatMessage {
     /// The call this message answers (tool messages only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+    /// Pictures that are shown with it (user messages only).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<ChatPicture>,
 }
 
 impl ChatMessage {
@@ -183,6 +187,12 @@ impl ChatMessage {
     /// A user message.
     pub fn user(content: impl Into<String>) -> Self {
         Self::plain(ChatRole::User, content)
+    }
+
+    /// The same with pictures.
+    #[must_use]
+    pub fn showing(self, pictures: Vec<ChatPicture>) -> Self {
+        Self { pictures, ..self }
     }
 
     /// An assistant message without tool calls.
@@ -201,14 +211,15 @@ impl ChatMessage {
     }
 
     fn plain(role: ChatRole, content: impl Into<String>) -> Self {
-        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
+        let (tool_calls, pictures) = (Vec::new(), Vec::new());
+        Self { role, content: content.into(), tool_calls, tool_call_id: None, pictures }
     }
 }
 
 impl Measured for ChatMessage {
     fn measure(&self) -> usize {
         let calls = self.tool_calls.iter().map(|call| call.name.len() + call.raw.len());
-        self.content.len() + calls.sum::<usize>()
+        self.content.len() + calls.sum::<usize>() + self.pictures.len() * picture::ESTIMATED
     }
 }
 

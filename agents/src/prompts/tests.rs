@@ -9,6 +9,7 @@ use super::*;
 use crate::react::toolset::{Ability, Toolset};
 use crate::roles::{base_tools, rules_for};
 use crate::testing::{NONCE, execute, leaf, offer};
+use crate::tools::look::LOOK;
 use crate::tools::{ToolSettings, standard_registry};
 
 #[test]
@@ -64,7 +65,9 @@ fn first_request(offer: &TaskOffered) -> String {
     let rules = rules_for(&offer.work);
     let (brief, _) = templates.brief(rules, offer).unwrap();
     let may_use = |spec: &Ability| {
-        rules.may_use(&spec.name, None) && (offer.corpus.is_some() || !spec.name.starts_with("corpus."))
+        // None of these documents is a picture.
+        let is_there = offer.corpus.is_some() || !spec.name.starts_with("corpus.");
+        rules.may_use(&spec.name, None) && is_there && spec.name != LOOK
     };
     let abilities =
         standard_registry(&ToolSettings::default()).unwrap().list().into_iter().filter(may_use).collect();

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     Action, FurtherAction, Note, Observation, ObservationStatus, Product, Refusal, RolePermission,
     RolePermissions, TaskOffered, Thought, Use,
 };
+use muster_shared::plan::tools::is_same;
 use serde_json::Value;
 
 use super::consult::{ConsultQuestion, reasons_alike};
@@ -23,6 +24,7 @@ use super::toolset::{Toolset, take_thought};
 use super::verify::verified;
 use crate::roles::{RoleRules, Submission};
 use crate::tools::actions;
+use crate::tools::look::LOOK;
 
 /// Stands for the thought of a model that gave none, also when asked.
 pub const NO_THOUGHT: &str = "(no thought was given)";
@@ -379,6 +381,13 @@ const fn told(content: String) -> Observation {
 /// What the model is told of an action that there is not.
 pub(super) fn unknown_tool(name: &str, toolset: &Toolset) -> Observation {
     let shown: String = name.chars().take(64).collect();
+    if is_same(name, LOOK) {
+        return refused(format!(
+            "There is no action `{shown}` in this task: none of its documents is a picture, or its model is not known to see \
+             pictures. Go on without it. Available: {}.",
+            toolset.names().join(", ")
+        ));
+    }
     let nearest = toolset.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
     refused(format!("There is no action `{shown}`.{nearest} Available: {}.", toolset.names().join(", ")))
 }

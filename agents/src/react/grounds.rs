@@ -9,6 +9,7 @@ use super::decide::{ChosenAction, StepContext};
 use super::history::History;
 use super::lookup::cited_lines;
 use crate::prompts::fence;
+use crate::tools::look::LOOK;
 
 /// Most bytes of cited lines that are shown.
 const LINES: usize = 16 * 1024;
@@ -87,7 +88,8 @@ fn done(step: &Step) -> String {
 fn done_by(act: &Action, seen: Option<&Observation>) -> String {
     let action = beginning(&format!("{} {}", act.name, act.arguments), SHOWN);
     let Some(seen) = seen else { return action };
-    if act.name.starts_with("corpus") {
+    // What a model saw stands in no line.
+    if act.name.starts_with("corpus") && act.name != LOOK {
         let first = seen.content.lines().next().unwrap_or_default();
         return format!("{action}\nshowed {}", beginning(first, 200));
     }

@@ -61,6 +61,15 @@ impl ModelClient {
         }
     }
 
+    /// Whether it sees pictures, as far as is known.
+    #[must_use]
+    pub const fn sees(&self) -> bool {
+        match self.capabilities() {
+            Some(able) => able.sees,
+            None => false,
+        }
+    }
+
     /// Whether it works without a language model.
     #[must_use]
     pub const fn is_offline(&self) -> bool {

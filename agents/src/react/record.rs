@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::model::chat::{ChatMessage, ChatRequest, ChatRole};
 use crate::model::json::write_json;
 
-/// A message as it stands in the record. Native calls follow the text, one line of JSON each.
+/// A message as it stands in the record. Native calls follow the text, one line of JSON each; of
+/// pictures, a line each says which they are.
 #[must_use]
 pub fn stored(message: &ChatMessage) -> StoredMessage {
     let content = stored_content(message).into_owned();
@@ -24,7 +25,7 @@ pub(super) fn is_stored_as(message: &ChatMessage, stored: &StoredMessage) -> boo
 }
 
 fn stored_content(message: &ChatMessage) -> Cow<'_, str> {
-    if message.tool_calls.is_empty() && message.tool_call_id.is_none() {
+    if message.tool_calls.is_empty() && message.tool_call_id.is_none() && message.pictures.is_empty() {
         return Cow::Borrowed(&message.content);
     }
     let mut content = String::new();
@@ -32,6 +33,9 @@ fn stored_content(message: &ChatMessage) -> Cow<'_, str> {
         let _ = write!(content, "[result of {id}] ");
     }
     content.push_str(&message.content);
+    for picture in &message.pictures {
+        let _ = write!(content, "\n{picture}");
+    }
     for (at, call) in message.tool_calls.iter().enumerate() {
         if at > 0 || !message.content.is_empty() {
             content.push('\n');
@@ -215,6 +219,7 @@ mod tests {
 
     use super::*;
     use crate::model::chat::ToolCall;
+    use crate::model::picture::ChatPicture;
     use serde_json::json;
 
     #[test]
@@ -302,5 +307,10 @@ mod tests {
         let result = ChatMessage::tool_result("step-1", "found");
         assert_eq!(stored(&result).content, "[result of step-1] found");
         assert_eq!(stored(&result).role, "tool");
+        let picture = ChatPicture::read("image/png".to_owned(), "Ynl0ZXM=".to_owned());
+        let shown = ChatMessage::user("look").showing(picture.into_iter().collect());
+        let content = stored(&shown).content;
+        assert!(content.starts_with("look\n[picture image/png, 5 bytes, sha256 277089d9"), "{content}");
+        assert!(!content.contains("Ynl0ZXM="), "its bytes are in no record");
     }
 }

@@ -30,7 +30,7 @@ use super::record::{FURTHER, PROMISED, TOOLS, naming};
 use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
 use crate::roles::{RoleRules, Rules, promising, rules_for};
-use crate::tools::{ToolSettings, ToolSpec, standard_registry};
+use crate::tools::{ToolSettings, ToolSpec, look::LOOK, standard_registry};
 
 /// How much of a record was decided again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -279,7 +279,9 @@ impl TaskHistory<'_> {
         let has_documents = self.offer.corpus.is_some();
         let abilities = if named.is_empty() {
             let offered = |spec: &Ability| {
-                rules.may_use(&spec.name, None) && (has_documents || !spec.name.starts_with("corpus."))
+                // Records that name no tools are older than what looks at pictures.
+                let is_there = has_documents || !spec.name.starts_with("corpus.");
+                rules.may_use(&spec.name, None) && is_there && spec.name != LOOK
             };
             known.iter().filter(|spec| offered(spec)).cloned().collect()
         } else {

@@ -13,6 +13,8 @@ use super::record::{self, RequestHash};
 use crate::model::chat::ToolDecl;
 use crate::model::kept::Kept;
 use crate::tools::ToolSpec;
+use crate::tools::documents::{READ, SEARCH};
+use crate::tools::look::LOOK;
 use crate::tools::nested::BLUEPRINT;
 
 /// The argument in which a model may say why it acts, beside those of the tool.
@@ -30,7 +32,10 @@ pub fn narrowed(usable: Vec<Ability>, task: &PlanTask) -> Vec<Ability> {
         return usable;
     }
     let by_blueprint = |ability: &Ability| task.blueprint.is_some() && ability.name == BLUEPRINT;
-    let is_left = |ability: &Ability| is_named(ability) || by_blueprint(ability) || stays(&ability.name);
+    // Who may read documents may look at those that are pictures: plans do not know that there are any.
+    let reads = task.tools.iter().any(|named| means(named, READ) || means(named, SEARCH));
+    let is_beside = |ability: &Ability| by_blueprint(ability) || (reads && ability.name == LOOK);
+    let is_left = |ability: &Ability| is_named(ability) || is_beside(ability) || stays(&ability.name);
     usable.into_iter().filter(is_left).collect()
 }
 

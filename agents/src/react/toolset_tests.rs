@@ -31,6 +31,12 @@ fn a_task_sees_the_tools_it_names_and_the_ways_to_a_person() {
         let names: Vec<&str> = left.iter().map(|ability| ability.name.as_str()).collect();
         assert_eq!(names, seen, "{named:?}");
     }
+    for (named, looks) in [("corpus_read", true), ("corpus.search", true), ("calculator", false)] {
+        let task = PlanTask { tools: vec![named.to_owned()], ..PlanTask::new("n", "g", Role::Worker) };
+        let with_look = all.iter().chain(&[LOOK]).map(|name| ability(name)).collect();
+        let left = narrowed(with_look, &task);
+        assert_eq!(left.iter().any(|ability| ability.name == LOOK), looks, "{named}");
+    }
     let task = PlanTask {
         tools: vec!["calculator".to_owned()],
         blueprint: Some(BlueprintCall { name: "weekly".to_owned(), params: BTreeMap::new() }),

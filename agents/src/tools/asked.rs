@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn question(max_tokens: u32, text: &str) -> CallQuestion {
-        let turns = vec![QuestionTurn { by_model: false, text: text.to_owned() }];
+        let turns = vec![QuestionTurn { by_model: false, text: text.to_owned(), pictures: Vec::new() }];
         let (system, temperature, stop) = (None, None, Vec::new());
         CallQuestion::Model(ModelQuestion { system, turns, max_tokens, temperature, stop })
     }

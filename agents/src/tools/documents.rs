@@ -1,4 +1,4 @@
-//! The tools over documents: `corpus.search` and `corpus.read`.
+//! The tools over documents: `corpus.search`, `corpus.read`, and [`corpus.look`](super::look).
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use muster_corpus::{Corpus, CorpusError, Hit, SearchKind};
 use serde_json::{Value, json};
 
+use super::look::Look;
 use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 
 /// Passages given when a call does not say how many.
@@ -17,10 +18,10 @@ const MOST_HITS: u64 = 20;
 /// Lines given when a call does not say up to which.
 const DEFAULT_LINES: u64 = 80;
 
-/// The two tools over documents.
+/// The tools over documents.
 #[must_use]
 pub fn corpus_tools() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(Search), Arc::new(Read)]
+    vec![Arc::new(Search), Arc::new(Read), Arc::new(Look)]
 }
 
 /// Whether a tool searches the documents.
@@ -29,7 +30,10 @@ pub fn is_search(tool: &str) -> bool {
     tool == SEARCH
 }
 
-const SEARCH: &str = "corpus.search";
+/// The tool that searches documents.
+pub(crate) const SEARCH: &str = "corpus.search";
+/// The tool that reads documents.
+pub(crate) const READ: &str = "corpus.read";
 
 struct Search;
 struct Read;
@@ -135,7 +139,7 @@ fn nothing(query: &str, path: Option<&str>) -> String {
 impl Tool for Read {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
-            "corpus.read",
+            READ,
             "Reads a document: lines by their numbers, or what stands under a heading.",
             json!({
                 "type": "object",
@@ -186,7 +190,8 @@ fn lines_of(args: &Value) -> Result<(u64, u64), ToolFailure> {
     Ok((from, to))
 }
 
-fn corpus(ctx: &ToolContext) -> Result<&Corpus, ToolFailure> {
+/// The documents of the task.
+pub(super) fn corpus(ctx: &ToolContext) -> Result<&Corpus, ToolFailure> {
     ctx.corpus.as_ref().ok_or_else(|| {
         ToolFailure::NotFound("no documents were given with this goal; go on without".to_owned())
     })

@@ -5,7 +5,7 @@
 //! | tool | does | pure | needs |
 //! |---|---|---|---|
 //! | `calculator` | arithmetic | yes | |
-//! | `corpus.search`, `corpus.read` | the documents given with the goal | yes | `read_documents` |
+//! | `corpus.search`, `corpus.read`, `corpus.look` | the documents given with the goal | yes | `read_documents` |
 //! | `workspace.read`, `workspace.list` | files of the run | yes | `read_workspace` |
 //! | `workspace.write`, `workspace.append` | files of the run | no | `write_workspace` |
 //! | see [`actions`] | the standard actions | | |
@@ -23,6 +23,7 @@ pub mod documents;
 pub mod further;
 pub mod lenders;
 pub mod lent;
+pub mod look;
 pub mod nested;
 pub mod read_result;
 pub mod remote;
@@ -154,6 +155,7 @@ mod tests {
                 "ask_peer",
                 "calculator",
                 "compare",
+                "corpus.look",
                 "corpus.read",
                 "corpus.search",
                 "delegate",

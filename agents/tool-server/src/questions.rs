@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn question(text: &str) -> CallQuestion {
-        let turns = vec![QuestionTurn { by_model: false, text: text.to_owned() }];
+        let turns = vec![QuestionTurn { by_model: false, text: text.to_owned(), pictures: Vec::new() }];
         let (system, temperature, stop) = (None, None, Vec::new());
         CallQuestion::Model(ModelQuestion { system, turns, max_tokens: 10, temperature, stop })
     }

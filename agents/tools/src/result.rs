@@ -66,7 +66,9 @@ impl From<CorpusError> for ToolFailure {
         let message = error.to_string();
         match error {
             CorpusError::UnknownPath { .. } | CorpusError::Missing(_) => Self::NotFound(message),
-            CorpusError::BadRange { .. } | CorpusError::BadPattern(_) => Self::InvalidArguments(message),
+            CorpusError::BadRange { .. } | CorpusError::BadPattern(_) | CorpusError::NoPicture(_) => {
+                Self::InvalidArguments(message)
+            }
             CorpusError::Store(_)
             | CorpusError::Timeout(_)
             | CorpusError::Io { .. }

@@ -8,7 +8,8 @@ use crate::run::DATA_TOOLS_SINCE;
 pub const BLUEPRINT: &str = "blueprint";
 
 /// The tools that come with Muster and need nobody's word. What of these a role may use is another matter; those that are
-/// off until they are allowed are known by what agents say that they have.
+/// off until they are allowed are known by what agents say that they have. `corpus.look` is not among them: tasks that read
+/// documents have it where there are pictures.
 pub const STANDARD: [&str; 24] = [
     "analyze",
     "ask_peer",

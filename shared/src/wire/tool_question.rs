@@ -13,6 +13,12 @@ use crate::flow::question::MAX_QUESTION_BYTES;
 pub const MOST_CONVERSATION: usize = 256 * 1024;
 /// Most turns of it.
 pub const MOST_TURNS: usize = 200;
+/// Most pictures of a conversation.
+pub const MOST_PICTURES: usize = 4;
+/// Longest picture of it, in characters of base64: of 16 MiB.
+pub const MOST_PICTURE: usize = 16 * 1024 * 1024 / 3 * 4 + 8;
+/// The kinds of pictures that models are shown, by media type.
+pub const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Most texts at which an answer ends.
 pub const MOST_STOPS: usize = 8;
 
@@ -71,6 +77,18 @@ pub struct QuestionTurn {
     pub by_model: bool,
     /// What was said.
     pub text: String,
+    /// Pictures that are shown with it, to a model that can see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<QuestionPicture>,
+}
+
+/// A picture of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionPicture {
+    /// Its media type: `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub media_type: String,
+    /// Its bytes in base64.
+    pub data: String,
 }
 
 impl CallQuestion {
@@ -124,9 +142,36 @@ impl ModelQuestion {
         if self.stop.len() > MOST_STOPS {
             return Some(format!("an answer ends at {MOST_STOPS} texts at most"));
         }
+        if let Some(fault) = self.fault_of_pictures() {
+            return Some(fault);
+        }
         // What no provider takes is not sent to one.
         let is_odd = |number: f64| !(0.0..=2.0).contains(&number);
         self.temperature.is_some_and(is_odd).then(|| "a temperature is from 0 to 2".to_owned())
+    }
+}
+
+impl ModelQuestion {
+    /// Whether a picture is shown with it.
+    #[must_use]
+    pub fn shows_pictures(&self) -> bool {
+        self.turns.iter().any(|turn| !turn.pictures.is_empty())
+    }
+
+    fn fault_of_pictures(&self) -> Option<String> {
+        let pictures = || self.turns.iter().flat_map(|turn| &turn.pictures);
+        if self.turns.iter().any(|turn| turn.by_model && !turn.pictures.is_empty()) {
+            return Some("pictures are shown to the model, and not said by it".to_owned());
+        }
+        if pictures().count() > MOST_PICTURES {
+            return Some(format!("a conversation has {MOST_PICTURES} pictures at most"));
+        }
+        if let Some(odd) = pictures().find(|picture| !PICTURES.contains(&picture.media_type.as_str())) {
+            let shown: String = odd.media_type.chars().filter(|c| !c.is_control()).take(60).collect();
+            return Some(format!("`{shown}` is no picture that is shown: {}", PICTURES.join(", ")));
+        }
+        let is_too_long = pictures().any(|picture| picture.data.len() > MOST_PICTURE);
+        is_too_long.then(|| "a picture has 16 MiB at most".to_owned())
     }
 }
 
@@ -210,9 +255,15 @@ mod tests {
     use super::*;
 
     fn model(turns: usize, text: &str) -> ModelQuestion {
-        let turn = QuestionTurn { by_model: false, text: text.to_owned() };
+        let turn = QuestionTurn { by_model: false, text: text.to_owned(), pictures: Vec::new() };
         let turns = vec![turn; turns];
         ModelQuestion { system: None, turns, max_tokens: 100, temperature: None, stop: Vec::new() }
+    }
+
+    fn showing(by_model: bool, media_type: &str, pictures: usize) -> ModelQuestion {
+        let picture = QuestionPicture { media_type: media_type.to_owned(), data: "AAAA".to_owned() };
+        let turn = QuestionTurn { by_model, text: "See.".to_owned(), pictures: vec![picture; pictures] };
+        ModelQuestion { turns: vec![turn], ..model(1, "") }
     }
 
     #[test]
@@ -231,6 +282,10 @@ mod tests {
                 CallQuestion::Model(ModelQuestion { stop: vec![String::new(); 9], ..model(1, "x") }),
                 Some("ends at"),
             ),
+            (CallQuestion::Model(showing(false, "image/png", 4)), None),
+            (CallQuestion::Model(showing(false, "image/png", 5)), Some("4 pictures at most")),
+            (CallQuestion::Model(showing(false, "image/tiff", 1)), Some("`image/tiff` is no picture")),
+            (CallQuestion::Model(showing(true, "image/png", 1)), Some("not said by it")),
         ];
         let person = |text: &str, form| CallQuestion::Person(PersonQuestion { text: text.to_owned(), form });
         let visit = |url: &str| Form::Visit(url.to_owned());
@@ -251,6 +306,10 @@ mod tests {
     fn a_question_is_named_by_what_it_says_and_an_answer_travels_flat() {
         let (one, other) = (CallQuestion::Model(model(1, "a")), CallQuestion::Model(model(1, "b")));
         assert_ne!(one.digest(), other.digest());
+        let plain = serde_json::to_value(&one).unwrap_or_default();
+        assert_eq!(plain["turns"], json!([{ "by_model": false, "text": "a" }]), "as it was before pictures");
+        let seen = CallQuestion::Model(showing(false, "image/png", 1));
+        assert_ne!(seen.digest(), CallQuestion::Model(showing(false, "image/gif", 1)).digest());
         let read = serde_json::to_string(&one).and_then(|text| serde_json::from_str::<CallQuestion>(&text));
         assert_eq!(read.ok().map(|read| read.digest()), Some(one.digest()));
         let answered = QuestionAnswer { id: "q".to_owned(), answer: CallAnswer::declined("no") };

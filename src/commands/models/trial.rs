@@ -71,6 +71,7 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
         ("temperature", yes(able.temperature)),
         ("reasons first", yes(able.reasoning)),
         ("reasoning effort", effort.as_str()),
+        ("sees pictures", yes(able.sees)),
         ("weak: few tools, one at a time", yes(able.weak)),
     ];
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -56,7 +56,10 @@ pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Scree
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);
     let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders);
-    options.extractor = readers(&app.settings().documents);
+    let documents = &app.settings().documents;
+    options.extractor = readers(documents);
+    options.limits.max_picture = documents.pictures.max_bytes;
+    options.limits.max_pictures = usize::try_from(documents.pictures.max_pictures).unwrap_or(usize::MAX);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));

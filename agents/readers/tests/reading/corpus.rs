@@ -34,14 +34,14 @@ impl Extractor for Counting {
     }
 }
 
-struct Place {
-    folder: tempfile::TempDir,
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
     extractor: Arc<Counting>,
-    store: MemoryBlobs,
+    pub(crate) store: MemoryBlobs,
 }
 
 impl Place {
-    fn new(files: &[&str]) -> Self {
+    pub(crate) fn new(files: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("docs")).unwrap();
         for name in files {
@@ -55,17 +55,17 @@ impl Place {
         self.folder.path().join("docs")
     }
 
-    fn options(&self, cache: &str) -> CorpusOptions {
+    pub(crate) fn options(&self, cache: &str) -> CorpusOptions {
         let mut options = CorpusOptions::new(self.folder.path().join(cache), vec![self.docs()]);
         options.extractor = Some(Arc::clone(&self.extractor) as Arc<dyn Extractor>);
         options
     }
 
-    async fn open(&self) -> Opened {
+    pub(crate) async fn open(&self) -> Opened {
         Corpus::open_or_build(self.options("cache"), &self.store).await.unwrap()
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         std::fs::write(self.docs().join(name), bytes).unwrap();
     }
 
@@ -231,7 +231,7 @@ async fn the_same_documents_have_the_same_id_and_are_read_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn files_without_text_are_told_with_the_reason() {
     let place = Place::new(&["locked.pdf", "report.pdf", "bundle.zip"]);
-    place.write("picture.png", b"\x89PNG\r\n\x1a\n\0\0");
+    place.write("picture.tif", b"II*\0\0\0");
     place.write("scan.pdf", &made::pages(2, |_| String::new()));
     place.write("cut.docx", b"PK\x03\x04 no more");
     place.write("large.zip", &vec![b'P'; 3_000]);
@@ -247,13 +247,16 @@ async fn files_without_text_are_told_with_the_reason() {
             (SkipReason::TooLarge, "large.zip"),
             (SkipReason::Encrypted, "locked.pdf"),
             (SkipReason::Broken, "cut.docx"),
-            (SkipReason::Picture, "picture.png"),
+            (SkipReason::Picture, "picture.tif"),
             (SkipReason::NoText, "scan.pdf"),
             (SkipReason::Partly, "bundle.zip: blob.bin: nothing reads files like blob.bin"),
         ]
     );
     assert!(
-        opened.skipped.to_string().contains("1 pictures, which no model reads yet (such as picture.png)")
+        opened
+            .skipped
+            .to_string()
+            .contains("1 pictures of kinds that no model is shown (such as picture.tif)")
     );
     assert_eq!(opened.skipped.missed().total(), 5);
     let without = CorpusOptions { extractor: None, ..place.options("without") };

@@ -8,6 +8,7 @@ mod files;
 mod hostile;
 mod made;
 mod office;
+mod pictures;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use muster_shared::flow::{Hook, TaskOffered, Work};
+use muster_shared::flow::{Hook, TaskOffered, TaskRights, Use, Work};
 use muster_shared::ids::TaskId;
 use muster_tools::ResultKeeper;
 
 use super::AgentContext;
+use crate::react::model::ModelClient;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{FEW_TOOLS, RoleRules, base_tools};
 use crate::tools::actions::reaches_peers;
 use crate::tools::counts::FleetCounts;
+use crate::tools::look::LOOK;
 use crate::tools::read_result::{READ_RESULT, StoredResults};
 use crate::tools::served::MOST_DECLARED;
 use crate::tools::shared::FleetAnswers;
@@ -38,14 +40,16 @@ impl AgentContext {
         match base_tools(rules.name).filter(|_| !is_set && !named && !by_blueprint) {
             // A weak model is confused by more than a few.
             Some(_) if weak => {
-                let few = abilities.into_iter().filter(|ability| FEW_TOOLS.contains(&ability.name.as_str()));
+                let is_one = |name: &str| FEW_TOOLS.contains(&name) || name == LOOK;
+                let few = abilities.into_iter().filter(|ability| is_one(&ability.name));
                 Toolset::new(few.collect(), submit)
             }
             Some(base) => {
                 let own = self.extra.iter().map(|tool| tool.spec().name);
                 let composites = self.settings.composites.names().take(MOST_DECLARED).map(str::to_owned);
                 let own = own.chain(self.served_among(&abilities)).chain(composites).collect::<Vec<_>>();
-                let base: Vec<&str> = base.iter().copied().chain(own.iter().map(String::as_str)).collect();
+                let base: Vec<&str> =
+                    base.iter().copied().chain([LOOK]).chain(own.iter().map(String::as_str)).collect();
                 Toolset::with_base(abilities, &base, submit)
             }
             None => Toolset::new(abilities, submit),
@@ -137,6 +141,31 @@ impl AgentContext {
         context.people = Some(Arc::default());
         Ok(context.granting(granted_by_name(&with_inner(abilities, engine.registry()))))
     }
+}
+
+/// These tools without the one that looks at pictures, unless there are pictures that the task may read and a model that
+/// sees. Where the task has no right to it, that is what is told of it.
+pub(super) async fn as_far_as_seen(
+    mut abilities: Vec<Ability>,
+    context: &ToolContext,
+    model: &ModelClient,
+    rights: &TaskRights,
+) -> Vec<Ability> {
+    let has_no_right = || rights.allow_all(&Use::of_tool(LOOK)).is_err();
+    if !abilities.iter().any(|ability| ability.name == LOOK) || has_no_right() {
+        return abilities;
+    }
+    let has_pictures = match &context.corpus {
+        Some(corpus) if model.sees() => corpus.has_pictures().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "whether documents are pictures is not known: nobody looks at any");
+            false
+        }),
+        Some(_) | None => false,
+    };
+    if !has_pictures {
+        abilities.retain(|ability| ability.name != LOOK);
+    }
+    abilities
 }
 
 /// Whether a task may have a tool: whoever judges between others looks, and changes nothing.

@@ -1,6 +1,7 @@
 //! Between our types and genai's.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use genai::adapter::AdapterKind;
 use genai::chat as g;
@@ -74,7 +75,14 @@ pub(super) fn request(request: &ChatRequest, target: &ModelTarget) -> g::ChatReq
 fn convert_message(message: &ChatMessage, all: &[Kept<ChatMessage>], target: &str) -> g::ChatMessage {
     match message.role {
         ChatRole::System => g::ChatMessage::system(message.content.as_str()),
-        ChatRole::User => g::ChatMessage::user(message.content.as_str()),
+        ChatRole::User if message.pictures.is_empty() => g::ChatMessage::user(message.content.as_str()),
+        ChatRole::User => {
+            let shown = message.pictures.iter().map(|picture| {
+                g::ContentPart::from_binary_base64(&picture.media_type, Arc::clone(picture.data()), None)
+            });
+            let said = g::ContentPart::from_text(message.content.as_str());
+            g::ChatMessage::user(g::MessageContent::from_parts(shown.chain([said]).collect::<Vec<_>>()))
+        }
         ChatRole::Assistant => {
             let mut parts = Vec::new();
             if !message.content.is_empty() {

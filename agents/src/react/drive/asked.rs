@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use muster_shared::flow::{Hook, ModelCall, Note, Usage};
 use muster_shared::wire::tool_question::{
-    CallAnswer, CallQuestion, ModelQuestion, QuestionKind, QuestionTurn,
+    CallAnswer, CallQuestion, ModelQuestion, QuestionKind, QuestionPicture, QuestionTurn,
 };
 use muster_tools::Asker;
 use tokio::sync::{mpsc, oneshot};
@@ -20,6 +20,7 @@ use super::guard::put;
 use crate::guards::{note_of, texts_of};
 use crate::model::chat::{ChatMessage, ChatRequest};
 use crate::model::kept::Kept;
+use crate::model::picture::ChatPicture;
 
 /// Most questions that wait for their turn.
 const MOST_WAITING: usize = 16;
@@ -137,10 +138,13 @@ impl TaskSession<'_> {
             if answer.is_closed() {
                 continue;
             }
-            let said = match question {
-                CallQuestion::Model(question) => self.ask_for(&tool, question, model, resources).await,
+            let said = match (question.fault(), question) {
+                (Some(fault), _) => CallAnswer::declined(fault),
+                (None, CallQuestion::Model(question)) => {
+                    self.ask_for(&tool, question, model, resources).await
+                }
                 // Calls that ask people are put down by whoever makes them.
-                CallQuestion::Person(_) => CallAnswer::declined("people are not asked here"),
+                (None, CallQuestion::Person(_)) => CallAnswer::declined("people are not asked here"),
             };
             // Whoever asked may be gone by now: it was paid for, and stands in the record.
             let _gone = answer.send(said);
@@ -155,8 +159,13 @@ impl TaskSession<'_> {
         model: &ChatClient,
         resources: &TaskResources,
     ) -> CallAnswer {
+        if question.shows_pictures() && !resources.model.sees() {
+            return CallAnswer::declined(blind(&resources.model.describe()));
+        }
         let redacted = |text: &str| resources.redactor.redact(text).into_owned();
-        let mut request = request_of(question, redacted);
+        let Some(mut request) = request_of(question, redacted) else {
+            return CallAnswer::declined("a picture is no base64");
+        };
         let mut said = self.guard_messages(&request.messages, resources).await;
         if let Some(why) = said.refused() {
             self.questions.consumed().notes.extend(note_of(Hook::BeforeModel, 0, said));
@@ -201,19 +210,30 @@ impl TaskSession<'_> {
     }
 }
 
-/// The question of a tool as it is put to a model, without secrets.
-fn request_of(question: ModelQuestion, redacted: impl Fn(&str) -> String) -> ChatRequest {
+/// What is said of a model that sees nothing, as far as is known.
+fn blind(model: &str) -> String {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    format!(
+        "{model} is not known to see pictures; `sees = true` in [agent.capabilities.\"{name}\"] says that it does"
+    )
+}
+
+/// The question of a tool as it is put to a model, without secrets in its texts; none where a picture cannot be read.
+fn request_of(question: ModelQuestion, redacted: impl Fn(&str) -> String) -> Option<ChatRequest> {
     let ModelQuestion { system, turns, max_tokens, temperature, stop } = question;
-    let message = |QuestionTurn { by_model, text }: QuestionTurn| -> Kept<ChatMessage> {
+    let picture = |QuestionPicture { media_type, data }| ChatPicture::read(media_type, data);
+    let message = |QuestionTurn { by_model, text, pictures }: QuestionTurn| -> Option<Kept<ChatMessage>> {
         let text = redacted(&text);
-        if by_model { ChatMessage::assistant(text).into() } else { ChatMessage::user(text).into() }
+        let pictures = pictures.into_iter().map(picture).collect::<Option<Vec<_>>>()?;
+        let said = if by_model { ChatMessage::assistant(text) } else { ChatMessage::user(text) };
+        Some(said.showing(pictures).into())
     };
-    ChatRequest {
+    Some(ChatRequest {
         system: redacted(&system.unwrap_or_default()).into(),
-        messages: turns.into_iter().map(message).collect(),
+        messages: turns.into_iter().map(message).collect::<Option<_>>()?,
         temperature,
         max_tokens: Some(max_tokens),
         stop,
         ..ChatRequest::default()
-    }
+    })
 }

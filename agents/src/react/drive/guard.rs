@@ -165,5 +165,9 @@ fn told(message: &ChatMessage) -> Value {
     if !calls.is_empty() {
         told["calls"] = Value::Array(calls);
     }
+    if !message.pictures.is_empty() {
+        // Which they are: guards are told in JSON, and judge texts.
+        told["pictures"] = json!(message.pictures);
+    }
     told
 }

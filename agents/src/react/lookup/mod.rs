@@ -148,6 +148,11 @@ fn judge(cite: &Cite, found: Option<&LookedUp>, has_documents: bool, evidence: &
     };
     match found.map(|looked| (looked, &looked.found)) {
         Some((_, PlaceFound::Stands(standing))) => Word::Stands(standing.clone()),
+        Some((_, PlaceFound::Otherwise { .. } | PlaceFound::Elsewhere { .. }))
+            if evidence.was_seen_in(&cite.place) =>
+        {
+            Word::Seen
+        }
         Some((_, PlaceFound::Otherwise { .. })) if is_text && evidence.is_said_by_results(&cite.place) => {
             Word::Seen
         }

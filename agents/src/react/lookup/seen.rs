@@ -6,8 +6,10 @@ use std::collections::HashSet;
 use muster_corpus::CitedPlace;
 use muster_shared::flow::{Finding, LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
 use muster_shared::text::numerals;
+use serde_json::Value;
 
 use super::super::history::History;
+use crate::tools::look::LOOK;
 
 /// What was seen of something that is cited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,28 @@ impl<'a> Evidence<'a> {
             (true, false) => Seen::Otherwise,
             (false, _) => Seen::Never,
         }
+    }
+
+    /// Whether a model that looked at this picture in this task said what is said of it: the words that are quoted, else
+    /// the numbers that are given. What a picture shows stands in no line of it.
+    pub(super) fn was_seen_in(&self, place: &CitedPlace) -> bool {
+        let name = |path: &str| path.trim_start_matches("./").to_owned();
+        let acts = self.history.steps().iter().flat_map(Step::acts);
+        acts.into_iter().any(|(action, seen)| {
+            let Some(seen) = seen.filter(|seen| seen.status == ObservationStatus::Success) else {
+                return false;
+            };
+            let path = action.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+            if action.name != LOOK || name(path) != name(&place.path) {
+                return false;
+            }
+            if !place.quote.is_empty() {
+                return bare(&seen.content).contains(&bare(&place.quote));
+            }
+            let mut known = digits(&seen.content);
+            known.extend(self.numbers_asked());
+            digits(&place.statement).is_subset(&known)
+        })
     }
 
     fn is_in_results(&self, name: &str) -> bool {

@@ -209,3 +209,38 @@ fn plain_text_is_looked_up_too() {
         assert!(is_looked_up(&notes));
     });
 }
+
+/// What a picture shows stands in no line of it: what a model that looked at it said of it, in this task, bears it out.
+#[test]
+fn what_a_model_saw_in_a_picture_is_borne_out_by_what_it_said() {
+    let offer = with_documents();
+    let otherwise = || PlaceFound::Otherwise { there: "[picture: PNG, 2 x 1]".into(), lacks: Vec::new() };
+    let place = |path: &str, quote: &str, statement: &str| CitedPlace {
+        path: path.into(),
+        line: 1,
+        quote: quote.into(),
+        statement: statement.into(),
+        group: 1,
+    };
+    let mut seen = step(1, "corpus.look", json!({"path": "a.png"}), ObservationStatus::Success);
+    if let Some(observation) = &mut seen.observation {
+        observation.content = "a.png:1, as the model m says it sees it:\nA tower, 42 m high.".into();
+    }
+    let mut looked = History::default();
+    looked.push(seen, false);
+    let nobody = History::default();
+    for (history, place, stands) in [
+        (&looked, place("a.png", "a tower, 42 m", ""), true),
+        (&looked, place("./a.png", "", "The tower has a height of 42 metres."), true),
+        (&looked, place("a.png", "a bridge", ""), false),
+        (&looked, place("a.png", "", "The tower has a height of 43 metres."), false),
+        (&looked, place("b.png", "a tower, 42 m", ""), false),
+        (&nobody, place("a.png", "a tower, 42 m", ""), false),
+    ] {
+        let evidence = Evidence::of(history, &offer);
+        let cite = Cite { place: place.clone(), text: None, spot: Spot::Finding(0, 0) };
+        let found = LookedUp { path: place.path.clone(), line: 1, words: 0, found: otherwise() };
+        let word = judge(&cite, Some(&found), true, &evidence);
+        assert_eq!(word == Word::Seen, stands, "{place:?}: {word:?}");
+    }
+}

@@ -180,6 +180,8 @@ fn a_call_is_held_against_all_that_it_uses() {
         ("corpus.read", json!({ "path": "b.md" }), json!({ "documents": ["a.md"] }), false),
         ("corpus_read", json!({ "path": "b.md" }), json!({ "documents": ["a.md"] }), false),
         ("corpus.read", json!({ "path": "a.md" }), json!({ "documents": ["a.md"] }), true),
+        ("corpus.look", json!({ "path": "b.png" }), json!({ "documents": ["a.png"] }), false),
+        ("corpus.look", json!({ "path": "a.png" }), json!({ "documents": ["a.png"] }), true),
         ("corpus.search", json!({ "query": "q" }), json!({ "documents": ["a.md"] }), true),
         ("corpus.search", json!({ "query": "q" }), json!({ "documents": [] }), false),
         ("escalate", json!({}), json!({ "people": false }), false),

@@ -125,7 +125,7 @@ impl<'a> Use<'a> {
         let flag = |name: &str| arguments.get(name).and_then(Value::as_bool);
         let mut uses = Self::of_own_tool(tool);
         match plain(tool).as_str() {
-            "corpus_read" => uses.push(Self::Document(text("path"))),
+            "corpus_read" | "corpus_look" => uses.push(Self::Document(text("path"))),
             "write_context" => uses.push(Self::WriteKey(text("key"))),
             "read_context" if !flag("prefix").unwrap_or(text("key").is_empty()) => {
                 uses.push(Self::ReadKey(text("key")));
@@ -151,7 +151,7 @@ impl<'a> Use<'a> {
             return Vec::new();
         }
         let own = match plain(tool).as_str() {
-            "corpus_read" | "corpus_search" => Some(Self::Documents),
+            "corpus_read" | "corpus_look" | "corpus_search" => Some(Self::Documents),
             "read_context" => Some(Self::ReadKeys),
             "escalate" => Some(Self::Person),
             "delegate" | "ask_peer" => Some(Self::HandOver),

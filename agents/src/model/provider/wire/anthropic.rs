@@ -15,6 +15,7 @@ use super::sse::SseEvent;
 use crate::model::chat::{ChatMessage, ChatRequest, ChatRole, TokenUsage, ToolDecl};
 use crate::model::json::write_json;
 use crate::model::kept::WireForm;
+use crate::model::picture::ChatPicture;
 
 /// The version of the protocol.
 pub(super) const VERSION: &str = "2023-06-01";
@@ -142,7 +143,8 @@ fn write_messages(request: &ChatRequest, marked: bool, into: &mut Vec<u8>) {
 
 /// The last message, with a mark at its end: of a result on the part that it is, of plain text on that text.
 fn mark(message: &ChatMessage, written: &[u8], into: &mut Vec<u8>) {
-    let is_text = message.role == ChatRole::User && !message.content.is_empty();
+    let is_text =
+        message.role == ChatRole::User && !message.content.is_empty() && message.pictures.is_empty();
     match (message.role, written.split_last()) {
         (ChatRole::Tool, Some((b'}', part))) => {
             into.extend_from_slice(part);
@@ -177,15 +179,37 @@ enum Content<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Part<'a> {
+    Image { source: Source<'a> },
     Text { text: &'a str },
     ToolUse { id: &'a str, name: &'a str, input: &'a Value },
     ToolResult { content: &'a str, tool_use_id: &'a str },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+/// What a message shows, and what it says after that.
+fn shown(message: &ChatMessage) -> Content<'_> {
+    let sources = message.pictures.iter().map(|picture| {
+        let ChatPicture { media_type, .. } = picture;
+        Source { r#type: "base64", media_type, data: picture.data() }
+    });
+    let pictures = sources.map(|source| Part::Image { source });
+    let said = (!message.content.is_empty()).then_some(Part::Text { text: &message.content });
+    Content::Parts(pictures.chain(said).collect())
 }
 
 /// A message; of a result, the part of one.
 fn write_message(message: &ChatMessage, into: &mut Vec<u8>) {
     let content = message.content.as_str();
     match message.role {
+        ChatRole::User if !message.pictures.is_empty() => {
+            write_json(&Message { role: "user", content: shown(message) }, into);
+        }
         ChatRole::System | ChatRole::User => {
             write_json(&Message { role: "user", content: Content::Text(content) }, into);
         }

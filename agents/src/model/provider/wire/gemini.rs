@@ -198,15 +198,25 @@ struct Entry<'a> {
     parts: Vec<SentPart<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SentPart<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inline_data: Option<InlineData<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_call: Option<SentCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<&'a str>,
+}
+
+/// A picture.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData<'a> {
+    mime_type: &'a str,
+    data: &'a str,
 }
 
 #[derive(Serialize)]
@@ -218,19 +228,24 @@ struct SentCall<'a> {
 }
 
 fn write_message(message: &ChatMessage, form: WireForm, target: &str, into: &mut Vec<u8>) {
-    let said = SentPart { text: Some(&message.content), function_call: None, thought_signature: None };
+    let said = SentPart { text: Some(&message.content), ..SentPart::default() };
     if message.role != ChatRole::Assistant {
-        write_json(&Entry { role: "user", parts: vec![said] }, into);
+        let shown = message
+            .pictures
+            .iter()
+            .map(|picture| InlineData { mime_type: &picture.media_type, data: picture.data() });
+        let shown = shown.map(|data| SentPart { inline_data: Some(data), ..SentPart::default() });
+        write_json(&Entry { role: "user", parts: shown.chain([said]).collect() }, into);
         return;
     }
     let calls = message.tool_calls.iter().enumerate().map(|(at, call)| SentPart {
-        text: None,
         thought_signature: call
             .signatures_for(target)
             .first()
             .map(String::as_str)
             .or((form == WireForm::Gemini3 && at == 0).then_some(NO_SIGNATURE)),
         function_call: Some(SentCall { id: own_id(&call.id), name: &call.name, args: arguments_sent(call) }),
+        ..SentPart::default()
     });
     let said = (!message.content.is_empty()).then_some(said);
     write_json(&Entry { role: "model", parts: said.into_iter().chain(calls).collect() }, into);

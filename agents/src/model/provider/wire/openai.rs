@@ -151,11 +151,40 @@ fn write_tools(tools: &[ToolDecl], into: &mut Vec<u8>) {
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Said<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Said<'a> {
+    Text(&'a str),
+    Parts(Vec<SaidPart<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum SaidPart<'a> {
+    ImageUrl { image_url: PictureUrl },
+    Text { text: &'a str },
+}
+
+#[derive(Serialize)]
+struct PictureUrl {
+    url: String,
+}
+
+/// What is said; where pictures are shown, after them.
+fn said(message: &ChatMessage) -> Said<'_> {
+    if message.pictures.is_empty() || message.role != ChatRole::User {
+        return Said::Text(&message.content);
+    }
+    let shown = message.pictures.iter().map(|picture| PictureUrl { url: picture.url() });
+    let shown = shown.map(|image_url| SaidPart::ImageUrl { image_url });
+    Said::Parts(shown.chain([SaidPart::Text { text: &message.content }]).collect())
 }
 
 #[derive(Serialize)]
@@ -186,7 +215,7 @@ fn write_message(message: &ChatMessage, into: &mut Vec<u8>) {
     });
     let written = Message {
         role,
-        content: &message.content,
+        content: said(message),
         tool_calls: calls.collect(),
         tool_call_id: is_result.then(|| message.tool_call_id.as_deref().unwrap_or_default()),
     };

@@ -4,6 +4,7 @@
 
 mod answers;
 mod effort;
+mod pictures;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -42,7 +42,7 @@ impl Asker for Scripted {
     }
 
     async fn ask(&self, tool: &str, question: CallQuestion) -> CallAnswer {
-        let CallQuestion::Model(question) = question;
+        let CallQuestion::Model(question) = question else { panic!("not for a model") };
         self.1.lock().unwrap().push((tool.to_owned(), question));
         self.0.clone()
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_nats::{Auth, AuthError, ConnectErrorKind, ConnectOptions, jetstream};
 use muster_shared::backoff::Backoff;
@@ -26,6 +26,11 @@ const DEFAULT_URL: &str = "nats://127.0.0.1:4222";
 /// How often the client asks the server for a sign of life: a connection that is dead without a word is made again before
 /// anybody misses an answer for long.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long JetStream may take until it is there: servers of a cluster let clients in before they have agreed on who leads.
+const STARTING: Duration = Duration::from_secs(2);
+/// Between two looks at whether it is.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Nats {
     pub(crate) async fn connect(settings: &BusSettings, who: &AgentId) -> Result<Self, BusError> {
@@ -53,11 +58,18 @@ impl Nats {
         if !self.client.server_info().jetstream {
             return Err(BusError::NoJetStream { url: shown(&self.url) });
         }
-        match self.within("JetStream", self.settings.request_timeout, self.ask_how_parted()).await? {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                tracing::warn!(%error, "JetStream does not answer");
-                Err(BusError::NoJetStream { url: shown(&self.url) })
+        let begun = Instant::now();
+        loop {
+            match self.within("JetStream", self.settings.request_timeout, self.ask_how_parted()).await? {
+                Ok(_) => return Ok(()),
+                Err(error) if begun.elapsed() < STARTING => {
+                    tracing::debug!(%error, "JetStream does not answer so far");
+                    tokio::time::sleep(LOOK).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "JetStream does not answer");
+                    return Err(BusError::NoJetStream { url: shown(&self.url) });
+                }
             }
         }
     }

@@ -150,6 +150,15 @@ impl Teller<'_> {
         lines
     }
 
+    /// The same with how long after the beginning it was.
+    fn timed(&self, told: &Told) -> Vec<Line> {
+        let mut lines = self.told(told, 0);
+        if let (Some(at), Some(Line::Words(_, text))) = (told.at, lines.first_mut()) {
+            *text = format!("+{} {text}", figures::span(at.since(self.explained.began_at)));
+        }
+        lines
+    }
+
     /// The entries that something rests on; users are not told.
     fn entries(&self, entries: &[Seq]) -> String {
         let shown: Vec<String> = entries.iter().take(4).map(ToString::to_string).collect();

@@ -119,19 +119,10 @@ pub(super) struct Before {
     claimed: Vec<Claimed>,
 }
 
-type Row = (Option<TaskId>, Option<RunId>, Option<Role>);
-
-/// What was used, kept by who used it.
-#[derive(Debug, Default)]
-pub(super) struct Ledger {
-    rows: BTreeMap<Row, Usage>,
-    models: BTreeMap<String, ModelCost>,
-}
-
-impl Ledger {
+impl Before {
     /// What there is to know before an entry is folded.
-    pub(super) fn before(&self, state: Option<&RunState>) -> Before {
-        let Some(state) = state else { return Before::default() };
+    pub(super) fn of(state: Option<&RunState>) -> Self {
+        let Some(state) = state else { return Self::default() };
         let pending = state.pending.iter().map(|(seq, (key, event))| claimed(state, *seq, key, said(event)));
         let held = state.guarding.open.values().filter_map(|held| match &held.what {
             Held::Outcome { seq, key, outcome } => Some(claimed(state, *seq, key, outcome.usage)),
@@ -145,9 +136,20 @@ impl Ledger {
             | Held::GivenUp(_) => None,
         });
         let claimed = pending.chain(held).filter(|one| !one.usage.is_nothing()).collect();
-        Before { used: state.spending.used, claimed }
+        Self { used: state.spending.used, claimed }
     }
+}
 
+type Row = (Option<TaskId>, Option<RunId>, Option<Role>);
+
+/// What was used, kept by who used it.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    rows: BTreeMap<Row, Usage>,
+    models: BTreeMap<String, ModelCost>,
+}
+
+impl Ledger {
     /// Notes what an entry added to the sum.
     pub(super) fn note(&mut self, before: Before, after: &RunState, entry: &Entry) {
         let mut left = after.spending.used.without(before.used);

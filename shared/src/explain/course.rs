@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::story::Story;
 use super::topics::{Topic, topics};
 use super::{Told, words};
-use crate::flow::{Action, Hook, Note, ObservationStatus, Ruling, Step};
+use crate::flow::{Action, Note, ObservationStatus, Ruling, Step};
 use crate::ids::{Seq, TaskId};
 use crate::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunState, TaskEnd, end_of};
 
@@ -136,19 +136,9 @@ fn note_topics(note: &Note) -> &'static [Topic] {
         Note::LookedUp { failed, .. } if failed.is_empty() => &[],
         Note::LookedUp { .. } => &[Topic::Failure],
         Note::GoalChecked { .. } | Note::Reconsidered => &[],
-        Note::Guarded { hook, said, .. } => {
+        Note::Guarded { said, .. } => {
             let refused = said.verdicts.iter().any(|verdict| verdict.verdict == Ruling::Refuse);
-            match (refused, hook) {
-                (true, _) => &[Topic::Guards, Topic::Failure],
-                (
-                    false,
-                    Hook::BeforeModel
-                    | Hook::BeforeTool
-                    | Hook::AfterObservation
-                    | Hook::BeforePlan
-                    | Hook::BeforeReport,
-                ) => &[Topic::Guards],
-            }
+            if refused { &[Topic::Guards, Topic::Failure] } else { &[Topic::Guards] }
         }
         Note::Approval { .. } | Note::Form { .. } => &[Topic::People],
     }
@@ -158,10 +148,10 @@ fn note_topics(note: &Note) -> &'static [Topic] {
 pub(super) fn troubles(state: &RunState, course: &Course, story: &Story<'_>) -> Vec<Trouble> {
     let mut by_task: BTreeMap<Option<TaskId>, Vec<TroubleItem>> = BTreeMap::new();
     for item in &course.troubles {
-        let answers = |event: &[TroubleItem]| event.iter().any(|known| !known.is_answer);
         let items = by_task.entry(item.told.task.clone()).or_default();
-        // What is said of nothing that went wrong is no answer to it: a plan is refined for other reasons too.
-        if !item.is_answer || answers(items) || item.told.task.is_some() {
+        // A plan is changed for other reasons too: where nothing went wrong before, that is no answer.
+        let is_meant = !item.is_answer || item.told.task.is_some() || !items.is_empty();
+        if is_meant {
             items.push(item.clone());
         }
     }

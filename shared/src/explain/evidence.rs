@@ -62,7 +62,7 @@ pub enum EvidenceKind {
 
 /// Whether others claim something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "standing", content = "conflict")]
+#[serde(rename_all = "snake_case", tag = "kind", content = "conflict")]
 pub enum Standing {
     /// Nobody does.
     Uncontested,
@@ -177,8 +177,7 @@ impl<'a> Giver<'a> {
         let takes_part = |conflict: &ConflictState| {
             conflict.sides.iter().any(|side| Some(&side.task) == index && side.claim == *claim)
         };
-        let found =
-            self.state.conflicts.found.iter().filter(|(_, conflict)| takes_part(conflict)).next_back();
+        let found = self.state.conflicts.found.iter().rfind(|(_, conflict)| takes_part(conflict));
         let Some((id, conflict)) = found else { return Standing::Uncontested };
         match &conflict.end {
             Some(ConflictEnd::Settled(verdict)) => {

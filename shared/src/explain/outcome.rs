@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::story::Story;
 use super::{Told, is_about, words};
 use crate::flow::TaskStatus;
-use crate::ids::{Seq, TaskId};
+use crate::ids::{QuestionId, Seq, TaskId};
 use crate::run::{
     Phase, QuestionEnd, RecordEvent, RunEvent, RunState, RunStatus, StopReason, TaskCount, count,
     is_completed_in_part, shortfalls,
@@ -68,7 +68,7 @@ pub(super) fn result(state: &RunState, story: &Story<'_>, of: Option<&TaskId>) -
         report: state.report.as_ref().map(|report| words::brief(&report.title)),
         report_by: state.report.as_ref().map(|_| report_by(state, story)),
         tasks: count(state),
-        unanswered: keep(unanswered(state)),
+        unanswered: keep(unanswered(state, story)),
         assumed: keep(assumed(state, story)),
         conflicts: conflicts(state, story, of),
     }
@@ -136,42 +136,55 @@ fn report_by(state: &RunState, story: &Story<'_>) -> String {
     }
 }
 
-fn unanswered(state: &RunState) -> Vec<Told> {
-    let mut all: Vec<Told> = Vec::new();
-    for short in shortfalls(state) {
+fn unanswered(state: &RunState, story: &Story<'_>) -> Vec<Told> {
+    let mut all: Vec<Told> = missing(state, story).chain(left_open(state, story)).collect();
+    if let Some(report) = &state.report {
+        let is_new = |what: &&String| !all.iter().any(|told| told.text.contains(&words::brief(what)));
+        let further = report.unanswered.iter().filter(is_new);
+        let further = further.map(|what| format!("not answered by the report: {}", words::brief(what)));
+        let entries: Vec<Seq> = story.ended.map(|place| story.seq(place)).into_iter().collect();
+        let told = |text| Told { entries: entries.clone(), ..words::plain(text) };
+        let further: Vec<Told> = further.map(told).collect();
+        all.extend(further);
+    }
+    all.extend(state.open_questions().map(|(id, open)| {
+        let text = format!("question {id} is open: {}", words::brief(&open.question.text));
+        Told { entries: asked(story, id), ..words::plain(text) }
+    }));
+    all
+}
+
+/// Tasks that did not give what they were to give.
+fn missing(state: &RunState, story: &Story<'_>) -> impl Iterator<Item = Told> {
+    shortfalls(state).into_iter().map(|short| {
         let why =
             if short.why.is_empty() { String::new() } else { format!(": {}", words::brief(&short.why)) };
         let task = short.task.map(TaskId::Leaf);
         let which = task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();
         let text = format!("{which}{} is {}{why}", words::brief(&short.name), short.end.in_words());
-        all.push(Told { task, ..words::plain(text, Vec::new()) });
-    }
-    for (index, found) in state.leaves().filter(|(_, found)| found.status == TaskStatus::Completed) {
+        let entries = task.as_ref().map(|task| story.end_of(task)).unwrap_or_default();
+        Told { task, entries, ..words::plain(text) }
+    })
+}
+
+/// What tasks that ended well say that they could not answer.
+fn left_open(state: &RunState, story: &Story<'_>) -> impl Iterator<Item = Told> {
+    let done = state.leaves().filter(|(_, found)| found.status == TaskStatus::Completed);
+    done.flat_map(move |(index, found)| {
         let result = found.outcome.as_deref().and_then(|outcome| outcome.result());
-        for what in result.map(|result| result.unanswered.as_slice()).unwrap_or_default() {
-            let told = words::plain(format!("not answered by {index}: {}", words::brief(what)), Vec::new());
-            all.push(Told { task: Some(TaskId::Leaf(index.clone())), ..told });
-        }
-    }
-    if let Some(report) = &state.report {
-        let is_new = |what: &&String| !all.iter().any(|told| told.text.contains(&words::brief(what)));
-        let of_report: Vec<Told> = report
-            .unanswered
-            .iter()
-            .filter(is_new)
-            .map(|what| {
-                words::plain(format!("not answered by the report: {}", words::brief(what)), Vec::new())
-            })
-            .collect();
-        all.extend(of_report);
-    }
-    for (id, open) in state.open_questions() {
-        all.push(words::plain(
-            format!("question {id} is open: {}", words::brief(&open.question.text)),
-            Vec::new(),
-        ));
-    }
-    all
+        let open = result.map(|result| result.unanswered.as_slice()).unwrap_or_default();
+        open.iter().map(move |what| {
+            let text = format!("not answered by {index}: {}", words::brief(what));
+            let task = TaskId::Leaf(index.clone());
+            Told { entries: story.end_of(&task), task: Some(task), ..words::plain(text) }
+        })
+    })
+}
+
+/// The entry in which a question was asked.
+fn asked(story: &Story<'_>, id: QuestionId) -> Vec<Seq> {
+    let is_it = |event: &RunEvent| matches!(event, RunEvent::QuestionAsked(asked) if asked.id == id);
+    story.events().filter(|(_, event)| is_it(event)).map(|(entry, _)| entry.seq).collect()
 }
 
 fn assumed(state: &RunState, story: &Story<'_>) -> Vec<Told> {
@@ -189,15 +202,13 @@ fn assumed(state: &RunState, story: &Story<'_>) -> Vec<Told> {
     let withdrawn =
         state.questions.iter().filter(|(_, asked)| matches!(asked.end, Some(QuestionEnd::Withdrawn(_))));
     all.extend(withdrawn.map(|(id, asked)| {
-        words::plain(
-            format!("question {id} was never answered: {}", words::brief(&asked.question.text)),
-            Vec::new(),
-        )
+        let text = format!("question {id} was never answered: {}", words::brief(&asked.question.text));
+        Told { entries: self::asked(story, *id), ..words::plain(text) }
     }));
     for (task, found) in &state.tasks {
         if let Some(marked) = &found.answers.marked {
-            let told = words::plain(format!("{task} counts in part: {}", words::brief(marked)), Vec::new());
-            all.push(Told { task: Some(task.clone()), ..told });
+            let text = format!("{task} counts in part: {}", words::brief(marked));
+            all.push(Told { task: Some(task.clone()), entries: story.end_of(task), ..words::plain(text) });
         }
     }
     all

@@ -183,7 +183,7 @@ fn cause(state: &RunState, story: &Story<'_>, at: usize, task: Option<&TaskId>) 
         return Cause::Since(since, SegmentKind::Room);
     }
     let since = previous_decision(story, at);
-    Cause::Since(since, decided.inputs.iter().map(kind_of).min().unwrap_or(SegmentKind::Decision))
+    Cause::Since(since, decided.inputs.iter().map(kind_of).find(is_a_wait).unwrap_or(SegmentKind::Decision))
 }
 
 /// What a decision has the answer to, and where it was asked for.
@@ -192,7 +192,7 @@ fn asked_for(story: &Story<'_>, at: usize, decided: &Decided) -> Option<(usize, 
         (0..at).rev().find(|place| events_at(story, *place).iter().any(wanted))
     };
     decided.events.iter().find_map(|event| {
-        let found = if let RunEvent::QuestionAnswered(answered) = event {
+        if let RunEvent::QuestionAnswered(answered) = event {
             let id = answered.reply.question;
             asked(&|event| matches!(event, RunEvent::QuestionAsked(asked) if asked.id == id))
                 .map(|since| (since, SegmentKind::Person))
@@ -210,8 +210,7 @@ fn asked_for(story: &Story<'_>, at: usize, decided: &Decided) -> Option<(usize, 
                 .map(|since| (since, SegmentKind::Bids))
         } else {
             None
-        };
-        found
+        }
     })
 }
 
@@ -237,6 +236,11 @@ fn previous_decision(story: &Story<'_>, at: usize) -> usize {
         matches!(story.entries.get(*place).map(|entry| &entry.event), Some(RecordEvent::Decided(_)))
     };
     (0..at).rev().find(is_decision).unwrap_or(0)
+}
+
+/// Whether it is more than that an orchestrator had yet to decide.
+const fn is_a_wait(kind: &SegmentKind) -> bool {
+    !matches!(kind, SegmentKind::Decision)
 }
 
 /// What was waited for, by what a decision was made on.

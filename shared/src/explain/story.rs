@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::StepTold;
-use super::cost::Ledger;
+use super::cost::{Before, Ledger};
 use super::path::PhaseTime;
 use crate::flow::{Action, ModelCall, ObservationStatus, Step};
 use crate::ids::{AgentId, Generation, Role, Seq, TaskId};
@@ -22,8 +22,6 @@ pub(super) struct Try {
     pub(super) held: Vec<Hold>,
     /// The entry that ended it: an outcome, or that it was put down.
     pub(super) end: Option<usize>,
-    /// Whether it was put down to go on later.
-    pub(super) put_down: bool,
     /// The decision that took its end into account.
     pub(super) closed: Option<usize>,
     /// What its steps took.
@@ -94,7 +92,7 @@ impl<'a> Story<'a> {
         for (place, entry) in entries.iter().enumerate() {
             story.pass_time(place, folded.as_ref());
             if follows {
-                let before = story.ledger.before(folded.as_ref());
+                let before = Before::of(folded.as_ref());
                 follows = apply(&mut folded, entry).is_ok();
                 if let Some(after) = folded.as_ref().filter(|_| follows) {
                     story.ledger.note(before, after, entry);
@@ -129,6 +127,12 @@ impl<'a> Story<'a> {
         self.entries.get(place).map_or(Seq(0), |entry| entry.seq)
     }
 
+    /// The entry that ended a task last.
+    pub(super) fn end_of(&self, task: &TaskId) -> Vec<Seq> {
+        let last = self.tries_of(task).filter_map(|(_, one)| one.end).last();
+        last.map(|place| self.seq(place)).into_iter().collect()
+    }
+
     /// The tries of a task, in order.
     pub(super) fn tries_of<'b>(
         &'b self,
@@ -161,14 +165,7 @@ impl<'a> Story<'a> {
     }
 
     fn offered(&mut self, decision: usize, task: &TaskId, generation: Generation) {
-        let new = Try {
-            offered: decision,
-            held: Vec::new(),
-            end: None,
-            put_down: false,
-            closed: None,
-            steps: Vec::new(),
-        };
+        let new = Try { offered: decision, held: Vec::new(), end: None, closed: None, steps: Vec::new() };
         self.tries.entry((task.clone(), generation)).or_insert(new);
     }
 
@@ -190,17 +187,17 @@ impl<'a> Story<'a> {
         let Some(RecordEvent::Agent(key, event)) = self.entries.get(at).map(|entry| &entry.event) else {
             return;
         };
-        let put_down = match event {
-            AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) => false,
-            AgentEvent::Released(released) if released.parked || released.wait.is_some() => true,
+        match event {
+            AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) => {}
+            AgentEvent::Released(released) if released.parked || released.wait.is_some() => {}
             AgentEvent::Released(_)
             | AgentEvent::Started(_)
             | AgentEvent::ToolStarted(_)
             | AgentEvent::Step(_) => return,
-        };
+        }
         let Some(found) = self.tries.get_mut(&(key.task.clone(), key.generation)) else { return };
         if found.end.is_none() && at > found.offered {
-            (found.end, found.put_down, found.closed) = (Some(at), put_down, Some(place));
+            (found.end, found.closed) = (Some(at), Some(place));
         }
     }
 

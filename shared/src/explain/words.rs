@@ -1,7 +1,6 @@
 //! How events are put in words here: by the same rule as everywhere, cut so that no text of others fills the page.
 
 use super::Told;
-use crate::ids::Seq;
 use crate::run::event::Words;
 use crate::run::{Entry, RunEvent};
 use crate::text::one_line;
@@ -27,7 +26,7 @@ pub(super) fn told(entry: &Entry, of: &RunEvent) -> Told {
     Told { text: event(of), task: of.task(), at: Some(entry.at), entries: vec![entry.seq] }
 }
 
-/// Something about no task in particular, with the entries it rests on.
-pub(super) fn plain(text: String, entries: Vec<Seq>) -> Told {
-    Told { text, task: None, at: None, entries }
+/// Something about no task in particular, by the state alone.
+pub(super) const fn plain(text: String) -> Told {
+    Told { text, task: None, at: None, entries: Vec::new() }
 }

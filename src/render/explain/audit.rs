@@ -14,8 +14,8 @@ pub(super) fn sections(teller: &Teller<'_>) -> Vec<Section> {
     let audit = &teller.explained.audit;
     vec![
         teller.section("Goals and orders", &audit.orders, |voice| vec![order(teller, voice)]),
-        teller.section("What people were asked and said", &audit.people, |told| teller.told(told, 0)),
-        teller.section("What guards said", &audit.guards, |told| teller.told(told, 0)),
+        teller.section("What people were asked and said", &audit.people, |told| teller.timed(told)),
+        teller.section("What guards said", &audit.guards, |told| teller.timed(told)),
         teller.section("Rights", &audit.rights, |told| teller.told(told, 0)),
         Section { title: "The record", lines: record(teller) },
     ]

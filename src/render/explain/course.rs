@@ -43,14 +43,10 @@ fn trouble(teller: &Teller<'_>, one: &Trouble) -> Vec<Line> {
     lines
 }
 
+/// Each in a line.
 fn turning_point(teller: &Teller<'_>, told: &Told) -> Vec<Line> {
-    let after = told.at.map(|at| format!("+{} ", figures::span(at.since(teller.explained.began_at))));
-    let first = Told { text: told.text.lines().next().unwrap_or_default().to_owned(), ..told.clone() };
-    let mut lines = teller.told(&first, 0);
-    if let Some(Line::Words(_, text)) = lines.first_mut() {
-        *text = format!("{}{text}", after.unwrap_or_default());
-    }
-    lines
+    let first = told.text.lines().next().unwrap_or_default().to_owned();
+    teller.timed(&Told { text: first, ..told.clone() })
 }
 
 fn step(step: &StepTold) -> Vec<Line> {

@@ -259,10 +259,10 @@ fn what_failed_is_told_with_what_was_done_about_it() {
 
 #[test]
 fn the_critical_path_is_followed_over_retries_and_takeovers() {
+    use SegmentKind::{Agent, Decision, Lost, Work};
     let told = told(None);
     let path: Vec<(SegmentKind, u64)> =
         told.time.critical_path.iter().map(|part| (part.kind, part.millis)).collect();
-    use SegmentKind::{Agent, Decision, Lost, Work};
     let wanted = [
         (Agent, 100),
         (Work, 1_000),

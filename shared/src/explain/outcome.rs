@@ -28,8 +28,9 @@ pub struct ResultTold {
     /// Who made the report, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report_by: Option<String>,
-    /// What became of its tasks.
-    pub tasks: TaskCount,
+    /// What became of its tasks; nothing before there is a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskCount>,
     /// What stayed unanswered, and why.
     pub unanswered: Vec<Told>,
     /// What was taken for granted, since nobody said otherwise.

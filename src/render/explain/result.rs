@@ -21,9 +21,7 @@ pub(super) fn sections(teller: &Teller<'_>) -> Vec<Section> {
 fn why(teller: &Teller<'_>) -> Section {
     let result = &teller.explained.result;
     let mut lines = vec![words(one_line(&result.how))];
-    if result.tasks.all() > 0 {
-        lines.push(words(result.tasks.in_words()));
-    }
+    lines.extend(result.tasks.map(|tasks| words(tasks.in_words())));
     if let (Some(title), Some(by)) = (&result.report, &result.report_by) {
         let title = if title.is_empty() { "without a title".to_owned() } else { one_line(title) };
         lines.push(words(format!("the report: {title}; made by {by}")));

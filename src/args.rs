@@ -40,7 +40,8 @@ pub(crate) use keys::{
     CertificateArgs, ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs,
 };
 pub(crate) use look::{
-    ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
+    ArtifactsArgs, AuditArgs, ExplainArgs, GraphArgs, GraphForm, Reader, ReplayArgs, RunsArgs, ShowArgs,
+    TapArgs, TraceArgs,
 };
 pub(crate) use machines::{InviteArgs, JoinArgs};
 pub(crate) use mcp::{McpAction, McpArgs};
@@ -126,6 +127,8 @@ pub(crate) enum Command {
     Artifacts(ArtifactsArgs),
     /// Show the event log of a run.
     Trace(TraceArgs),
+    /// Explain a run: why this result, what went wrong, where time and money went.
+    Explain(ExplainArgs),
     /// Show the exact prompt of a step.
     Prompt(PromptArgs),
     /// Replay the decisions of a run from its log and compare them.

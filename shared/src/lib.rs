@@ -9,6 +9,7 @@ pub mod blueprint;
 pub mod conflict;
 pub mod contract;
 pub mod expected;
+pub mod explain;
 pub mod flow;
 pub mod ids;
 pub mod plan;

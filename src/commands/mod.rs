@@ -14,6 +14,7 @@ mod dead;
 mod doctor;
 mod down;
 mod eval;
+mod explain;
 mod fork;
 mod graph;
 pub(crate) mod guard;
@@ -85,6 +86,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Runs(args) => runs::runs(&app, &args).await?,
         Command::Show(args) => show::show(&app, &args).await?,
         Command::Trace(args) => trace::trace(&app, &args).await?,
+        Command::Explain(args) => explain::explain(&app, &args).await?,
         Command::Prompt(args) => prompt::prompt(&app, &args).await?,
         Command::Fork(args) => fork::fork(&app, args).await?,
         Command::Artifacts(args) => artifacts::artifacts(&app, &args).await?,
@@ -147,6 +149,7 @@ const fn care(command: &Command) -> Care {
         | Command::Show(_)
         | Command::Artifacts(_)
         | Command::Trace(_)
+        | Command::Explain(_)
         | Command::Prompt(_)
         | Command::Replay(_)
         | Command::Audit(_)
@@ -190,6 +193,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Artifacts(_)
         | Command::Graph(_)
         | Command::Trace(_)
+        | Command::Explain(_)
         | Command::Prompt(_)
         | Command::Replay(_)
         | Command::Audit(_)

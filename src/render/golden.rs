@@ -13,7 +13,8 @@ use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope};
 
 use super::paint::Paint;
-use super::{doing, figures, json, progress, run, runs, tap, trace};
+use super::{doing, explain, figures, json, progress, run, runs, tap, trace};
+use crate::args::Reader;
 
 #[derive(serde::Deserialize)]
 struct Line {
@@ -222,6 +223,23 @@ fn its_timeline_is_told() {
     let mut timeline = trace::Timeline::new(Paint::PLAIN, false);
     let told: Vec<String> = entries().iter().filter_map(|entry| timeline.entry(entry, None)).collect();
     insta::assert_snapshot!("trace", told.join("\n"));
+}
+
+#[test]
+fn it_is_explained() {
+    let (state, entries) = (states().pop().unwrap(), entries());
+    let explained = |task: Option<&TaskId>| muster_shared::explain::explain(&state, &entries, task);
+    let whole = explained(None);
+    for (name, reader) in
+        [("user", Reader::User), ("developer", Reader::Developer), ("auditor", Reader::Auditor)]
+    {
+        let text = explain::page(&whole, reader).text(None, Paint::PLAIN);
+        insta::assert_snapshot!(format!("explain_{name}"), text);
+    }
+    insta::assert_snapshot!("explain_markdown", explain::page(&whole, Reader::User).markdown());
+    let task = state.tasks.keys().find(|task| task.as_leaf().is_some()).unwrap();
+    let page = explain::page(&explained(Some(task)), Reader::Developer);
+    insta::assert_snapshot!("explain_task", page.text(Some(100), Paint::PLAIN));
 }
 
 #[test]

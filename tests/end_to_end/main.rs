@@ -24,6 +24,7 @@ mod domains;
 mod draft_review;
 mod effort;
 mod eval;
+mod explain;
 mod files;
 mod foreign;
 mod forged;

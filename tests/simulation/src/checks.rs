@@ -14,6 +14,7 @@ use muster_shared::run::{
 use crate::accord::Accord;
 use crate::agenda::Time;
 use crate::asks::Asks;
+use crate::explained;
 use crate::family::Family;
 use crate::folds;
 use crate::hostile::{self, Forgeries};
@@ -163,6 +164,7 @@ impl Checks {
             let entries: Vec<Rc<Entry>> = log.iter().filter(|entry| entry.run == *run).cloned().collect();
             self.is_whole(*run, &entries);
             self.folds_agree(*run, &entries, random);
+            self.explains(*run, &entries, random);
         }
     }
 
@@ -197,6 +199,16 @@ impl Checks {
     fn is_whole(&mut self, run: RunId, entries: &[Rc<Entry>]) {
         for gap in gaps(entries.iter().map(|entry| &**entry)) {
             self.break_rule(format!("nothing is missing from a record: {run}: {gap}"));
+        }
+    }
+
+    /// The record, or a part of it from its beginning, is explained.
+    fn explains(&mut self, run: RunId, entries: &[Rc<Entry>], random: &mut Random) {
+        let some = usize::try_from(random.below(entries.len() as u64 + 1)).unwrap_or(0);
+        let cut = if random.chance(500) { entries.len() } else { some };
+        let is_sure = !self.forgeries.had_any(run);
+        for how in explained::broken(&entries[..cut], is_sure) {
+            self.break_rule(format!("{run} after {cut} entries: {how}"));
         }
     }
 

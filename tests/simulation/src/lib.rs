@@ -15,6 +15,7 @@ mod asks;
 mod broker;
 mod checks;
 mod driver;
+mod explained;
 mod family;
 mod fate;
 mod faults;

@@ -1,0 +1,72 @@
+//! `muster explain`: why a run came to what it came to.
+
+use muster_shared::explain;
+use muster_shared::ids::TaskId;
+use muster_shared::plan::unknown_task;
+use muster_shared::run::{Entry, RunState};
+use serde_json::{Value, json};
+
+use super::select;
+use crate::app::App;
+use crate::args::ExplainArgs;
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::ReadAccess;
+use crate::{output, render};
+
+/// Explains a run, or one task of it.
+pub(super) async fn explain(app: &App, args: &ExplainArgs) -> Result<Exit, Failure> {
+    let reading = ReadAccess::open(app).await?;
+    let run = args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run));
+    let found = read(&reading, &run).await;
+    reading.close().await;
+    let (state, entries, missing) = found?;
+    let task = args.task.as_ref().map(|task| &task.at);
+    check(&state, task)?;
+    let short = state.id.short();
+    if let Some(missing) = &missing {
+        output::note(&format!(
+            "the record of run {short} is damaged, so that this may not be all: {missing}"
+        ));
+    }
+    let explained = explain::explain(&state, &entries, task);
+    if args.json {
+        let mut shown = json!(explained);
+        if let (Some(missing), Value::Object(fields)) = (missing, &mut shown) {
+            fields.insert("missing".to_owned(), json!(missing));
+        }
+        output::json(&shown)?;
+        return Ok(Exit::Completed);
+    }
+    let page = render::explain::page(&explained, args.reader);
+    if args.markdown {
+        output::line(&page.markdown())?;
+    } else {
+        let width = output::is_terminal().then(output::columns);
+        output::line(&page.text(width, app.paint()))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn read(reading: &ReadAccess, wanted: &str) -> Result<(RunState, Vec<Entry>, Option<String>), Failure> {
+    let run = select::run(&reading.bus, wanted).await?;
+    let (entries, missing) = select::whole(&reading.bus, run).await?;
+    let state = select::fold(run, &entries)?;
+    Ok((state, entries, missing))
+}
+
+/// Whether there is such a task in the run.
+fn check(state: &RunState, task: Option<&TaskId>) -> Result<(), Failure> {
+    let Some(task) = task.filter(|task| !state.tasks.contains_key(task)) else { return Ok(()) };
+    let short = state.id.short();
+    match (task.as_leaf(), &state.plan) {
+        (Some(index), Some(plan)) if plan.tasks.contains_key(index) => Ok(()),
+        (Some(index), Some(plan)) => {
+            Err(Failure::usage(unknown_task(plan, index))
+                .help(format!("`muster show {short}` lists the tasks")))
+        }
+        (Some(_), None) => Err(Failure::usage(format!("run {short} has no plan yet"))
+            .help(format!("`muster show {short}` shows its progress"))),
+        (None, Some(_) | None) => Err(Failure::usage(format!("nothing in this run is about task {task}"))
+            .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")),
+    }
+}

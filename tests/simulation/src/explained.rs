@@ -1,0 +1,54 @@
+//! However far a record has come, it can be explained: what is told adds up to what the state says, and the critical path
+//! has no gap.
+
+use std::rc::Rc;
+
+use muster_shared::explain::{Explanation, explain};
+use muster_shared::flow::Usage;
+use muster_shared::run::{Entry, RunState};
+
+use crate::folds;
+
+/// What does not hold of an explanation of these entries.
+pub(crate) fn broken(entries: &[Rc<Entry>], is_sure: bool) -> Vec<String> {
+    let Ok(Some(state)) = folds::whole(entries) else { return Vec::new() };
+    let entries: Vec<Entry> = entries.iter().map(|entry| (**entry).clone()).collect();
+    let told = explain(&state, &entries, None);
+    let mut broken: Vec<String> = [sums(&state, &told), path(&told)].into_iter().flatten().collect();
+    // Of what a fork takes over, and of what somebody hostile said, no task is known.
+    let unknown = told.cost.by_task.iter().find(|row| row.task.is_none());
+    if let Some(unknown) = unknown.filter(|_| is_sure && state.forked.is_none()) {
+        broken.push(format!("everything that was used is known of some task: {:?}", unknown.usage));
+    }
+    let task = state.tasks.keys().next_back();
+    let one = explain(&state, &entries, task);
+    if one.cost != told.cost || one.time.total_ms != told.time.total_ms {
+        broken.push(format!("the whole is the same whichever task is asked for: {task:?}"));
+    }
+    broken
+}
+
+fn sums(state: &RunState, told: &Explanation) -> Option<String> {
+    let sum = |parts: &mut dyn Iterator<Item = Usage>| {
+        let mut sum = Usage::default();
+        parts.for_each(|part| sum += part);
+        sum
+    };
+    let by_task = sum(&mut told.cost.by_task.iter().map(|row| row.usage));
+    let by_role = sum(&mut told.cost.by_role.iter().map(|row| row.usage));
+    let used = state.used();
+    (by_task != used || by_role != used || told.cost.total != used)
+        .then(|| format!("what is explained adds up: {by_task:?}, {by_role:?}, used {used:?}"))
+}
+
+fn path(told: &Explanation) -> Option<String> {
+    let mut at = 0;
+    for part in &told.time.critical_path {
+        if part.from_ms != at {
+            return Some(format!("the critical path has no gap: at {at} ms comes {part:?}"));
+        }
+        at += part.millis;
+    }
+    (at != told.time.total_ms)
+        .then(|| format!("the critical path is as long as the run: {at} of {} ms", told.time.total_ms))
+}

@@ -124,7 +124,7 @@ pub(super) async fn list(nats: &Nats, prefix: &str) -> Result<Vec<ListedObject>,
     let listed = said.iter().filter_map(|said| {
         let info: ObjectInfo = serde_json::from_slice(&said.message.payload).ok()?;
         let wanted = !info.deleted && info.name.starts_with(prefix);
-        wanted.then(|| ListedObject { name: info.name, bytes: info.size as u64, at: said.at })
+        wanted.then_some(ListedObject { name: info.name, bytes: info.size as u64, at: said.at })
     });
     let mut listed: Vec<ListedObject> = listed.collect();
     listed.sort();

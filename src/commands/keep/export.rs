@@ -58,7 +58,7 @@ pub(super) async fn to_file(bus: &Bus, run: RunId, path: &Path) -> Result<Writte
     let lines = bus.record().lines(run).await.map_err(bus_failure)?;
     let mut gathered = Gathered::default();
     for body in lines.iter().filter_map(RecordLine::body_apart) {
-        gathered.needed(bus, body).await?;
+        gathered.needed(bus, &body).await?;
     }
     for declared in referred_to(&entries, None) {
         gathered.wished(bus, declared).await?;
@@ -68,7 +68,7 @@ pub(super) async fn to_file(bus: &Bus, run: RunId, path: &Path) -> Result<Writte
     }
     let files = bus.files().list(run).await.map_err(bus_failure)?.files;
     for file in &files {
-        gathered.needed(bus, file_object(run, &file.hash)).await?;
+        gathered.needed(bus, &file_object(run, &file.hash)).await?;
     }
     let imported = bus.kept().imported(run).await.map_err(bus_failure)?;
     let keys = match imported {
@@ -130,8 +130,8 @@ struct Gathered {
 
 impl Gathered {
     /// Without it the run cannot be read elsewhere.
-    async fn needed(&mut self, bus: &Bus, name: String) -> Result<(), Failure> {
-        if self.fetched(bus, &name).await? {
+    async fn needed(&mut self, bus: &Bus, name: &str) -> Result<(), Failure> {
+        if self.fetched(bus, name).await? {
             return Ok(());
         }
         Err(Failure::failed(format!(

@@ -20,6 +20,9 @@ use crate::output;
 use crate::render::{self, figures};
 use crate::settings::KeepSettings;
 
+/// Of so many runs it is said why they could not be removed: mostly they have one reason.
+const MOST_TOLD: usize = 5;
+
 /// What is to be done.
 #[derive(Default)]
 struct Work {
@@ -172,8 +175,11 @@ fn in_words(work: &Work, done: &Done, args: &GcArgs) -> Result<(), Failure> {
     for (run, why) in &work.unreadable {
         output::note(&format!("run {} stays: {}", run.short(), figures::one_line(why, 300)));
     }
-    for (run, why) in &done.failed {
+    for (run, why) in done.failed.iter().take(MOST_TOLD) {
         output::note(&format!("run {} could not be removed: {}", run.short(), figures::one_line(why, 300)));
+    }
+    if done.failed.len() > MOST_TOLD {
+        output::note(&format!("{} more could not be removed", done.failed.len() - MOST_TOLD));
     }
     if args.dry_run {
         for (run, rule) in &work.shrink {

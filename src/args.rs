@@ -8,6 +8,7 @@ mod dead;
 mod eval;
 mod fleet;
 mod guard;
+mod keep;
 mod keys;
 mod look;
 mod machines;
@@ -36,12 +37,15 @@ pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};
+pub(crate) use keep::{
+    ArchiveArgs, DeleteArgs, ExportArgs, GcArgs, ImportArgs, KeepArgs, RunsAction, RunsArgs,
+};
 pub(crate) use keys::{
     CertificateArgs, ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs,
 };
 pub(crate) use look::{
-    ArtifactsArgs, AuditArgs, ExplainArgs, GraphArgs, GraphForm, Reader, ReplayArgs, RunsArgs, ShowArgs,
-    TapArgs, TraceArgs,
+    ArtifactsArgs, AuditArgs, ExplainArgs, GraphArgs, GraphForm, Reader, ReplayArgs, ShowArgs, TapArgs,
+    TraceArgs,
 };
 pub(crate) use machines::{InviteArgs, JoinArgs};
 pub(crate) use mcp::{McpAction, McpArgs};
@@ -117,8 +121,10 @@ pub(crate) enum Command {
     Down(DownArgs),
     /// List the processes of the fleet.
     Ps(JsonArgs),
-    /// List runs, newest first.
+    /// List runs, newest first; keep, export, import, archive or delete one.
     Runs(RunsArgs),
+    /// Remove what is over its time: runs that ended shrink to a summary.
+    Gc(GcArgs),
     /// Print the plan of a run as a graph, coloured by task state.
     Graph(GraphArgs),
     /// Show a run: its plan, results, reflections, refinements, usage and report.

@@ -12,6 +12,7 @@ mod eval;
 mod exit;
 mod fleet;
 mod guard;
+mod keeping;
 mod logging;
 mod mcp_file;
 mod output;

@@ -37,6 +37,7 @@ fn help_names_every_command_and_the_exit_codes() {
         "down",
         "ps",
         "runs",
+        "gc",
         "show",
         "trace",
         "tap",

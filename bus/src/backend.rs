@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::bus::ServerInfo;
 use crate::error::{AppendError, BusError};
 use crate::partition::Partitions;
+use crate::store::ListedObject;
 
 /// Headers of a message, in order. Names are unique.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -174,6 +175,8 @@ pub(crate) struct StreamState {
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
     pub(crate) max_bytes: Option<u64>,
+    /// Whether nothing can be removed from it.
+    pub(crate) keeps_all: bool,
     /// Messages per subject, when subjects were asked for.
     pub(crate) subjects: BTreeMap<String, u64>,
 }
@@ -256,6 +259,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn object_get(&self, name: &str, most: usize) -> Result<Option<Bytes>, BusError>;
     async fn object_has(&self, name: &str) -> Result<bool, BusError>;
     async fn object_delete(&self, name: &str) -> Result<(), BusError>;
+    /// The objects whose names begin so, by name.
+    async fn object_list(&self, prefix: &str) -> Result<Vec<ListedObject>, BusError>;
     /// Sweeps out what no object refers to and is so old; says of how many objects.
     async fn object_sweep(&self, unused_for: Duration) -> Result<u64, BusError>;
 

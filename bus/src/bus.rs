@@ -23,6 +23,7 @@ use crate::gateway::GatewayDoor;
 use crate::guards::GuardDoor;
 use crate::hosts::HostDoor;
 use crate::in_memory::InMemory;
+use crate::kept::Kept;
 use crate::leases::Leases;
 use crate::lessons::Lessons;
 use crate::live::LiveFeed;
@@ -323,6 +324,12 @@ impl Bus {
     #[must_use]
     pub fn files(&self) -> Files {
         Files::new(&self.core)
+    }
+
+    /// What is kept of runs besides the record, and what was removed of it.
+    #[must_use]
+    pub fn kept(&self) -> Kept {
+        Kept::new(&self.core)
     }
 
     /// What agents and tools did in runs that ended.

@@ -181,6 +181,37 @@ impl Files {
         Err(WriteError::Bus(BusError::Conflict { what: format!("the file {path}") }))
     }
 
+    /// The list of a run that came from elsewhere, in place of what there is. What stands in the files is there already.
+    ///
+    /// # Errors
+    /// [`BusError::Conflict`] when others kept changing it; else when the bus fails.
+    pub(crate) async fn adopt(&self, run: RunId, files: Vec<Artifact>) -> Result<(), BusError> {
+        for _ in 0..MOST_ATTEMPTS {
+            let list = self.list(run).await?;
+            if list.files == files {
+                return Ok(());
+            }
+            let message = BUCKET.json(&run.to_string(), &Listed { files: files.clone() })?;
+            match BUCKET.put(&self.core, message, None, Some(list.version)).await {
+                Ok(_) => return Ok(()),
+                Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(BusError::Conflict { what: format!("the list of files of run {}", run.short()) })
+    }
+
+    /// Removes the list of a run; what stands in the files is removed apart.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn forget_list(&self, run: RunId) -> Result<(), BusError> {
+        if self.list(run).await?.files.is_empty() {
+            return Ok(());
+        }
+        BUCKET.remove(&self.core, &run.to_string(), None).await.map_err(BusError::from)
+    }
+
     async fn replace(&self, run: RunId, list: &FileList, file: &Artifact) -> Result<Seq, AppendError> {
         let message = BUCKET.json(&run.to_string(), &Listed { files: list.with(file) })?;
         BUCKET.put(&self.core, message, None, Some(list.version)).await

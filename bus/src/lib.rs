@@ -21,6 +21,7 @@ pub mod gateway;
 pub mod guards;
 pub mod hosts;
 mod in_memory;
+pub mod kept;
 mod kv;
 pub mod leases;
 pub mod lessons;
@@ -63,6 +64,7 @@ pub use files::{FileList, FilePlace, Files, WriteError};
 pub use gateway::{Delivered, GatewayDoor, GatewayRequest, PassedBack};
 pub use guards::{GuardDoor, GuardedThing, OpenRequest};
 pub use hosts::HostDoor;
+pub use kept::{ImportNote, ImportedRecord, KeepNote, Kept, Outside, Removal, RemovalNote};
 pub use leases::{Lease, LeaseChange, LeaseNote, Leases, SeenLease};
 pub use lessons::Lessons;
 pub use live::LiveFeed;
@@ -71,13 +73,13 @@ pub use places::Places;
 pub use presence::{Instance, Presence};
 pub use queue::{TakenTask, TaskQueue, Tasks, acknowledges};
 pub use record::{
-    AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter, RunRecord,
-    Unreadable,
+    AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter,
+    RecordLine, RunRecord, Unreadable,
 };
 pub use registry::{Announced, Registry, RegistryChange, host_name};
 pub use settings::BusSettings;
 pub use signatures::Signatures;
-pub use store::Store;
+pub use store::{ListedObject, Store};
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;
 pub use vouched::RIGHTS;

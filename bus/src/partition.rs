@@ -127,6 +127,12 @@ impl Part {
         self.at
     }
 
+    /// Whether a run is in it.
+    #[must_use]
+    pub fn holds(self, run: RunId) -> bool {
+        self.partitions.part_of(run) == self
+    }
+
     /// Its stream.
     #[must_use]
     pub fn stream(self) -> &'static str {

@@ -3,6 +3,7 @@
 mod append;
 mod chain;
 mod entry;
+mod line;
 mod named;
 mod newest;
 mod parts;
@@ -20,12 +21,14 @@ use muster_shared::time::Millis;
 use crate::backend::StreamState;
 use crate::bus::Core;
 use crate::error::BusError;
+use crate::kept::Kept;
 use crate::places::Places;
 use crate::subject::{self, Subject};
 pub use append::{AppendedDecision, LinkedDecision};
 pub use chain::{Heard, KeptMessage, RunRecord};
 pub use entry::Unreadable;
 pub(crate) use entry::check_offer;
+pub use line::RecordLine;
 pub use named::Named;
 pub use newest::NewestRuns;
 
@@ -65,7 +68,7 @@ impl RecordFilter {
         }
     }
 
-    fn subjects(&self) -> Vec<String> {
+    pub(crate) fn subjects(&self) -> Vec<String> {
         match self {
             Self::Run(run) => vec![format!("run.{run}.>"), format!("evt.{run}.>")],
             Self::Task { run, task, generation } => vec![subject::task_fence(*run, task, *generation)],
@@ -127,7 +130,17 @@ impl Record {
         which: &RecordFilter,
         after: impl Into<Places> + Send,
     ) -> Result<Vec<Result<Entry, Unreadable>>, BusError> {
-        let stored = self.core.scan_record(which.run(), &which.subjects(), &after.into()).await?;
+        let stored = match which {
+            // Of a run that came from elsewhere as well. Those at work ask for less, and are not made to look twice.
+            RecordFilter::Run(run) => self.core.scan_run(*run, &which.subjects(), &after.into()).await?,
+            RecordFilter::Task { .. }
+            | RecordFilter::Decisions(_)
+            | RecordFilter::AllDecisions
+            | RecordFilter::AgentSignals
+            | RecordFilter::Everything => {
+                self.core.scan_record(which.run(), &which.subjects(), &after.into()).await?
+            }
+        };
         let mut entries = Vec::with_capacity(stored.len());
         for message in &stored {
             entries.push(self.core.entry(message).await?);
@@ -271,11 +284,23 @@ impl Record {
         Ok(found.into_iter().rev().collect())
     }
 
-    /// How many entries of a run the server counts, whether or not it can still give them out.
+    /// How many entries of a run there are to be: as many as the server counts, whether or not it can still give them out, or as
+    /// many as came with it from elsewhere.
     ///
     /// # Errors
     /// When the bus fails.
     pub async fn counted(&self, run: RunId) -> Result<u64, BusError> {
+        match self.counted_here(run).await? {
+            0 => Ok(Kept::new(&self.core).note(run).await?.imported.map_or(0, |note| note.entries)),
+            counted => Ok(counted),
+        }
+    }
+
+    /// How many entries of a run the streams of the record hold, as the server counts them.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn counted_here(&self, run: RunId) -> Result<u64, BusError> {
         let mut counted = 0_u64;
         for filter in RecordFilter::Run(run).subjects() {
             for state in self.core.states(Some(run), Some(&filter)).await? {
@@ -285,16 +310,21 @@ impl Record {
         Ok(counted)
     }
 
-    /// How many entries of all runs are not there any more, though nothing ever removes one.
+    /// How many entries of all runs are not there any more, though nobody removed them.
     ///
     /// # Errors
     /// When the bus fails.
     pub async fn lost(&self) -> Result<u64, BusError> {
-        let lost = |state: &StreamState| {
+        let notes = Kept::new(&self.core).all().await?;
+        let mut lost = 0_u64;
+        for part in self.core.parts(None).await? {
+            let state = self.core.backend.state(part.stream(), None).await?;
+            let here = notes.iter().filter(|(run, _)| part.holds(**run));
+            let removed: u64 = here.filter_map(|(_, note)| note.removed_after(state.first)).sum();
             let written = (state.last.0 + 1).saturating_sub(state.first.0.max(1));
-            written.saturating_sub(state.messages)
-        };
-        Ok(self.core.states(None, None).await?.iter().map(lost).sum())
+            lost = lost.saturating_add(written.saturating_sub(state.messages).saturating_sub(removed));
+        }
+        Ok(lost)
     }
 
     /// The position of the last message in each part of the record.

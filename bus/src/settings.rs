@@ -64,6 +64,9 @@ settings! {
         pub partitions: u8 = 1 => one_of(&[1, 2, 4, 8, 16]),
         /// Most bytes of the record, all parts together. New goals are refused at 80 %, writes at 100 %.
         pub record_bytes: u64 = 4096 * MIB => bytes(MIB, PIB),
+        /// Whether the fleet's owner can remove runs from the record (`muster runs delete`, `muster gc`). It counts when the record
+        /// is set up, and cannot be changed after that: without it the server keeps all of it for good, whoever asks.
+        pub removable: bool = false => flag(),
         /// Most bytes of queued offers.
         pub tasks_bytes: u64 = 256 * MIB => bytes(MIB, PIB),
         /// Most bytes of waiting commands.

@@ -125,6 +125,7 @@ pub fn is_of_muster(stream: &str) -> bool {
         t::ASKED,
         t::FILES,
         t::TRACK_RECORD,
+        t::KEPT,
         t::OBJECTS_STREAM,
     ];
     // Names of streams keep capitals apart; those who read settings do not always.

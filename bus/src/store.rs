@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use muster_shared::time::Millis;
 use sha2::{Digest, Sha256};
 
 use crate::bus::Core;
@@ -13,6 +14,17 @@ use crate::error::BusError;
 #[derive(Clone)]
 pub struct Store {
     core: Arc<Core>,
+}
+
+/// An object, without what it holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListedObject {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was written, by the broker.
+    pub at: Millis,
 }
 
 /// Longest name of an object, in bytes.
@@ -78,6 +90,14 @@ impl Store {
     pub async fn delete(&self, name: &str) -> Result<(), BusError> {
         check_name(name)?;
         self.core.backend.object_delete(name).await
+    }
+
+    /// The objects whose names begin so, by name. Of a server this reads what is said of all objects.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, BusError> {
+        self.core.backend.object_list(prefix).await
     }
 
     /// Sweeps out what no object refers to any more and was written so long before the newest object: what replaced or deleted

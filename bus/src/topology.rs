@@ -11,13 +11,15 @@ use crate::partition::Part;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 8;
+pub const TOPOLOGY_VERSION: u32 = 9;
 
 /// Most bytes of what runs taught; the oldest goes first. A lesson has a few hundred: thousands of them are more than a
 /// new run is ever given of.
 const LESSONS_BYTES: u64 = 2 * MIB;
 /// Most bytes of what agents and tools did in earlier runs; the oldest goes first. One line for each of them.
 const STANDING_BYTES: u64 = 2 * MIB;
+/// Most bytes of what is noted of runs that are kept, came from elsewhere or were removed: some 300 each.
+const KEPT_BYTES: u64 = 64 * MIB;
 
 /// The offers that wait or are in hand.
 pub const TASKS: &str = "TASKS";
@@ -47,6 +49,8 @@ pub const ASKED: &str = "KV_ASKED";
 pub const FILES: &str = "KV_FILES";
 /// Where changes of these lists are shown, by run, for whoever listens.
 pub const FILES_SHOWN: &str = "files.";
+/// What is kept of runs besides the record, and what was removed.
+pub const KEPT: &str = "KV_KEPT";
 /// What agents and tools did.
 pub const TRACK_RECORD: &str = "KV_TRACK_RECORD";
 /// The object store's bucket.
@@ -127,21 +131,20 @@ pub enum WhenFull {
 /// All streams, in the order they must be created.
 #[must_use]
 pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
-    let mut all: Vec<StreamSpec> =
-        settings.parted().parts().map(|part| record(part, settings.record_bytes)).collect();
+    let mut all: Vec<StreamSpec> = settings.parted().parts().map(|part| record(part, settings)).collect();
     all.extend(besides_the_record(settings));
     all
 }
 
 /// One part of the record.
-fn record(part: Part, all_bytes: u64) -> StreamSpec {
+fn record(part: Part, settings: &BusSettings) -> StreamSpec {
     let subjects = ["run.>", "evt.>"].map(|filter| part.subject(filter.to_owned()));
-    let max_bytes = all_bytes / part.of() as u64;
+    let max_bytes = settings.record_bytes / part.of() as u64;
     StreamSpec {
         subjects: subjects.to_vec(),
         batches: true,
         keeps: true,
-        keeps_all: true,
+        keeps_all: !settings.removable,
         ..stream(part.stream(), "The record of every run", &[], max_bytes)
     }
 }
@@ -229,6 +232,7 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
             republish: Some(("$KV.FILES.", FILES_SHOWN)),
             ..bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes)
         },
+        bucket(KEPT, "What is kept of runs, and what was removed", "$KV.KEPT.>", KEPT_BYTES),
         StreamSpec {
             when_full: WhenFull::DropOldest,
             // Best effort, as lessons are.

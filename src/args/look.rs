@@ -7,16 +7,6 @@ use muster_shared::ids::{TaskId, TaskIndex};
 
 use crate::place::Place;
 
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RunsArgs {
-    /// Maximum number of runs.
-    #[arg(short = 'n', long, default_value_t = 20, value_name = "N")]
-    pub(crate) limit: usize,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 /// Print the plan of a run as a graph, coloured by task state.
 ///
 /// Arrows point from a task to the tasks that depend on it. Parent tasks are boxes around their subtasks.

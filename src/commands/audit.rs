@@ -82,7 +82,11 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
         }
     }
     let missing = select::held_back(counted, messages.len());
-    let keys = bus.signatures().fleet().map(|trust| AuditKeys { trust, origin: KeysOrigin::Own });
+    // Who signed the record of a run that came from elsewhere, the keys of its own fleet tell.
+    let keys = match bus.kept().imported(run).await.map_err(bus_failure)? {
+        Some(imported) => imported.keys.map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed }),
+        None => bus.signatures().fleet().map(|trust| AuditKeys { trust, origin: KeysOrigin::Own }),
+    };
     Ok(ReadRecord { run, messages, apart, keys, missing })
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod guard;
 mod integrity;
 mod invite;
 pub(crate) mod join;
+mod keep;
 mod keys;
 mod manual;
 mod mcp;
@@ -84,6 +85,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Down(args) => down::down(&app, &args).await?,
         Command::Ps(args) => ps::ps(&app, &args).await?,
         Command::Runs(args) => runs::runs(&app, &args).await?,
+        Command::Gc(args) => keep::gc(&app, &args).await?,
         Command::Show(args) => show::show(&app, &args).await?,
         Command::Trace(args) => trace::trace(&app, &args).await?,
         Command::Explain(args) => explain::explain(&app, &args).await?,
@@ -145,6 +147,7 @@ const fn care(command: &Command) -> Care {
         | Command::Up(_)
         | Command::Ps(_)
         | Command::Runs(_)
+        | Command::Gc(_)
         | Command::Graph(_)
         | Command::Show(_)
         | Command::Artifacts(_)
@@ -189,6 +192,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Down(_)
         | Command::Ps(_)
         | Command::Runs(_)
+        | Command::Gc(_)
         | Command::Show(_)
         | Command::Artifacts(_)
         | Command::Graph(_)

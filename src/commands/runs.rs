@@ -3,11 +3,12 @@
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
-use super::select;
+use super::{keep, select};
 use crate::app::{App, bus_failure, now};
 use crate::args::RunsArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
+use crate::keeping::summary::Summary;
 use crate::render::figures;
 use crate::{output, render};
 use muster_bus::{Bus, BusError, NewestRuns, RecordFilter};
@@ -16,21 +17,46 @@ use muster_shared::run::{RunState, RunStatus, count, is_completed_in_part};
 
 /// Prints the newest runs.
 pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
+    if let Some(action) = &args.action {
+        return Box::pin(keep::perform(app, action)).await;
+    }
     let reading = ReadAccess::open(app).await?;
-    let found = newest(&reading.bus, args.limit).await;
+    let found = all(&reading.bus, args.limit).await;
     reading.close().await;
-    let Newest { runs, left_out } = found?;
+    let (Newest { runs, left_out }, gone) = found?;
     if args.json {
         let damaged =
             left_out.iter().map(|(run, why)| json!({ "run": run, "status": "damaged", "reason": why }));
-        output::json(&runs.iter().map(brief).chain(damaged).collect::<Vec<Value>>())?;
+        let gone = gone.iter().map(keep::Gone::to_json);
+        output::json(&runs.iter().map(brief).chain(gone).chain(damaged).collect::<Vec<Value>>())?;
     } else if !runs.is_empty() || left_out.is_empty() {
-        output::line(&render::runs::table(&runs, now()))?;
+        let summaries: Vec<&Summary> = gone.iter().filter_map(|gone| gone.summary.as_ref()).collect();
+        output::line(&render::runs::table(&runs, &summaries, now()))?;
     }
     if let Some(text) = summary(&left_out) {
         output::note(&text);
     }
     Ok(Exit::Completed)
+}
+
+/// The newest runs, those that came from elsewhere among them, and the summaries of those whose record was removed.
+async fn all(bus: &Bus, limit: usize) -> Result<(Newest, Vec<keep::Gone>), Failure> {
+    let mut found = newest(bus, limit).await?;
+    let notes = bus.kept().all().await.map_err(bus_failure)?;
+    let is_gone = |run: &RunId| notes.get(run).is_some_and(|note| note.gone().is_some());
+    found.runs.retain(|state| !is_gone(&state.id));
+    found.left_out.retain(|(run, _)| !is_gone(run));
+    let imported = notes.iter().rev().filter(|(_, note)| note.imported.is_some() && note.gone().is_none());
+    for (run, _) in imported.take(limit) {
+        match select::entries(bus, *run).await.and_then(|entries| select::fold(*run, &entries)) {
+            Ok(state) => found.runs.push(state),
+            Err(failure) => found.left_out.push((*run, failure.to_string())),
+        }
+    }
+    found.runs.sort_by_key(|state| std::cmp::Reverse(state.id));
+    found.runs.truncate(limit);
+    let room = limit.saturating_sub(found.runs.len());
+    Ok((found, keep::summaries(bus, room).await?))
 }
 
 /// The newest runs, and those of which the record cannot be followed, with the reason.
@@ -90,7 +116,8 @@ pub(super) fn is_complete(state: &RunState) -> bool {
     state.status == RunStatus::Completed && !is_completed_in_part(state)
 }
 
-fn brief(state: &RunState) -> Value {
+/// A run as `muster runs --json` has it.
+pub(super) fn brief(state: &RunState) -> Value {
     json!({
         "run": state.id, "status": state.status, "complete": is_complete(state), "count": count(state), "goal": state.goal.text, "created_at": state.created_at,
         "ended_at": state.ended_at, "paused": state.control.paused, "parent": state.goal.parent, "usage": state.used(), "reason": state.reason,

@@ -4,7 +4,7 @@ use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{ApplyError, Entry, Gap, RunState, apply, gaps};
 
-use super::within;
+use super::{keep, within};
 use crate::app::bus_failure;
 use crate::exit::Failure;
 use crate::place;
@@ -15,19 +15,31 @@ const LEAST_DIGITS: usize = 2;
 /// Most ids named in a message.
 const MOST_NAMED: usize = 5;
 
-/// Finds the run that is meant: `last/1-2` is the run that task 1-2 of the newest run has of its own.
+/// Finds the run that is meant: `last/1-2` is the run that task 1-2 of the newest run has of its own. One whose record was
+/// removed is told to be so.
 pub(super) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
+    let run = any(bus, wanted).await?;
+    match keep::removed(bus, run).await? {
+        Some(gone) => Err(keep::tell_removed(run, &gone.removed)),
+        None => Ok(run),
+    }
+}
+
+/// The same, whether or not there is still a record of it.
+pub(super) async fn any(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
     let outer = wanted.split_once('/').map_or(wanted, |(outer, _)| outer);
     // The newest is found without going through all that there ever was.
     let runs = match outer {
-        "last" => bus.record().newest_runs(1).await.map(|newest| newest.runs),
-        _ => bus.record().runs().await,
+        "last" => bus.record().newest_runs(1).await.map_err(bus_failure)?.runs,
+        _ => with_noted(bus, bus.record().runs().await.map_err(bus_failure)?).await?,
     };
-    let runs = runs.map_err(bus_failure)?;
     // One of which the beginning is lost is looked for only where no other is meant.
     let runs = match choose(&runs, outer) {
         Ok(_) => runs,
-        Err(_) => [runs, bus.record().fragments().await.map_err(bus_failure)?].concat(),
+        Err(_) => {
+            let fragments = bus.record().fragments().await.map_err(bus_failure)?;
+            with_noted(bus, [runs, fragments].concat()).await?
+        }
     };
     let Some((outer, tasks)) = wanted.split_once('/') else { return choose(&runs, wanted) };
     let tasks = place::tasks(tasks).map_err(|wrong| {
@@ -39,6 +51,15 @@ pub(super) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
         run = within::of_task(bus, run, task).await?;
     }
     Ok(run)
+}
+
+/// These runs, and those that came from elsewhere or of which a summary is left.
+async fn with_noted(bus: &Bus, mut runs: Vec<RunId>) -> Result<Vec<RunId>, Failure> {
+    let notes = bus.kept().all().await.map_err(bus_failure)?;
+    runs.extend(notes.iter().filter(|(_, note)| keep::is_there(note)).map(|(run, _)| *run));
+    runs.sort_unstable_by(|one, other| other.cmp(one));
+    runs.dedup();
+    Ok(runs)
 }
 
 /// The run that `wanted` names among `runs`, newest first. Pure.

@@ -9,7 +9,7 @@ use muster_shared::run::unguarded::Unguarded;
 use muster_shared::run::{RunState, count, shortfalls};
 use serde_json::{Value, json};
 
-use super::{runs, select, within};
+use super::{keep, runs, select, within};
 use crate::app::{App, now};
 use crate::args::ShowArgs;
 use crate::exit::{Exit, Failure};
@@ -20,7 +20,14 @@ use crate::{output, render};
 pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     let reading = ReadAccess::open(app).await?;
     let run = args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run));
-    let found = read(&reading, &run).await;
+    let found = match gone(&reading, &run).await {
+        Ok(None) => read(&reading, &run).await,
+        Ok(Some(gone)) => {
+            reading.close().await;
+            return keep::shown(&gone, args);
+        }
+        Err(failure) => Err(failure),
+    };
     let agents = agents(&reading).await;
     reading.close().await;
     let ShownRun { state, children, missing, unguarded } = found?;
@@ -84,6 +91,11 @@ struct ShownRun {
     missing: Option<String>,
     /// What was refused for want of a guard's verdict.
     unguarded: Unguarded,
+}
+
+/// What is left of the run, where its record was removed.
+async fn gone(reading: &ReadAccess, wanted: &str) -> Result<Option<keep::Gone>, Failure> {
+    keep::removed(&reading.bus, select::any(&reading.bus, wanted).await?).await
 }
 
 async fn read(reading: &ReadAccess, wanted: &str) -> Result<ShownRun, Failure> {

@@ -52,6 +52,11 @@ fn entry(line: Line) -> Entry {
     Entry { seq: Seq(line.seq), at: Millis(line.at), run, event }
 }
 
+/// The run as it was at its end.
+pub(crate) fn a_run() -> RunState {
+    states().pop().unwrap()
+}
+
 /// The states of the run, one after each entry.
 fn states() -> Vec<RunState> {
     let mut state: Option<RunState> = None;
@@ -147,7 +152,7 @@ fn it_is_shown() {
     insta::assert_snapshot!("show_narrow", run::show(last, &[], now, Some(40), Paint::PLAIN));
     let index = last.reflections().map(|(index, _)| index).next().unwrap();
     insta::assert_snapshot!("show_task", run::task(last, index, Some(60), Paint::PLAIN).unwrap());
-    insta::assert_snapshot!("runs", runs::table(std::slice::from_ref(last), now));
+    insta::assert_snapshot!("runs", runs::table(std::slice::from_ref(last), &[], now));
 }
 
 #[test]

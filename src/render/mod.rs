@@ -13,9 +13,10 @@ pub(crate) mod explain;
 pub(crate) mod figures;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
-mod golden;
+pub(crate) mod golden;
 pub(crate) mod graph;
 pub(crate) mod json;
+pub(crate) mod kept;
 pub(crate) mod leases;
 pub(crate) mod live;
 pub(crate) mod markdown;

@@ -5,14 +5,27 @@ use muster_shared::time::Millis;
 
 use super::paint::Paint;
 use super::{figures, table};
+use crate::keeping::summary::Summary;
 
-/// Runs, newest first, as a table.
-pub(crate) fn table(runs: &[RunState], now: Millis) -> String {
-    if runs.is_empty() {
+/// Runs, newest first, as a table; those whose record was removed come last.
+pub(crate) fn table(runs: &[RunState], removed: &[&Summary], now: Millis) -> String {
+    if runs.is_empty() && removed.is_empty() {
         return "there are no runs yet: ask one with `muster run \"…\"`".to_owned();
     }
-    let rows = runs.iter().map(|run| row(run, now)).collect();
+    let rows =
+        runs.iter().map(|run| row(run, now)).chain(removed.iter().map(|run| row_of_removed(run))).collect();
     table::plain(&["RUN", "STATE", "ASKED (UTC)", "TOOK", "CALLS", "GOAL"], rows, &[3, 4], None)
+}
+
+fn row_of_removed(run: &Summary) -> Vec<String> {
+    vec![
+        run.run.short(),
+        format!("{}, removed", run.state),
+        figures::date(run.created_at),
+        figures::span(run.ended_at.unwrap_or(run.created_at).since(run.created_at)),
+        run.usage.model_calls.to_string(),
+        figures::one_line(&run.goal, 60),
+    ]
 }
 
 fn row(run: &RunState, now: Millis) -> Vec<String> {

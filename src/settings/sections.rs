@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::effort::Effort;
 use super::guards::{GuardSettings, GuardSettingsByName};
+use super::keep::KeepSettings;
 
 /// Most processes of one role.
 pub(crate) const MOST_PROCESSES: u16 = 256;
@@ -52,6 +53,8 @@ settings! {
             => named("secrets", &group(GuardSettings::SETTINGS)),
         /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
         pub(crate) fleet: FleetSettings = FleetSettings::default() => group(FleetSettings::SETTINGS),
+        /// How long runs are kept in full after their end; `muster gc` then leaves a summary of them (docs/keeping.md).
+        pub(crate) keep: KeepSettings = KeepSettings::default() => group(KeepSettings::SETTINGS),
         /// How goals are asked, and how `muster run` waits.
         pub(crate) ask: AskSettings = AskSettings::default() => group(AskSettings::SETTINGS),
         /// Logs of processes, in .muster/log for a local fleet.

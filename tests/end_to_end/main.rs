@@ -34,6 +34,7 @@ mod guards;
 mod help;
 mod injected;
 mod joining;
+mod keeping;
 mod lending;
 mod lessons;
 mod loops;

@@ -198,7 +198,8 @@ fn read(object: &str, bytes: &[u8]) -> Option<Vec<Value>> {
 }
 
 /// The objects that calls refer to.
-fn referred_to(entries: &[Entry], task: Option<&TaskId>) -> BTreeSet<String> {
+#[must_use]
+pub fn referred_to(entries: &[Entry], task: Option<&TaskId>) -> BTreeSet<String> {
     let mut objects = BTreeSet::new();
     for entry in entries {
         let RecordEvent::Agent(key, event) = &entry.event else { continue };

@@ -77,9 +77,9 @@ impl Tool for Look {
                 Err(ToolFailure::Failed(format!("the model says nothing of `{path}`")))
             }
             CallAnswer::Said { text, model, cut } => Ok(seen(&known.path, text.trim(), &model, cut)),
-            CallAnswer::Given { .. } => {
-                Err(ToolFailure::Failed(format!("no model looked at `{path}`: the answer is none of a model")))
-            }
+            CallAnswer::Given { .. } => Err(ToolFailure::Failed(format!(
+                "no model looked at `{path}`: the answer is none of a model"
+            ))),
             CallAnswer::Decline { why } | CallAnswer::Cancel { why } => {
                 Err(ToolFailure::Failed(format!("no model looked at `{path}`: {why}")))
             }

@@ -11,7 +11,7 @@ use crate::partition::Partitions;
 use crate::subject::{TOOL_WHO, host_requests, join_requests, tool_subject};
 use crate::topology::{
     ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, CONTEXT, DEAD, FILES,
-    FILES_SHOWN, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
+    FILES_SHOWN, KEPT, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD,
 };
 
 /// Subjects that a process may use.
@@ -112,7 +112,7 @@ fn reading(stream: &'static str) -> impl Iterator<Item = String> {
 
 /// Streams with what runs know; not the queues, commands, dead letters and leases.
 fn of_runs(parts: Partitions) -> impl Iterator<Item = &'static str> {
-    let shared = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD, OBJECTS_STREAM];
+    let shared = [AGENTS, CONTEXT, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, OBJECTS_STREAM];
     parts.parts().map(crate::partition::Part::stream).chain(shared)
 }
 
@@ -280,9 +280,11 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         // Who is let in from elsewhere is not its affair.
         "join.>",
         "host.>",
+        // Nor what is kept of runs, and for how long.
+        "$KV.KEPT.>",
     ];
     let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
-    let kept = [AGENTS, CONTEXT, FILES, ALLOWANCE, LESSONS, TRACK_RECORD]
+    let kept = [AGENTS, CONTEXT, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD]
         .into_iter()
         .map(purge)
         .chain(parts.parts().map(|part| purge(part.stream())))

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::Seq;
+use muster_shared::time::Millis;
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
@@ -27,6 +28,7 @@ use crate::bus::{ServerInfo, now};
 use crate::error::{AppendError, BusError, NOBODY};
 use crate::partition::Partitions;
 use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
+use crate::store::ListedObject;
 
 /// A broker in memory. Provisioned from the start.
 pub(crate) struct InMemory {
@@ -262,6 +264,20 @@ impl Backend for InMemory {
     async fn object_delete(&self, name: &str) -> Result<(), BusError> {
         self.shared.broker().objects.remove(name);
         Ok(())
+    }
+
+    async fn object_list(&self, prefix: &str) -> Result<Vec<ListedObject>, BusError> {
+        let broker = self.shared.broker();
+        let wanted = broker.objects.iter().filter(|(name, _)| name.starts_with(prefix));
+        let listed = |(name, bytes): (&String, &Bytes)| ListedObject {
+            name: name.clone(),
+            bytes: bytes.len() as u64,
+            // Written long ago: nobody else is about to name it.
+            at: Millis(0),
+        };
+        let mut listed: Vec<ListedObject> = wanted.map(listed).collect();
+        listed.sort();
+        Ok(listed)
     }
 
     async fn object_sweep(&self, _: Duration) -> Result<u64, BusError> {

@@ -144,6 +144,7 @@ impl MemoryStream {
             messages: u64::try_from(self.messages.len()).unwrap_or(u64::MAX),
             bytes: self.bytes,
             max_bytes: Some(self.spec.max_bytes),
+            keeps_all: self.spec.keeps_all,
             subjects: BTreeMap::new(),
         };
         if let Some(filter) = subjects {

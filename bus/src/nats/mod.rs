@@ -41,6 +41,7 @@ use crate::credentials::HolderKind;
 use crate::error::{AppendError, BusError, NOBODY};
 use crate::partition::Partitions;
 use crate::settings::BusSettings;
+use crate::store::ListedObject;
 
 /// A connection to a NATS server.
 #[derive(Clone)]
@@ -305,6 +306,10 @@ impl Backend for Nats {
         objects::delete(self, name).await
     }
 
+    async fn object_list(&self, prefix: &str) -> Result<Vec<ListedObject>, BusError> {
+        objects::list(self, prefix).await
+    }
+
     async fn object_sweep(&self, unused_for: Duration) -> Result<u64, BusError> {
         objects::sweep(self, unused_for).await
     }
@@ -372,6 +377,7 @@ fn state_in(info: &jetstream::stream::Info) -> StreamState {
         messages: info.state.messages,
         bytes: info.state.bytes,
         max_bytes: u64::try_from(info.config.max_bytes).ok().filter(|&most| most > 0),
+        keeps_all: info.config.deny_purge,
         subjects: BTreeMap::new(),
     }
 }

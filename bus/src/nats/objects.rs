@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::{Nats, follow};
 use crate::backend::Backend;
 use crate::error::BusError;
+use crate::store::ListedObject;
 use crate::topology::{OBJECTS, OBJECTS_STREAM};
 
 /// Bytes per message.
@@ -115,6 +116,19 @@ async fn get_once(nats: &Nats, name: &str, most: usize) -> Result<Option<Bytes>,
 pub(super) async fn delete(nats: &Nats, name: &str) -> Result<(), BusError> {
     let Some(before) = info(nats, name).await?.filter(|before| !before.deleted) else { return Ok(()) };
     announce(nats, &ObjectInfo { size: 0, chunks: 0, digest: None, deleted: true, ..before }).await
+}
+
+/// The objects whose names begin so, by name.
+pub(super) async fn list(nats: &Nats, prefix: &str) -> Result<Vec<ListedObject>, BusError> {
+    let said = follow::latest(nats, OBJECTS_STREAM, format!("$O.{OBJECTS}.M.>")).await?;
+    let listed = said.iter().filter_map(|said| {
+        let info: ObjectInfo = serde_json::from_slice(&said.message.payload).ok()?;
+        let wanted = !info.deleted && info.name.starts_with(prefix);
+        wanted.then_some(ListedObject { name: info.name, bytes: info.size as u64, at: said.at })
+    });
+    let mut listed: Vec<ListedObject> = listed.collect();
+    listed.sort();
+    Ok(listed)
 }
 
 /// Sweeps out what no object refers to any more, if it was written so long before the newest object was: chunks of objects that

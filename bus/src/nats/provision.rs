@@ -15,10 +15,13 @@ use super::Nats;
 use super::write::is_missing;
 use crate::backend::Backend;
 use crate::error::BusError;
+use crate::partition::Partitions;
 use crate::topology::{self, Retention, SourceSpec, StreamSpec, TOPOLOGY_VERSION, WhenFull};
 
 /// Under which the version stands in a stream's metadata.
 const VERSION: &str = "muster.layout";
+/// The first version of the layout in which a record may be set up so that runs can be removed from it.
+const REMOVABLE_SINCE: u32 = 9;
 /// How often, and how long after each other, it is looked whether a stream copies from all of its sources.
 const MOST_LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
@@ -122,6 +125,14 @@ async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
             known: TOPOLOGY_VERSION,
         });
     }
+    let deny_purge = match Partitions::with_stream(spec.name) {
+        // Whoever set the record up has said it: what can be removed stays so, whatever others have in their settings.
+        Some(_) if version >= REMOVABLE_SINCE => found.deny_purge,
+        // The server takes this back from nobody.
+        Some(_) => wanted.deny_purge || found.deny_purge,
+        None => wanted.deny_purge,
+    };
+    let wanted = Config { deny_purge, ..wanted };
     if is_as_wanted(&found, &wanted) {
         return Ok(());
     }

@@ -75,8 +75,22 @@ impl Record {
     pub async fn read_deciding(&self, run: RunId, after: Seq) -> Result<RunRecord, BusError> {
         let filters = RecordFilter::Run(run).subjects();
         let stored = self.core.scan_record(Some(run), &filters, &Places::from(after)).await?;
+        self.deciding(&stored).await
+    }
+
+    /// The same of a run that may have come from elsewhere, from its beginning: to begin another one from it.
+    ///
+    /// # Errors
+    /// As [`Record::read`].
+    pub async fn read_origin(&self, run: RunId) -> Result<RunRecord, BusError> {
+        let filters = RecordFilter::Run(run).subjects();
+        let stored = self.core.scan_run(run, &filters, &Places::default()).await?;
+        self.deciding(&stored).await
+    }
+
+    async fn deciding(&self, stored: &[Stored]) -> Result<RunRecord, BusError> {
         let mut read = RunRecord::default();
-        for message in &stored {
+        for message in stored {
             read.chain.extend(chain_entry(message));
             if kind_of(message) == Some(EventKind::Step) {
                 continue;
@@ -119,7 +133,7 @@ impl Record {
     /// When the bus fails.
     pub async fn kept(&self, run: RunId) -> Result<Vec<KeptMessage>, BusError> {
         let filters = RecordFilter::Run(run).subjects();
-        let stored = self.core.scan_record(Some(run), &filters, &Places::default()).await?;
+        let stored = self.core.scan_run(run, &filters, &Places::default()).await?;
         Ok(stored.into_iter().map(kept).collect())
     }
 
@@ -159,7 +173,7 @@ impl KeptMessage {
     }
 }
 
-fn kept(Stored { seq, at, message }: Stored) -> KeptMessage {
+pub(super) fn kept(Stored { seq, at, message }: Stored) -> KeptMessage {
     let (encoding, link) = (encoding_of(&message), message.headers.get(Link::HEADER).map(str::to_owned));
     KeptMessage { seq, at, subject: message.subject, encoding, payload: message.payload, link }
 }

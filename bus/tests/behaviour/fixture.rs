@@ -66,6 +66,23 @@ pub(crate) async fn on_nats_of(partitions: u8) -> Fixture {
     Fixture { bus, server: Some(server), folder: Some(folder) }
 }
 
+/// The same with a record from which runs can be removed.
+pub(crate) fn in_memory_removable() -> Fixture {
+    let settings = BusSettings { removable: true, ..settings() };
+    let bus = Bus::in_memory_with(&agent("tester"), settings, Arc::new(Redactor::default()));
+    Fixture { bus, server: None, folder: None }
+}
+
+/// The same on a server.
+pub(crate) async fn on_nats_removable() -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let server = LocalServer::start(&server_settings(folder.path(), 0)).await.unwrap();
+    let settings = BusSettings { removable: true, ..settings_of(&server) };
+    let bus = Bus::connect(&settings, &agent("tester"), Arc::new(Redactor::default())).await.unwrap();
+    bus.provision().await.unwrap();
+    Fixture { bus, server: Some(server), folder: Some(folder) }
+}
+
 pub(crate) async fn connect(server: &LocalServer) -> Bus {
     connect_for(server, 1).await
 }

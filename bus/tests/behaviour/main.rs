@@ -8,6 +8,7 @@ mod chain;
 mod coordination;
 mod credentials;
 mod fixture;
+mod kept;
 mod machines;
 mod parts;
 mod presence;

@@ -335,7 +335,7 @@ async fn fork(
     delivered: u64,
 ) -> Result<Forking, BusError> {
     let mut before = None;
-    let RunRecord { entries, chain } = context.bus.record().read_deciding(from.run, Seq(0)).await?;
+    let RunRecord { entries, chain } = context.bus.record().read_origin(from.run).await?;
     for entry in entries.iter().filter(|entry| entry.seq <= from.at) {
         if let Err(error) = apply(&mut before, entry) {
             return Err(BusError::Other { what: "a fork".into(), reason: error.to_string() });

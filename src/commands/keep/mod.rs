@@ -1,0 +1,65 @@
+//! What is done to whole runs: exported, imported, kept, deleted, archived; and `muster gc`.
+
+mod archive;
+mod export;
+mod gc;
+mod gone;
+mod import;
+mod remove;
+
+use muster_bus::{Bus, KeepNote};
+use muster_shared::ids::RunId;
+use serde_json::json;
+
+pub(super) use self::gc::gc;
+pub(super) use self::gone::{Gone, is_there, removed, shown, summaries, tell_removed};
+use super::select;
+use crate::app::{App, bus_failure};
+use crate::args::{KeepArgs, RunsAction};
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::ReadAccess;
+use crate::output;
+
+/// Does what is asked for a run.
+pub(super) async fn perform(app: &App, action: &RunsAction) -> Result<Exit, Failure> {
+    let access = ReadAccess::open(app).await?;
+    let bus = &access.bus;
+    let done = match action {
+        RunsAction::Export(args) => Box::pin(export::export(bus, args)).await,
+        RunsAction::Import(args) => Box::pin(import::import(bus, args)).await,
+        RunsAction::Keep(args) => Box::pin(keep(bus, args)).await,
+        RunsAction::Delete(args) => Box::pin(remove::delete(bus, args)).await,
+        RunsAction::Archive(args) => Box::pin(archive::archive(bus, args)).await,
+    };
+    access.close().await;
+    done
+}
+
+/// Marks a run, or takes the mark away.
+async fn keep(bus: &Bus, args: &KeepArgs) -> Result<Exit, Failure> {
+    let run = select::run(bus, &args.run).await?;
+    prepare(bus).await?;
+    let kept = !args.off;
+    let mark = |before: KeepNote| KeepNote { kept, ..before };
+    bus.kept().change(run, mark).await.map_err(bus_failure)?;
+    if args.json {
+        output::json(&json!({ "run": run, "kept": kept }))?;
+    } else {
+        let short = run.short();
+        output::line(&match kept {
+            true => format!("run {short} is kept: nothing of it is removed by age"),
+            false => format!("run {short} is kept as long as the settings keep.* say"),
+        })?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// A fleet that an earlier version set up has no place for notes: it is made.
+async fn prepare(bus: &Bus) -> Result<(), Failure> {
+    bus.mend().await.map_err(bus_failure)
+}
+
+/// What is said of a run that an earlier step of the same command found.
+fn named(run: RunId) -> String {
+    format!("run {}", run.short())
+}

@@ -1,0 +1,108 @@
+//! `muster runs delete`, and what all that removes runs has in common.
+
+use std::io::IsTerminal;
+
+use bytes::Bytes;
+use muster_bus::{Bus, BusError, Removal, RemovalNote};
+use muster_shared::ids::RunId;
+use muster_shared::run::RunState;
+use serde_json::json;
+
+use super::{export, named, prepare, select};
+use crate::app::bus_failure;
+use crate::args::DeleteArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::render::figures;
+
+/// Removes all of a run.
+pub(super) async fn delete(bus: &Bus, args: &DeleteArgs) -> Result<Exit, Failure> {
+    let run = select::any(bus, &args.run).await?;
+    let note = bus.kept().note(run).await.map_err(bus_failure)?;
+    let question = match note.gone() {
+        // Its summary goes as well.
+        Some(removed) if removed.done => format!("Remove the summary of run {}?", run.short()),
+        Some(_) => format!("Finish the removal of run {}?", run.short()),
+        None => {
+            let state = select::fold(run, &select::entries(bus, run).await?)?;
+            check_removable(bus, &state).await?;
+            format!("Remove run {} ({}) for good?", run.short(), figures::one_line(&state.goal.text, 60))
+        }
+    };
+    if !args.yes && !agreed(&question)? {
+        return Err(not_agreed());
+    }
+    let removed = remove(bus, run, "muster runs delete".to_owned(), None).await?;
+    if args.json {
+        output::json(&json!({ "run": run, "removed": removed }))?;
+    } else {
+        output::line(&in_words(run, &removed))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// Removes a run, leaving a summary or none.
+pub(super) async fn remove(
+    bus: &Bus,
+    run: RunId,
+    rule: String,
+    summary: Option<Bytes>,
+) -> Result<RemovalNote, Failure> {
+    prepare(bus).await?;
+    bus.kept().remove(run, Removal { rule, summary }).await.map_err(cannot_remove)
+}
+
+/// Why nothing could be removed, and what to do.
+pub(super) fn cannot_remove(error: BusError) -> Failure {
+    match error {
+        BusError::Unsupported { .. } => Failure::failed(error.to_string()).help(
+            "a fleet whose record is set up with bus.removable = true can remove runs: `muster runs export` and `import` take \
+             those that you want there",
+        ),
+        error => bus_failure(error),
+    }
+}
+
+/// Neither a run that has not ended is removed, nor one that another waits for.
+pub(super) async fn check_removable(bus: &Bus, state: &RunState) -> Result<(), Failure> {
+    export::check_ended(state)?;
+    let Some(parent) = &state.goal.parent else { return Ok(()) };
+    let entries = select::entries(bus, parent.run).await?;
+    if entries.is_empty() || select::fold(parent.run, &entries)?.status.is_ended() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "run {} belongs to {} of run {}, which has not ended",
+        state.id.short(),
+        parent.task,
+        parent.run.short()
+    ))
+    .help("remove it when that one has ended"))
+}
+
+/// Whether the person at the terminal says yes; where there is none, nobody does.
+pub(super) fn agreed(question: &str) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    output::note(&format!("{question} [y/N]"));
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(|error| {
+        Failure::usage(format!("the answer cannot be read: {error}")).help("--yes does not ask")
+    })?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+pub(super) fn not_agreed() -> Failure {
+    Failure::usage("nothing was removed: nobody said yes").help("--yes does not ask")
+}
+
+pub(super) fn in_words(run: RunId, removed: &RemovalNote) -> String {
+    format!(
+        "removed {}: {} entries of its record, {} of the object store, {}",
+        named(run),
+        figures::count(removed.entries),
+        figures::plural(removed.objects, "object"),
+        figures::bytes(removed.bytes)
+    )
+}

@@ -1,0 +1,21 @@
+//! How long runs are kept.
+
+use std::time::Duration;
+
+use muster_shared::settings;
+use serde::{Deserialize, Serialize};
+
+settings! {
+    /// How long runs are kept in full after their end. After that, `muster gc` leaves a summary of them. Without it nothing is
+    /// removed.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub(crate) struct KeepSettings {
+        /// Runs that were completed; 0s for good.
+        #[serde(with = "muster_shared::span")]
+        pub(crate) completed: Duration = Duration::ZERO => span(SECOND, 36500 * DAY).or_zero(),
+        /// Runs that failed, were stopped, or were completed in part; 0s for good.
+        #[serde(with = "muster_shared::span")]
+        pub(crate) failed: Duration = Duration::ZERO => span(SECOND, 36500 * DAY).or_zero(),
+    }
+}

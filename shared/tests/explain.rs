@@ -250,7 +250,7 @@ fn what_failed_is_told_with_what_was_done_about_it() {
     let [(true, answer), (false, retried), (false, lost)] = said[..] else { unreachable!("{said:?}") };
     assert!(answer.ends_with("another agent tries it"), "{answer}");
     assert_eq!(retried, "1 to be tried again: no use");
-    assert!(lost.contains("worker-2") && lost.contains("its connection is gone"), "{lost}");
+    assert!(lost.contains("worker-00000002") && lost.contains("its connection is gone"), "{lost}");
     let turns: Vec<&str> = told.turning_points.iter().map(|told| told.text.as_str()).collect();
     assert_eq!(turns, [lost]);
     assert_eq!(told.result.how, "it ended with a report, and all that was planned was done");

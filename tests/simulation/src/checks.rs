@@ -206,8 +206,7 @@ impl Checks {
     fn explains(&mut self, run: RunId, entries: &[Rc<Entry>], random: &mut Random) {
         let some = usize::try_from(random.below(entries.len() as u64 + 1)).unwrap_or(0);
         let cut = if random.chance(500) { entries.len() } else { some };
-        let is_sure = !self.forgeries.had_any(run);
-        for how in explained::broken(&entries[..cut], is_sure) {
+        for how in explained::broken(&entries[..cut]) {
             self.break_rule(format!("{run} after {cut} entries: {how}"));
         }
     }

@@ -10,16 +10,11 @@ use muster_shared::run::{Entry, RunState};
 use crate::folds;
 
 /// What does not hold of an explanation of these entries.
-pub(crate) fn broken(entries: &[Rc<Entry>], is_sure: bool) -> Vec<String> {
+pub(crate) fn broken(entries: &[Rc<Entry>]) -> Vec<String> {
     let Ok(Some(state)) = folds::whole(entries) else { return Vec::new() };
     let entries: Vec<Entry> = entries.iter().map(|entry| (**entry).clone()).collect();
     let told = explain(&state, &entries, None);
     let mut broken: Vec<String> = [sums(&state, &told), path(&told)].into_iter().flatten().collect();
-    // Of what a fork takes over, and of what somebody hostile said, no task is known.
-    let unknown = told.cost.by_task.iter().find(|row| row.task.is_none());
-    if let Some(unknown) = unknown.filter(|_| is_sure && state.forked.is_none()) {
-        broken.push(format!("everything that was used is known of some task: {:?}", unknown.usage));
-    }
     let task = state.tasks.keys().next_back();
     let one = explain(&state, &entries, task);
     if one.cost != told.cost || one.time.total_ms != told.time.total_ms {

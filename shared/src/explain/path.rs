@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::story::{Hold, Story, Try, named};
+use super::story::{Hold, Story, Try};
 use super::task_time::{TaskTime, tasks};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
 use crate::run::{Decided, Input, Phase, RecordEvent, RunEvent, RunState};
@@ -167,7 +167,7 @@ fn cause(state: &RunState, story: &Story<'_>, at: usize, task: Option<&TaskId>) 
         return Cause::Since(at.saturating_sub(1), SegmentKind::Work);
     };
     let ended = decided.inputs.iter().filter_map(|input| {
-        let place = story.place(named(input)?)?;
+        let place = story.place(input.closes()?)?;
         let RecordEvent::Agent(key, _) = &story.entries.get(place)?.event else { return None };
         let found = story.tries.get(&(key.task.clone(), key.generation))?;
         let is_its_end = found.end == Some(place) && place < at && found.offered < place;

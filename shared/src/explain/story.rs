@@ -183,7 +183,7 @@ impl<'a> Story<'a> {
 
     /// Notes which try ends with what a decision was made on.
     fn closed(&mut self, place: usize, input: &Input) {
-        let Some(at) = named(input).and_then(|seq| self.place(seq)) else { return };
+        let Some(at) = input.closes().and_then(|seq| self.place(seq)) else { return };
         let Some(RecordEvent::Agent(key, event)) = self.entries.get(at).map(|entry| &entry.event) else {
             return;
         };
@@ -263,25 +263,6 @@ impl<'a> Story<'a> {
             has_prompt: !step.calls.is_empty(),
             entry: self.seq(place),
         });
-    }
-}
-
-/// The entry of an agent that an input is about.
-pub(super) const fn named(input: &Input) -> Option<Seq> {
-    match input {
-        Input::Agent { seq } | Input::Unreadable { seq, .. } => Some(*seq),
-        Input::GuardsSaid { outcome, .. } => *outcome,
-        Input::Goal { .. }
-        | Input::Fork { .. }
-        | Input::Refuse { .. }
-        | Input::Capacity
-        | Input::Timer
-        | Input::ChildEnded { .. }
-        | Input::ContractBroken { .. }
-        | Input::Bids { .. }
-        | Input::AgentLost { .. }
-        | Input::Silent { .. }
-        | Input::Request(_) => None,
     }
 }
 

@@ -10,28 +10,8 @@ use crate::run::HELD_SINCE;
 /// the decision made anything of it: it was paid for. Only whoever had the task can say so.
 pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
     for input in inputs {
-        match input {
-            Input::Agent { seq } | Input::Unreadable { seq, .. } => {
-                if let Some((key, event)) = state.pending.remove(seq) {
-                    count_usage_said(state, &key, &event);
-                }
-            }
-            Input::GuardsSaid { outcome, .. } => {
-                if let Some((key, event)) = outcome.and_then(|seq| state.pending.remove(&seq)) {
-                    count_usage_said(state, &key, &event);
-                }
-            }
-            Input::Goal { .. }
-            | Input::Fork { .. }
-            | Input::Refuse { .. }
-            | Input::Capacity
-            | Input::Timer
-            | Input::ChildEnded { .. }
-            | Input::ContractBroken { .. }
-            | Input::Bids { .. }
-            | Input::AgentLost { .. }
-            | Input::Silent { .. }
-            | Input::Request(_) => {}
+        if let Some((key, event)) = input.closes().and_then(|seq| state.pending.remove(&seq)) {
+            count_usage_said(state, &key, &event);
         }
         if let Some(request) = input.request() {
             state.control.note_request(request);

@@ -165,6 +165,26 @@ impl Input {
         }
     }
 
+    /// The entry of an agent that a decision on this input closes: nothing more is made of it after that.
+    #[must_use]
+    pub const fn closes(&self) -> Option<Seq> {
+        match self {
+            Self::Agent { seq } | Self::Unreadable { seq, .. } => Some(*seq),
+            Self::GuardsSaid { outcome, .. } => *outcome,
+            Self::Goal { .. }
+            | Self::Fork { .. }
+            | Self::Refuse { .. }
+            | Self::Capacity
+            | Self::Timer
+            | Self::ChildEnded { .. }
+            | Self::ContractBroken { .. }
+            | Self::Bids { .. }
+            | Self::AgentLost { .. }
+            | Self::Silent { .. }
+            | Self::Request(_) => None,
+        }
+    }
+
     /// What tells a request from others like it; nothing for what nobody asked for.
     #[must_use]
     pub const fn request(&self) -> Option<Uuid> {

@@ -3,13 +3,16 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build build-bench nats test neighbours quick check bench figures simulate fuzz chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats chromium test neighbours quick check bench figures simulate fuzz chaos chaos-cluster clean-state
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 nats: ## Find a usable nats-server, or install one into .muster/bin
 	@sh deploy/install-nats.sh
+
+chromium: ## Find a Chromium for the tests of the dashboard, or install it with apt-get
+	@sh deploy/install-chromium.sh
 
 build: ## Build the muster binary for use: target/release/muster
 	$(CARGO) build --release --locked --bin muster
@@ -23,6 +26,7 @@ demo: nats ## Build quickly and ask a fleet a question about Muster's own docume
 
 test: nats ## Everything the tests need, then all tests
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	browser=$$(sh deploy/install-chromium.sh || true) && export MUSTER_CHROMIUM="$$browser" && \
 	if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		echo "$(CARGO) nextest run --workspace"; \
 		$(CARGO) nextest run --profile all --test-threads $$((2 * $$(getconf _NPROCESSORS_ONLN))) \

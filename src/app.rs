@@ -276,6 +276,11 @@ pub(crate) fn paint(is_terminal: bool) -> Paint {
     if is_terminal && wanted { Paint::COLOUR } else { Paint::PLAIN }
 }
 
+/// The name of who is at this terminal, as the system says it; empty where it does not.
+pub(crate) fn user() -> String {
+    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default()
+}
+
 pub(crate) fn variables() -> Vec<(String, String)> {
     // What is not text cannot be a setting.
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod about;
+mod alerts;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
@@ -20,7 +21,9 @@ mod prompt;
 mod read;
 mod run;
 mod tools;
+mod trials;
 mod trust;
+mod ui;
 
 use std::path::PathBuf;
 
@@ -28,6 +31,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use about::{ConfigArgs, JsonArgs, SchemaArgs, SchemaForm};
+pub(crate) use alerts::{AlertsAction, AlertsArgs, AlertsSilenceArgs, AlertsTestArgs};
 #[cfg(feature = "bench")]
 pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
 pub(crate) use blueprint::{
@@ -35,22 +39,22 @@ pub(crate) use blueprint::{
 };
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
-pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
+pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, MetricsArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};
 pub(crate) use keep::{
     ArchiveArgs, DeleteArgs, ExportArgs, GcArgs, ImportArgs, KeepArgs, RunsAction, RunsArgs,
 };
 pub(crate) use keys::{
-    CertificateArgs, ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs,
+    CertificateArgs, ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs, TokenArgs,
 };
 pub(crate) use look::{
     ArtifactsArgs, AuditArgs, ExplainArgs, GraphArgs, GraphForm, Reader, ReplayArgs, ShowArgs, TapArgs,
-    TraceArgs,
+    TopArgs, TraceArgs,
 };
 pub(crate) use machines::{InviteArgs, JoinArgs};
 pub(crate) use mcp::{McpAction, McpArgs};
 pub(crate) use models::{ModelArgs, ModelsAction, ModelsArgs};
-pub(crate) use orders::{EditArgs, OrderArgs, SteerCommand, TaskArgs};
+pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, SteerCommand, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
@@ -58,7 +62,9 @@ pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RightsArgs, Ru
 pub(crate) use tools::{
     ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsRevokeArgs, ToolsStatsArgs, ToolsTestArgs,
 };
+pub(crate) use trials::{CompareArgs, TrialArgs, TrialsAction, TrialsArgs};
 pub(crate) use trust::TrustArgs;
+pub(crate) use ui::{ScaleArgs, UiArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -119,8 +125,14 @@ pub(crate) enum Command {
     Up(UpArgs),
     /// Stop the local fleet.
     Down(DownArgs),
+    /// Change the number of processes of the running fleet.
+    Scale(ScaleArgs),
+    /// Show the fleet and its runs in a browser.
+    Ui(UiArgs),
     /// List the processes of the fleet.
     Ps(JsonArgs),
+    /// Print or serve the figures of the fleet for Prometheus.
+    Metrics(MetricsArgs),
     /// List runs, newest first; keep, export, import, archive or delete one.
     Runs(RunsArgs),
     /// Remove what is over its time: runs that ended shrink to a summary.
@@ -145,18 +157,26 @@ pub(crate) enum Command {
     Fork(ForkArgs),
     /// Watch the decoded messages of the fleet.
     Tap(TapArgs),
+    /// Watch the fleet, its runs and what passes, in the terminal.
+    Top(TopArgs),
     /// List the questions that wait for a person.
     Questions(QuestionsArgs),
     /// Show the shared context of a run, or write a value to it.
     Context(ContextArgs),
     #[command(flatten)]
     Steer(SteerCommand),
+    /// List alert rules and what fires; test destinations, silence a rule.
+    Alerts(AlertsArgs),
     /// Manage dead letters: unreadable messages and quarantined tasks.
     Dead(DeadArgs),
     /// Manage blueprints: plan templates with parameters.
     Blueprint(BlueprintArgs),
     /// Run a suite of goals and check what comes of them.
     Eval(EvalArgs),
+    /// List the trials of the fleet; withdraw one, or have it go on.
+    Trials(TrialsArgs),
+    /// Compare what a trial tries with the usual, two runs, or two kinds of runs.
+    Compare(CompareArgs),
     /// Run an agent.
     Agent(AgentArgs),
     /// Run a guard: asked whether a run may go on so.
@@ -208,6 +228,11 @@ impl Command {
     /// Whether the command runs actors, which need a system of their own.
     pub(crate) const fn has_actors(&self) -> bool {
         matches!(self, Self::Agent(_) | Self::Orchestrator)
+    }
+
+    /// Whether the command serves many at the same time.
+    pub(crate) const fn is_served(&self) -> bool {
+        matches!(self, Self::Ui(_))
     }
 }
 

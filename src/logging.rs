@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex};
 use muster_shared::secret::Redactor;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::Failure;
+use crate::log_line::{JsonLine, PLACES, Places};
 use crate::render::safe;
 use crate::settings::{LogFormat, LogSettings};
 
@@ -40,7 +43,11 @@ pub(crate) fn begin(
     };
     // What they remark on every stream and at every attempt tells nobody anything.
     let quiet = QUIET.iter().filter(|name| !level.contains(**name)).map(|name| format!(",{name}=off"));
-    let quiet = format!("{level}{}", quiet.collect::<String>());
+    let places = match settings.format {
+        LogFormat::Text => String::new(),
+        LogFormat::Json => format!(",{PLACES}"),
+    };
+    let quiet = format!("{level}{}{places}", quiet.collect::<String>());
     let filter = EnvFilter::try_new(quiet).map_err(|error| {
         Failure::usage(format!("log.level = {:?} is not a log filter: {error}", settings.level))
             .help("write a level (error, warn, info, debug, trace) or modules, such as info,muster_bus=debug; MUSTER_LOG sets it too")
@@ -50,8 +57,8 @@ pub(crate) fn begin(
         .with_writer(RedactedStderr { redactor, format: settings.format });
     // A second call in one process can only come from a test harness: the first one stays.
     let _ = match settings.format {
-        LogFormat::Text => builder.with_ansi(false).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => builder.with_ansi(false).try_init().is_ok(),
+        LogFormat::Json => builder.event_format(JsonLine).finish().with(Places).try_init().is_ok(),
     };
     Ok(())
 }

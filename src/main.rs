@@ -1,10 +1,12 @@
 //! The `muster` command: parse, perform, end with an exit code that says how it went.
 
 mod agent_file;
+mod alerts;
 mod app;
 mod args;
 mod audit;
 mod commands;
+mod compare;
 mod conform;
 #[cfg(test)]
 mod doors;
@@ -12,7 +14,10 @@ mod eval;
 mod exit;
 mod fleet;
 mod guard;
+mod http;
 mod keeping;
+mod live;
+mod log_line;
 mod logging;
 mod mcp_file;
 mod output;
@@ -21,8 +26,11 @@ mod render;
 mod secrets;
 mod settings;
 mod signals;
+mod telemetry;
 mod tool_files;
+mod top;
 mod trust;
+mod ui;
 
 use std::process::ExitCode;
 
@@ -32,6 +40,9 @@ use clap::error::ErrorKind;
 use crate::args::Cli;
 use crate::exit::{Exit, Failure};
 use crate::render::safe;
+
+/// Threads that serve the dashboard, besides those on which what takes long is worked out.
+const SERVING: usize = 2;
 
 fn main() -> ExitCode {
     // One of our processes may have started this one to read documents for it: then it is nothing else.
@@ -68,6 +79,15 @@ fn perform(cli: Cli) -> Result<miette::Result<Exit>, String> {
     if command.has_actors() {
         let begin = || Box::pin(commands::perform(command, global));
         return muster_orchestrator::with_system(begin).map_err(|error| error.to_string());
+    }
+    if command.is_served() {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(SERVING).enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let performed = runtime.block_on(Box::pin(commands::perform(command, global)));
+        // Somebody may still wait for a line to be typed, which nobody will.
+        runtime.shutdown_background();
+        return Ok(performed);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use muster_agents::input;
 use muster_shared::secret::Redactor;
+use percent_encoding::percent_decode_str;
 use secrecy::SecretString;
 
 use crate::settings::Settings;
@@ -17,6 +18,7 @@ const ENDINGS: [&str; 6] = ["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PA
 /// A redactor that knows every secret of the settings and the environment.
 pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> Redactor {
     let of_environment = variables.iter().filter_map(|(name, value)| secret_in(name, value));
+    let of_headers = variables.iter().flat_map(|(name, value)| in_headers(name, value));
     let bus = &settings.bus;
     let of_bus = [&bus.password, &bus.token, &bus.system_password]
         .into_iter()
@@ -25,7 +27,10 @@ pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> R
     let urls = bus.url.iter().chain(&settings.agent.endpoint);
     let of_url = urls.flat_map(|urls| urls.split(',')).filter_map(password_in).map(SecretString::from);
     let of_file = settings.agent.key_file.as_deref().and_then(|path| read(path).ok()).map(SecretString::from);
-    Redactor::new(of_environment.chain(of_bus).chain(of_url).chain(of_file))
+    let files = settings.alerts.destinations.values().filter_map(|to| to.secret_file.as_ref()?.to_str());
+    let of_alerts = files.filter_map(|path| read(path).ok()).map(SecretString::from);
+    let of_all = of_environment.chain(of_headers).chain(of_bus).chain(of_url).chain(of_file);
+    Redactor::new(of_all.chain(of_alerts))
 }
 
 fn secret_in(name: &str, value: &str) -> Option<SecretString> {
@@ -35,6 +40,16 @@ fn secret_in(name: &str, value: &str) -> Option<SecretString> {
     let named_file =
         name.strip_suffix("_FILE").is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)));
     named_file.then(|| read(value).ok()).flatten().map(SecretString::from)
+}
+
+/// What is sent to a receiver of spans beside them: keys, by convention.
+fn in_headers(name: &str, value: &str) -> Vec<SecretString> {
+    if !(name.starts_with("OTEL_EXPORTER_OTLP_") && name.ends_with("HEADERS")) {
+        return Vec::new();
+    }
+    let values = value.split(',').filter_map(|pair| Some(pair.split_once('=')?.1.trim()));
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    values.flat_map(|text| [text.to_owned(), decoded(text)]).map(SecretString::from).collect()
 }
 
 /// The password in a URL such as `nats://user:password@host`.
@@ -66,11 +81,13 @@ mod tests {
         settings.agent.endpoint = Some("https://me:url-held-value-88@host/v1".into());
         let variables = [
             ("HOUSE_API_KEY".to_owned(), "plain-held-value-33".to_owned()),
+            ("OTEL_EXPORTER_OTLP_HEADERS".to_owned(), "x-key=header%2Dheld-value-22".to_owned()),
             ("OPENAI_API_KEY_FILE".to_owned(), file.display().to_string()),
         ];
         let redactor = redactor(&settings, &variables);
         for secret in [
             "plain-held-value-33",
+            "header-held-value-22",
             "file-held-value-77",
             "url-held-value-55",
             "url-held-token-66",

@@ -38,3 +38,46 @@ impl StopSignals {
         token
     }
 }
+
+/// Signals of a terminal: to end, to stand still for a while, and to go on.
+pub(crate) struct TerminalSignals {
+    stop: StopSignals,
+    hang_up: Signal,
+    suspend: Signal,
+    resumed: Signal,
+}
+
+impl TerminalSignals {
+    /// Begins to listen.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let listen =
+            |kind| signal(kind).map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")));
+        Ok(Self {
+            stop: StopSignals::listen()?,
+            hang_up: listen(SignalKind::hangup())?,
+            suspend: listen(SignalKind::from_raw(nix::sys::signal::Signal::SIGTSTP as i32))?,
+            resumed: listen(SignalKind::from_raw(nix::sys::signal::Signal::SIGCONT as i32))?,
+        })
+    }
+
+    /// The next of them.
+    pub(crate) async fn next(&mut self) -> TerminalSignal {
+        tokio::select! {
+            () = self.stop.wait() => TerminalSignal::Stop,
+            _ = self.hang_up.recv() => TerminalSignal::Stop,
+            _ = self.suspend.recv() => TerminalSignal::Suspend,
+            _ = self.resumed.recv() => TerminalSignal::Resumed,
+        }
+    }
+}
+
+/// What a terminal, or whoever else may, wants of a program on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TerminalSignal {
+    /// To end.
+    Stop,
+    /// To stand still.
+    Suspend,
+    /// It stood still, and goes on.
+    Resumed,
+}

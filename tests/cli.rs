@@ -362,3 +362,45 @@ fn a_reader_who_leaves_early_is_no_error() {
     assert!(child.wait().unwrap().success());
     assert!(!words.contains("panicked"), "{words}");
 }
+
+#[test]
+fn alerts_are_listed_and_tried_without_a_fleet() {
+    let folder = folder();
+    muster(folder.path())
+        .args(["alerts"])
+        .assert()
+        .success()
+        .stdout(contains("tool_failures"))
+        .stdout(contains("nobody is told"));
+    muster(folder.path())
+        .args(["alerts", "test"])
+        .assert()
+        .code(2)
+        .stderr(contains("no rule has a destination"));
+    muster(folder.path()).args(["alerts", "watch"]).assert().code(2).stderr(contains("nobody is to be told"));
+    muster(folder.path())
+        .args(["alerts", "silence", "buget", "2h"])
+        .assert()
+        .code(2)
+        .stderr(contains("did you mean budget?"));
+    muster(folder.path())
+        .args(["--set", "alerts.to=log", "alerts", "test", "--json"])
+        .assert()
+        .success()
+        .stdout(contains("\"taken\": true"));
+    let settings = "[alerts]\nto = [\"ops\"]\n[alerts.destinations.ops]\nurl = \"http://127.0.0.1:1/hook\"\nprivate = true\n\
+                    timeout = \"2s\"\n";
+    std::fs::write(folder.path().join("muster.toml"), settings).unwrap();
+    let config = ["--config", "muster.toml"];
+    muster(folder.path())
+        .args(config)
+        .arg("alerts")
+        .assert()
+        .code(2)
+        .stderr(contains("MUSTER_ALERTS_DESTINATIONS_OPS_SECRET"));
+    let mut tried = muster(folder.path());
+    tried.env("MUSTER_ALERTS_DESTINATIONS_OPS_SECRET", "sixteen bytes or more").args(config);
+    tried.args(["alerts", "test", "ops"]).assert().code(1).stdout(contains("no connection could be made"));
+    // What was found, and not named, counts when the user says so.
+    muster(folder.path()).arg("alerts").assert().code(2).stderr(contains("who is told"));
+}

@@ -28,7 +28,8 @@ settings! {
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct AgentSettings {
-        /// The agent's name on its host, by which it is known again when it is started again. A local fleet names its agents.
+        /// The name of this agent, or of another process of a fleet, on its host: by it, it is known again when it is started
+        /// again. A local fleet names its processes.
         pub name: String = String::new() => text(),
         /// Tasks done at the same time, by role. A worker, researcher or reflector has 8 by default, others 4.
         pub slots: BTreeMap<Role, u32> = BTreeMap::new() => named("worker", &whole(1, MAX_SLOTS as u64).example("8")),

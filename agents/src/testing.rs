@@ -64,9 +64,11 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         heard: Vec::new(),
         may_ask_peers: false,
         background: None,
+        trial: None,
         chain: Vec::new(),
         withheld: Vec::new(),
         alone: false,
+        trace: None,
         nonce: NONCE.into(),
         encoding: Encoding::MessagePack,
     }

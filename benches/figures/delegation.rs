@@ -68,7 +68,7 @@ async fn with_server(sync_always: bool) -> (Vec<Round>, Duration) {
         ServerSettings { store_dir: store.path().to_owned(), sync_always, ..ServerSettings::default() };
     let server = LocalServer::start(&settings).await.unwrap();
     muster_support::way::remember(&server.url(), store.path());
-    let rounds = delegations(&server.url()).await;
+    let rounds = Box::pin(delegations(&server.url())).await;
     let mut bare = broker::task_round_trips(&server.url(), WARM_UP + ROUNDS).await.unwrap();
     server.stop().await.unwrap();
     (rounds[WARM_UP..].to_vec(), median(&mut bare[WARM_UP..]))
@@ -187,6 +187,8 @@ fn offer(run: RunId) -> TaskOffered {
         heard: Vec::new(),
         may_ask_peers: false,
         background: None,
+        trace: None,
+        trial: None,
         chain: Vec::new(),
         withheld: Vec::new(),
         alone: false,

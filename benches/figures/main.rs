@@ -1,13 +1,14 @@
 //! The figures of a fleet, measured on real processes, each with the ratio to its bare counterpart in the same run.
 //!
 //! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching, auction, crowd, workload,
-//! documents, office, takeover, tls, tools, census, eval, scale. Without a name all but the last. `-- series` measures those of `make figures`
+//! documents, office, takeover, tls, tools, census, eval, seeing, beside, scale. Without a name all but the last. `-- series` measures those of `make figures`
 //! and compares them with the kept ones; `--keep` keeps them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr, clippy::panic)]
 
 mod at_hand;
 mod auction;
 mod bare;
+mod beside;
 mod census;
 mod crowd;
 mod delegation;
@@ -19,6 +20,7 @@ mod office;
 mod print;
 mod runs;
 mod scale;
+mod seeing;
 mod series;
 mod takeover;
 mod tls;
@@ -33,7 +35,7 @@ use muster_support::figures::Figure;
 /// A measurement by name.
 type Measurement = (&'static str, fn() -> Vec<Figure>);
 
-const ALL: [Measurement; 14] = [
+const ALL: [Measurement; 16] = [
     ("up", up::measure),
     ("delegation", delegation::measure),
     ("idle", idle::measure),
@@ -48,6 +50,8 @@ const ALL: [Measurement; 14] = [
     ("tools", tools::measure),
     ("census", census::measure),
     ("eval", eval::measure),
+    ("seeing", seeing::measure),
+    ("beside", beside::measure),
 ];
 
 fn main() -> ExitCode {

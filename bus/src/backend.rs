@@ -112,6 +112,16 @@ pub struct Appended {
     pub last: Seq,
 }
 
+/// How soon a follower has what comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Each message as it comes.
+    AtOnce,
+    /// The first at once, and what comes within so long after it together: much cheaper for the server and the reader where
+    /// much comes.
+    Gathered(Duration),
+}
+
 /// Where following begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begin {
@@ -231,6 +241,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
         stream: &'static str,
         filters: Vec<String>,
         begin: Begin,
+        pace: Pace,
     ) -> Result<BoxStream<'static, Stored>, BusError>;
     /// The last message of a subject.
     async fn last(&self, stream: &'static str, subject: &str) -> Result<Option<Stored>, BusError>;

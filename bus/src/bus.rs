@@ -8,6 +8,7 @@ use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
 
+use crate::alerts::Alerts;
 use crate::allowance::Allowances;
 use crate::answers::Answers;
 use crate::asks::Asks;
@@ -28,6 +29,7 @@ use crate::leases::Leases;
 use crate::lessons::Lessons;
 use crate::live::LiveFeed;
 use crate::nats::Nats;
+use crate::observer::Observer;
 use crate::queue::Tasks;
 use crate::record::Record;
 use crate::registry::Registry;
@@ -37,6 +39,7 @@ use crate::store::Store;
 use crate::tap::Tap;
 use crate::tool_servers::ToolServerDoor;
 use crate::track_record::TrackRecord;
+use crate::trials::Trials;
 
 /// One process's access to the bus: on NATS, or in memory with the same behaviour. Cheap to clone.
 #[derive(Clone)]
@@ -55,6 +58,7 @@ pub(crate) struct Core {
     pub(crate) live: crate::live::LiveSender,
     pub(crate) files: Arc<crate::files::FileLists>,
     pub(crate) signatures: Signatures,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
 /// What the server says about itself.
@@ -112,8 +116,8 @@ impl Bus {
         let live = crate::live::LiveSender::default();
         let files = Arc::default();
         let signatures = Signatures::default();
-        let core =
-            Core { backend, who: who.clone(), redactor, settings, trace: None, live, files, signatures };
+        let (who, trace, observer) = (who.clone(), None, None);
+        let core = Core { backend, who, redactor, settings, trace, live, files, signatures, observer };
         Self { core: Arc::new(core) }
     }
 
@@ -123,12 +127,25 @@ impl Bus {
         let core = &self.core;
         Self::on(Arc::clone(&core.backend), core.settings.clone(), who, Arc::clone(&core.redactor))
             .signed_by(core.signatures.clone())
+            .observed_by(core.observer.clone())
     }
 
     /// The same bus; what is sent through it is signed by other credentials.
     #[must_use]
     pub fn signed_by(&self, signatures: Signatures) -> Self {
         Self { core: Arc::new(Core { signatures, ..(*self.core).clone() }) }
+    }
+
+    /// The same bus; somebody looks on at what is written through it.
+    #[must_use]
+    pub fn observed_by(&self, observer: Option<Arc<dyn Observer>>) -> Self {
+        Self { core: Arc::new(Core { observer, ..(*self.core).clone() }) }
+    }
+
+    /// Who looks on, if anybody does.
+    #[must_use]
+    pub fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.core.observer.as_ref()
     }
 
     /// What this process signs with, and by what it tells who signed.
@@ -162,7 +179,7 @@ impl Bus {
     /// Nothing is in hand here: lets go what is kept for the runs at work, and gives memory back.
     pub fn rest(&self) {
         self.core.files.forget_all();
-        crate::memory::rest();
+        crate::memory::give_back();
     }
 
     /// What the server says about itself, measured now.
@@ -338,10 +355,22 @@ impl Bus {
         TrackRecord::new(&self.core)
     }
 
+    /// How trials stand.
+    #[must_use]
+    pub fn trials(&self) -> Trials {
+        Trials::new(&self.core)
+    }
+
     /// What the whole fleet shares and may use only so much of.
     #[must_use]
     pub fn allowances(&self) -> Allowances {
         Allowances::new(&self.core)
+    }
+
+    /// What is known of alerts, and who looks after them.
+    #[must_use]
+    pub fn alerts(&self) -> Alerts {
+        Alerts::new(&self.core)
     }
 
     /// What could not be processed.

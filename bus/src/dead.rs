@@ -163,6 +163,14 @@ impl DeadLetters {
         Ok(letters)
     }
 
+    /// How many there are.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn count(&self) -> Result<u64, BusError> {
+        Ok(self.core.backend.state(DEAD, None).await?.messages)
+    }
+
     /// The dead letter at this place, if there is one.
     ///
     /// # Errors

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook};
+use muster_shared::flow::{
+    GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook, Ruling,
+};
 use muster_shared::ids::RunId;
 use muster_shared::wire::{Encoding, decode, encode};
 use serde_json::{Value, json};
@@ -180,6 +182,8 @@ pub struct OpenRequest {
     core: Arc<Core>,
     reply: String,
     encoding: Encoding,
+    /// Since when it is looked at.
+    since: Instant,
     /// What is asked, or what is wrong with it.
     pub asked: Result<GuardRequest, String>,
 }
@@ -191,7 +195,7 @@ impl OpenRequest {
         let encoding = encoding_of(&message);
         let asked = decode::<Value>(&message.payload, encoding).map_err(|error| error.to_string());
         let asked = asked.and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
-        Some(Self { core: Arc::clone(core), reply, encoding, asked })
+        Some(Self { core: Arc::clone(core), reply, encoding, since: Instant::now(), asked })
     }
 
     /// Answers it.
@@ -204,18 +208,52 @@ impl OpenRequest {
         let payload = encode(&value, self.encoding)?.into();
         let mut headers = Headers::default();
         headers.add(CONTENT_TYPE, self.encoding.content_type());
-        self.core.backend.publish(Message { subject: self.reply.clone(), headers, payload }).await
+        self.core.backend.publish(Message { subject: self.reply.clone(), headers, payload }).await?;
+        self.note(verdict.verdict);
+        Ok(())
+    }
+
+    /// Tells whoever looks on of a verdict. Whoever only looks whether a guard is there asks for none.
+    fn note(&self, verdict: Ruling) {
+        let Ok(request) = &self.asked else { return };
+        if let Some(observer) = self.core.observer.as_ref().filter(|_| request.role != PROBED) {
+            observer.judged(request.hook, verdict, self.since.elapsed());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use muster_shared::flow::{OnFailure, Ruling};
-    use muster_shared::ids::Role;
+    use std::sync::Mutex;
+
+    use muster_shared::flow::OnFailure;
+    use muster_shared::ids::{Role, Seq};
+    use muster_shared::run::{AgentEvent, AgentKey};
+    use muster_shared::wire::TraceContext;
+    use muster_shared::wire::tool_server::ServedStatus;
 
     use super::*;
     use crate::bus::Bus;
+    use crate::observer::{DecisionSeen, Observer, RunProgress};
+
+    /// Notes the verdicts that it is told of.
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<(Hook, Ruling)>>);
+
+    impl Observer for Notes {
+        fn decided(&self, _: RunId, _: Seq, _: &DecisionSeen) {}
+        fn progressed(&self, _: RunId, _: RunProgress) {}
+        fn left(&self, _: RunId) {}
+        fn address(&self) -> String {
+            String::new()
+        }
+        fn reported(&self, _: RunId, _: &AgentKey, _: &AgentEvent, _: Option<&TraceContext>) {}
+        fn judged(&self, hook: Hook, verdict: Ruling, _: Duration) {
+            self.0.lock().unwrap().push((hook, verdict));
+        }
+        fn served(&self, _: &str, _: ServedStatus, _: Duration) {}
+    }
 
     fn rule(name: &str, on_failure: OnFailure) -> GuardRule {
         let (hooks, tools, roles) = (Hook::ALL.to_vec(), Vec::new(), Vec::new());
@@ -297,6 +335,29 @@ mod tests {
         program(&bus, "here", Some(br#"{"verdict": "allow"}"#)).await;
         assert_eq!(bus.guards().probe(&rule("here", OnFailure::Refuse)).await, Ok(()));
         assert_eq!(bus.guards().probe(&rule("gone", OnFailure::Refuse)).await, Err(GuardFailure::Gone));
+    }
+
+    #[tokio::test]
+    async fn whoever_looks_on_is_told_of_verdicts_and_not_of_looks() {
+        let bus = Bus::in_memory(&"worker-1".parse().unwrap());
+        let notes = Arc::new(Notes::default());
+        let observer: Arc<dyn Observer> = notes.clone();
+        let mut requests = bus.observed_by(Some(observer)).guards().serve("looks").await.unwrap();
+        tokio::spawn(async move {
+            while let Some(asked) = requests.next().await {
+                asked.answer(&GuardReply::refuse("no".to_owned())).await.unwrap();
+            }
+        });
+        let rule = rule("looks", OnFailure::Refuse);
+        assert_eq!(bus.guards().probe(&rule).await, Ok(()));
+        for _ in 0..2 {
+            let said = bus.guards().ask_all([&rule], thing(), &|_| Ok(())).await;
+            assert!(said.refusal().is_some(), "{said}");
+        }
+        // The last of them is told of as soon as it is sent.
+        let told = notes.0.lock().unwrap().len();
+        assert!((1..=2).contains(&told), "{told}");
+        assert!(notes.0.lock().unwrap().iter().all(|one| *one == (Hook::BeforeTool, Ruling::Refuse)));
     }
 
     #[tokio::test]

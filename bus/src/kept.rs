@@ -27,9 +27,6 @@ const BUCKET: Bucket = Bucket(KEPT);
 /// How often a change is made anew because somebody else changed the note first.
 const MOST_ATTEMPTS: u32 = 16;
 
-/// What the broker answers where there is no such stream: a fleet that was set up by an earlier version has no notes.
-const NO_STREAM: &str = "stream not found";
-
 /// What is noted of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -114,7 +111,8 @@ impl Kept {
     pub async fn all(&self) -> Result<BTreeMap<RunId, KeepNote>, BusError> {
         let entries = match BUCKET.all(&self.core, "*").await {
             Ok(entries) => entries,
-            Err(error) if error.to_string().contains(NO_STREAM) => return Ok(BTreeMap::new()),
+            // A fleet that was set up by an earlier version has no place for notes.
+            Err(BusError::NotProvisioned { .. }) => return Ok(BTreeMap::new()),
             Err(error) => return Err(error),
         };
         let read = |entry: crate::kv::KvEntry| Some((entry.key.parse().ok()?, entry.read()?));
@@ -132,7 +130,7 @@ impl Kept {
     async fn read(&self, run: RunId) -> Result<(KeepNote, Seq), BusError> {
         let last = match BUCKET.last(&self.core, &run.to_string()).await {
             Ok(last) => last,
-            Err(error) if error.to_string().contains(NO_STREAM) => None,
+            Err(BusError::NotProvisioned { .. }) => None,
             Err(error) => return Err(error),
         };
         Ok(last.map_or_else(Default::default, |entry| {

@@ -10,7 +10,7 @@ use muster_shared::time::Millis;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::backend::{Begin, Fence, Headers, Message, Stored, WriteOptions};
+use crate::backend::{Begin, Fence, Headers, Message, Pace, Stored, WriteOptions};
 use crate::bus::Core;
 use crate::error::{AppendError, BusError};
 
@@ -97,7 +97,7 @@ impl Bucket {
         keys: &str,
     ) -> Result<BoxStream<'static, KvEntry>, BusError> {
         let filters = vec![self.subject(keys)];
-        let messages = core.backend.follow(self.0, filters, Begin::LastPerSubject).await?;
+        let messages = core.backend.follow(self.0, filters, Begin::LastPerSubject, Pace::AtOnce).await?;
         Ok(messages.map(move |stored| self.entry(stored)).boxed())
     }
 

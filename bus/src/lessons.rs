@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::flow::RunLessons;
+use muster_shared::ids::RunId;
 
 use crate::bus::Core;
 use crate::error::BusError;
@@ -45,6 +46,19 @@ impl Lessons {
     pub async fn all(&self) -> Result<Vec<RunLessons>, BusError> {
         let entries = BUCKET.all(&self.core, "*").await?;
         Ok(entries.into_iter().filter_map(KvEntry::read).collect())
+    }
+
+    /// Forgets the lessons of a run. Runs that were told of them keep what they were told.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn forget(&self, run: RunId) -> Result<bool, BusError> {
+        let key = run.to_string();
+        if BUCKET.last(&self.core, &key).await?.is_none_or(|entry| entry.message.is_none()) {
+            return Ok(false);
+        }
+        BUCKET.remove(&self.core, &key, None).await?;
+        Ok(true)
     }
 
     /// Lessons as they are kept, beginning with those there are.

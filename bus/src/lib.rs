@@ -4,6 +4,7 @@
 //! trait with two implementations. [`subject`] is the only place where subjects are built and parsed, and only this
 //! crate names the NATS client.
 
+pub mod alerts;
 pub mod allowance;
 pub mod answers;
 pub mod asks;
@@ -28,6 +29,7 @@ pub mod lessons;
 pub mod live;
 pub mod memory;
 mod nats;
+mod observer;
 pub mod orders;
 pub mod partition;
 mod places;
@@ -46,9 +48,11 @@ pub mod tap;
 pub mod tool_servers;
 pub mod topology;
 pub mod track_record;
+pub mod trials;
 mod vouched;
 mod watchers;
 
+pub use alerts::{Alerts, Turn};
 pub use allowance::{Allowances, BrokerClock};
 pub use answers::{Answers, KeptAnswer};
 pub use asks::{Asked, Asks, NewRun};
@@ -69,6 +73,7 @@ pub use leases::{Lease, LeaseChange, LeaseNote, Leases, SeenLease};
 pub use lessons::Lessons;
 pub use live::LiveFeed;
 pub use nats::{Asker, Reply, without_user};
+pub use observer::{DecisionSeen, Observer, RunProgress};
 pub use places::Places;
 pub use presence::{Instance, Presence};
 pub use queue::{TakenTask, TaskQueue, Tasks, acknowledges};
@@ -82,4 +87,5 @@ pub use signatures::Signatures;
 pub use store::{ListedObject, Store};
 pub use tap::{Tap, Tapped};
 pub use track_record::TrackRecord;
+pub use trials::Trials;
 pub use vouched::RIGHTS;

@@ -12,6 +12,10 @@ pub fn give_back() {
     }
 }
 
+/// How long a process has nothing in hand before it lets go of its pages ([`rest`]). To fetch those again costs as much as
+/// some runs do (a worker's 30 ms, measured): a fleet that is asked every few seconds must not pay for it each time.
+pub const LONG: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// Gives back all that a process at rest does without: free memory, and those pages of the program itself that nothing but
 /// its start or the last task needed. What it does next comes again from the file, which the kernel has at hand (some
 /// microseconds for each 64 KiB). Not for a process that works: it would fetch the same pages again and again.

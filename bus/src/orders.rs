@@ -38,6 +38,7 @@ pub fn signer_kind(kind: &HolderKind) -> Result<SignerKind, String> {
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
         | HolderKind::ToolServer(_)
+        | HolderKind::Alerts
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => {

@@ -10,6 +10,7 @@ mod parts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -18,7 +19,7 @@ use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskStarted, TaskTak
 use muster_shared::run::{Entry, EventKind, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
 
-use crate::backend::StreamState;
+use crate::backend::{Pace, StreamState};
 use crate::bus::Core;
 use crate::error::BusError;
 use crate::kept::Kept;
@@ -158,7 +159,30 @@ impl Record {
         which: &RecordFilter,
         after: impl Into<Places> + Send,
     ) -> Result<BoxStream<'static, Result<Entry, Unreadable>>, BusError> {
-        let messages = self.core.follow_record(which.run(), &which.subjects(), &after.into()).await?;
+        self.follow_at(which, after.into(), Pace::AtOnce).await
+    }
+
+    /// The same for whoever only looks on: the first is given at once, and what comes within `pause` after it together. Where much
+    /// is written, that costs the server and the reader a small part of what each entry by itself does.
+    ///
+    /// # Errors
+    /// When the bus fails at the start.
+    pub async fn look_on(
+        &self,
+        which: &RecordFilter,
+        after: impl Into<Places> + Send,
+        pause: Duration,
+    ) -> Result<BoxStream<'static, Result<Entry, Unreadable>>, BusError> {
+        self.follow_at(which, after.into(), Pace::Gathered(pause)).await
+    }
+
+    async fn follow_at(
+        &self,
+        which: &RecordFilter,
+        after: Places,
+        pace: Pace,
+    ) -> Result<BoxStream<'static, Result<Entry, Unreadable>>, BusError> {
+        let messages = self.core.follow_record(which.run(), &which.subjects(), &after, pace).await?;
         let core = Arc::clone(&self.core);
         let entries = messages.then(move |message| {
             let core = Arc::clone(&core);
@@ -256,7 +280,8 @@ impl Record {
     /// # Errors
     /// [`BusError::Unreadable`] when it cannot be read; else when the bus fails.
     pub async fn first(&self, which: &RecordFilter, after: Seq) -> Result<Option<Entry>, BusError> {
-        let mut messages = self.core.follow_record(which.run(), &which.subjects(), &after.into()).await?;
+        let mut messages =
+            self.core.follow_record(which.run(), &which.subjects(), &after.into(), Pace::AtOnce).await?;
         match tokio::time::timeout(self.core.settings.request_timeout, messages.next()).await {
             Ok(Some(stored)) => Ok(Some(self.core.entry(&stored).await??)),
             Ok(None) | Err(_) => Ok(None),

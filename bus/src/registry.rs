@@ -61,6 +61,9 @@ impl Registry {
         if let Some(why) = profile.implausible() {
             return Err(BusError::Other { what: "entering the registry".into(), reason: why });
         }
+        if let Some(observer) = &self.core.observer {
+            profile.metrics = observer.address();
+        }
         let agent = profile.agent.clone();
         let state = Arc::new(Load {
             busy: AtomicU32::new(profile.busy),

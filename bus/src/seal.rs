@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use muster_shared::ids::{AgentId, Attempt, RunId, TaskId};
 use muster_shared::time::Millis;
+use muster_shared::traces::{ParentSpan, root_span};
 use muster_shared::wire::codec::{Coded, MAX_MESSAGE_BYTES, decode_unbounded};
 use muster_shared::wire::envelope::{INLINE_LIMIT, WIRE_VERSION};
 use muster_shared::wire::{Body, Encoding, Envelope, MessageKind, StoredBody, TraceContext, decode, encode};
@@ -26,6 +27,8 @@ pub(crate) struct About {
     pub(crate) expires: Option<Millis>,
     pub(crate) correlation: Option<Uuid>,
     pub(crate) attempt: Option<Attempt>,
+    /// The trace it belongs to, where that is none of the run's own.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl About {
@@ -61,7 +64,7 @@ impl Core {
     ) -> Result<Message, AppendError> {
         let kind = body.kind();
         // It travels in the header alone.
-        let trace = self.trace.clone().or_else(|| about.run.map(|run| trace_of(run, id)));
+        let trace = about.trace.or_else(|| self.trace.clone()).or_else(|| about.run.map(trace_of));
         let mut envelope = Envelope {
             v: WIRE_VERSION,
             id,
@@ -183,10 +186,10 @@ fn headers(kind: MessageKind, encoding: Encoding, trace: Option<&TraceContext>) 
     headers
 }
 
-/// Without a trace of its caller, a message belongs to the trace of its run: the run's id is the trace id.
-fn trace_of(run: RunId, message: Uuid) -> TraceContext {
-    let (_, low) = message.as_u64_pair();
-    TraceContext(format!("00-{run}-{:016x}-01", low | 1))
+/// Without a trace of its caller, a message belongs to the trace of its run: the run's id is the trace id. What whoever gets
+/// it does stands below the run.
+fn trace_of(run: RunId) -> TraceContext {
+    ParentSpan { trace: run.into(), span: root_span(run), is_sampled: true }.written()
 }
 
 /// The trace context a message came with.

@@ -64,6 +64,15 @@ impl Signatures {
         Ok(Self { inner: Arc::new(Inner { file, known: Mutex::new(known) }) })
     }
 
+    /// In the name of somebody else than whoever is connected: what he says is signed by his key, and who others are is told by
+    /// the keys that are known here.
+    #[must_use]
+    pub fn in_name_of(&self, signer: Signer) -> Self {
+        let verifier = self.known().verifier.clone();
+        let known = Known { signer: Some(Arc::new(signer)), verifier, ..Known::default() };
+        Self { inner: Arc::new(Inner { file: None, known: Mutex::new(known) }) }
+    }
+
     /// Signs what is said; nothing where the connection has no credentials of a fleet.
     #[must_use]
     pub fn sign(&self, purpose: Purpose, bytes: &[u8]) -> Option<Signature> {

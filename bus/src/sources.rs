@@ -121,10 +121,12 @@ pub fn is_of_muster(stream: &str) -> bool {
         t::CONTEXT,
         t::ALLOWANCE,
         t::LESSONS,
+        t::ALERTS,
         t::ANSWERS,
         t::ASKED,
         t::FILES,
         t::TRACK_RECORD,
+        t::TRIALS,
         t::KEPT,
         t::OBJECTS_STREAM,
     ];

@@ -20,7 +20,9 @@ pub mod setting;
 pub mod span;
 pub mod text;
 pub mod time;
+pub mod traces;
 pub mod track_record;
+pub mod trial_state;
 pub mod wire;
 
 mod number_keys;

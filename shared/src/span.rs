@@ -46,6 +46,38 @@ pub fn parse(text: &str) -> Option<Duration> {
     number.parse::<u64>().ok()?.checked_mul(size).map(Duration::from_millis)
 }
 
+/// The same for a span that may be left unsaid.
+pub mod option {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    /// Writes a span, or nothing.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(span: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        match span {
+            Some(span) => super::serialize(span, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    /// Reads a span, or nothing.
+    ///
+    /// # Errors
+    /// When a text is no span.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let span = text.map(|text| {
+            super::parse(&text).ok_or_else(|| {
+                D::Error::custom(format!("{text:?} is not a span of time such as 500ms, 30s, 10m, 2h or 30d"))
+            })
+        });
+        span.transpose()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -222,7 +222,7 @@ const ENOUGH: u64 = 3;
 const ENOUGH_CALLS: u64 = 4;
 
 /// What all did in the latest runs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrackRecords {
     runs: BTreeMap<RunId, RunTrackRecord>,
     oldest: BTreeSet<(Millis, RunId)>,

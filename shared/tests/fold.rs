@@ -133,6 +133,8 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         heard: Vec::new(),
         may_ask_peers: false,
         background: None,
+        trace: None,
+        trial: None,
         chain: Vec::new(),
         withheld: Vec::new(),
         alone: false,

@@ -50,6 +50,28 @@ fn parse_listen(text: &str) -> Result<Listen, String> {
     text.parse()
 }
 
+/// Print or serve the figures of the fleet for Prometheus.
+///
+/// Figures of the fleet as a whole: processes, queues, dead letters, restarts. Those of a single process are at its own address,
+/// where metrics.listen is set; --targets lists these.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster metrics
+  muster metrics --targets > targets.json    # file_sd_configs of Prometheus
+  muster metrics --listen 127.0.0.1:9464     # /metrics, and /targets for http_sd_configs")]
+pub(crate) struct MetricsArgs {
+    /// Print where the figures of each process are, as service discovery of Prometheus reads it.
+    #[arg(long, conflicts_with_all = ["listen", "openmetrics"])]
+    pub(crate) targets: bool,
+    /// Serve the figures at this address until stopped.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "openmetrics")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// Print OpenMetrics instead of the text form of Prometheus.
+    #[arg(long)]
+    pub(crate) openmetrics: bool,
+}
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DownArgs {
     /// Print the stopped processes as JSON.

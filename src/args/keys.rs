@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
+use muster_bus::credentials::DashboardRole;
 
 use super::read::parse_span;
 
@@ -14,7 +15,7 @@ use super::read::parse_span;
 /// `.creds` files (NATS JWT and NKey) that `nats` and every NATS client read; docs/rights.md says what each kind may do.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys person ann --out ann.creds\n  muster keys context && nats --context muster sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n  muster keys certificate nats-0.example.org 10.0.0.5 --out nats-0\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
+    after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys person ann --out ann.creds\n  muster keys token ann --role operator\n  muster keys context && nats --context muster sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n  muster keys certificate nats-0.example.org 10.0.0.5 --out nats-0\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
 )]
 pub(crate) struct KeysArgs {
     #[command(subcommand)]
@@ -33,6 +34,8 @@ pub(crate) enum KeysCommand {
     Issue(IssueArgs),
     /// Make credentials for a person, as `issue person:NAME` does.
     Person(PersonArgs),
+    /// Make a token by which a person logs in to the dashboard.
+    Token(TokenArgs),
     /// List what was issued and counts.
     List {
         /// Print JSON.
@@ -59,7 +62,7 @@ pub(crate) enum KeysCommand {
 /// Credentials that are asked for.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IssueArgs {
-    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, or a role (worker, word_counter).
+    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, alerts, or a role (worker, word_counter).
     pub(crate) holder: String,
     /// What the process is called on the bus; default: the role and some digits. Two processes never share a name.
     #[arg(long)]
@@ -93,6 +96,25 @@ impl From<PersonArgs> for IssueArgs {
     fn from(PersonArgs { name, expires, out }: PersonArgs) -> Self {
         Self { holder: format!("person:{name}"), name: None, direct: false, expires, out }
     }
+}
+
+/// The token that is asked for.
+///
+/// It is credentials on one line: whoever has it is who it names. `muster keys list` lists it, `muster keys revoke NAME` makes it
+/// count no more. The text of a .creds file of a person does as well: as an operator.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TokenArgs {
+    /// What the person is called: what he does is recorded in this name.
+    pub(crate) name: String,
+    /// Role in the dashboard: viewer, auditor, operator or admin. docs/dashboard.md says what each may do.
+    #[arg(long, default_value = "viewer")]
+    pub(crate) role: DashboardRole,
+    /// For how long it counts, such as 12h or 30d.
+    #[arg(long, value_name = "TIME", value_parser = parse_span, default_value = "720h")]
+    pub(crate) expires: Duration,
+    /// File to write, for its owner alone; default: standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// What is rotated.

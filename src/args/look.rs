@@ -95,7 +95,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster trace last\n  muster trace 0193c2 1-2\n  muster trace last plan --json\n  muster trace last 1-2/1-1"
+    after_help = "Examples:\n  muster trace last\n  muster trace 0193c2 1-2\n  muster trace last plan --json\n  muster trace last 1-2/1-1\n  muster trace last --otlp http://127.0.0.1:4318"
 )]
 pub(crate) struct TraceArgs {
     /// Run id, the last digits of it, or `last`.
@@ -113,6 +113,13 @@ pub(crate) struct TraceArgs {
     /// Print JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Send the run, and those within it, as spans of OpenTelemetry: to a receiver of OTLP over HTTP, or into a file (OTLP
+    /// JSON, one object per line; `-` is standard output).
+    #[arg(long, value_name = "URL|FILE", conflicts_with_all = ["task", "full", "follow", "json"])]
+    pub(crate) otlp: Option<String>,
+    /// With --otlp: send prompts, answers, arguments and results of tools too.
+    #[arg(long, requires = "otlp")]
+    pub(crate) content: bool,
 }
 
 /// Explain a run from its record: why this result, what went wrong, where time and money went.
@@ -210,4 +217,22 @@ pub(crate) struct TapArgs {
     /// Print whole messages as JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Watch the fleet, its runs and what passes, in the terminal.
+///
+/// Views: fleet, runs, one run with what its tasks do, traffic, questions. ? shows the keys, q quits. For programs there are
+/// the --json forms of ps, runs, show, questions and tap.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster top
+  muster top last                # the newest run
+  ssh -t mill muster top         # on another machine")]
+pub(crate) struct TopArgs {
+    /// Run to begin with: its id, the last digits of it, or `last`.
+    pub(crate) run: Option<String>,
+    /// Maximum number of runs to know.
+    #[arg(short = 'n', long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
 }

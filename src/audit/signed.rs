@@ -159,6 +159,7 @@ fn order(input: &Input, verifier: &Verifier, message: &KeptMessage) -> Result<Op
         | Input::ChildEnded { .. }
         | Input::ContractBroken { .. }
         | Input::Bids { .. }
+        | Input::TrialWithdrawn { .. }
         | Input::GuardsSaid { .. } => return Ok(None),
     };
     let SignedOrder { by, kind, payload, .. } = &**signed;

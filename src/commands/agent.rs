@@ -17,6 +17,7 @@ use crate::app::{App, bus_failure, no_fleet};
 use crate::args::{AgentArgs, AgentKind};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
+use crate::telemetry::{self, Telemetry};
 use crate::{agent_file, output};
 
 /// Works until told to stop.
@@ -58,6 +59,7 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
     let bus = app.connect_to(&url, &role.to_string()).await?;
     // An agent may be the first on a bus; doing it again changes nothing.
     bus.provision().await.map_err(bus_failure)?;
+    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::Agent).await?;
     tracing::info!(
         "joining the fleet at {} as {role}; Ctrl-C or SIGTERM leaves it in good order",
         app.redactor.redact(&url),
@@ -77,7 +79,9 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
         };
         worked.map_err(|error| stopped(&role, error))
     };
-    super::rejoin::or_rejoin(app, (&bus, &url), work).await?;
+    let ended = super::rejoin::or_rejoin(app, (&bus, &url), work).await;
+    telemetry.end().await;
+    ended?;
     Ok(Exit::Completed)
 }
 
@@ -94,6 +98,7 @@ fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
         | HolderKind::ToolServer(_)
+        | HolderKind::Alerts
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => false,

@@ -32,11 +32,16 @@ async fn list_or_copy(reading: &ReadAccess, args: &ArtifactsArgs) -> Result<Exit
         return copy(reading, run, &chosen, args).await;
     }
     if args.json {
-        output::json(&json!({ "run": run, "artifacts": chosen }))?;
+        output::json(&in_json(run, &chosen))?;
     } else {
         output::line(&render::artifacts::list(&chosen, run))?;
     }
     Ok(Exit::Completed)
+}
+
+/// The files of a run as `muster artifacts --json` lists them.
+pub(crate) fn in_json(run: RunId, files: &[Artifact]) -> serde_json::Value {
+    json!({ "run": run, "artifacts": files })
 }
 
 /// The files that are meant: all of them, or those of these paths. Pure.

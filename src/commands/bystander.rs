@@ -1,12 +1,12 @@
-//! How a process that takes no tasks stands in the registry: a guard, or a server of tools.
+//! How a process that takes no tasks stands in the registry: a guard, a server of tools, or who looks after alerts.
 
 use muster_bus::Bus;
 use muster_shared::wire::{Encoding, Profile};
 
-use crate::app::now;
+use crate::app::{App, now};
 
 /// Who it is, and which tools it has.
-pub(super) fn profile(bus: &Bus, role: String, tools: Vec<String>) -> Profile {
+pub(super) fn profile(app: &App, bus: &Bus, role: String, tools: Vec<String>) -> Profile {
     Profile {
         agent: bus.who().clone(),
         role,
@@ -22,11 +22,12 @@ pub(super) fn profile(bus: &Bus, role: String, tools: Vec<String>) -> Profile {
         resident_bytes: 0,
         specialist: None,
         encoding: Encoding::default(),
-        name: String::new(),
+        name: app.settings().agent.name.clone(),
         quiet_ms: 0,
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     }
 }

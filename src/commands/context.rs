@@ -23,9 +23,10 @@ pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failu
         return shown;
     };
     let value = redacted(app, value);
-    let target = Target::find(app, &args.order.run).await?;
+    let bus = app.connect("cli").await?;
+    let target = Target::find(&bus, &args.order.run).await?;
     let action = RequestAction::SetContext { key, value, version: args.seen };
-    target.ask(&args.order, action, args.order.reason.clone()).await
+    target.ask(args.order.wait, action, args.order.reason.clone()).await?.tell(args.order.json)
 }
 
 /// The value without secrets. What is no JSON any more without them is kept as a text.

@@ -48,28 +48,54 @@ async fn show(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
 }
 
 async fn retry(app: &App, bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
-    let letter = find(bus, args.seq).await?;
+    match retried(app, bus, bus, args.seq).await? {
+        Retried::Sent => {
+            tell(args, "retried", &format!("sent the command of dead letter {} again", args.seq))
+        }
+        Retried::Offered(answered) => answered.tell(args.json),
+    }
+}
+
+/// What became of a dead letter that was tried again.
+pub(crate) enum Retried {
+    /// Its command was sent again.
+    Sent,
+    /// Its task is done again by its run.
+    Offered(Box<steer::Answered>),
+}
+
+/// Tries a dead letter again: a command is sent anew by the owner of the fleet, a task offered anew in the name of `by`.
+///
+/// # Errors
+/// When there is none of this number, or it is of no kind that can be tried again.
+pub(crate) async fn retried(app: &App, bus: &Bus, by: &Bus, seq: u64) -> Result<Retried, Failure> {
+    let letter = find(bus, seq).await?;
     match letter.origin() {
         Origin::Command => {
             bus.dead().resend(&letter).await.map_err(bus_failure)?;
-            tell(args, "retried", &format!("sent the command of dead letter {} again", args.seq))
+            Ok(Retried::Sent)
         }
         Origin::Task { run, task } => {
-            let exit = offer_anew(app, args, run, &task).await?;
+            let answered = offer_anew(app, by, seq, run, &task).await?;
             bus.dead().remove(letter.seq).await.map_err(bus_failure)?;
-            Ok(exit)
+            Ok(Retried::Offered(Box::new(answered)))
         }
         Origin::Elsewhere => Err(Failure::usage(format!(
-            "dead letter {} came on {}, which cannot be retried",
-            args.seq,
+            "dead letter {seq} came on {}, which cannot be retried",
             render::figures::one_line(&letter.subject, 80)
         ))
         .help("`muster dead drop` deletes it")),
     }
 }
 
-/// Has the task of a dead letter done again by its run; says what happened as `muster redo` does.
-async fn offer_anew(app: &App, args: &DeadLetterArgs, run: RunId, task: &TaskId) -> Result<Exit, Failure> {
+/// Has the task of a dead letter done again by its run, as `muster redo` does.
+async fn offer_anew(
+    app: &App,
+    bus: &Bus,
+    seq: u64,
+    run: RunId,
+    task: &TaskId,
+) -> Result<steer::Answered, Failure> {
     let TaskId::Leaf(index) = task else {
         return Err(Failure::usage(format!(
             "{task} cannot be run again on its own: it depends on the tasks of the plan"
@@ -79,16 +105,24 @@ async fn offer_anew(app: &App, args: &DeadLetterArgs, run: RunId, task: &TaskId)
             run.short()
         )));
     };
-    let reason = format!("dead letter {} is tried again", args.seq);
-    let order = OrderArgs { run: run.to_string(), reason, wait: WAIT, json: args.json };
+    let reason = format!("dead letter {seq} is tried again");
+    let order = OrderArgs { run: run.to_string(), reason, wait: WAIT, json: false };
     let task = TaskArgs { order, task: Place::of(index.clone()) };
-    steer::steer(app, &SteerCommand::Redo(task)).await
+    steer::answered(app, bus, &SteerCommand::Redo(task)).await
 }
 
 async fn discard(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
-    let letter = find(bus, args.seq).await?;
-    bus.dead().remove(letter.seq).await.map_err(bus_failure)?;
+    dropped(bus, args.seq).await?;
     tell(args, "dropped", &format!("dropped dead letter {}", args.seq))
+}
+
+/// Throws a dead letter away.
+///
+/// # Errors
+/// When there is none of this number.
+pub(crate) async fn dropped(bus: &Bus, seq: u64) -> Result<(), Failure> {
+    let letter = find(bus, seq).await?;
+    bus.dead().remove(letter.seq).await.map_err(bus_failure)
 }
 
 fn tell(args: &DeadLetterArgs, done: &str, words: &str) -> Result<Exit, Failure> {

@@ -1,6 +1,6 @@
 //! `muster explain`: why a run came to what it came to.
 
-use muster_shared::explain;
+use muster_shared::explain::{self, Explanation};
 use muster_shared::ids::TaskId;
 use muster_shared::plan::unknown_task;
 use muster_shared::run::{Entry, RunState};
@@ -30,11 +30,7 @@ pub(super) async fn explain(app: &App, args: &ExplainArgs) -> Result<Exit, Failu
     }
     let explained = explain::explain(&state, &entries, task);
     if args.json {
-        let mut shown = json!(explained);
-        if let (Some(missing), Value::Object(fields)) = (missing, &mut shown) {
-            fields.insert("missing".to_owned(), json!(missing));
-        }
-        output::json(&shown)?;
+        output::json(&in_json(&explained, missing.as_deref()))?;
         return Ok(Exit::Completed);
     }
     let page = render::explain::page(&explained, args.reader);
@@ -54,8 +50,17 @@ async fn read(reading: &ReadAccess, wanted: &str) -> Result<(RunState, Vec<Entry
     Ok((state, entries, missing))
 }
 
+/// An explanation as `muster explain --json` gives it.
+pub(crate) fn in_json(explained: &Explanation, missing: Option<&str>) -> Value {
+    let mut shown = json!(explained);
+    if let (Some(missing), Value::Object(fields)) = (missing, &mut shown) {
+        fields.insert("missing".to_owned(), json!(missing));
+    }
+    shown
+}
+
 /// Whether there is such a task in the run.
-fn check(state: &RunState, task: Option<&TaskId>) -> Result<(), Failure> {
+pub(crate) fn check(state: &RunState, task: Option<&TaskId>) -> Result<(), Failure> {
     let Some(task) = task.filter(|task| !state.tasks.contains_key(task)) else { return Ok(()) };
     let short = state.id.short();
     match (task.as_leaf(), &state.plan) {

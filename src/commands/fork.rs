@@ -31,7 +31,8 @@ pub(super) async fn fork(app: &App, args: ForkArgs) -> Result<Exit, Failure> {
     run::wait_for(app, &wanted, async |bus, _, _| begin(bus, &args).await).await
 }
 
-async fn begin(bus: &Bus, args: &ForkArgs) -> Result<RunId, Failure> {
+/// Asks for the new run, after a look at whether there can be one.
+pub(crate) async fn begin(bus: &Bus, args: &ForkArgs) -> Result<RunId, Failure> {
     let from = Origin::new(select::run(bus, &args.run).await?, Seq(args.at));
     check(bus, from).await?;
     let run = RunId::from_uuid(Uuid::now_v7());

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use muster_bus::{Bus, OpenRequest};
 use muster_shared::flow::guard::is_guard_name;
 use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, OnFailure};
+use muster_shared::wire::Profile;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, bus_failure, no_fleet};
@@ -18,6 +19,7 @@ use crate::guard::secrets;
 use crate::output;
 use crate::settings::GuardKind;
 use crate::signals::StopSignals;
+use crate::telemetry::{self, Telemetry};
 
 /// Largest list that is read, in bytes.
 const MOST_LIST: u64 = 1024 * 1024;
@@ -49,9 +51,13 @@ pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
     let url = app.url().ok_or_else(no_fleet)?;
     let role = role_of(&name);
     let bus = app.connect_to(&url, &role).await?;
+    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::Guard).await?;
     tracing::info!("guarding at {} on guard.{name}; Ctrl-C or SIGTERM ends it", app.redactor.redact(&url));
-    let work = serve(&bus, &name, role, judge, stop);
-    Box::pin(super::rejoin::or_rejoin(app, (&bus, &url), work)).await?;
+    let own = profile(app, &bus, role, Vec::new());
+    let work = serve(&bus, &name, own, judge, stop);
+    let ended = Box::pin(super::rejoin::or_rejoin(app, (&bus, &url), work)).await;
+    telemetry.end().await;
+    ended?;
     Ok(Exit::Completed)
 }
 
@@ -113,14 +119,14 @@ fn read(app: &App, file: &Path) -> Result<AllowList, Failure> {
 async fn serve(
     bus: &Bus,
     name: &str,
-    role: String,
+    own: Profile,
     judge: Judge,
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     // Whoever sees it in the registry may count on it.
     let requests = bus.guards().serve(name).await.map_err(bus_failure)?;
     bus.provision().await.map_err(bus_failure)?;
-    let announced = bus.registry().announce(profile(bus, role, Vec::new())).await.map_err(bus_failure)?;
+    let announced = bus.registry().announce(own).await.map_err(bus_failure)?;
     let answering = requests.for_each_concurrent(AT_ONCE, |asked| answer(Arc::clone(&judge), asked));
     tokio::select! {
         () = answering => {}

@@ -17,7 +17,9 @@ use secrecy::ExposeSecret;
 use serde_json::json;
 
 use crate::app::{App, new_id, no_fleet, now};
-use crate::args::{CertificateArgs, IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs};
+use crate::args::{
+    CertificateArgs, IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs, TokenArgs,
+};
 use crate::exit::{Exit, Failure};
 use crate::fleet::{own_keys, private};
 use crate::output;
@@ -41,6 +43,7 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
         }
         KeysCommand::Issue(asked) => issue(&open(&folder)?, asked)?,
         KeysCommand::Person(asked) => issue(&open(&folder)?, &IssueArgs::from(asked.clone()))?,
+        KeysCommand::Token(asked) => token(&open(&folder)?, asked)?,
         KeysCommand::Export => output::line(
             open(&folder)?.server_configuration(&[app.settings().bus.parted()]).map_err(wrong)?.trim_end(),
         )?,
@@ -102,6 +105,28 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
                 holder.kind(),
                 file.display(),
                 muster_bus::credentials::rights::inbox(holder.name()),
+            ))
+        }
+    }
+}
+
+/// Makes a token for somebody who logs in to the dashboard.
+fn token(keys: &FleetKeys, asked: &TokenArgs) -> Result<(), Failure> {
+    let name = named("", &asked.name)?;
+    let life = u64::try_from(asked.expires.as_millis()).unwrap_or(u64::MAX);
+    let until = Millis(now().0.saturating_add(life));
+    let token = keys.token(name, asked.role, Some(until)).map_err(wrong)?;
+    match &asked.out {
+        None => output::line(token.expose_secret()),
+        Some(file) => {
+            private::write(file, format!("{}\n", token.expose_secret()).as_bytes())
+                .map_err(|error| unwritable(&error))?;
+            output::line(&format!(
+                "{} logs in to the dashboard as {} by {} until {} (UTC)",
+                asked.name,
+                asked.role,
+                file.display(),
+                figures::date(until)
             ))
         }
     }
@@ -299,6 +324,7 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
             }
             Holder::ToolServer { server: server.to_owned(), id: name(&Profile::role_of_tool_server(server))? }
         }
+        "alerts" => Holder::Alerts { id: name(crate::alerts::ROLE)? },
         "observer" => Holder::Observer { name: name("observer")? },
         "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
         other => {

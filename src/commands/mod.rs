@@ -1,54 +1,63 @@
 //! The commands: one file each, and one for those that steer a run.
 
 pub(crate) mod agent;
-mod artifacts;
+pub(crate) mod alerts;
+pub(crate) mod artifacts;
 mod audit;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
 mod bystander;
+mod compare;
 mod config;
 mod conform;
 mod context;
-mod dead;
+pub(crate) mod dead;
 mod doctor;
 mod down;
 mod eval;
-mod explain;
-mod fork;
+pub(crate) mod explain;
+pub(crate) mod fork;
 mod graph;
 pub(crate) mod guard;
 mod integrity;
 mod invite;
 pub(crate) mod join;
-mod keep;
+pub(crate) mod keep;
 mod keys;
 mod manual;
 mod mcp;
-mod models;
+mod metrics;
+pub(crate) mod models;
 mod orchestrator;
-mod plan_file;
-mod prompt;
-mod ps;
-mod questions;
+pub(crate) mod plan_file;
+pub(crate) mod prompt;
+pub(crate) mod ps;
+pub(crate) mod questions;
 mod refused;
 mod rejoin;
-mod replay;
-mod run;
-mod runs;
+pub(crate) mod replay;
+pub(crate) mod run;
+pub(crate) mod runs;
+mod scale;
 mod schema;
-mod select;
-mod show;
-mod steer;
-mod tap;
-mod tools;
-mod trace;
+pub(crate) mod select;
+pub(crate) mod show;
+pub(crate) mod steer;
+pub(crate) mod tap;
+pub(crate) mod tools;
+mod top;
+pub(crate) mod trace;
+mod trials;
 mod trust;
+mod ui;
 mod up;
-mod within;
+pub(crate) mod within;
 
 #[cfg(test)]
 pub(crate) use plan_file::parse as plan_from_text;
+pub(crate) use ps::{Around, FleetShown};
+pub(crate) use select::choose as choose_run;
 
 use crate::app::App;
 use crate::args::Command;
@@ -83,7 +92,10 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Run(args) => Box::pin(run::run(&app, *args)).await?,
         Command::Up(args) => Box::pin(up::up(&app, args)).await?,
         Command::Down(args) => down::down(&app, &args).await?,
+        Command::Scale(args) => scale::scale(&app, &args).await?,
+        Command::Ui(args) => Box::pin(ui::ui(&app, &args)).await?,
         Command::Ps(args) => ps::ps(&app, &args).await?,
+        Command::Metrics(args) => Box::pin(metrics::metrics(&app, &args)).await?,
         Command::Runs(args) => runs::runs(&app, &args).await?,
         Command::Gc(args) => keep::gc(&app, &args).await?,
         Command::Show(args) => show::show(&app, &args).await?,
@@ -96,12 +108,16 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Replay(args) => replay::replay(&app, &args).await?,
         Command::Audit(args) => audit::audit(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,
+        Command::Top(args) => Box::pin(top::top(&app, &args)).await?,
         Command::Questions(args) => questions::questions(&app, &args).await?,
         Command::Context(args) => context::context(&app, &args).await?,
         Command::Steer(command) => steer::steer(&app, &command).await?,
+        Command::Alerts(args) => Box::pin(alerts::alerts(&app, &args)).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
         Command::Eval(args) => Box::pin(eval::eval(&app, &args)).await?,
+        Command::Trials(args) => trials::perform(&app, &args).await?,
+        Command::Compare(args) => compare::perform(&app, &args).await?,
         Command::Agent(args) => Box::pin(agent::agent(&app, args)).await?,
         Command::Guard(args) => Box::pin(guard::guard(&app, args)).await?,
         Command::Orchestrator => Box::pin(orchestrator::orchestrator(&app)).await?,
@@ -145,7 +161,10 @@ const fn care(command: &Command) -> Care {
         Command::Orchestrator
         | Command::Run(_)
         | Command::Up(_)
+        | Command::Scale(_)
+        | Command::Ui(_)
         | Command::Ps(_)
+        | Command::Metrics(_)
         | Command::Runs(_)
         | Command::Gc(_)
         | Command::Graph(_)
@@ -158,12 +177,16 @@ const fn care(command: &Command) -> Care {
         | Command::Audit(_)
         | Command::Fork(_)
         | Command::Tap(_)
+        | Command::Top(_)
         | Command::Questions(_)
         | Command::Context(_)
         | Command::Steer(_)
+        | Command::Alerts(_)
         | Command::Dead(_)
         | Command::Blueprint(_)
         | Command::Eval(_)
+        | Command::Trials(_)
+        | Command::Compare(_)
         | Command::Agent(_)
         | Command::Guard(_)
         | Command::Conform(_)
@@ -186,11 +209,18 @@ const fn speaker(command: &Command) -> Speaker {
         Command::Up(_) | Command::Join(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator => {
             Speaker::Process
         }
+        Command::Alerts(args) => match &args.action {
+            Some(crate::args::AlertsAction::Watch) => Speaker::Process,
+            None | Some(_) => Speaker::Command,
+        },
         #[cfg(feature = "bench")]
         Command::Bench(_) => Speaker::Command,
         Command::Run(_)
         | Command::Down(_)
+        | Command::Scale(_)
+        | Command::Ui(_)
         | Command::Ps(_)
+        | Command::Metrics(_)
         | Command::Runs(_)
         | Command::Gc(_)
         | Command::Show(_)
@@ -203,6 +233,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Audit(_)
         | Command::Fork(_)
         | Command::Tap(_)
+        | Command::Top(_)
         | Command::Questions(_)
         | Command::Context(_)
         | Command::Steer(_)
@@ -215,6 +246,8 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Mcp(_)
         | Command::Conform(_)
         | Command::Eval(_)
+        | Command::Trials(_)
+        | Command::Compare(_)
         | Command::Schema(_)
         | Command::Keys(_)
         | Command::Invite(_)

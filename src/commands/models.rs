@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
 /// Refuses a model whose name cannot be made out. A missing key is no reason: the fleet may have it.
-pub(super) fn check(app: &App, model: &str) -> Result<(), Failure> {
+pub(crate) fn check(app: &App, model: &str) -> Result<(), Failure> {
     match resolve(app, Some(model)) {
         Err(error @ TargetError::UnknownModel { .. }) => Err(Failure::usage(error.to_string())),
         Ok(_)
@@ -70,7 +70,11 @@ pub(super) async fn checks(app: &App) -> Vec<Check> {
     checks
 }
 
-fn resolve(app: &App, spec: Option<&str>) -> Result<ModelTarget, TargetError> {
+/// The model that a name means.
+///
+/// # Errors
+/// When it cannot be made out, or its key is not there.
+pub(crate) fn resolve(app: &App, spec: Option<&str>) -> Result<ModelTarget, TargetError> {
     let agent = &app.settings().agent;
     let settings = TargetSettings {
         spec: spec.map(str::to_owned),

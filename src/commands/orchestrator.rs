@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{App, bus_failure, no_fleet};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
+use crate::telemetry::{Role, Telemetry};
 
 /// Orchestrates runs until told to stop.
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
@@ -21,8 +22,10 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let url = app.url().ok_or_else(no_fleet)?;
     let bus = app.connect_with_system(&url, "orchestrator").await?;
     bus.provision().await.map_err(bus_failure)?;
+    let (bus, telemetry) = Telemetry::begin(app, bus, Role::Orchestrator).await?;
     let mut settings = app.settings().orchestrator.clone();
     settings.limits = app.settings().limits.clone();
+    settings.name.clone_from(&app.settings().agent.name);
     let failed = |error: muster_orchestrator::OrchestratorError| {
         Failure::failed(error.to_string()).help("`muster doctor` checks the bus")
     };
@@ -34,7 +37,9 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
         let _ended = gateway.await;
         worked.map_err(failed)
     };
-    super::rejoin::or_rejoin(app, (&bus, &url), work).await?;
+    let ended = super::rejoin::or_rejoin(app, (&bus, &url), work).await;
+    telemetry.end().await;
+    ended?;
     Ok(Exit::Completed)
 }
 

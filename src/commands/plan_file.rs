@@ -80,19 +80,25 @@ fn place(text: &str, at: usize) -> (usize, usize) {
 
 /// What can be checked without a fleet: a specialist may be there or not, which the orchestrator knows.
 fn check(draft: &PlanDraft, limits: &RunLimits) -> Result<(), String> {
+    let problems = problems(draft, limits);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = problems.iter().take(MOST_NAMED).cloned().collect();
+    let more = problems.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    Err(format!("{}{more}", named.join("; ")))
+}
+
+/// What is wrong with a plan, as far as that can be told without a fleet.
+pub(crate) fn problems(draft: &PlanDraft, limits: &RunLimits) -> Vec<String> {
     let mut roles = vec![Role::Worker, Role::Researcher];
     named_roles(&draft.tasks, &mut roles);
     let limits = limits.for_people();
     let mut problems = plan::check(draft, &limits, &roles);
     // Of a run that has not begun there is no value.
     problems.extend(Values::default().unwritten_in(draft, &limits));
-    if problems.is_empty() {
-        return Ok(());
-    }
-    let named: Vec<String> = problems.iter().take(MOST_NAMED).map(PlanProblem::to_string).collect();
-    let more = problems.len().saturating_sub(MOST_NAMED);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    Err(format!("{}{more}", named.join("; ")))
+    problems.iter().map(PlanProblem::to_string).collect()
 }
 
 fn named_roles(tasks: &[TaskDraft], roles: &mut Vec<Role>) {

@@ -44,7 +44,8 @@ async fn read(reading: &ReadAccess, args: &PromptArgs) -> Result<(Vec<Entry>, De
     Ok((entries, declarations))
 }
 
-fn in_json(task: &TaskId, this: &SentRequest, last: Option<&SentRequest>, diff: bool) -> Value {
+/// A request as `muster prompt --json` tells it.
+pub(crate) fn in_json(task: &TaskId, this: &SentRequest, last: Option<&SentRequest>, diff: bool) -> Value {
     let mut value = json!(this);
     value["task"] = json!(task);
     if diff {

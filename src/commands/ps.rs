@@ -6,8 +6,10 @@ use muster_bus::credentials::{FleetKeys, Issued, Place};
 use muster_bus::server::keys_folder;
 use muster_orchestrator::decide::{AgentsByRole, waits_for};
 use muster_shared::track_record::{Identity, TrackRecords};
+use muster_shared::wire::Profile;
 use serde_json::{Value, json};
 
+use crate::alerts::state::State;
 use crate::app::{App, bus_failure, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
@@ -29,17 +31,32 @@ fn local(app: &App) -> Option<FleetState> {
 }
 
 /// What `muster ps` tells of a fleet.
-struct FleetShown {
-    listed: Vec<Listed>,
-    agents: AgentsByRole,
+pub(crate) struct FleetShown {
+    /// The processes, with what their work came to.
+    pub(crate) listed: Vec<Listed>,
     /// The processes of a local fleet.
-    members: Vec<MemberState>,
+    pub(crate) members: Vec<MemberState>,
     /// Machines that joined it.
-    hosts: Vec<Machine>,
+    pub(crate) hosts: Vec<Machine>,
     /// Providers that are not asked for now.
-    open: Vec<BreakerState>,
+    pub(crate) open: Vec<BreakerState>,
     /// What is wrong with guards that give no verdict.
+    pub(crate) silent: Vec<String>,
+    /// What is known of alerts.
+    pub(crate) alerts: State,
+}
+
+/// What there is to know of a fleet beside what its processes say of themselves.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Around {
+    track_records: TrackRecords,
+    members: Vec<MemberState>,
+    /// Credentials that this folder's keys gave to others.
+    issued: Vec<Issued>,
+    open: Vec<BreakerState>,
     silent: Vec<String>,
+    /// What is known of alerts.
+    alerts: State,
 }
 
 /// Prints the registry.
@@ -48,45 +65,60 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         return joined(&state, args);
     }
     let bus = app.connect("reader").await?;
-    let fleet = look(app, &bus).await?;
+    let profiles = bus.registry().list().await.map_err(bus_failure)?;
+    let fleet = Around::look(app, &bus).await.with(profiles);
     if args.json {
-        output::json(&in_json(&fleet))?;
+        output::json(&fleet.in_json())?;
     } else {
         in_words(app, &bus, fleet).await?;
     }
     Ok(Exit::Completed)
 }
 
-async fn look(app: &App, bus: &Bus) -> Result<FleetShown, Failure> {
-    let profiles = bus.registry().list().await.map_err(bus_failure)?;
-    let mut track_records = TrackRecords::default();
-    // A fleet of before there was this has no place for it.
-    for kept in bus.track_record().all().await.unwrap_or_default() {
-        track_records.learn(kept);
+impl Around {
+    /// Looks now. What cannot be found out is left out.
+    pub(crate) async fn look(app: &App, bus: &Bus) -> Self {
+        let mut track_records = TrackRecords::default();
+        // A fleet of before there was this has no place for it.
+        for kept in bus.track_record().all().await.unwrap_or_default() {
+            track_records.learn(kept);
+        }
+        let here = local(app);
+        // The rates and budgets of a fleet have a place of their own; one that began before it has none.
+        let breakers = bus.allowances().breakers().await.unwrap_or_default();
+        Self {
+            track_records,
+            issued: here.as_ref().map(|_| issued(app)).unwrap_or_default(),
+            members: here.map(|state| state.members).unwrap_or_default(),
+            open: breakers.into_iter().filter(BreakerState::is_open).collect(),
+            silent: super::guard::silent(app, bus).await,
+            alerts: super::alerts::firing(bus).await,
+        }
     }
-    let agents: AgentsByRole = profiles.iter().collect();
-    let listed = profiles.into_iter().map(|profile| {
-        let who = Identity::of(&profile.agent, &profile.name, &profile.host);
-        Listed::new(profile, track_records.of_agent(&who))
-    });
-    let members = local(app).map(|state| state.members).unwrap_or_default();
-    // The rates and budgets of a fleet have a place of their own; one that began before it has none.
-    let breakers = bus.allowances().breakers().await.unwrap_or_default();
-    let open = breakers.into_iter().filter(BreakerState::is_open).collect();
-    let listed: Vec<Listed> = listed.collect();
-    let hosts = match local(app) {
-        Some(_) => machines(app, &listed),
-        None => Vec::new(),
-    };
-    let silent = super::guard::silent(app, bus).await;
-    Ok(FleetShown { listed, agents, members, hosts, open, silent })
+
+    /// The same, with the processes.
+    pub(crate) fn with(&self, profiles: Vec<Profile>) -> FleetShown {
+        let listed = profiles.into_iter().map(|profile| {
+            let who = Identity::of(&profile.agent, &profile.name, &profile.host);
+            Listed::new(profile, self.track_records.of_agent(&who))
+        });
+        let listed: Vec<Listed> = listed.collect();
+        let hosts = machines(&self.issued, &listed);
+        let (members, open, silent) = (self.members.clone(), self.open.clone(), self.silent.clone());
+        let alerts = self.alerts.clone();
+        FleetShown { listed, members, hosts, open, silent, alerts }
+    }
+}
+
+/// The credentials that this folder's keys gave to others.
+fn issued(app: &App) -> Vec<Issued> {
+    let store = app.beside_fleet(&app.settings().server.store_dir);
+    let keys = keys_folder(&store).ok().and_then(|folder| FleetKeys::open(&folder).ok().flatten());
+    keys.and_then(|keys| keys.issued().ok()).unwrap_or_default()
 }
 
 /// The machines that joined, by the ledger of this folder's keys, with who of them is there.
-fn machines(app: &App, listed: &[Listed]) -> Vec<Machine> {
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    let keys = keys_folder(&store).ok().and_then(|folder| FleetKeys::open(&folder).ok().flatten());
-    let issued = keys.and_then(|keys| keys.issued().ok()).unwrap_or_default();
+fn machines(issued: &[Issued], listed: &[Listed]) -> Vec<Machine> {
     let is_there = |one: &&Issued| listed.iter().any(|listed| listed.profile.agent == one.name);
     let machine = |one: &Issued| match &one.place {
         Some(Place::Machine { roles, .. }) => Some(Machine {
@@ -120,22 +152,34 @@ fn joined(state: &FleetState, args: &JsonArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-fn in_json(fleet: &FleetShown) -> Vec<Value> {
-    let listed = fleet.listed.iter().map(|listed| json!(listed));
-    let given_up = fleet.members.iter().filter(|member| member.given_up);
-    let given_up = given_up
-        .map(|member| json!({ "name": member.name, "role": member.role(), "given_up": member.gave_up }));
-    let hosts = fleet.hosts.iter().map(|host| json!(host));
-    let open = fleet.open.iter().map(|breaker| {
-        let said = breaker.in_words(now());
-        json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
-    });
-    let silent = fleet.silent.iter().map(|why| json!({ "guard_without_verdict": why }));
-    listed.chain(given_up).chain(hosts).chain(open).chain(silent).collect()
+impl FleetShown {
+    /// As `muster ps --json` prints it.
+    pub(crate) fn in_json(&self) -> Vec<Value> {
+        let listed = self.listed.iter().map(|listed| json!(listed));
+        let given_up = self.members.iter().filter(|member| member.given_up);
+        let given_up = given_up
+            .map(|member| json!({ "name": member.name, "role": member.role(), "given_up": member.gave_up }));
+        let hosts = self.hosts.iter().map(|host| json!(host));
+        let open = self.open.iter().map(|breaker| {
+            let said = breaker.in_words(now());
+            json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
+        });
+        let silent = self.silent.iter().map(|why| json!({ "guard_without_verdict": why }));
+        let alerts = self.alerts.firing().map(|(rule, series, one)| {
+            json!({ "alert": rule, "series": series, "since": one.since, "detail": one.detail })
+        });
+        listed.chain(given_up).chain(hosts).chain(open).chain(silent).chain(alerts).collect()
+    }
+
+    /// Who is there by role, for the rules on who waits for whom.
+    pub(crate) fn agents(&self) -> AgentsByRole {
+        self.listed.iter().map(|listed| &listed.profile).collect()
+    }
 }
 
 async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
-    let FleetShown { listed, agents, members, hosts, open, silent } = fleet;
+    let agents = fleet.agents();
+    let FleetShown { listed, members, hosts, open, silent, alerts } = fleet;
     if let Some(team) = app.fleet.live().and_then(|state| state.team) {
         output::line(&format!("team {team}"))?;
     }
@@ -153,6 +197,9 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     }
     for line in &silent {
         output::line(&figures::one_line(line, LINE))?;
+    }
+    if let Some(line) = render::alerts::line(&alerts) {
+        output::line(&line)?;
     }
     for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
         output::line(&format!("an agent file is left out: {}", file.reason))?;

@@ -45,7 +45,8 @@ async fn read(reading: &ReadAccess, args: &QuestionsArgs) -> Result<Vec<RunState
     }
 }
 
-fn listed(run: &RunState, all: bool) -> Vec<Value> {
+/// The questions of a run as `muster questions --json` has them.
+pub(crate) fn listed(run: &RunState, all: bool) -> Vec<Value> {
     let asked = run.questions.iter().filter(|(_, asked)| all || asked.is_open());
     let listed = |(id, asked): (&QuestionId, &QuestionState)| {
         let mut listed = json!({ "run": run.id, "question": id, "goal": run.goal.text, "asked": asked });

@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 100;
 
 /// An order that was given.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Given {
+pub(crate) enum Given {
     /// A goal, or a fork, which is to become this run.
     Goal(RunId),
     /// A request to a run, by its id.
@@ -21,7 +21,7 @@ pub(super) enum Given {
 }
 
 /// That an order was refused, if it is among the dead letters. What cannot be looked up is not said.
-pub(super) async fn refused(bus: &Bus, given: Given) -> Option<Failure> {
+pub(crate) async fn refused(bus: &Bus, given: Given) -> Option<Failure> {
     let letters = bus.dead().list(LOOKED_AT).await.ok()?;
     let letter = letters.iter().rev().find(|letter| is_it(letter, given))?;
     let what = match given {

@@ -65,11 +65,16 @@ pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure
 /// Of a record that is not whole nothing is decided again: what came out the same would not be the run.
 fn damaged(run: RunId, missing: &str, args: &ReplayArgs) -> Result<Exit, Failure> {
     if args.json {
-        output::json(&json!({ "run": run, "same": false, "missing": missing }))?;
+        output::json(&not_whole(run, missing))?;
     } else {
         output::line(&format!("the record of run {} is damaged: {missing}", run.short()))?;
     }
     Ok(Exit::Failed)
+}
+
+/// What is said of a record that is not whole, as JSON.
+pub(crate) fn not_whole(run: RunId, missing: &str) -> Value {
+    json!({ "run": run, "same": false, "missing": missing })
 }
 
 async fn read(reading: &ReadAccess, wanted: &str) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
@@ -79,7 +84,7 @@ async fn read(reading: &ReadAccess, wanted: &str) -> Result<(RunId, Vec<Entry>, 
 }
 
 /// Counts of what came out the same; else the first difference, whichever of both sides it is on.
-fn compare(run: RunId, entries: &[Entry]) -> Result<Value, Value> {
+pub(crate) fn compare(run: RunId, entries: &[Entry]) -> Result<Value, Value> {
     let orchestrators = muster_orchestrator::replay::replay(run, entries);
     let agents = muster_agents::react::replay::replay(entries);
     match (orchestrators, agents) {

@@ -2,7 +2,7 @@
 
 mod cut_short;
 mod deliver;
-pub(super) mod documents;
+pub(crate) mod documents;
 mod estimate;
 mod fetched;
 mod files;
@@ -25,7 +25,8 @@ use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, conversation};
 use muster_shared::ids::RunId;
 use muster_shared::run::conversation::turn;
-use muster_shared::wire::Command;
+use muster_shared::traces::ParentSpan;
+use muster_shared::wire::{Command, TraceContext};
 use uuid::Uuid;
 
 pub(super) use self::deliver::{Wanted, check as check_output, write};
@@ -34,18 +35,21 @@ pub(super) use self::screen::Screen;
 pub(super) use self::settings::model_of_fork;
 use self::watch::Watched;
 use super::{blueprint, select};
-use crate::app::{App, bus_failure};
+use crate::app::{App, bus_failure, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;
 use crate::signals::StopSignals;
 
+/// The span of whoever started this process, by the usual variable; nothing where it says none.
+fn traced() -> Option<TraceContext> {
+    let said = std::env::var("TRACEPARENT").ok().map(|text| TraceContext(text.trim().to_owned()))?;
+    ParentSpan::read(&said).map(|parent| parent.written())
+}
+
 /// Asks a goal and waits for its end.
 pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
-    let mut goal = goal(app, &args)?;
-    documents::check(&args.docs)?;
-    settings::settle(app, &mut goal)?;
-    rights::narrow(&mut goal, &rights::wished(&args.rights)?);
+    let mut goal = Goal { trace: traced(), ..settled(app, &args)? };
     let wanted = Wanted {
         output: args.output.clone(),
         out: args.out.clone(),
@@ -57,11 +61,11 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
     let run = RunId::from_uuid(args.run_id.unwrap_or_else(Uuid::now_v7));
     let begin = async |bus: &Bus, screen: &Screen, stop: &mut StopSignals| {
         if !args.docs.is_empty() {
-            let documents::Sent { corpus, unread, fetched } = tokio::select! {
+            let sent = tokio::select! {
                 sent = documents::send(app, bus, &args.docs, screen) => sent?,
                 () = stop.wait() => return Err(stopped_before("the documents were sent")),
             };
-            (goal.corpus, goal.unread, goal.fetched) = (Some(corpus), unread, fetched);
+            goal = with_documents(goal, sent);
         }
         if let Some(earlier) = &args.follow {
             follow(bus, earlier, &mut goal).await?;
@@ -73,6 +77,23 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
         submit(bus, run, goal).await
     };
     wait_for(app, &wanted, begin).await
+}
+
+/// Begins a run in the name of whoever speaks by this bus, and does not wait for its end.
+///
+/// # Errors
+/// As `muster run` until the goal is sent.
+pub(crate) async fn begin(app: &App, bus: &Bus, args: &RunArgs, asked_by: String) -> Result<RunId, Failure> {
+    let mut goal = Goal { asked_by, attended: false, ..settled(app, args)? };
+    let run = RunId::from_uuid(args.run_id.unwrap_or_else(Uuid::now_v7));
+    if !args.docs.is_empty() {
+        let screen = Screen::new(app.paint_notes(), true);
+        goal = with_documents(goal, documents::send(app, bus, &args.docs, &screen).await?);
+    }
+    if let Some(earlier) = &args.follow {
+        follow(bus, earlier, &mut goal).await?;
+    }
+    submit(bus, run, goal).await
 }
 
 /// Has a run begun by the fleet that is up, or by one of its own, and waits for its end.
@@ -136,6 +157,20 @@ async fn ask(
     deliver::deliver(app, wanted, screen, &watched, &files)
 }
 
+/// The goal as it was asked, with the settings and rights that go with it.
+fn settled(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
+    let mut goal = goal(app, args)?;
+    documents::check(&args.docs)?;
+    settings::settle(app, &mut goal)?;
+    rights::narrow(&mut goal, &rights::wished(&args.rights)?);
+    Ok(goal)
+}
+
+fn with_documents(goal: Goal, sent: documents::Sent) -> Goal {
+    let documents::Sent { corpus, unread, fetched } = sent;
+    Goal { corpus: Some(corpus), unread, fetched, ..goal }
+}
+
 /// The goal as it was asked, checked before anything is started for it.
 fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
     let filled = filled::filled(app, args)?;
@@ -151,7 +186,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
     let goal = Goal {
         model: args.model.clone(),
         deadline_ms: args.deadline.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
-        asked_by: std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default(),
+        asked_by: user(),
         encoding: app.settings().bus.encoding,
         budget: Budget {
             model_calls: args.max_calls,

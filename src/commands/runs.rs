@@ -23,10 +23,9 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
     let reading = ReadAccess::open(app).await?;
     let found = all(&reading.bus, args.limit).await;
     reading.close().await;
-    let (Newest { runs, left_out }, gone) = found?;
+    let (Newest { runs, left_out, known: _ }, gone) = found?;
     if args.json {
-        let damaged =
-            left_out.iter().map(|(run, why)| json!({ "run": run, "status": "damaged", "reason": why }));
+        let damaged = left_out.iter().map(|(run, why)| damaged(*run, why));
         let gone = gone.iter().map(keep::Gone::to_json);
         output::json(&runs.iter().map(brief).chain(gone).chain(damaged).collect::<Vec<Value>>())?;
     } else if !runs.is_empty() || left_out.is_empty() {
@@ -41,38 +40,71 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
 
 /// The newest runs, those that came from elsewhere among them, and the summaries of those whose record was removed.
 async fn all(bus: &Bus, limit: usize) -> Result<(Newest, Vec<keep::Gone>), Failure> {
-    let mut found = newest(bus, limit).await?;
+    all_but(bus, limit, &|_| false).await
+}
+
+/// The same; runs that are known are named, and not read.
+pub(crate) async fn all_but(
+    bus: &Bus,
+    limit: usize,
+    is_known: &(dyn Fn(&RunId) -> bool + Sync),
+) -> Result<(Newest, Vec<keep::Gone>), Failure> {
+    let mut found = newest_but(bus, limit, is_known).await?;
     let notes = bus.kept().all().await.map_err(bus_failure)?;
     let is_gone = |run: &RunId| notes.get(run).is_some_and(|note| note.gone().is_some());
     found.runs.retain(|state| !is_gone(&state.id));
     found.left_out.retain(|(run, _)| !is_gone(run));
+    found.known.retain(|run| !is_gone(run));
     let imported = notes.iter().rev().filter(|(_, note)| note.imported.is_some() && note.gone().is_none());
     for (run, _) in imported.take(limit) {
+        if is_known(run) {
+            found.known.push(*run);
+            continue;
+        }
         match select::entries(bus, *run).await.and_then(|entries| select::fold(*run, &entries)) {
             Ok(state) => found.runs.push(state),
             Err(failure) => found.left_out.push((*run, failure.to_string())),
         }
     }
     found.runs.sort_by_key(|state| std::cmp::Reverse(state.id));
-    found.runs.truncate(limit);
-    let room = limit.saturating_sub(found.runs.len());
+    let mut ids: Vec<RunId> =
+        found.runs.iter().map(|state| state.id).chain(found.known.iter().copied()).collect();
+    ids.sort_unstable_by(|one, other| other.cmp(one));
+    if let Some(last) = ids.get(limit.saturating_sub(1)).copied().filter(|_| limit > 0) {
+        found.runs.retain(|state| state.id >= last);
+        found.known.retain(|run| *run >= last);
+    }
+    let room = limit.saturating_sub(found.runs.len() + found.known.len());
     Ok((found, keep::summaries(bus, room).await?))
 }
 
 /// The newest runs, and those of which the record cannot be followed, with the reason.
 #[derive(Default)]
-pub(super) struct Newest {
-    pub(super) runs: Vec<RunState>,
-    pub(super) left_out: Vec<(RunId, String)>,
+pub(crate) struct Newest {
+    pub(crate) runs: Vec<RunState>,
+    pub(crate) left_out: Vec<(RunId, String)>,
+    /// Those that were known and not read.
+    pub(crate) known: Vec<RunId>,
 }
 
 /// How many records are read at the same time.
 const AT_ONCE: usize = 8;
 
 /// The newest runs. One record that cannot be followed does not hide the others.
-pub(super) async fn newest(bus: &Bus, limit: usize) -> Result<Newest, Failure> {
+pub(crate) async fn newest(bus: &Bus, limit: usize) -> Result<Newest, Failure> {
+    newest_but(bus, limit, &|_| false).await
+}
+
+/// The same; runs that are known are named, and not read.
+pub(crate) async fn newest_but(
+    bus: &Bus,
+    limit: usize,
+    is_known: &(dyn Fn(&RunId) -> bool + Sync),
+) -> Result<Newest, Failure> {
     let mut found = Newest::default();
     let NewestRuns { runs, fragments } = bus.record().newest_runs(limit).await.map_err(bus_failure)?;
+    let (known, runs): (Vec<RunId>, Vec<RunId>) = runs.into_iter().partition(is_known);
+    found.known = known;
     let record = &bus.record();
     let read = |run| async move { (run, record.read(&RecordFilter::Run(run), Seq(0)).await) };
     let mut reading = stream::iter(runs).map(read).buffered(AT_ONCE);
@@ -111,15 +143,20 @@ pub(super) fn summary(left_out: &[(RunId, String)]) -> Option<String> {
     })
 }
 
+/// A run of which the record cannot be followed, as `muster runs --json` has it.
+pub(crate) fn damaged(run: RunId, why: &str) -> Value {
+    json!({ "run": run, "status": "damaged", "reason": why })
+}
+
 /// Whether a run gave all that it was to give.
-pub(super) fn is_complete(state: &RunState) -> bool {
+pub(crate) fn is_complete(state: &RunState) -> bool {
     state.status == RunStatus::Completed && !is_completed_in_part(state)
 }
 
 /// A run as `muster runs --json` has it.
-pub(super) fn brief(state: &RunState) -> Value {
+pub(crate) fn brief(state: &RunState) -> Value {
     json!({
         "run": state.id, "status": state.status, "complete": is_complete(state), "count": count(state), "goal": state.goal.text, "created_at": state.created_at,
-        "ended_at": state.ended_at, "paused": state.control.paused, "parent": state.goal.parent, "usage": state.used(), "reason": state.reason,
+        "ended_at": state.ended_at, "paused": state.control.paused, "parent": state.goal.parent, "shadow_of": state.goal.shadow.as_ref().map(|of| json!({ "trial": of.trial, "run": of.run, "task": of.task })), "usage": state.used(), "reason": state.reason,
     })
 }

@@ -17,7 +17,7 @@ const MOST_NAMED: usize = 5;
 
 /// Finds the run that is meant: `last/1-2` is the run that task 1-2 of the newest run has of its own. One whose record was
 /// removed is told to be so.
-pub(super) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
+pub(crate) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
     let run = any(bus, wanted).await?;
     match keep::removed(bus, run).await? {
         Some(gone) => Err(keep::tell_removed(run, &gone.removed)),
@@ -26,7 +26,7 @@ pub(super) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
 }
 
 /// The same, whether or not there is still a record of it.
-pub(super) async fn any(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
+pub(crate) async fn any(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
     let outer = wanted.split_once('/').map_or(wanted, |(outer, _)| outer);
     // The newest is found without going through all that there ever was.
     let runs = match outer {
@@ -63,7 +63,7 @@ async fn with_noted(bus: &Bus, mut runs: Vec<RunId>) -> Result<Vec<RunId>, Failu
 }
 
 /// The run that `wanted` names among `runs`, newest first. Pure.
-fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
+pub(crate) fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
     let Some(newest) = runs.first() else {
         return Err(Failure::usage("there are no runs yet").help("ask one with `muster run \"…\"`"));
     };
@@ -98,12 +98,12 @@ fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
 }
 
 /// The record of a run.
-pub(super) async fn entries(bus: &Bus, run: RunId) -> Result<Vec<Entry>, Failure> {
+pub(crate) async fn entries(bus: &Bus, run: RunId) -> Result<Vec<Entry>, Failure> {
     bus.record().read(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)
 }
 
 /// A run as its record tells it.
-pub(super) fn fold(run: RunId, entries: &[Entry]) -> Result<RunState, Failure> {
+pub(crate) fn fold(run: RunId, entries: &[Entry]) -> Result<RunState, Failure> {
     let mut state = None;
     for entry in entries {
         apply(&mut state, entry).map_err(|error| cannot_follow(run, entries, &error))?;
@@ -148,13 +148,13 @@ pub(super) async fn whole(bus: &Bus, run: RunId) -> Result<(Vec<Entry>, Option<S
 }
 
 /// Entries that the server counts and does not give out, which is so when its file is damaged.
-pub(super) fn held_back(counted: u64, came: usize) -> Option<String> {
+pub(crate) fn held_back(counted: u64, came: usize) -> Option<String> {
     let came = u64::try_from(came).unwrap_or(u64::MAX);
     (came < counted).then(|| format!("the server counts {counted} entries of it and gives out {came}"))
 }
 
 /// What is missing from the record of a run, in words; nothing where it is whole.
-pub(super) fn missing(entries: &[Entry]) -> Option<String> {
+pub(crate) fn missing(entries: &[Entry]) -> Option<String> {
     let gaps = gaps(entries);
     let mut said: Vec<String> = gaps.iter().take(MOST_NAMED).map(Gap::to_string).collect();
     if gaps.len() > MOST_NAMED {

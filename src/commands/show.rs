@@ -30,32 +30,22 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     };
     let agents = agents(&reading).await;
     reading.close().await;
-    let ShownRun { state, children, missing, unguarded } = found?;
-    check(&state, args)?;
-    let waits = agents.as_ref().map(|agents| waits_for(&state, agents)).unwrap_or_default();
-    if let Some(missing) = &missing {
+    let shown = found?;
+    let ShownRun { state, children, missing, unguarded } = &shown;
+    check(state, args)?;
+    let waits = agents.as_ref().map(|agents| waits_for(state, agents)).unwrap_or_default();
+    if let Some(missing) = missing {
         let short = state.id.short();
         output::note(&format!(
             "the record of run {short} is damaged, so that this may not be all: {missing}"
         ));
     }
     if args.json {
-        let mut shown = in_json(&state, &children, &waits, args);
-        if !args.full {
-            in_brief(&mut shown);
-        }
-        if let (Some(missing), Value::Object(fields)) = (missing, &mut shown) {
-            fields.insert("missing".to_owned(), json!(missing));
-        }
-        if let (false, Value::Object(fields)) = (unguarded.is_empty(), &mut shown) {
-            fields.insert("complete".to_owned(), json!(false));
-            fields.insert("refused_without_verdict".to_owned(), json!(unguarded));
-        }
-        output::json(&shown)?;
+        output::json(&told(&shown, &waits, args))?;
     } else {
-        output::line(&in_words(app, &state, &children, args))?;
+        output::line(&in_words(app, state, children, args))?;
         let is_whole = args.task.is_none() && !args.reflection && !args.refinements;
-        let inner = render::run::within(&state, &children, now(), app.paint());
+        let inner = render::run::within(state, children, now(), app.paint());
         if is_whole && !inner.is_empty() {
             output::line(&format!("\n{inner}"))?;
         }
@@ -85,12 +75,32 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
 }
 
 /// A run, the runs within it, and what is missing from its record.
-struct ShownRun {
-    state: RunState,
-    children: Vec<RunState>,
-    missing: Option<String>,
+pub(crate) struct ShownRun {
+    /// The run.
+    pub(crate) state: RunState,
+    /// The runs within it.
+    pub(crate) children: Vec<RunState>,
+    /// What its record lacks, in words.
+    pub(crate) missing: Option<String>,
     /// What was refused for want of a guard's verdict.
-    unguarded: Unguarded,
+    pub(crate) unguarded: Unguarded,
+}
+
+/// A run as `muster show --json` tells it: what was asked for of it, and with `full` all of that.
+pub(crate) fn told(shown: &ShownRun, waits: &[WaitsFor], args: &ShowArgs) -> Value {
+    let ShownRun { state, children, missing, unguarded } = shown;
+    let mut told = in_json(state, children, waits, args);
+    if !args.full {
+        in_brief(&mut told);
+    }
+    if let (Some(missing), Value::Object(fields)) = (missing, &mut told) {
+        fields.insert("missing".to_owned(), json!(missing));
+    }
+    if let (false, Value::Object(fields)) = (unguarded.is_empty(), &mut told) {
+        fields.insert("complete".to_owned(), json!(false));
+        fields.insert("refused_without_verdict".to_owned(), json!(unguarded));
+    }
+    told
 }
 
 /// What is left of the run, where its record was removed.

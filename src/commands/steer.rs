@@ -6,67 +6,125 @@ mod follow;
 mod plan;
 mod target;
 
+use muster_bus::Bus;
 use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::{QuestionState, RequestAction, RunState};
+use serde_json::Value;
 
+pub(crate) use self::target::Answered;
 pub(super) use self::target::Target;
 use crate::app::App;
-use crate::args::{AnswerArgs, ApproveArgs, EditArgs, RejectArgs, SteerCommand, TaskArgs};
+use crate::args::{AnswerArgs, ApproveArgs, EditArgs, OrderArgs, RejectArgs, SteerCommand, TaskArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::place::Place;
 
 /// Does what a command says: of which run something is asked, what it is, and why.
 pub(super) async fn steer(app: &App, command: &SteerCommand) -> Result<Exit, Failure> {
+    let bus = app.connect("cli").await?;
+    if let SteerCommand::Approve(args) = command
+        && args.show
+    {
+        let (target, question) = find_asking(&bus, &args.order.run, args.question.as_ref()).await?;
+        output::line(&shown(&target, question)?)?;
+        return Ok(Exit::Completed);
+    }
+    answered(app, &bus, command).await?.tell(command.order().json)
+}
+
+/// The same in the name of whoever speaks by this bus; what came of it.
+///
+/// # Errors
+/// When there is no such run, or it cannot be asked that.
+pub(crate) async fn answered(app: &App, bus: &Bus, command: &SteerCommand) -> Result<Answered, Failure> {
     let order = command.order();
     let run = order.run.as_str();
     let mut reason = order.reason.clone();
     let (target, action) = match command {
         // A run that nobody waits for any more can still be stopped.
-        SteerCommand::Cancel(_) => (Target::find_any(app, run).await?, RequestAction::Cancel),
-        SteerCommand::Pause(_) => (Target::find(app, run).await?, RequestAction::Pause),
+        SteerCommand::Cancel(_) => (Target::find_any(bus, run).await?, RequestAction::Cancel),
+        SteerCommand::Pause(_) => (Target::find(bus, run).await?, RequestAction::Pause),
         SteerCommand::Resume(args) => {
             let deadline_ms = args.deadline.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-            (Target::find(app, run).await?, RequestAction::Resume { deadline_ms })
+            (Target::find(bus, run).await?, RequestAction::Resume { deadline_ms })
         }
         SteerCommand::Skip(args) => {
-            (of_task(app, args).await?, RequestAction::Skip { task: args.task.at.clone() })
+            (of_task(bus, args).await?, RequestAction::Skip { task: args.task.at.clone() })
         }
         SteerCommand::Redo(args) => {
-            (of_task(app, args).await?, RequestAction::Redo { task: args.task.at.clone() })
+            (of_task(bus, args).await?, RequestAction::Redo { task: args.task.at.clone() })
         }
-        SteerCommand::Edit(args) => edit(app, args).await?,
-        SteerCommand::Answer(args) => answer(app, args).await?,
+        SteerCommand::Edit(args) => edit(app, bus, args).await?,
+        SteerCommand::Answer(args) => answer(app, bus, args).await?,
         SteerCommand::Approve(args) => {
-            let (target, question) = find_asking(app, run, args.question.as_ref()).await?;
-            if args.show {
-                output::line(&shown(&target, question)?)?;
-                return Ok(Exit::Completed);
-            }
+            let (target, question) = find_asking(bus, run, args.question.as_ref()).await?;
             let action = approval(app, &target, question, args).await?;
             (target, action)
         }
         SteerCommand::Reject(args) => {
-            let (target, question) = find_asking(app, run, args.question.as_ref()).await?;
+            let (target, question) = find_asking(bus, run, args.question.as_ref()).await?;
             reason = feedback(app, args)?;
             (target, RequestAction::Reject { question })
         }
     };
-    target.ask(order, action, reason).await
+    target.ask(order.wait, action, reason).await
+}
+
+/// Approves with a plan, or with arguments of a call, that a person gave as they are to be.
+///
+/// # Errors
+/// As [`answered`], and when nothing of that kind waits.
+pub(crate) async fn approved(
+    app: &App,
+    bus: &Bus,
+    order: &OrderArgs,
+    question: Option<QuestionId>,
+    edited: Edited,
+) -> Result<Answered, Failure> {
+    let place = question.map(Place::of);
+    let (target, question) = find_asking(bus, &order.run, place.as_ref()).await?;
+    let waiting = call::waiting(&target.state, question).map(|(id, _)| id);
+    let action = match (waiting, edited) {
+        (Some(_), Edited::Plan(_)) => {
+            return Err(
+                Failure::usage("what waits is a call of a tool, and no plan").help("approve its arguments")
+            );
+        }
+        (None, Edited::Arguments(_)) => return Err(no_call()),
+        (Some(id), Edited::Arguments(mut arguments)) => {
+            app.redactor.redact_value(&mut arguments);
+            RequestAction::Approve { question: Some(id), arguments: Some(arguments), plan: None }
+        }
+        (None, Edited::Plan(plan)) => RequestAction::Approve { question, arguments: None, plan: Some(plan) },
+    };
+    target.ask(order.wait, action, order.reason.clone()).await
+}
+
+/// What a person changed before he approved it.
+pub(crate) enum Edited {
+    /// The plan.
+    Plan(Box<PlanDraft>),
+    /// The arguments of a call.
+    Arguments(Value),
+}
+
+fn no_call() -> Failure {
+    Failure::usage("no call of a tool waits here for its arguments")
+        .help("`muster questions` shows what waits; name it with --question where several do")
 }
 
 /// The run that a task is in, if the task is in its plan.
-async fn of_task(app: &App, args: &TaskArgs) -> Result<Target, Failure> {
-    let target = Target::find(app, &args.task.run(&args.order.run)).await?;
+async fn of_task(bus: &Bus, args: &TaskArgs) -> Result<Target, Failure> {
+    let target = Target::find(bus, &args.task.run(&args.order.run)).await?;
     target.check(&args.task.at)?;
     Ok(target)
 }
 
-async fn edit(app: &App, args: &EditArgs) -> Result<(Target, RequestAction), Failure> {
+async fn edit(app: &App, bus: &Bus, args: &EditArgs) -> Result<(Target, RequestAction), Failure> {
     let run = args.task.as_ref().map_or_else(|| args.order.run.clone(), |task| task.run(&args.order.run));
     let task = args.task.as_ref().map(|task| &task.at);
-    let target = Target::find(app, &run).await?;
+    let target = Target::find(bus, &run).await?;
     if let Some(task) = task {
         target.check(task)?;
     }
@@ -89,10 +147,10 @@ fn goal_of(state: &RunState, task: Option<&TaskIndex>) -> String {
     planned.map(|task| task.goal.clone()).unwrap_or_default()
 }
 
-async fn answer(app: &App, args: &AnswerArgs) -> Result<(Target, RequestAction), Failure> {
+async fn answer(app: &App, bus: &Bus, args: &AnswerArgs) -> Result<(Target, RequestAction), Failure> {
     let (run, question) = (args.question.run(&args.order.run), args.question.at);
     let is_open = |state: &RunState| state.questions.get(&question).is_some_and(QuestionState::is_open);
-    let target = Target::find_asking(app, &run, is_open).await?;
+    let target = Target::find_asking(bus, &run, is_open).await?;
     let text = match (&args.text, args.choice) {
         (Some(text), _) => app.redactor.redact(text.trim()).into_owned(),
         (None, Some(choice)) => {
@@ -111,7 +169,7 @@ async fn answer(app: &App, args: &AnswerArgs) -> Result<(Target, RequestAction),
 
 /// The run that asks for a verdict, and the question that is named.
 async fn find_asking(
-    app: &App,
+    bus: &Bus,
     run: &str,
     question: Option<&Place<QuestionId>>,
 ) -> Result<(Target, Option<QuestionId>), Failure> {
@@ -121,7 +179,7 @@ async fn find_asking(
         let mut open = state.open_questions().filter(|(_, asked)| asked.about.is_approved());
         open.any(|(id, _)| named.is_none_or(|named| id == named))
     };
-    Ok((Target::find_asking(app, &run, asks).await?, named))
+    Ok((Target::find_asking(bus, &run, asks).await?, named))
 }
 
 /// What waits to be approved, as it can be edited.
@@ -141,8 +199,7 @@ async fn approval(
 ) -> Result<RequestAction, Failure> {
     let Some((id, call)) = call::waiting(&target.state, question) else {
         if args.arguments.is_some() {
-            return Err(Failure::usage("no call of a tool waits here for its arguments")
-                .help("`muster questions` shows what waits; name it with --question where several do"));
+            return Err(no_call());
         }
         let plan = edited_plan(target, args).await?.map(Box::new);
         return Ok(RequestAction::Approve { question, arguments: None, plan });

@@ -58,7 +58,8 @@ fn lost(why: &str) -> Failure {
     Failure::bus(why).help("`muster up` starts a fleet that `muster tap` can watch; `muster doctor` checks the connection to the bus")
 }
 
-fn message(tapped: &Tapped) -> Value {
+/// A message as `muster tap --json` prints it.
+pub(crate) fn message(tapped: &Tapped) -> Value {
     let mut value = json!({ "at": tapped.at, "subject": tapped.subject, "bytes": tapped.bytes.len() });
     match &tapped.content {
         Ok(envelope) => value["message"] = json!(envelope),

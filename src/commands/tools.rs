@@ -3,7 +3,7 @@
 mod call;
 mod leases;
 mod mcp;
-mod stats;
+pub(crate) mod stats;
 mod workspace;
 
 use std::sync::Arc;

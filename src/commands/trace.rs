@@ -1,4 +1,6 @@
-//! `muster trace`: everything that happened in a run, in order.
+//! `muster trace`: everything that happened in a run, in order; or as spans.
+
+mod spans;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +25,13 @@ use crate::{output, render};
 const WITHIN: usize = 4;
 
 /// Most runs within a run that are shown.
-const MOST_WITHIN: usize = 100;
+pub(crate) const MOST_WITHIN: usize = 100;
 
 /// Prints the timeline of a run, or of one of its tasks.
 pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> {
+    if let Some(to) = &args.otlp {
+        return spans::send(app, args, to).await;
+    }
     let mut printer = Printer::new(app, args);
     if args.follow {
         follow(app, args, &mut printer).await?;
@@ -206,7 +211,7 @@ async fn read(reading: &ReadAccess, wanted: &str) -> Result<(FoundEntries, Vec<S
 }
 
 /// The runs that were begun for tasks of a run, with the tasks.
-fn begun(entry: &Entry) -> Vec<(TaskId, RunId)> {
+pub(crate) fn begun(entry: &Entry) -> Vec<(TaskId, RunId)> {
     let events = match &entry.event {
         RecordEvent::Decided(decided) => decided.events.as_slice(),
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use muster_shared::secret;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::args::UpArgs;
 use crate::commands::guard::check_lists;
+use crate::commands::metrics::Door;
 use crate::exit::{Exit, Failure};
 use crate::fleet::member::MemberChange;
 use crate::fleet::state::FleetState;
@@ -53,7 +55,14 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
         return detach(app, &args).await;
     }
     let mut stop = StopSignals::listen()?;
+    let door = match app.settings().metrics.listen {
+        Some(at) => Some(Door::open(at).await?),
+        None => None,
+    };
     let mut fleet = Fleet::start(app, &scale, args.while_used).await?;
+    if let Some(door) = door {
+        serve_figures(app, &fleet, door).await?;
+    }
     if !args.json {
         output::note(&format!(
             "bus {}; logs in {}; Ctrl-C stops the fleet",
@@ -112,6 +121,14 @@ fn begin_anew() -> Failure {
             .help("`muster up` starts it on another port")
     };
     failed(process::begin_anew(std::env::args_os().skip(1), &[]))
+}
+
+/// Serves the figures of the fleet for as long as this process lives.
+async fn serve_figures(app: &App, fleet: &Fleet, door: Door) -> Result<(), Failure> {
+    let bus = app.connect_to(fleet.url(), "supervisor").await?;
+    output::note(&format!("figures at http://{0}/metrics, targets at http://{0}/targets", door.at()));
+    drop(door.serve(app.clone(), bus, CancellationToken::new()));
+    Ok(())
 }
 
 /// Nothing is left to be watched over.

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::render;
 
 /// Most runs within a run that are looked at.
-const MOST: usize = 100;
+pub(crate) const MOST: usize = 100;
 
 /// Deeper than runs stand within runs.
 const MOST_LEVELS: usize = 20;
@@ -37,7 +37,7 @@ fn newest(state: &RunState, task: &TaskIndex) -> Result<RunId, Failure> {
 
 /// The runs within a run, each before those within it. One that has no record yet
 /// is left out.
-pub(super) async fn all(bus: &Bus, state: &RunState) -> Result<Vec<RunState>, Failure> {
+pub(crate) async fn all(bus: &Bus, state: &RunState) -> Result<Vec<RunState>, Failure> {
     let (mut found, mut open) = (Vec::new(), first(state));
     while let Some(run) = open.pop() {
         let entries = select::entries(bus, run).await?;
@@ -52,7 +52,7 @@ pub(super) async fn all(bus: &Bus, state: &RunState) -> Result<Vec<RunState>, Fa
 }
 
 /// The children of a run, the first at the end.
-fn first(state: &RunState) -> Vec<RunId> {
+pub(crate) fn first(state: &RunState) -> Vec<RunId> {
     let mut children: Vec<(u64, RunId)> =
         state.children.iter().map(|(run, child)| (child.asked_at.0, *run)).collect();
     children.sort_by(|one, other| other.cmp(one));

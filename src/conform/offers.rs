@@ -103,6 +103,8 @@ impl Given {
             chain: Vec::new(),
             withheld: Vec::new(),
             background: None,
+            trace: None,
+            trial: None,
             alone: false,
             nonce: "c0ffee00c0ffee00".to_owned(),
             encoding: if profile.encoding == Encoding::Json { Encoding::Json } else { Encoding::default() },

@@ -13,6 +13,9 @@ use crate::render::figures;
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// How often at least what the supervisor says is read, as long as the bus is there: whatever ends a fleet ends its bus.
+const READ: Duration = Duration::from_secs(1);
+
 /// A bus that is away for less than this is not worth a word: a server that is started again is back by then.
 const WORTH_A_WORD: Duration = Duration::from_secs(2);
 
@@ -50,6 +53,7 @@ pub(crate) struct Lifeline {
     away: Option<Away>,
     news: VecDeque<News>,
     look: Interval,
+    read: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -97,6 +101,7 @@ impl Lifeline {
             away: None,
             news: VecDeque::new(),
             look,
+            read: None,
         }
     }
 
@@ -107,7 +112,13 @@ impl Lifeline {
                 return news;
             }
             self.look.tick().await;
-            self.take(bus.is_connected());
+            let is_connected = bus.is_connected();
+            let was_read = self.read.is_some_and(|at| at.elapsed() < READ);
+            if is_connected && was_read && self.away.is_none() {
+                continue;
+            }
+            self.read = Some(Instant::now());
+            self.take(is_connected);
         }
     }
 
@@ -125,8 +136,13 @@ impl Lifeline {
     /// It was found at another address, and is followed there.
     pub(crate) fn follow(&mut self, url: &str) {
         url.clone_into(&mut self.url);
-        (self.known, self.away) = (None, None);
+        (self.known, self.away, self.read) = (None, None, None);
         self.news.clear();
+    }
+
+    /// Whether it was told that the fleet is away, and not yet that it is there again.
+    pub(crate) fn is_away(&self) -> bool {
+        self.away.is_some_and(|away| away.told)
     }
 
     fn take(&mut self, connected: bool) {

@@ -23,3 +23,4 @@ pub(crate) mod supervisor;
 pub(crate) mod team;
 pub(crate) mod users;
 pub(crate) mod welcome;
+pub(crate) mod wish;

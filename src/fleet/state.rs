@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::lock::{self, FleetLock};
 use super::private;
 use super::process::ProcessRef;
+use super::wish::Wish;
 use crate::settings::RunsWith;
 use crate::trust::{self, Fault, Me};
 
@@ -86,6 +87,31 @@ impl FleetFolder {
     /// Keeps the port for the next time.
     pub(crate) fn keep_port(&self, port: u16) -> io::Result<()> {
         private::write(&self.port_file(), format!("{port}\n").as_bytes())
+    }
+
+    fn wish_file(&self) -> PathBuf {
+        self.root.join("wish.json")
+    }
+
+    /// What is wished of the fleet that is up here, as far as its owner said it.
+    pub(crate) fn wish(&self) -> Option<Wish> {
+        let file = self.wish_file();
+        if trust::of_own(Me::of_process(), &file).is_some() {
+            return None;
+        }
+        serde_json::from_slice(&std::fs::read(file).ok()?).ok()
+    }
+
+    /// Says what is wished of it, in one move.
+    pub(crate) fn leave_wish(&self, wish: &Wish) -> io::Result<()> {
+        let next = self.root.join("wish.json.new");
+        private::write(&next, &serde_json::to_vec(wish)?)?;
+        std::fs::rename(next, self.wish_file())
+    }
+
+    /// Forgets what was wished of a fleet that is gone.
+    pub(crate) fn forget_wish(&self) {
+        let _ = std::fs::remove_file(self.wish_file());
     }
 
     /// Where a supervisor in the background says why it could not bring the fleet up.

@@ -54,6 +54,8 @@ impl Fleet {
         check_lists(app)?;
         let folder = app.fleet.clone();
         let lock = server::lock(&folder).await?;
+        // What was wished of the one before is nothing to this one.
+        folder.forget_wish();
         let server = match &app.settings().bus.url {
             Some(_) => None,
             None => Some(server::start_on_its_port(app).await?),

@@ -3,14 +3,50 @@
 use muster_agents::react::history;
 use muster_shared::flow::Step;
 use muster_shared::ids::TaskId;
+use muster_shared::wire::{Live, LiveKind};
 
 use super::figures;
+use super::progress::Doing;
+
+/// Longest text kept of what a task is doing.
+const DOING: usize = 120;
+
+/// Most tasks of which it is kept what they are doing.
+const MOST_DOING: usize = 2_000;
 
 /// Longest step that is told, in columns.
 const STEP: usize = 160;
 
 /// Most actions of a step that are told.
 const MOST_ACTS: usize = 3;
+
+/// What stands before a thought, and before an answer, that is being written.
+const THINKS: &str = "thinks: ";
+const WRITES: &str = "writes: ";
+
+/// Keeps what a task says it is doing.
+pub(crate) fn note(doing: &mut Doing, live: Live) {
+    let text = match live.kind {
+        LiveKind::Status { text, .. } => figures::one_line(&status(&text), DOING),
+        // Streams of words: the newest of them, on the line of the task.
+        LiveKind::Thought { text } => streamed(doing.get(&live.task), THINKS, &text),
+        LiveKind::Answer { text } => streamed(doing.get(&live.task), WRITES, &text),
+    };
+    // Anybody can name tasks here: only so many are kept.
+    if doing.len() < MOST_DOING || doing.contains_key(&live.task) {
+        doing.insert(live.task, text);
+    }
+}
+
+fn streamed(before: Option<&String>, lead: &str, more: &str) -> String {
+    let before = before.and_then(|before| before.strip_prefix(lead)).unwrap_or_default();
+    format!("{lead}{}", tail(&figures::one_line(&format!("{before}{more}"), usize::MAX), DOING / 2))
+}
+
+fn tail(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    text.chars().skip(length.saturating_sub(most)).collect()
+}
 
 /// What an agent says that it is doing, in plain words: `step 3 of 10: corpus.search moons` becomes
 /// `searches for "moons" (step 3 of 10)`.

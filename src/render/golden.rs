@@ -1,7 +1,7 @@
 //! A whole run as it was once recorded, by version 1 of the events: it must fold for ever, and be shown as it is here.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use muster_bus::subject::Subject;
 use muster_shared::flow::{RefineOperation, RefusedOperation, TaskStatus, Usage};
@@ -24,14 +24,25 @@ struct Line {
     envelope: Envelope,
 }
 
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/run-v1.jsonl")
+}
+
 fn lines() -> Vec<Line> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/run-v1.jsonl");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(golden()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn entries() -> Vec<Entry> {
+/// The entries of the run.
+pub(crate) fn entries() -> Vec<Entry> {
     lines().into_iter().map(entry).collect()
+}
+
+/// The same as the record of another run.
+pub(crate) fn entries_of(run: RunId) -> Vec<Entry> {
+    let own = entries()[0].run.to_string();
+    let text = std::fs::read_to_string(golden()).unwrap().replace(&own, &run.to_string());
+    text.lines().map(|line| entry(serde_json::from_str(line).unwrap())).collect()
 }
 
 fn entry(line: Line) -> Entry {

@@ -1,9 +1,11 @@
 //! Text for people, made from data. Nothing here reads a clock, a terminal or the bus.
 
+pub(crate) mod alerts;
 pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod blueprints;
 pub(crate) mod checks;
+pub(crate) mod compare;
 pub(crate) mod conflicts;
 pub(crate) mod dead;
 pub(crate) mod doing;
@@ -36,4 +38,5 @@ pub(crate) mod table;
 pub(crate) mod tap;
 pub(crate) mod tools;
 pub(crate) mod trace;
+pub(crate) mod trials;
 pub(crate) mod trust;

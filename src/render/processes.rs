@@ -96,7 +96,7 @@ pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
 }
 
 /// How many of the tasks that ended with it ended well, and how many bids it broke.
-fn done(track_record: Option<&Tally>) -> String {
+pub(crate) fn done(track_record: Option<&Tally>) -> String {
     let Some(tally) = track_record else { return "-".to_owned() };
     let broken = match tally.bids_broken {
         0 => String::new(),
@@ -106,7 +106,7 @@ fn done(track_record: Option<&Tally>) -> String {
 }
 
 /// What its slots do, as of its last heartbeat; those that say nothing of it are idle or busy.
-fn state(profile: &Profile) -> String {
+pub(crate) fn state(profile: &Profile) -> String {
     let states = &profile.presence.states;
     if profile.role == "orchestrator" {
         return "-".to_owned();
@@ -158,7 +158,7 @@ pub(crate) fn given_up(members: &[MemberState], here: &[String], now: Millis) ->
 }
 
 /// The role; of an orchestrator with the domains that it is there for.
-fn role(profile: &Profile) -> String {
+pub(crate) fn role(profile: &Profile) -> String {
     let domains = profile.specialist.as_ref().filter(|_| profile.role == "orchestrator");
     match domains {
         Some(said) => figures::one_line(&format!("{} of {}", profile.role, said.capabilities.join(", ")), 60),
@@ -228,6 +228,7 @@ mod tests {
             set_aside: Vec::new(),
             by_gateway: false,
             times_set_aside: 0,
+            metrics: String::new(),
         }
     }
 

@@ -47,16 +47,23 @@ pub(crate) fn tree_with(
 /// One line of the tree: a leaf, a parent, or a phase of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeLine {
+    /// What it is about.
+    pub(crate) task: TaskId,
     index: Option<TaskIndex>,
-    depth: usize,
-    mark: Mark,
-    failed: bool,
-    text: String,
-    note: String,
+    /// Levels above it.
+    pub(crate) depth: usize,
+    /// How far it is.
+    pub(crate) mark: Mark,
+    /// Whether it ended otherwise than well.
+    pub(crate) failed: bool,
+    /// What it is.
+    pub(crate) text: String,
+    /// A few words on its state, or what is being done.
+    pub(crate) note: String,
 }
 
 /// The lines of the tree: planning, the plan, changes of plan, writing.
-fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
+pub(crate) fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
     let mut lines = Vec::new();
     lines.extend(phase(state, doing, &TaskId::Plan, "plan the work"));
     for line in progress::lines(state, Detail::Seen) {
@@ -75,6 +82,7 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
         }
     } else if state.plan.is_some() && state.only_task().is_none() {
         lines.push(TreeLine {
+            task: TaskId::Write,
             index: None,
             depth: 0,
             mark: Mark::NotStarted,
@@ -124,7 +132,7 @@ fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> TreeLine {
     };
     let mark = if line.mark == Mark::Done && holds_a_part(state, index) { Mark::Partly } else { line.mark };
     let text = format!("{index} {}", line.name);
-    TreeLine { index: Some(line.index), depth: line.depth, mark, failed, text, note }
+    TreeLine { task, index: Some(line.index), depth: line.depth, mark, failed, text, note }
 }
 
 fn part_note(why: &str) -> String {
@@ -150,6 +158,7 @@ fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<T
     let note =
         phase_note(found, status, taken.or(found.agent.as_ref()), doing.get(task).map_or("", String::as_str));
     Some(TreeLine {
+        task: task.clone(),
         index: None,
         depth: 0,
         mark,

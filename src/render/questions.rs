@@ -40,7 +40,8 @@ pub(crate) fn news(run: &RunState, id: QuestionId, asked: &QuestionState) -> Str
     format!("{}; {}", figures::one_line(&asked.question.text, 200), how(run, id, asked))
 }
 
-fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> String {
+/// A question in full.
+pub(crate) fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> String {
     let question = &asked.question;
     let mut lines =
         vec![format!("question {id} about {}: {}", asked.about, figures::one_line(&question.text, SHOWN))];

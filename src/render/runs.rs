@@ -35,12 +35,16 @@ fn row(run: &RunState, now: Millis) -> Vec<String> {
         figures::date(run.created_at),
         figures::span(run.ended_at.unwrap_or(now).since(run.created_at)),
         run.used().model_calls.to_string(),
-        match &run.goal.parent {
-            Some(parent) => {
+        match (&run.goal.parent, &run.goal.shadow) {
+            (_, Some(of)) => {
+                let of = format!("trial {}, shadow of {} {}: ", of.trial, of.run.short(), of.task);
+                figures::one_line(&format!("{of}{}", run.goal.text), 70)
+            }
+            (Some(parent), None) => {
                 let of = format!("↳ {} {}: ", parent.run.short(), parent.task);
                 figures::one_line(&format!("{of}{}", run.goal.text), 70)
             }
-            None => figures::one_line(&run.goal.text, 60),
+            (None, None) => figures::one_line(&run.goal.text, 60),
         },
     ]
 }
@@ -50,9 +54,20 @@ pub(crate) fn word(run: &RunState) -> &'static str {
     match run.status {
         RunStatus::Created | RunStatus::Processing if run.control.paused.is_some() => "paused",
         RunStatus::Processing if run.is_held() => "waits for an answer",
+        RunStatus::Completed if is_completed_in_part(run) => "completed in part",
+        status @ (RunStatus::Created
+        | RunStatus::Processing
+        | RunStatus::Completed
+        | RunStatus::Failed
+        | RunStatus::Aborted(_)) => of_status(status),
+    }
+}
+
+/// The same where no more than its state is known.
+pub(crate) fn of_status(status: RunStatus) -> &'static str {
+    match status {
         RunStatus::Created => "created",
         RunStatus::Processing => "in work",
-        RunStatus::Completed if is_completed_in_part(run) => "completed in part",
         RunStatus::Completed => "completed",
         RunStatus::Failed => "failed",
         RunStatus::Aborted(StopReason::Cancelled) => "cancelled",

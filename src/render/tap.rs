@@ -37,7 +37,7 @@ pub(crate) fn line(at: Millis, subject: &str, content: &Result<Envelope, String>
 }
 
 /// Who sent a message. A program that does not say so in the envelope says it by the subject.
-fn sender(subject: &str, envelope: &Envelope) -> String {
+pub(crate) fn sender(subject: &str, envelope: &Envelope) -> String {
     let named = match Subject::parse(subject) {
         Ok(Subject::Event(_, key, _)) => Some(key.agent),
         Ok(
@@ -78,7 +78,8 @@ fn place(pid: u32, host: &str) -> String {
     format!("{host}{pid}")
 }
 
-fn kind(body: &Body) -> String {
+/// What kind of message it is.
+pub(crate) fn kind(body: &Body) -> String {
     match serde_json::to_value(body.kind()) {
         Ok(serde_json::Value::String(kind)) => kind,
         _ => "?".to_owned(),

@@ -125,7 +125,11 @@ fn offered(offer: &TaskOffered) -> String {
     let priority = priority.map_or_else(String::new, |priority| format!(", priority {priority}"));
     let rights = offer.rights.effective().told();
     let rights = if rights.is_empty() { String::new() } else { format!(", may use {}", rights.join("; ")) };
-    format!("{} offered to {} (generation {}{priority}){rights}", offer.task, offer.queue, offer.generation)
+    let trial = offer.trial.as_ref().map_or_else(String::new, |mark| {
+        format!(", trial {}: {}", figures::one_line(&mark.trial, LONGEST_NAME), mark.arm.as_str())
+    });
+    let (task, queue, generation) = (&offer.task, &offer.queue, offer.generation);
+    format!("{task} offered to {queue} (generation {generation}{priority}{trial}){rights}")
 }
 
 /// What is said at once, while a run is watched, of an entry of an agent that cannot be read.

@@ -31,7 +31,8 @@ pub(crate) fn example() -> String {
             Kind::Group(settings) => group(&mut text, section.name(), section.help(), settings),
             Kind::Named(takes) => {
                 if let Kind::Group(settings) = takes.kind {
-                    one_of_many(&mut text, section, settings);
+                    let path = format!("{}.{}", section.name(), quoted(section.takes.example));
+                    one_of_many(&mut text, &path, section.help(), settings);
                 }
             }
             _ => {}
@@ -65,15 +66,19 @@ fn group(text: &mut String, path: &str, help: &str, settings: &[Setting]) {
     }
 }
 
-/// One of those that people name. There is none by default, so that its heading is a comment too.
-fn one_of_many(text: &mut String, section: &Setting, settings: &[Setting]) {
-    let path = format!("{}.{}", section.name(), quoted(section.takes.example));
+/// One of those that people name, and the groups within it. There is none by default, so that its headings are comments too.
+fn one_of_many(text: &mut String, path: &str, help: &str, settings: &[Setting]) {
     text.push('\n');
-    comment(text, section.help());
+    comment(text, help);
     // Writing into a text does not fail.
     let _ = writeln!(text, "# [{path}]");
     for setting in settings {
-        value(text, &path, setting);
+        value(text, path, setting);
+    }
+    for setting in settings {
+        if let Kind::Group(inner) = setting.takes.kind {
+            one_of_many(text, &format!("{path}.{}", setting.name()), setting.help(), inner);
+        }
     }
 }
 

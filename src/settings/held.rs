@@ -2,7 +2,7 @@
 //! `task_deadline_ms: 600000`.
 
 use config::{Config, ConfigError, Map, Source, Value, ValueKind};
-use muster_shared::setting::{Kind, Setting};
+use muster_shared::setting::{Kind, Setting, Takes};
 use serde_json::{Value as Json, json};
 
 use super::error::SettingsError;
@@ -68,11 +68,41 @@ fn table(
     Ok(held)
 }
 
+/// Groups within what has a name of its own; all else of it is held as it is written.
+fn named(
+    names: Map<String, Value>,
+    settings: &[Setting],
+    above: &str,
+) -> Result<Map<String, Value>, SettingsError> {
+    let mut held = Map::new();
+    for (name, value) in names {
+        let origin = value.origin().map(str::to_owned);
+        let kind = match value.kind {
+            ValueKind::Table(mut fields) => {
+                for setting in settings.iter().filter(|setting| matches!(setting.takes.kind, Kind::Group(_)))
+                {
+                    if let Some(group) = fields.remove(setting.name()) {
+                        let key = format!("{above}.{name}.{}", setting.name());
+                        fields.insert(setting.field.to_owned(), field(group, setting, &key)?);
+                    }
+                }
+                ValueKind::Table(fields)
+            }
+            other => other,
+        };
+        held.insert(name, Value::new(origin.as_ref(), kind));
+    }
+    Ok(held)
+}
+
 fn field(value: Value, setting: &Setting, key: &str) -> Result<Value, SettingsError> {
     let origin = value.origin().map(str::to_owned);
     let kind = match (setting.takes.kind, value.kind) {
         (Kind::Group(inner), ValueKind::Table(values)) => ValueKind::Table(table(values, inner, key)?),
-        // No field below a name is held in another form than it is written in.
+        (Kind::Named(Takes { kind: Kind::Group(inner), .. }), ValueKind::Table(names)) => {
+            ValueKind::Table(named(names, inner, key)?)
+        }
+        // No other field below a name is held in another form than it is written in.
         (_, kind) => match json_of(&kind) {
             Some(written) => match setting.held(&written) {
                 Some(held) if held == written => kind,

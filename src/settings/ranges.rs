@@ -156,13 +156,23 @@ mod tests {
                 match name.split('.').next() {
                     // Of guards, one of which nothing else has to be said.
                     Some("guards") => "secrets",
+                    // Of rules the same; a destination of which nothing else is said is nobody's.
+                    Some("alerts") if name.contains("rules") => "restarts",
                     _ if name.contains("prices") || name.contains("rates") => "m",
                     _ => "worker",
                 },
             );
             for end in ends(&setting.takes) {
+                let mut trial: Vec<(String, &str)> = Vec::new();
                 // A price is all of its parts.
                 let mut all = vec![(key.as_str(), end.as_str())];
+                if key.starts_with("trials") {
+                    let own = [("role", "worker"), ("mode", "canary"), ("variant_model", "m")];
+                    for (part, value) in own {
+                        trial.push((format!("trials.worker.{part}"), value));
+                    }
+                    all.splice(0..0, trial.iter().map(|(key, value)| (key.as_str(), *value)));
+                }
                 if key.contains("prices") {
                     all.splice(0..0, [("agent.prices.m.input", "1"), ("agent.prices.m.output", "1")]);
                 }

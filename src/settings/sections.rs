@@ -17,9 +17,13 @@ use muster_shared::{setting, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::alerts::AlertSettings;
 use super::effort::Effort;
 use super::guards::{GuardSettings, GuardSettingsByName};
 use super::keep::KeepSettings;
+use super::metrics::MetricsSettings;
+use super::trials::{TrialSettings, TrialSettingsByName};
+use super::ui::UiSettings;
 
 /// Most processes of one role.
 pub(crate) const MOST_PROCESSES: u16 = 256;
@@ -51,12 +55,23 @@ settings! {
         /// (docs/guards.md). A folder's settings may add guards, and change none of yours.
         pub(crate) guards: GuardSettingsByName = GuardSettingsByName::new()
             => named("secrets", &group(GuardSettings::SETTINGS)),
+        /// Trials, by name: another role, model or prompt beside the usual one, as a shadow or as a canary
+        /// (docs/trials.md).
+        pub(crate) trials: TrialSettingsByName = TrialSettingsByName::new()
+            => named("cheaper", &group(TrialSettings::SETTINGS)),
         /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
         pub(crate) fleet: FleetSettings = FleetSettings::default() => group(FleetSettings::SETTINGS),
         /// How long runs are kept in full after their end; `muster gc` then leaves a summary of them (docs/keeping.md).
         pub(crate) keep: KeepSettings = KeepSettings::default() => group(KeepSettings::SETTINGS),
+        /// Alerts: who is told when tools fail, questions wait, budgets run out (docs/alerts.md). Without a destination nothing is
+        /// looked at.
+        pub(crate) alerts: AlertSettings = AlertSettings::default() => group(AlertSettings::SETTINGS),
+        /// The dashboard, `muster ui` (docs/dashboard.md). It listens on this machine alone.
+        pub(crate) ui: UiSettings = UiSettings::default() => group(UiSettings::SETTINGS),
         /// How goals are asked, and how `muster run` waits.
         pub(crate) ask: AskSettings = AskSettings::default() => group(AskSettings::SETTINGS),
+        /// Figures of processes for Prometheus (docs/telemetry.md).
+        pub(crate) metrics: MetricsSettings = MetricsSettings::default() => group(MetricsSettings::SETTINGS),
         /// Logs of processes, in .muster/log for a local fleet.
         pub(crate) log: LogSettings = LogSettings::default() => group(LogSettings::SETTINGS),
     }

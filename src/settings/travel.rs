@@ -80,7 +80,7 @@ enum Reach {
 fn reach(key: &str) -> Reach {
     let (section, rest) = key.split_once('.').unwrap_or((key, ""));
     match section {
-        "ask" | "log" => Reach::Asker,
+        "ask" | "log" | "ui" => Reach::Asker,
         "bus" if OWN_OF_BUS.contains(&rest) => Reach::Asker,
         _ if OWN_OF_AGENTS.contains(&key) => Reach::Asker,
         "limits" => Reach::Run,

@@ -23,10 +23,14 @@ pub(crate) enum Danger {
     Guard,
     /// It changes what the user's own settings let tasks use.
     Rights,
+    /// It says who is let in to the dashboard, and what he may give to runs.
+    Visitors,
     /// It lets agents call tools that are off until they are allowed.
     Tools,
     /// A file that somebody else can change.
     Foreign,
+    /// It says who is told of what happens in the fleet, by which program, and what is not told.
+    Alerts,
     /// Keys of a fleet that came with the project: whoever made them is its operator.
     Keys,
 }
@@ -38,19 +42,21 @@ impl Danger {
             Self::Program => "run a program",
             Self::Secret => "say where keys of models are sent, or which file is one",
             Self::Bus => "point at a bus",
-            Self::Network => "let other machines reach the fleet's bus",
+            Self::Network => "let other machines reach the fleet's bus, or its figures",
             Self::Outside => "write outside of the project",
             Self::Guard => "change a guard of yours",
             Self::Rights => "change what your own settings let tasks use",
+            Self::Visitors => "say who is let in to the dashboard",
             Self::Tools => "let agents call tools that run programs, reach other machines or spend",
             Self::Foreign => "be read, though others can change it",
+            Self::Alerts => "say who is told of what happens here, or that nobody is",
             Self::Keys => "say who belongs to the fleet here, and who is its operator",
         }
     }
 }
 
 /// Settings that need the user's word whatever they say.
-const ALWAYS: [(&str, Danger); 17] = [
+const ALWAYS: [(&str, Danger); 20] = [
     ("server.binary", Danger::Program),
     ("agent.endpoint", Danger::Secret),
     ("agent.key_file", Danger::Secret),
@@ -65,25 +71,30 @@ const ALWAYS: [(&str, Danger); 17] = [
     ("bus.tls_key", Danger::Bus),
     ("server.listen", Danger::Network),
     ("server.names", Danger::Network),
+    ("metrics.listen", Danger::Network),
     ("tool.allow", Danger::Tools),
     // Who may have done here what an agent of this machine may, and who does for it what it may not see.
     ("tool.lend_to", Danger::Tools),
     ("tool.borrow", Danger::Tools),
+    ("ui.hosts", Danger::Visitors),
+    ("ui.documents", Danger::Visitors),
 ];
 
 /// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in,
 /// what is done here for others.
-const SECTIONS: [&str; 10] = [
-    "tool.lend.",
-    "tool.web.",
-    "tool.search.",
-    "tool.http.",
-    "tool.sandbox.",
-    "tool.sql.",
-    "tool.postgres.",
-    "tool.nats.",
-    "tool.mcp.",
-    "documents.readers.",
+const SECTIONS: [(&str, Danger); 12] = [
+    ("alerts.", Danger::Alerts),
+    ("tool.lend.", Danger::Tools),
+    ("tool.web.", Danger::Tools),
+    ("tool.search.", Danger::Tools),
+    ("tool.http.", Danger::Tools),
+    ("tool.sandbox.", Danger::Tools),
+    ("tool.sql.", Danger::Tools),
+    ("tool.postgres.", Danger::Tools),
+    ("tool.nats.", Danger::Tools),
+    ("tool.mcp.", Danger::Tools),
+    ("documents.readers.", Danger::Tools),
+    ("ui.proxy.", Danger::Visitors),
 ];
 
 /// Folders that are written, which need it where they lead out of the project.
@@ -93,7 +104,7 @@ const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];
 pub(crate) fn danger(key: &str, value: &str) -> Option<Danger> {
     let always = ALWAYS.iter().find(|(name, _)| *name == key).map(|(_, danger)| *danger);
     let leads_out = || FOLDERS.contains(&key) && leads_out(Path::new(value));
-    let of_section = SECTIONS.iter().any(|section| key.starts_with(section)).then_some(Danger::Tools);
+    let of_section = SECTIONS.iter().find(|(section, _)| key.starts_with(section)).map(|(_, danger)| *danger);
     always.or(of_section).or_else(|| leads_out().then_some(Danger::Outside))
 }
 
@@ -113,7 +124,7 @@ mod tests {
     use crate::settings::text_keys;
 
     /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 15] = [
+    const HARMLESS: [&str; 16] = [
         "agent.name",
         "agent.model",
         "agent.models.*",
@@ -133,6 +144,8 @@ mod tests {
         // Those of a project are asked beside the user's own; what changes one of these needs the user's word
         // (`settings::project`).
         "guards.*",
+        // Who does which task, by which model: a project names both anyway. A shadow may do less than the task that it shadows.
+        "trials.*",
     ];
 
     /// A setting that is new has to be looked at: does it need the user's word?
@@ -141,7 +154,7 @@ mod tests {
         let known = |key: &str| {
             let section = key.split('.').next().unwrap_or_default();
             ALWAYS.iter().any(|(name, _)| *name == key)
-                || SECTIONS.iter().any(|section| key.starts_with(section))
+                || SECTIONS.iter().any(|(section, _)| key.starts_with(section))
                 || FOLDERS.contains(&key)
                 || HARMLESS.contains(&key)
                 || HARMLESS.contains(&format!("{section}.*").as_str())
@@ -158,6 +171,8 @@ mod tests {
         assert_eq!(danger("agent.endpoint", "http://localhost"), Some(Danger::Secret));
         assert_eq!(danger("bus.url", ""), Some(Danger::Bus));
         assert_eq!(danger("tool.allow", "[\"shell\"]"), Some(Danger::Tools));
+        assert_eq!(danger("alerts.destinations.ops.command", "[\"page\"]"), Some(Danger::Alerts));
+        assert_eq!(danger("alerts.rules.budget.enabled", "false"), Some(Danger::Alerts));
         assert_eq!(danger("tool.sandbox.namespaces", "false"), Some(Danger::Tools));
         assert_eq!(danger("tool.http.secrets.house.file", "/run/secrets/key"), Some(Danger::Tools));
         for (path, wanted) in [

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cluster;
+mod telemetry;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,14 @@ const OTHERS: [&str; 1] = ["MUSTER_NATS_SERVER"];
 fn manifests_set_only_variables_that_muster_knows() {
     let known = Command::new(env!("CARGO_BIN_EXE_muster")).args(["config", "--json"]).output().unwrap();
     let known = String::from_utf8(known.stdout).unwrap();
-    for (file, least) in [("compose.yaml", 6), ("kubernetes/muster.yaml", 6), ("kubernetes/nats.yaml", 0)]
-        .into_iter()
-        .chain(UNITS.map(|unit| (unit, 0)))
+    for (file, least) in [
+        ("compose.yaml", 6),
+        ("kubernetes/muster.yaml", 6),
+        ("kubernetes/nats.yaml", 0),
+        ("telemetry/compose.yaml", 4),
+    ]
+    .into_iter()
+    .chain(UNITS.map(|unit| (unit, 0)))
     {
         let set = variables(&deploy(file));
         assert!(set.len() >= least, "{file}: {set:?}");

@@ -91,7 +91,7 @@ impl Attacks {
 
 /// Subjects on which an agent has nothing to say, for a run that there is. `RUN` stands for it, `OTHER` for another agent, `ELSE` for
 /// another role.
-const ATTACKS: [&str; 47] = [
+const ATTACKS: [&str; 48] = [
     // Decisions and offers in the name of an orchestrator.
     "run.RUN.decided",
     "run.RUN.task.worker.1",
@@ -133,6 +133,7 @@ const ATTACKS: [&str; 47] = [
     "$KV.LESSONS.x",
     "$KV.ANSWERS.another_role.x",
     "$KV.TRACK_RECORD.x",
+    "$KV.TRIALS.x",
     "$KV.ASKED.x",
     // Streams and queues.
     "$JS.API.STREAM.PURGE.RUNS",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use muster_bus::Bus;
 use muster_shared::ids::Queue;
 use muster_shared::secret::Redactor;
-use muster_support::fleet::{Fleet, both, wait_until};
+use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, Fault, LogEntry, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
@@ -90,8 +90,13 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn begin(script: Script, arguments: &[&str]) -> Self {
+        Self::begin_in(folder(), script, arguments)
+    }
+
+    /// The same in a folder with variables of its own.
+    pub(super) fn begin_in(folder: Folder, script: Script, arguments: &[&str]) -> Self {
         let server = ModelServer::start(script).unwrap();
-        let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+        let folder = folder.with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
         let usual = ["--set", "limits.max_width=8", "--set", "agent.model=openai/scripted"];
         let fleet = folder.up(&[arguments, &usual].concat()).unwrap();
         let mut scene = Self { fleet, server, asker: None };

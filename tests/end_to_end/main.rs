@@ -1,10 +1,12 @@
 //! Fleets of real processes on a real NATS server, driven from the command line as a person would.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alerts;
 mod auctions;
 mod audit;
 mod bad_input;
 mod blueprints;
+mod browser;
 mod budgets;
 mod bus_loss;
 mod captured;
@@ -18,6 +20,7 @@ mod conflicts;
 mod context;
 mod contradictions;
 mod control;
+mod dashboard;
 mod deaths;
 mod documents;
 mod domains;
@@ -64,9 +67,12 @@ mod strangers;
 mod supervision;
 mod support;
 mod teams;
+mod telemetry;
 mod tls;
 mod tool_servers;
 mod tools;
 mod tools_at_work;
+mod top;
+mod trials;
 mod uncertain;
 mod weak;

@@ -215,6 +215,6 @@ fn a_model_that_can_be_told_is_told_how_much_to_reason() {
     let of_role = ["--set", "agent.reasoning_effort=low", "--set", "agent.reasoning_efforts.planner=high"];
     assert_eq!(line(&shown("openai/gpt-5", &of_role)), "low, planner high");
     assert_eq!(line(&shown("openai/gpt-4o", &["--set", "agent.reasoning_effort=low"])), "cannot be told");
-    let json: Value = serde_json::from_str(&shown("anthropic/claude-sonnet-4-5", &["--json"])).unwrap();
+    let json = folder.json(&["models", "show", "anthropic/claude-sonnet-4-5", "--json"]).unwrap();
     assert_eq!(json["capabilities"]["effort"], true, "{json}");
 }

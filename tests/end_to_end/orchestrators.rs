@@ -62,7 +62,7 @@ fn wait_until_busy(folder: &Folder) {
 }
 
 /// Who decided last, and the process.
-fn owner(folder: &Folder, run: &str) -> (String, u32) {
+pub(super) fn owner(folder: &Folder, run: &str) -> (String, u32) {
     let by = of_kind(&trace(folder, run), "decided").last().unwrap()["by"].as_str().unwrap().to_owned();
     let listed = folder.json(&["ps", "--json"]).unwrap();
     let found = listed.as_array().unwrap().iter().find(|process| process["agent"] == by.as_str());

@@ -136,7 +136,11 @@ fn with_arguments(request: &FilesRequest, arguments: &Value) -> Result<FilesRequ
 fn uses(request: &FilesRequest) -> Vec<Use<'_>> {
     match request.action {
         FilesAction::List | FilesAction::Get => Vec::new(),
-        FilesAction::Put => Use::of_tool("workspace.write"),
+        FilesAction::Put => {
+            let mut uses = Use::of_tool("workspace.write");
+            uses.push(Use::Effect("workspace.write"));
+            uses
+        }
         FilesAction::Read => {
             let mut uses = Use::of_tool("corpus.read");
             uses.push(Use::Document(&request.path));

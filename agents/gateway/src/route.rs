@@ -89,7 +89,7 @@ async fn answered(desk: &Arc<Desk>, asked: &GatewayRequest) -> Result<Option<Val
     let content = content(desk, asked)?;
     if verb == GatewayVerb::Take {
         let request = desk.checker.read(verb, content)?;
-        return take::take(desk, asked, role, request).await;
+        return Box::pin(take::take(desk, asked, role, request)).await;
     }
     let permit = Arc::clone(&desk.requests).try_acquire_owned();
     let _permit = permit.map_err(|_| busy("too many requests are worked on here"))?;

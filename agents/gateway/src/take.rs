@@ -11,7 +11,7 @@ use muster_agents::react::progress::ProgressStream;
 use muster_agents::react::uncertain;
 use muster_agents::roles::{Submission, refusal};
 use muster_bus::{Delivered, GatewayRequest, TakenTask};
-use muster_shared::flow::{AgentState, Outcome, Step, TaskOffered, Usage};
+use muster_shared::flow::{AgentState, Arm, Ending, Outcome, Step, TaskOffered, Usage};
 use muster_shared::ids::{Queue, Role, Seq};
 use muster_shared::run::{AgentEvent, Released};
 use muster_shared::wire::gateway::{GatewayRefusal, TakeRequest};
@@ -238,6 +238,14 @@ async fn settle(desk: &Desk, task: &OpenTask) -> bool {
     }
     if let Some(why) = course.history.announced_unreadably() {
         let submission = uncertain::unreadable(course.history.next_step(), why);
+        orders::end(desk, task, &mut course, submission, Closed::Ended).await;
+        return true;
+    }
+    if task.offer.trial.as_ref().is_some_and(|mark| mark.arm == Arm::Shadow) {
+        // What a program does by itself nobody can keep from having an effect.
+        let why =
+            "a shadow is done by Muster's own agents only: of a program nobody knows what its work changes";
+        let submission = Submission::without_product(Ending::Blocked, why.to_owned());
         orders::end(desk, task, &mut course, submission, Closed::Ended).await;
         return true;
     }

@@ -52,9 +52,11 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         heard: Vec::new(),
         may_ask_peers: false,
         background: None,
+        trial: None,
         chain: Vec::new(),
         withheld: Vec::new(),
         alone: false,
+        trace: None,
         nonce: String::new(),
         encoding: Encoding::default(),
     }

@@ -9,12 +9,14 @@ use muster_shared::flow::{TaskOffered, Voucher};
 use muster_shared::run::AgentKey;
 use muster_shared::text::first_line;
 use tokio::task::{JoinError, JoinHandle};
+use tracing::Instrument;
 
 use super::context::AgentContext;
 use crate::react::close::{CloseOutcome, close_broken};
 use crate::react::drive::{Connections, drive};
 use crate::react::interrupt::Interrupts;
 use crate::react::journal::Starter;
+use crate::react::log_place;
 use crate::react::mailbox::Mailbox;
 use crate::react::progress::ProgressStream;
 use crate::react::states::SlotState;
@@ -54,7 +56,9 @@ const SHORTEST_BEAT: Duration = Duration::from_millis(50);
 pub(super) async fn guard(context: Arc<AgentContext>, task: TakenTask, reach: Reach) -> CloseOutcome {
     let starter = starter(&context, &task);
     let taken = Taken { offer: task.offer.clone(), voucher: task.voucher().map(Arc::new) };
-    let mut work = Work(tokio::spawn(work(Arc::clone(&context), taken, starter.clone(), reach)));
+    let mut work = Work(tokio::spawn(
+        work(Arc::clone(&context), taken, starter.clone(), reach).instrument(log_place::of_task(&task.offer)),
+    ));
     // Told in time, whatever settings say: what is heard too late goes to another agent while it is worked on here.
     let often = context.settings().progress.min(context.bus().settings().ack_wait / 3);
     let mut beat = tokio::time::interval(often.max(SHORTEST_BEAT));
@@ -90,7 +94,10 @@ async fn work(
     let equip = async || context.equip(&offer, voucher.clone()).await;
     let (end, begun) = (progress.end(), Instant::now());
     let connections = Connections {
-        record: bus.record(),
+        record: match &offer.trace {
+            Some(trace) => bus.traced(trace.clone()).record(),
+            None => bus.record(),
+        },
         patience: context.settings().patience,
         interrupt,
         mailbox,
@@ -98,6 +105,7 @@ async fn work(
         progress,
     };
     let verdict = Box::pin(drive(&offer, &starter, connections, equip)).await;
+    tracing::debug!(run = %offer.run, task = %offer.task, took = ?begun.elapsed(), "the task is out of hand");
     // What waited in between or was done elsewhere before tells nothing of how long a task takes.
     if let (Some((ending, usage)), None) = (end.get(), offer.continues) {
         context.experience().ended(ending.is_success(), begun.elapsed(), *usage);

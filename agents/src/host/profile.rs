@@ -33,6 +33,7 @@ pub(super) fn profile(context: &AgentContext) -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: Presence {
             capabilities: capabilities(context),
             input_price_micros: prices.map(|(input, _)| input),

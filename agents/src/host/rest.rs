@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use muster_bus::Bus;
+use muster_bus::{Bus, memory};
 use tokio::sync::watch;
+use tokio::sync::watch::error::RecvError;
 use tokio::time::timeout;
 
 use super::lead::Seats;
@@ -12,20 +13,32 @@ use super::lead::Seats;
 /// How long nothing is in hand before. A task that comes sooner would only have to ask for the memory again.
 const REST: Duration = Duration::from_millis(500);
 
-/// Gives memory back whenever the agent has come to rest, first from its start, until its host is gone.
+/// Gives memory back whenever the agent has come to rest, first from its start, until its host is gone. What comes again from
+/// the program's file goes later than what is free.
 pub(super) async fn give_back(bus: Bus, mut seats: watch::Receiver<Seats>) {
+    let _gone = rest_whenever(&bus, &mut seats).await;
+}
+
+async fn rest_whenever(bus: &Bus, seats: &mut watch::Receiver<Seats>) -> Result<(), RecvError> {
     loop {
-        if seats.wait_for(|seats| seats.free == seats.all).await.is_err() {
-            return;
+        seats.wait_for(|seats| seats.free == seats.all).await?;
+        if is_taken_within(REST, seats).await? {
+            continue;
         }
-        match timeout(REST, seats.wait_for(|seats| seats.free != seats.all)).await {
-            Ok(Ok(_)) => continue,
-            Ok(Err(_)) => return,
-            Err(_) => bus.rest(),
+        bus.rest();
+        if is_taken_within(memory::LONG, seats).await? {
+            continue;
         }
-        if seats.wait_for(|seats| seats.free != seats.all).await.is_err() {
-            return;
-        }
+        memory::rest();
+        seats.wait_for(|seats| seats.free != seats.all).await?;
+    }
+}
+
+/// Whether a task comes within this time.
+async fn is_taken_within(time: Duration, seats: &mut watch::Receiver<Seats>) -> Result<bool, RecvError> {
+    match timeout(time, seats.wait_for(|seats| seats.free != seats.all)).await {
+        Ok(taken) => taken.map(|_| true),
+        Err(_) => Ok(false),
     }
 }
 

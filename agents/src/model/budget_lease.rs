@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use muster_bus::allowance::pool::LoanRequest;
 use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::flow::{Budget, Usage};
+use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
 
 /// How long a loan lasts.
@@ -23,6 +24,17 @@ pub struct FleetBudget {
     pub budget: Budget,
     /// For which time.
     pub per: Period,
+}
+
+impl FleetBudget {
+    /// The name of the pool that it is at a time, by the broker's clock.
+    #[must_use]
+    pub fn pool(&self, now: Millis) -> String {
+        match self.per {
+            Period::Day => format!("day-{}", now.0 / DAY),
+            Period::Total => "total".to_owned(),
+        }
+    }
 }
 
 /// The time for which a budget of the fleet is.
@@ -144,10 +156,7 @@ impl BudgetLease {
             None => *held.clock.insert(self.allowances.clock().await?),
         };
         let (now, until) = (clock.now(), clock.now().after(LOAN));
-        let pool = match self.fleet.per {
-            Period::Day => format!("day-{}", now.0 / DAY),
-            Period::Total => "total".to_owned(),
-        };
+        let pool = self.fleet.pool(now);
         let request = LoanRequest { who: &self.who, used: held.untold, needs: as_budget(wanted), now, until };
         let limit = self.fleet.budget;
         let lent = self.allowances.change_pool(&pool, |pool| pool.borrow(&limit, &request));

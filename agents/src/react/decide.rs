@@ -344,7 +344,12 @@ fn closed(mut chosen: ChosenAction, permission: RolePermission, case: &StepConte
 
 /// The right that an action needs and the task has not.
 fn has_no_right(action: &Action, case: &StepContext<'_>) -> Option<Refusal> {
-    case.offer.rights.allow_all(&Use::of_call(&action.name, &action.arguments)).err()
+    let rights = &case.offer.rights;
+    let is_pure = case.toolset.find(&action.name).is_none_or(|ability| ability.pure);
+    let effect = (!is_pure).then_some(Use::Effect(&action.name));
+    let mut uses = Use::of_call(&action.name, &action.arguments);
+    uses.extend(effect);
+    rights.allow_all(&uses).err()
 }
 
 /// An action that the task has no right to is not done, and the model is told who took it away.

@@ -19,6 +19,7 @@ pub mod history;
 pub mod interrupt;
 pub mod journal;
 pub mod limits;
+pub(crate) mod log_place;
 pub mod lookup;
 mod loop_detection;
 pub mod mailbox;

@@ -119,7 +119,10 @@ impl TaskAssignment {
         let Self { record, run, key, encoding, .. } = self;
         let id = self.name.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Uuid::now_v7);
         match record.append_named(id, *run, key, step.after, step.event(), *encoding).await {
-            Ok(seq) => Appended::Stored(seq),
+            Ok(seq) => {
+                super::log_place::note(*run, key, step.event());
+                Appended::Stored(seq)
+            }
             Err(AppendError::Conflict) => Appended::Conflict,
             Err(AppendError::Ambiguous { .. }) => Appended::Ambiguous,
             Err(AppendError::TooLarge { bytes, most }) => Appended::TooLarge { bytes, most },

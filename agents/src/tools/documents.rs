@@ -130,9 +130,18 @@ fn was_shown(ctx: &ToolContext, hit: &Hit) -> bool {
     })
 }
 
+/// How it begins what is told of a search that found nothing.
+const FOUND_NOTHING: &str = "No passage";
+
+/// Whether a call was a search of documents, and then whether it found anything, by what was told of it.
+#[must_use]
+pub fn has_found(tool: &str, told: &str) -> Option<bool> {
+    (tool == SEARCH).then(|| !told.starts_with(FOUND_NOTHING))
+}
+
 fn nothing(query: &str, path: Option<&str>) -> String {
     let within = path.map(|path| format!(" in documents like `{path}`")).unwrap_or_default();
-    format!("No passage{within} has any word of `{query}`. Try other words for the same thing.")
+    format!("{FOUND_NOTHING}{within} has any word of `{query}`. Try other words for the same thing.")
 }
 
 #[async_trait]

@@ -227,7 +227,7 @@ impl ToolServer {
         };
         self.uses(lease, &ticket);
         let asked = Asked { reply, key: call.key.clone(), ticket: ticket.clone(), wait: FIRST_WAIT };
-        let (server, asker) = (Arc::clone(self), Arc::clone(&questions));
+        let (server, asker, since) = (Arc::clone(self), Arc::clone(&questions), Instant::now());
         tokio::spawn(async move {
             let place = Place { tool: &tool, asker, cancel: &cancel };
             let mut result = server.carry_out(&offering, &call, place).await;
@@ -235,6 +235,7 @@ impl ToolServer {
             if is_revoked {
                 result = revoked(&tool);
             }
+            server.note(&tool, result.status, since);
             let result = Arc::new(result);
             // What was given up is as if it had not been asked for; what could not be reached was not done. That a lease was
             // revoked is told to whoever asks.
@@ -243,6 +244,13 @@ impl ToolServer {
             done.send_replace(Some(result));
         });
         self.reply_later(asked, Known::Running(outcome, questions));
+    }
+
+    /// Tells whoever looks on how a call ended.
+    fn note(&self, tool: &str, status: ServedStatus, since: Instant) {
+        if let Some(observer) = self.bus.observer() {
+            observer.served(tool, status, since.elapsed());
+        }
     }
 
     fn uses(&self, lease: Option<&str>, ticket: &str) {

@@ -2,8 +2,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use muster_shared::flow::TaskRights;
-use muster_shared::ids::Role;
+use muster_bus::{DecisionSeen, Observer, RunProgress};
+use muster_shared::flow::{Hook, Ruling, TaskRights};
+use muster_shared::ids::{Role, RunId, Seq};
+use muster_shared::run::{AgentEvent, AgentKey};
+use muster_shared::wire::TraceContext;
 use muster_shared::wire::tool_question::{
     CallAnswer, CallQuestion, ModelQuestion, QuestionKind, QuestionTurn, ToolAnswer,
 };
@@ -40,6 +43,24 @@ impl Tool for Counts {
     }
 }
 
+/// Notes the calls that it is told of.
+#[derive(Default)]
+struct Notes(Mutex<Vec<(String, ServedStatus)>>);
+
+impl Observer for Notes {
+    fn decided(&self, _: RunId, _: Seq, _: &DecisionSeen) {}
+    fn progressed(&self, _: RunId, _: RunProgress) {}
+    fn left(&self, _: RunId) {}
+    fn address(&self) -> String {
+        String::new()
+    }
+    fn reported(&self, _: RunId, _: &AgentKey, _: &AgentEvent, _: Option<&TraceContext>) {}
+    fn judged(&self, _: Hook, _: Ruling, _: Duration) {}
+    fn served(&self, tool: &str, status: ServedStatus, _: Duration) {
+        self.0.lock().unwrap().push((tool.to_owned(), status));
+    }
+}
+
 fn question(text: &str) -> CallQuestion {
     let turns = vec![QuestionTurn { by_model: false, text: text.to_owned(), pictures: Vec::new() }];
     let (system, temperature, stop) = (None, None, Vec::new());
@@ -55,8 +76,12 @@ struct Served {
 }
 
 async fn served(settings: ToolServerSettings) -> Served {
+    observed(settings, None).await
+}
+
+async fn observed(settings: ToolServerSettings, observer: Option<Arc<dyn Observer>>) -> Served {
     let agent = Bus::in_memory(&"worker-1".parse().unwrap());
-    let bus = agent.as_agent(&"tools-sums-1".parse().unwrap());
+    let bus = agent.as_agent(&"tools-sums-1".parse().unwrap()).observed_by(observer);
     let calls = Arc::new(AtomicUsize::new(0));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Counts(Arc::clone(&calls)))];
     let (offer, offered) = watch::channel(tools);
@@ -116,6 +141,19 @@ async fn the_same_key_is_carried_out_once_and_answered_the_same_to_whoever_asks(
         assert_eq!(content(f.call(&failing).await).0, ServedStatus::Unavailable);
     }
     assert_eq!(f.count(), 4, "what was not done may be asked for anew");
+}
+
+#[tokio::test]
+async fn whoever_looks_on_is_told_of_each_call_that_was_carried_out() {
+    let notes = Arc::new(Notes::default());
+    let f = observed(ToolServerSettings::default(), Some(notes.clone())).await;
+    let call = f.made("k", json!({}));
+    for _ in 0..2 {
+        assert_eq!(content(f.call(&call).await).0, ServedStatus::Success);
+    }
+    f.call(&f.made("l", json!({ "fails": true }))).await;
+    let wanted = [ServedStatus::Success, ServedStatus::Unavailable];
+    assert_eq!(*notes.0.lock().unwrap(), wanted.map(|status| ("sums.count".to_owned(), status)));
 }
 
 #[tokio::test]

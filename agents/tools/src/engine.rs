@@ -29,6 +29,7 @@ use super::{
 use attempt::{Threads, attempt};
 use breaker::Breaker;
 use ending::{Ending, Fault, json_size};
+use inner::may_have_effect;
 use kept::{KeptAnswers, SameCall};
 use rules::{may_repeat, may_stand_in};
 use stats::{AllStats, Counted};
@@ -201,6 +202,7 @@ impl ToolEngine {
         // Whoever carries a call out looks, not only whoever asks for it.
         ctx.rights
             .allow_all(&Use::of_call(name, &args))
+            .and_then(|()| may_have_effect(registered.spec(), ctx))
             .and_then(|()| self.may_begin(registered.spec(), ctx))
             .map_err(|refusal| Box::new(Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal)))))?;
         if let Some(why) = self.approval_of(registered.spec(), ctx).filter(|_| !ctx.approved) {

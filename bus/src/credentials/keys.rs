@@ -253,8 +253,29 @@ impl FleetKeys {
         until: Option<Millis>,
         file: Option<&Path>,
     ) -> Result<Credentials, CredentialsError> {
+        self.issue_with(holder, until, file, Vec::new())
+    }
+
+    /// The same with tags besides the usual ones.
+    pub(super) fn issue_tagged(
+        &self,
+        holder: &Holder,
+        until: Option<Millis>,
+        more: Vec<String>,
+    ) -> Result<Credentials, CredentialsError> {
+        check_name(holder)?;
+        self.issue_with(holder, until, None, more)
+    }
+
+    fn issue_with(
+        &self,
+        holder: &Holder,
+        until: Option<Millis>,
+        file: Option<&Path>,
+        more: Vec<String>,
+    ) -> Result<Credentials, CredentialsError> {
         let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
-        let jwt = self.vouch(&user, holder, now, until)?;
+        let jwt = self.vouch_with(&user, holder, (now, until), more)?;
         if Scope::of(&kind).is_some() {
             let (name, key) = (holder.name().clone(), user.public_key());
             let file = file.map(Path::to_owned);
@@ -274,8 +295,18 @@ impl FleetKeys {
         at: Millis,
         until: Option<Millis>,
     ) -> Result<String, CredentialsError> {
+        self.vouch_with(user, holder, (at, until), Vec::new())
+    }
+
+    fn vouch_with(
+        &self,
+        user: &KeyPair,
+        holder: &Holder,
+        (at, until): (Millis, Option<Millis>),
+        more: Vec<String>,
+    ) -> Result<String, CredentialsError> {
         let kind = holder.kind();
-        let tags = tags(&kind);
+        let tags = tags(&kind).into_iter().chain(more).collect();
         let said = match Scope::of(&kind) {
             Some(_) => Said::scoped_user(&self.account, tags),
             // The record's parts are nothing to the server's own account.

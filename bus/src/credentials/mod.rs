@@ -25,6 +25,7 @@ mod signing_tests;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+mod token;
 
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,7 @@ pub use rotation::{Retired, is_grace_over};
 pub use scope::Scope;
 use signing::Trust;
 pub use tls::{ClientFiles, FleetTls};
+pub use token::{DashboardRole, Token, TokenError, TokenHolder};
 
 /// What the part of a credentials file with the fleet's public keys is called.
 const FLEET: &str = "MUSTER FLEET KEYS";

@@ -35,6 +35,8 @@ pub enum Scope {
     Guard,
     /// Tool servers of all names.
     ToolServer,
+    /// Those who look after alerts.
+    Alerts,
     /// Machines that joined.
     Host,
     /// Whoever holds an invitation.
@@ -43,7 +45,7 @@ pub enum Scope {
 
 impl Scope {
     /// All there are.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Operator,
         Self::Person,
         Self::Observer,
@@ -52,6 +54,7 @@ impl Scope {
         Self::Program,
         Self::Guard,
         Self::ToolServer,
+        Self::Alerts,
         Self::Host,
         Self::Guest,
     ];
@@ -68,6 +71,7 @@ impl Scope {
             Self::Program => "program",
             Self::Guard => "guard",
             Self::ToolServer => "tool_server",
+            Self::Alerts => "alerts",
             Self::Host => "host",
             Self::Guest => "guest",
         }
@@ -85,6 +89,7 @@ impl Scope {
             HolderKind::Program(_) => Some(Self::Program),
             HolderKind::Guard(_) => Some(Self::Guard),
             HolderKind::ToolServer(_) => Some(Self::ToolServer),
+            HolderKind::Alerts => Some(Self::Alerts),
             HolderKind::Host => Some(Self::Host),
             HolderKind::Guest => Some(Self::Guest),
             HolderKind::Presence => None,
@@ -103,6 +108,7 @@ impl Scope {
             Self::Program => Holder::Program { role, id: name },
             Self::Guard => Holder::Guard { guard: role.to_string(), id: name },
             Self::ToolServer => Holder::ToolServer { server: role.to_string(), id: name },
+            Self::Alerts => Holder::Alerts { id: name },
             Self::Host => Holder::Host { name },
             Self::Guest => Holder::Guest { name },
         }

@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use muster_shared::time::Millis;
 use nkeys::{KeyPair, KeyPairType};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -224,14 +224,22 @@ impl Signer {
     pub fn from_file(path: &Path) -> Result<Self, CredentialsError> {
         let wrong = |reason: String| CredentialsError::file(path, reason);
         let (jwt, seed) = parts_of(path)?;
-        let claims = Claims::read(&jwt).map_err(wrong)?;
         let seed = seed.ok_or_else(|| wrong("it holds no key".to_owned()))?;
-        let key = KeyPair::from_seed(seed.expose_secret()).map_err(|error| wrong(error.to_string()))?;
+        Self::of_parts(&jwt, &seed).map_err(wrong)
+    }
+
+    /// The signer of whom something is vouched for, by his key.
+    ///
+    /// # Errors
+    /// Says what is wrong with one of them.
+    pub(super) fn of_parts(jwt: &str, seed: &SecretString) -> Result<Self, String> {
+        let claims = Claims::read(jwt)?;
+        let key = KeyPair::from_seed(seed.expose_secret()).map_err(|error| error.to_string())?;
         if key.public_key() != claims.sub {
-            return Err(wrong("its key is that of somebody else".to_owned()));
+            return Err("its key is that of somebody else".to_owned());
         }
         let kind = identity_of(&claims).map(|who| who.kind);
-        Ok(Self { by: shortened(&jwt).unwrap_or(jwt), kind, key })
+        Ok(Self { by: shortened(jwt).unwrap_or_else(|| jwt.to_owned()), kind, key })
     }
 
     /// Whether it is one of those who say what is to be done: a person, or an operator.

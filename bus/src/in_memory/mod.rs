@@ -21,7 +21,7 @@ use uuid::Uuid;
 use self::broker::Broker;
 use self::queue::QueueKey;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Delivery, INBOX, Incoming, Message, Pull, QueueSettings, QueueSpec,
+    Ack, Appended, Backend, Begin, Delivery, INBOX, Incoming, Message, Pace, Pull, QueueSettings, QueueSpec,
     Stored, StreamState, WriteOptions,
 };
 use crate::bus::{ServerInfo, now};
@@ -181,6 +181,7 @@ impl Backend for InMemory {
         stream: &'static str,
         filters: Vec<String>,
         begin: Begin,
+        _pace: Pace,
     ) -> Result<BoxStream<'static, Stored>, BusError> {
         let (ready, last) = match begin {
             Begin::After(seq) => (Vec::new(), seq),

@@ -10,13 +10,15 @@ use muster_shared::ids::Seq;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::convert::Delivered;
+use super::gathered::Gathered;
 use super::link::Link;
-use super::{Nats, convert};
-use crate::backend::{Begin, Stored};
+use super::{Nats, convert, missing};
+use crate::backend::{Begin, Pace, Stored};
 use crate::error::BusError;
 
 /// Messages asked for at a time.
-const CHUNK: usize = 500;
+pub(super) const CHUNK: usize = 500;
 /// Of large messages.
 const FEW: usize = 8;
 /// How long a consumer outlives its reader.
@@ -50,8 +52,8 @@ async fn reader(
         headers_only,
         ..pull::Config::default()
     };
-    nats.limited(&format!("reading stream {stream}"), nats.context.create_consumer_on_stream(config, stream))
-        .await
+    let create = nats.context.create_consumer_on_stream(config, stream);
+    missing::of_stream(nats, &format!("reading stream {stream}"), stream, create).await
 }
 
 pub(super) async fn scan(
@@ -180,6 +182,17 @@ pub(super) async fn batch(
     consumer: &Consumer<pull::Config>,
     wanted: usize,
 ) -> Result<Vec<Stored>, BusError> {
+    let found = deliveries(link, limit, consumer, wanted).await?;
+    Ok(found.into_iter().map(|delivered| delivered.stored).collect())
+}
+
+/// The same, with what the consumer counts.
+pub(super) async fn deliveries(
+    link: &Link,
+    limit: Duration,
+    consumer: &Consumer<pull::Config>,
+    wanted: usize,
+) -> Result<Vec<Delivered>, BusError> {
     let mut found = Vec::with_capacity(wanted);
     let messages = consumer.fetch().max_messages(wanted).messages();
     let mut batch = link.limited("reading", limit, messages).await?;
@@ -188,7 +201,7 @@ pub(super) async fn batch(
         let read = convert::delivered(message);
         let read = read.map_err(|reason| BusError::Other { what: "reading".into(), reason })?;
         let is_last = ends_answers(&read.stored);
-        found.push(read.stored);
+        found.push(read);
         if is_last {
             break;
         }
@@ -228,17 +241,33 @@ struct Follower {
     stream: &'static str,
     filters: Vec<String>,
     begin: Begin,
+    pace: Pace,
     epoch: watch::Receiver<u64>,
     source: Option<Source>,
 }
 
 /// The server's side of a follower, until the next interruption.
 struct Source {
-    messages: pull::Stream,
+    messages: Messages,
     /// The consumer, forgotten with this.
     _consumer: Reader,
     /// What the consumer gave out so far; a gap means that something was lost on the way.
     given: u64,
+}
+
+/// How the messages of a consumer come.
+enum Messages {
+    AtOnce(Box<pull::Stream>),
+    Gathered(Box<Gathered>),
+}
+
+impl Messages {
+    async fn next(&mut self) -> Option<Delivered> {
+        match self {
+            Self::AtOnce(messages) => convert::delivered(messages.next().await?.ok()?).ok(),
+            Self::Gathered(messages) => messages.next().await,
+        }
+    }
 }
 
 pub(super) async fn follow(
@@ -246,9 +275,10 @@ pub(super) async fn follow(
     stream: &'static str,
     filters: Vec<String>,
     begin: Begin,
+    pace: Pace,
 ) -> Result<BoxStream<'static, Stored>, BusError> {
     let epoch = nats.link.epoch();
-    let mut follower = Follower { nats: nats.clone(), stream, filters, begin, epoch, source: None };
+    let mut follower = Follower { nats: nats.clone(), stream, filters, begin, pace, epoch, source: None };
     follower.open().await?;
     Ok(futures::stream::unfold(follower, |mut follower| async move {
         let stored = follower.next().await?;
@@ -261,10 +291,15 @@ impl Follower {
     async fn open(&mut self) -> Result<(), BusError> {
         self.epoch.mark_unchanged();
         let consumer = reader(&self.nats, self.stream, &self.filters, self.begin, false).await?;
-        let stream =
-            consumer.stream().max_messages_per_batch(CHUNK).heartbeat(HEARTBEAT).expires(HEARTBEAT * 3);
-        let messages = self.nats.limited("following", stream.messages()).await?;
         let _consumer = Reader::of(&self.nats, self.stream, &consumer);
+        let messages = match self.pace {
+            Pace::AtOnce => {
+                let stream = consumer.stream().max_messages_per_batch(CHUNK);
+                let stream = stream.heartbeat(HEARTBEAT).expires(HEARTBEAT * 3);
+                Messages::AtOnce(Box::new(self.nats.limited("following", stream.messages()).await?))
+            }
+            Pace::Gathered(pause) => Messages::Gathered(Box::new(Gathered::new(&self.nats, consumer, pause))),
+        };
         self.source = Some(Source { messages, given: 0, _consumer });
         Ok(())
     }
@@ -297,12 +332,11 @@ impl Follower {
     async fn receive(&mut self) -> Option<Stored> {
         let source = self.source.as_mut()?;
         loop {
-            let message = tokio::select! {
-                message = source.messages.next() => message?.ok()?,
+            let read = tokio::select! {
+                read = source.messages.next() => read?,
                 // The consumer may be gone with the server it was on.
                 changed = self.epoch.changed() => return changed.ok().and(None),
             };
-            let read = convert::delivered(message).ok()?;
             if read.consumer_seq != source.given + 1 {
                 return None;
             }

@@ -4,8 +4,10 @@ mod asker;
 mod connect;
 mod convert;
 mod follow;
+mod gathered;
 mod link;
 mod listener;
+mod missing;
 mod objects;
 mod pinned;
 mod presence;
@@ -33,8 +35,8 @@ pub use self::asker::{Asker, Reply};
 pub use self::connect::shown as without_user;
 use self::link::Link;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Incoming, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,
-    WriteOptions,
+    Ack, Appended, Backend, Begin, Incoming, Message, Pace, Pull, QueueSettings, QueueSpec, Stored,
+    StreamState, WriteOptions,
 };
 use crate::bus::ServerInfo;
 use crate::credentials::HolderKind;
@@ -211,8 +213,9 @@ impl Backend for Nats {
         stream: &'static str,
         filters: Vec<String>,
         begin: Begin,
+        pace: Pace,
     ) -> Result<BoxStream<'static, Stored>, BusError> {
-        follow::follow(self, stream, filters, begin).await
+        follow::follow(self, stream, filters, begin, pace).await
     }
 
     async fn last(&self, stream: &'static str, subject: &str) -> Result<Option<Stored>, BusError> {
@@ -225,7 +228,7 @@ impl Backend for Nats {
                 Err(error) => Err(error),
             }
         };
-        self.limited("the last message of a subject", get).await
+        missing::of_stream(self, "the last message of a subject", stream, get).await
     }
 
     async fn get(&self, stream: &'static str, seq: Seq) -> Result<Option<Stored>, BusError> {
@@ -238,7 +241,7 @@ impl Backend for Nats {
                 Err(error) => Err(error),
             }
         };
-        self.limited("a message by its place", get).await
+        missing::of_stream(self, "a message by its place", stream, get).await
     }
 
     async fn remove(&self, stream: &'static str, seq: Seq) -> Result<(), BusError> {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::{BATCH_LIMIT, Record};
 use crate::backend::{Appended, Fence, Message};
 use crate::error::{AppendError, BusError};
+use crate::observer::DecisionSeen;
 use crate::seal::About;
 use crate::subject::{self, Subject};
 
@@ -72,6 +73,11 @@ impl Record {
         new: LinkedDecision,
     ) -> Result<AppendedDecision, AppendError> {
         let LinkedDecision { after, decided, offers, link, encoding } = new;
+        let seen = self.core.observer.as_ref().map(|observer| {
+            let seen = DecisionSeen::of(&decided);
+            let offers = u32::try_from(offers.len()).unwrap_or(u32::MAX);
+            (observer, DecisionSeen { offers: seen.offers.max(offers), ..seen })
+        });
         let mut messages = self.decision(run, decided, offers, encoding).await?;
         let link = link.over(messages.iter().map(|message| digest(&message.subject, &message.payload)));
         let seal = self.core.signatures.seal(run, link.hash);
@@ -83,6 +89,9 @@ impl Record {
         let Appended { first, .. } = self.append(run, messages, fence).await?;
         if link.seal.is_some() {
             self.core.signatures.introduced_in(run);
+        }
+        if let Some((observer, seen)) = seen {
+            observer.decided(run, first, &seen);
         }
         Ok(AppendedDecision { first, link: link.hash })
     }
@@ -159,7 +168,11 @@ impl Record {
         })?;
         let message = self.core.seal_as(id, subject, body, about, encoding).await?;
         let filter = subject::task_fence(run, &key.task, key.generation);
-        self.append(run, vec![message], Fence { filter, after }).await.map(|appended| appended.last)
+        let appended = self.append(run, vec![message], Fence { filter, after }).await?;
+        if let Some(observer) = &self.core.observer {
+            observer.reported(run, key, event, self.core.trace.as_ref());
+        }
+        Ok(appended.last)
     }
 
     /// The only write to the record. The server accepts a fence that does not cover the subject and then guards
@@ -210,7 +223,15 @@ fn place_of(offer: &TaskOffered) -> (Subject, About) {
         Queue::Agent(agent) => Some(agent.clone()),
         Queue::Role(_) => None,
     };
-    (subject, About { expires: Some(offer.deadline), receiver, ..About::task(offer.run, &offer.task) })
+    (
+        subject,
+        About {
+            expires: Some(offer.deadline),
+            receiver,
+            trace: offer.trace.clone(),
+            ..About::task(offer.run, &offer.task)
+        },
+    )
 }
 
 /// What is written of an event. What could not be read is nothing to be written.

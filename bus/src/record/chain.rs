@@ -13,7 +13,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Encoding};
 
 use super::{Record, RecordFilter, Unreadable};
-use crate::backend::Stored;
+use crate::backend::{Pace, Stored};
 use crate::error::BusError;
 use crate::places::Places;
 use crate::seal::{encoding_of, open_inline};
@@ -112,7 +112,8 @@ impl Record {
         &self,
         after: impl Into<Places> + Send,
     ) -> Result<BoxStream<'static, Heard>, BusError> {
-        let messages = self.core.follow_record(None, &["evt.>".to_owned()], &after.into()).await?;
+        let messages =
+            self.core.follow_record(None, &["evt.>".to_owned()], &after.into(), Pace::AtOnce).await?;
         let core = Arc::clone(&self.core);
         let signals: Arc<[String]> = RecordFilter::AgentSignals.subjects().into();
         let heard = messages.filter_map(move |stored| {

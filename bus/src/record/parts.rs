@@ -6,7 +6,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use muster_shared::ids::{RunId, Seq};
 
-use crate::backend::{Appended, Begin, Fence, Message, Stored, StreamState, WriteOptions};
+use crate::backend::{Appended, Begin, Fence, Message, Pace, Stored, StreamState, WriteOptions};
 use crate::bus::Core;
 use crate::error::{AppendError, BusError};
 use crate::partition::{Part, Partitions, plain};
@@ -92,11 +92,12 @@ impl Core {
         run: Option<RunId>,
         filters: &[String],
         after: &Places,
+        pace: Pace,
     ) -> Result<BoxStream<'static, Stored>, BusError> {
         let mut all = stream::SelectAll::new();
         for part in self.parts(run).await? {
             let begin = Begin::After(after.in_part(part));
-            all.push(self.backend.follow(part.stream(), within(part, filters), begin).await?);
+            all.push(self.backend.follow(part.stream(), within(part, filters), begin, pace).await?);
         }
         let taken_out = |mut stored| {
             take_out(&mut stored);

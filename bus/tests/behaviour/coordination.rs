@@ -43,6 +43,7 @@ fn profile(name: &str) -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     }
 }

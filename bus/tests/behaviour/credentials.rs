@@ -46,7 +46,7 @@ const SUBJECTS: &str = "
     watch.all watch.who watch.RUN watch.>
     join.OWN join.other-2 join.> host.OWN.credentials host.other-2.credentials host.OWN.other host.>
     $KV.AGENTS.OWN $KV.AGENTS.other-2 $KV.LEASE.shard-1 $KV.BB.RUN.key $KV.ALLOWANCE.RUN.x $KV.LESSONS.one
-    $KV.ANSWERS.ROLE.one $KV.ANSWERS.other.one $KV.ASKED.one $KV.FILES.RUN $KV.TRACK_RECORD.one $KV.OTHER.one $KV.>
+    $KV.ANSWERS.ROLE.one $KV.ANSWERS.other.one $KV.ASKED.one $KV.FILES.RUN $KV.TRACK_RECORD.one $KV.TRIALS.one $KV.OTHER.one $KV.>
     $O.MUSTER.C.one $O.MUSTER.M.one $O.OTHER.C.one $O.>
     $JS.API.INFO $JS.API.ACCOUNT.PURGE.X $JS.API.STREAM.NAMES $JS.API.STREAM.LIST $JS.API.STREAM.INFO.RUNS
     $JS.API.STREAM.CREATE.RUNS $JS.API.STREAM.UPDATE.RUNS $JS.API.STREAM.DELETE.RUNS $JS.API.STREAM.PURGE.RUNS

@@ -189,6 +189,8 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         heard: Vec::new(),
         may_ask_peers: false,
         background: None,
+        trace: None,
+        trial: None,
         chain: Vec::new(),
         withheld: Vec::new(),
         alone: false,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use futures::StreamExt;
 use muster_bus::{AppendError, BusError, NewestRuns, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits, TaskOffered};
@@ -309,11 +311,14 @@ async fn foreign_messages_in_the_record_are_unreadable() {
     let f = on_nats().await;
     let (record, run, foreigner) = (f.bus.record(), run(), f.foreigner().await.unwrap());
     let mut entries = record.follow(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    let mut looked_on =
+        record.look_on(&RecordFilter::Run(run), Seq(0), Duration::from_millis(5)).await.unwrap();
     for payload in [&b"\xc1\xff nonsense"[..], b"{}", b"", &[b'['; 10_000], &[0x91; 10_000]] {
         foreigner.publish(format!("run.{run}.decided"), payload.to_vec().into()).await.unwrap();
         let unreadable = next(&mut entries).await.unwrap_err();
         assert_eq!(unreadable.subject, format!("run.{run}.decided"));
         assert!(!unreadable.reason.is_empty());
+        assert_eq!(next(&mut looked_on).await.unwrap_err(), unreadable);
     }
     let read = record.read(&RecordFilter::Run(run), Seq(0)).await;
     assert!(matches!(read, Err(BusError::Unreadable { seq: Seq(1), .. })), "{read:?}");

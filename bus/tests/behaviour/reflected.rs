@@ -96,6 +96,7 @@ async fn filled() -> (Fixture, Client) {
         "ALLOWANCE.rate",
         "LESSONS.a",
         "TRACK_RECORD.a",
+        "TRIALS.a",
         "BB.run.a",
     ];
     for subject in values.map(|value| format!("$KV.{value}")) {
@@ -130,6 +131,7 @@ async fn an_answer_changes_nothing_wherever_it_is_sent() {
         Scope::Observer,
         Scope::Guard,
         Scope::ToolServer,
+        Scope::Alerts,
         Scope::Program,
         Scope::Host,
         Scope::Guest,

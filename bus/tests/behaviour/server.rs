@@ -2,6 +2,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::StreamExt;
 use muster_bus::credentials::Holder;
 use muster_bus::server::{LocalServer, ServerError, ServerSettings};
 use muster_bus::{AppendError, Bus, BusError, BusSettings, RecordFilter};
@@ -50,6 +51,41 @@ async fn provisioning_upgrades_in_place_and_refuses_what_is_newer() {
     assert_eq!(bus.record().newest().await.unwrap(), Seq(2).into());
 }
 
+/// How long an onlooker gathers.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Whoever looks on has the first entry at once and the others together, all of them and in order: the server is asked seldom.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_looks_on_has_what_comes_together() {
+    const ENTRIES: u64 = 700;
+    let f = on_nats().await;
+    let (run, record) = (run(), f.bus.record());
+    let mut looked_on = record.look_on(&RecordFilter::Run(run), Seq(0), PAUSE).await.unwrap();
+    let foreigner = f.foreigner().await.unwrap();
+    let mut asked = foreigner.subscribe("$JS.API.CONSUMER.MSG.NEXT.RUNS.>").await.unwrap();
+    foreigner.flush().await.unwrap();
+    let (began, mut last) = (Instant::now(), Seq(0));
+    for at in 1..=ENTRIES {
+        let appended =
+            record.append_decision(run, last, &decided(0), &[], Encoding::MessagePack).await.unwrap();
+        last = appended.last;
+        if at == 1 {
+            assert_eq!(next(&mut looked_on).await.unwrap().seq, last);
+        }
+    }
+    for seq in 2..=ENTRIES {
+        assert_eq!(next(&mut looked_on).await.unwrap().seq, Seq(seq));
+    }
+    let took = began.elapsed();
+    let mut count = 0;
+    while let Ok(Some(_)) = tokio::time::timeout(PAUSE, asked.next()).await {
+        count += 1;
+    }
+    // Each pause is a question, and what is more than a question gives is asked for at once.
+    let most = took.as_millis() / PAUSE.as_millis() + 6;
+    assert!(count <= most, "asked {count} times for {ENTRIES} entries in {took:?}");
+}
+
 /// Each consumer that is left costs the server something with every write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_read_leaves_nothing_behind_on_the_server() {
@@ -62,7 +98,10 @@ async fn who_has_read_leaves_nothing_behind_on_the_server() {
     let mut entries = f.bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.unwrap();
     assert!(next(&mut entries).await.is_ok());
     assert_eq!(readers().await, before + 1);
-    drop(entries);
+    let mut looked_on = f.bus.record().look_on(&RecordFilter::Run(run), Seq(0), PAUSE).await.unwrap();
+    assert!(next(&mut looked_on).await.is_ok());
+    assert_eq!(readers().await, before + 2);
+    drop((entries, looked_on));
     drop(f.bus.record().read(&RecordFilter::Run(run), Seq(0)).await.unwrap());
     until("the consumers are gone", async || readers().await == before).await;
 }
@@ -87,7 +126,9 @@ async fn followers_go_on_after_a_restart() {
     let record = f.bus.record();
     let mut last = f.offer(run, Seq(0), &["1"]).await.last;
     let mut entries = record.follow(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    let mut looked_on = record.look_on(&RecordFilter::Run(run), Seq(0), PAUSE).await.unwrap();
     let mut seen = vec![next(&mut entries).await.unwrap().seq];
+    let mut seen_looking_on = vec![next(&mut looked_on).await.unwrap().seq];
     for _ in 0..3 {
         let old = f.server.take().unwrap();
         let (port, folder) = (old.port(), f.folder.as_ref().unwrap());
@@ -108,8 +149,12 @@ async fn followers_go_on_after_a_restart() {
         while *seen.last().unwrap() < last {
             seen.push(next(&mut entries).await.unwrap().seq);
         }
+        while *seen_looking_on.last().unwrap() < last {
+            seen_looking_on.push(next(&mut looked_on).await.unwrap().seq);
+        }
     }
     assert_eq!(seen, (1..=last.0).map(Seq).collect::<Vec<_>>());
+    assert_eq!(seen_looking_on, seen);
     let queue = f.bus.tasks().join(&worker()).await.unwrap();
     until("the task", || async { matches!(queue.take(Duration::from_secs(1)).await, Ok(Some(_))) }).await;
 }

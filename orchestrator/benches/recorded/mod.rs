@@ -226,6 +226,7 @@ fn profile(role: &str, token: u32, slots: u32) -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: Presence::default(),
     }
 }

@@ -11,6 +11,7 @@ use muster_shared::time::Millis;
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::failure::{self, Failure};
+use super::trials;
 
 /// Ends the tries of tasks whose role has been away for too long. Who is away for less stands among the queues that the
 /// situation names; that is told from outside, and stands in the record.
@@ -20,7 +21,7 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
     let capacity = decision.capacity();
     let waited = Duration::from_millis(run.limits.wait_for_role_ms);
     let absent = |(task, state): (&TaskId, &TaskState)| {
-        let (role, queue) = awaited(state)?;
+        let (role, queue) = awaited(state).filter(|(role, _)| !trials::is_tried_by(state, run, role))?;
         (!capacity.contains_key(queue)).then(|| (task.clone(), state.generation, role.clone()))
     };
     let absent: Vec<(TaskId, Generation, Role)> = run.tasks.iter().filter_map(absent).collect();

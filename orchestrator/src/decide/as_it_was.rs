@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use muster_shared::ids::{AgentId, Seq, TaskId, TaskIndex};
 use muster_shared::run::event::{Reflected, TaskCompleted, TaskReleased, TaskStarted};
 use muster_shared::run::{
-    AgentEvent, AgentKey, Input, Refining, RunEvent, RunState, Seen, Spending, TaskState,
+    AgentEvent, AgentKey, Input, Refining, RunEvent, RunState, Seen, Spending, TaskState, Trials,
 };
 use muster_shared::track_record::Tally;
 
@@ -39,6 +39,7 @@ struct Counts {
     tallies: BTreeMap<AgentId, Tally>,
     model_failures: u32,
     failures_in_a_row: u32,
+    trials: Trials,
 }
 
 impl AsItWas {
@@ -130,6 +131,7 @@ impl Parts {
                 tallies: run.tallies.clone(),
                 model_failures: run.responses.model_failures,
                 failures_in_a_row: run.planning.failures_in_a_row,
+                trials: run.trials.clone(),
             })
         });
     }
@@ -139,10 +141,11 @@ impl Parts {
         run.pending.extend(self.pending);
         run.seen.extend(self.seen.into_iter().rev());
         if let Some(counts) = self.counts {
-            let Counts { spending, tallies, model_failures, failures_in_a_row } = *counts;
+            let Counts { spending, tallies, model_failures, failures_in_a_row, trials } = *counts;
             (run.spending, run.tallies) = (spending, tallies);
             run.responses.model_failures = model_failures;
             run.planning.failures_in_a_row = failures_in_a_row;
+            run.trials = trials;
         }
         if let Some(refining) = self.refining {
             run.refining = refining;

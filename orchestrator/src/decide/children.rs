@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::reading::Reader;
-use super::{Before, budget, deadline, replan, rights, survey, waits, work};
+use super::{Before, budget, deadline, replan, rights, survey, traced, waits, work};
 
 /// How long a run waits for word of a child before it asks again.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -142,6 +142,7 @@ fn goal(
         priority: run.goal.priority,
         parent: Some(Box::new(parent)),
         attended: run.goal.attended,
+        trace: traced::below(run),
         ..Goal::new(text)
     };
     goal.check().map_err(|wrong| wrong.to_string())?;
@@ -239,11 +240,17 @@ fn is_occasion_to_tell_again(input: &Input) -> bool {
         | Input::ChildEnded { .. }
         | Input::ContractBroken { .. }
         | Input::GuardsSaid { .. }
+        | Input::TrialWithdrawn { .. }
         | Input::Bids { .. } => false,
     }
 }
 
-fn ask_child(decision: &mut DecisionBuilder<'_>, child: RunId, action: RequestAction, reason: String) {
+pub(super) fn ask_child(
+    decision: &mut DecisionBuilder<'_>,
+    child: RunId,
+    action: RequestAction,
+    reason: String,
+) {
     let id = derived(child, action.name(), decision.now());
     let request = Request::new(child, action).because(reason).with_id(id);
     decision.effect(Effect::Command { command: Box::new(Command::Request(request)) });
@@ -352,8 +359,12 @@ fn observed(run: &RunState, child: RunId, end: &ChildEnd) -> Observation {
 /// somebody asked for.
 fn child_id(run: &RunState, step: AskingStep<'_>) -> RunId {
     let AskingStep { task, generation, number } = step;
-    let text = format!("child/{}/{task}/{generation}/{number}", run.id);
-    let mut bytes = hashed(&run.secret, &text);
+    derived_run(run, &format!("child/{}/{task}/{generation}/{number}", run.id))
+}
+
+/// The id of a run that another one begins, of about the same age: the same when the decision is made again.
+pub(super) fn derived_run(run: &RunState, text: &str) -> RunId {
+    let mut bytes = hashed(&run.secret, text);
     let own = run.id.as_uuid();
     let parent = own.as_bytes();
     let time = parent.iter().take(6).fold(0_u64, |time, byte| time << 8 | u64::from(*byte)).saturating_sub(1);
@@ -364,7 +375,7 @@ fn child_id(run: &RunState, step: AskingStep<'_>) -> RunId {
 }
 
 /// Tells a command from others like it: the same when the decision is made again.
-fn derived(run: RunId, what: &str, now: Millis) -> Uuid {
+pub(super) fn derived(run: RunId, what: &str, now: Millis) -> Uuid {
     Uuid::from_bytes(hashed("", &format!("{run}/{what}/{}", now.0)))
 }
 

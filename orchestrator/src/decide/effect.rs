@@ -1,7 +1,8 @@
 //! What a decision asks the outside world to do.
 
 use muster_shared::flow::{
-    CallForProposals, ContextAuthor, GuardRule, Hook, Information, Product, RunLessons,
+    CallForProposals, ContextAuthor, GuardRule, Hook, Information, Product, RunLessons, TrialCounts,
+    TrialRule, Usage,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::Evidence;
@@ -128,6 +129,32 @@ pub enum Effect {
         product: Box<Product>,
         /// The guards.
         rules: Vec<GuardRule>,
+    },
+    /// Have a task done once more in a run of its own, as far as the budget of its trial goes.
+    AskShadow {
+        /// The trial.
+        rule: Box<TrialRule>,
+        /// The command that begins the run.
+        command: Box<Command>,
+    },
+    /// Count what the shadow of a trial used.
+    SettleShadow {
+        /// The trial.
+        trial: String,
+        /// What was used.
+        used: Usage,
+    },
+    /// Count what trials came to in this run.
+    CountTrials {
+        /// The trials, each with what it came to.
+        counts: Vec<(TrialRule, TrialCounts)>,
+    },
+    /// Withdraw a trial in the whole fleet.
+    WithdrawTrial {
+        /// The trial.
+        rule: Box<TrialRule>,
+        /// Why.
+        reason: String,
     },
     /// Send a command to another run.
     Command {

@@ -34,6 +34,11 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     let Some(run) = decision.open() else { return };
     let Some(state) = run.tasks.get(task) else { return };
     let (generation, held_by) = (state.generation, state.agent.clone());
+    if run.goal.shadow.is_some() {
+        // It shows how the first try goes; there is no other.
+        let Failure { outcome, reason, .. } = failure;
+        return decision.emit(TaskFailed { task: task.clone(), generation, outcome, reason });
+    }
     let failures = state.failures.saturating_add(1);
     let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
     let most = groups::tries(run, task).unwrap_or_else(|| response::tries(failure.ending, &run.limits));

@@ -46,7 +46,9 @@ mod silence;
 mod single;
 mod stuck;
 mod survey;
+mod traced;
 mod track_record;
+mod trials;
 mod waits;
 mod waits_for;
 mod work;
@@ -207,7 +209,7 @@ fn go_on(decision: &mut DecisionBuilder<'_>) {
     }
 }
 
-const PASSES: [fn(&mut DecisionBuilder<'_>); 14] = [
+const PASSES: [fn(&mut DecisionBuilder<'_>); 15] = [
     // What people did not say in time is settled first: it may stop the run, or open and end tasks whose deadlines come
     // next.
     questions::enforce,
@@ -241,6 +243,8 @@ const PASSES: [fn(&mut DecisionBuilder<'_>); 14] = [
     review::ask_again,
     // Only now is it certain that nothing moves by itself: any pass before may have ended a wait.
     deadlock::end,
+    // All that counts for trials has ended by now, and nothing is offered yet.
+    trials::enforce,
     // Last, since it is the end of all work: no pass before may have left anything to do. Goes over to the report.
     settle::settle,
 ];
@@ -318,6 +322,7 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
         }
         Input::GuardsSaid { number, said, .. } => guards::answered(decision, *number, said),
         Input::ChildEnded { child, end } => children::ended(decision, *child, end),
+        Input::TrialWithdrawn { trial, reason } => trials::withdrawn(decision, trial, reason),
         // These say that the situation changed; what follows from it is decided below in any case.
         Input::Capacity | Input::Timer => {}
     }
@@ -344,7 +349,10 @@ fn take_back_what_is_left(decision: &mut DecisionBuilder<'_>, before: &Before) {
 /// What a run taught, and what its agents and tools did, is kept for later runs when it ends.
 fn keep_what_it_taught(decision: &mut DecisionBuilder<'_>, before: &Before) {
     let ended = decision.run().filter(|run| run.status.is_ended() && before.was_open);
-    let Some(run) = ended else { return };
+    if ended.is_none() || !trials::keep(decision) {
+        return;
+    }
+    let Some(run) = decision.run() else { return };
     let (taught, track_record) = (lessons::of_run(run), track_record::of_run(run));
     if let Some(lessons) = taught.map(Box::new) {
         decision.effect(Effect::KeepLessons { lessons });

@@ -278,6 +278,9 @@ pub(super) fn count_leaf(
 
 /// What follows from the result of a task of the plan.
 pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, result: &TaskResult) {
+    if decision.open().is_some_and(|run| run.goal.shadow.is_some()) {
+        return;
+    }
     review::after_leaf(decision, index, result);
     replan::after_result(decision, index, result);
     conflicts::after_leaf(decision, index);

@@ -21,6 +21,7 @@ use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
 use super::outcome::completed;
 use super::reading::Reader;
+use super::trials::shadow;
 use super::{guards, questions, replan, review, survey};
 
 /// Most questions about what a goal means.
@@ -31,6 +32,9 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     let is_sparing = |run: &RunState| run.limits.planning == Planning::Sparing;
     let specialists = if decision.open().is_some_and(is_sparing) { decision.specialists() } else { &[] };
     let Some(run) = decision.open().filter(|run| run.event_version >= REPLANS_SINCE) else { return };
+    if run.goal.shadow.is_some() {
+        return shadow::begin(decision);
+    }
     if run.goal.blueprint.is_some() {
         return;
     }
@@ -129,7 +133,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let limits = survey::limits_of_plans(run).for_planners();
     let may_ask_again = may_ask_again(run);
     let values = survey::values(run);
-    let roles = survey::leaf_roles(decision.capacity());
+    let roles = survey::roles_for_planners(run, decision.capacity());
     let mut proposal = proposal.clone();
     plan::matching::give_to_specialists(&mut proposal, &roles, decision.specialists());
     let tools = decision.nameable_tools();

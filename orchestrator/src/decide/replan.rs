@@ -203,7 +203,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     }
     let mut proposal = proposal.clone();
     let mended = tools::fit(&mut proposal, named);
-    let roles = survey::leaf_roles(decision.capacity());
+    let roles = survey::roles_for_planners(run, decision.capacity());
     let limits = survey::limits_of_plans(run).for_planners();
     let values = survey::values(run);
     let made =

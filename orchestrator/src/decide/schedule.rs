@@ -15,6 +15,7 @@ use super::effect::Effect;
 use super::loss;
 use super::nonce::nonce;
 use super::place::{place, role_named};
+use super::trials::{self, TrialPart, shadow};
 use super::{
     absence, auction, budget, conflicts, deadline, delegate, draft_review, groups, replan, review, rights,
     survey, work,
@@ -159,11 +160,17 @@ fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {
 
 fn offer(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
     let Some(role) = decision.open().and_then(|run| role(run, task)) else { return };
+    let part = decision.open().and_then(|run| trials::part(run, task));
+    let tried = part.as_ref().and_then(|part| trials::place(decision, part));
+    if let Some(queue) = tried {
+        let target = OfferTarget { queue, placement: None };
+        return make_offer(decision, task, target, part);
+    }
     if auction::holds_back(decision, task, &role) {
         return;
     }
     if let Some(place) = find_place(decision, task, role) {
-        make_offer(decision, task, place);
+        make_offer(decision, task, place, part.filter(TrialPart::goes_with_the_usual));
     }
 }
 
@@ -202,6 +209,7 @@ fn make_offer(
     decision: &mut DecisionBuilder<'_>,
     task: &TaskId,
     OfferTarget { queue, placement }: OfferTarget,
+    part: Option<TrialPart>,
 ) {
     let Some(run) = decision.open() else { return };
     let specialists = match task {
@@ -223,9 +231,12 @@ fn make_offer(
     let heard = task.as_leaf().zip(run.plan.as_ref());
     let heard = heard.map(|(leaf, plan)| run.peers.heard_by(plan, &leaf.planned(), Millis(0)));
     let generation = state.map_or(Generation(0), |state| state.generation).next();
-    let continues = state.and_then(goes_on_from);
+    // Nobody goes on from what another role wrote: only agents of one role have a say in what the role was given.
+    let tried_by = state.and_then(|state| trials::queue_by_trial(state, run));
+    let continues = state.and_then(goes_on_from).filter(|_| tried_by.is_none_or(|tried| *tried == queue));
     let Some(budget) = budget::allot(run, task) else { return };
     let (rights, deadline) = (rights::of(run, task), until(run, task, decision.now()));
+    let tried_model = part.as_ref().and_then(|part| part.model.clone());
     let offer = TaskOffered {
         run: run.id,
         task: task.clone(),
@@ -236,7 +247,7 @@ fn make_offer(
         role_name: run.goal.role_name.clone(),
         conversation: run.goal.conversation.clone(),
         corpus: corpus_told(run, task, &rights),
-        model: state.and_then(|state| state.answers.model.clone()).or_else(|| model(run, task)),
+        model: tried_model.or_else(|| state?.answers.model.clone()).or_else(|| model(run, task)),
         limits: limits_told(run, task),
         budget,
         rights,
@@ -249,12 +260,18 @@ fn make_offer(
         withheld: state.map(|state| state.answers.withheld.iter().cloned().collect()).unwrap_or_default(),
         alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
         background: run.goal.parent.as_ref().and_then(|parent| parent.background.clone()),
+        trace: super::traced::below(run),
+        trial: part.as_ref().map(|part| Box::new(part.mark.clone())),
         // What goes on has the same fences: prompts that are in the record stay as they are.
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,
     };
     if let Some(placement) = placement {
         decision.placed(placement);
+    }
+    let offer = trials::as_offered(decision, offer);
+    if let Some(part) = part {
+        shadow::ask(decision, &part, &offer);
     }
     decision.offer(offer);
 }
@@ -285,7 +302,7 @@ fn handed_over_by(run: &RunState, task: &TaskId) -> Vec<TaskIndex> {
 
 /// The limits as whoever does the task is told them.
 fn limits_told(run: &RunState, task: &TaskId) -> RunLimits {
-    match task {
+    let mut limits = match task {
         TaskId::Plan => run.limits.for_planners(),
         TaskId::Leaf(_)
         | TaskId::Reflect(_)
@@ -293,12 +310,15 @@ fn limits_told(run: &RunState, task: &TaskId) -> RunLimits {
         | TaskId::Settle(_)
         | TaskId::Write
         | TaskId::DraftReview(_) => run.limits.clone(),
-    }
+    };
+    // What is tried is none of an agent's business.
+    limits.trials.clear();
+    limits
 }
 
 /// The first of the generations whose steps the next one goes on from. An offer that only seemed lost may have been
 /// taken in the meantime: what was done by it counts.
-fn goes_on_from(task: &TaskState) -> Option<Generation> {
+pub(super) fn goes_on_from(task: &TaskState) -> Option<Generation> {
     let only_seems_lost = (task.status == TaskStatus::Queued).then_some(task.generation);
     task.continues.or(only_seems_lost)
 }
@@ -379,7 +399,8 @@ fn offer_lost_again(decision: &mut DecisionBuilder<'_>) {
         let reason = "it was offered again".to_owned();
         decision.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason });
         withdraw_if_begun(decision, &task);
-        make_offer(decision, &task, place);
+        let part = decision.open().and_then(|run| trials::part(run, &task));
+        make_offer(decision, &task, place, part.filter(TrialPart::goes_with_the_usual));
     }
 }
 
@@ -395,6 +416,7 @@ fn withdraw_if_begun(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
 /// Whether an offer waits for one agent, and that one is gone.
 fn is_left_behind(decision: &DecisionBuilder<'_>, state: &TaskState) -> bool {
     let waits_for = state.queue.as_ref().filter(|queue| matches!(queue, Queue::Agent(_)));
+    let waits_for = waits_for.or_else(|| trials::queue_by_trial(state, decision.open()?));
     state.status == TaskStatus::Queued
         && waits_for.is_some_and(|queue| !decision.capacity().contains_key(queue))
 }

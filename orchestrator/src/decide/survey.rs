@@ -13,7 +13,7 @@ use muster_shared::run::{
     GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
 };
 
-use super::{budget, conflicts};
+use super::{budget, conflicts, trials};
 
 /// How many offers of a run each queue holds, taken by an agent or not.
 #[must_use]
@@ -65,6 +65,13 @@ pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
         | Queue::Agent(_) => None,
     });
     [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect()
+}
+
+/// The same without roles that stand in for others in a trial: plans name those others.
+pub(super) fn roles_for_planners(run: &RunState, capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
+    let mut roles = leaf_roles(capacity);
+    roles.retain(|role| trials::only_tried(run).all(|tried| tried != role));
+    roles
 }
 
 /// The specialists among the roles that somebody who knows the fleet has named. Who is not there may be on the way, and is

@@ -10,6 +10,7 @@ use muster_shared::run::event::{TaskAnswered, TaskWaits};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
+use super::trials::shadow;
 use super::{approvals, children, control, delegate, peers, questions, rights};
 
 /// An agent put a task down until what it waits for is there.
@@ -34,6 +35,9 @@ pub(super) fn begin(
     decision.emit(TaskWaits { task: task.clone(), generation, step, wait: wait.clone() });
     if let Some(refusal) = decision.open().and_then(|run| rights::refused(run, &task, &wait)) {
         return refuse(decision, &task, &format!("Not done: {refusal}. Go on without it."));
+    }
+    if decision.open().is_some_and(|run| run.goal.shadow.is_some()) {
+        return refuse(decision, &task, shadow::REFUSED);
     }
     match wait {
         Wait::Answer(question) => questions::ask(decision, About::Task(task), question),

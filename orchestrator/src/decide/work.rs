@@ -13,7 +13,7 @@ use muster_shared::run::{FEW_CALLS_SINCE, RunState, SUMMARIES_SINCE, TOOLS_SINCE
 
 use super::place::Substance;
 use super::reading::Reader;
-use super::{conflicts, groups, guards, learnt, remarks, replan, survey};
+use super::{conflicts, groups, guards, learnt, remarks, replan, survey, trials};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
@@ -49,12 +49,12 @@ fn planning(
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Work {
-    let roles = survey::leaf_roles(capacity);
+    let roles = survey::roles_for_planners(run, capacity);
     Work::Plan {
         refused: refused(run),
         roles: roles.iter().map(Role::to_string).collect(),
         lessons: survey::taught(run),
-        specialists: specialists.to_vec(),
+        specialists: nameable(run, specialists),
         tools: nameable_tools(run, specialists),
         blueprints: survey::blueprints(run).to_vec(),
         draft: run.planning.first_draft().cloned().map(Box::new),
@@ -88,6 +88,12 @@ fn held_to(run: &RunState) -> Option<HeldTo> {
     })
 }
 
+/// Those that tasks may be given to by name: not whoever stands in for others in a trial.
+fn nameable(run: &RunState, specialists: &[Specialty]) -> Vec<Specialty> {
+    let is_usual = |one: &&Specialty| trials::only_tried(run).all(|role| *role != one.role);
+    specialists.iter().filter(is_usual).cloned().collect()
+}
+
 /// The tools that a task of the plan may name.
 fn nameable_tools(run: &RunState, specialists: &[Specialty]) -> Vec<String> {
     if run.event_version >= TOOLS_SINCE { tools::known(specialists, run.event_version) } else { Vec::new() }
@@ -100,6 +106,9 @@ fn refused(run: &RunState) -> Vec<String> {
 }
 
 fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Work> {
+    if let Some(shadow) = &run.goal.shadow {
+        return Some(shadow.offer.work.clone());
+    }
     let member = groups::membership(run, index).map(Box::new);
     let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
     // Who has a task done again for reasons of their own wants it done from its beginning.
@@ -188,7 +197,7 @@ fn refine_brief(
         held_to: held_to(run).filter(|_| may_bring)?,
         plan: run.plan.clone()?,
         operations_left: run.limits.max_refine_operations,
-        roles: survey::leaf_roles(capacity).iter().map(Role::to_string).collect(),
+        roles: survey::roles_for_planners(run, capacity).iter().map(Role::to_string).collect(),
         tools: nameable_tools(run, specialists),
         blueprints: survey::blueprints(run).to_vec(),
     })
@@ -234,7 +243,7 @@ fn refine(
     specialists: &[Specialty],
 ) -> Option<Work> {
     let knows_roles = run.event_version >= TOOLS_SINCE;
-    let roles = if knows_roles { survey::leaf_roles(capacity) } else { Vec::new() };
+    let roles = if knows_roles { survey::roles_for_planners(run, capacity) } else { Vec::new() };
     Some(Work::Refine {
         plan: run.plan.clone()?,
         progress: progress_tree(run),
@@ -251,7 +260,7 @@ fn refine(
         results: survey::results(run),
         operations_left: run.limits.max_refine_operations,
         roles: roles.iter().map(Role::to_string).collect(),
-        specialists: if knows_roles { specialists.to_vec() } else { Vec::new() },
+        specialists: if knows_roles { nameable(run, specialists) } else { Vec::new() },
         tools: nameable_tools(run, specialists),
         blueprints: survey::blueprints(run).to_vec(),
         held_to: held_to(run).map(Box::new),

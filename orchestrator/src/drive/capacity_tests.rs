@@ -31,6 +31,7 @@ fn workers(slots: u32) -> RegistryChange {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     })
 }

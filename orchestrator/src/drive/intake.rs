@@ -23,6 +23,7 @@ use super::context::OrchestratorContext;
 use super::owners;
 use super::registry::Registry;
 use super::run_actor::RunMessage;
+use super::trials;
 use super::turn::{Order, OrderReply};
 
 /// How full the record may be, in percent, before new goals are refused: the last fifth is for the runs that go on.
@@ -200,6 +201,11 @@ pub(super) async fn see_to(
     delivered: u64,
 ) -> Result<OrderReply, BusError> {
     let input = match command {
+        Command::Submit { goal, .. } if goal.shadow.is_some() => {
+            let why =
+                "only an orchestrator has tasks done once more as a shadow: ask the goal without `shadow`";
+            refusal(context, goal, why.to_owned())
+        }
         Command::Submit { run, goal } | Command::Attend { run, goal, .. } => {
             match admit(context, *run, goal, delivered).await? {
                 Some(input) => signed_by(input, signed.as_deref()),
@@ -307,8 +313,9 @@ async fn admit(
                       does not know of: bring all to one version and ask again";
         return Ok(Some(without_policy(refusal(context, &goal, reason.to_owned()))));
     }
-    let limits = limits.as_of(event_version);
-    let lessons = match event_version >= LESSONS_SINCE {
+    let mut limits = limits.as_of(event_version);
+    limits.trials = trials::standing(context, &limits.trials).await;
+    let lessons = match event_version >= LESSONS_SINCE && goal.shadow.is_none() {
         true => {
             let mut lessons = context.lessons.recall(&goal.text, context.settings.lessons).await;
             lessons.extend(context.track_record.advice(context.settings.lessons.min(MOST_ADVICE)));
@@ -345,8 +352,14 @@ async fn fork(
     let from = Origin { link: last_link(&chain, from.at), ..from };
     let Some(before) = before else { return Ok(Forking::NoSuchRun) };
     // Who watched the other run need not watch this one.
-    let mut goal =
-        Goal { limits: Some(before.limits.clone()), attended: false, parent: None, ..before.goal.clone() };
+    let mut goal = Goal {
+        limits: Some(before.limits.clone()),
+        attended: false,
+        parent: None,
+        trace: None,
+        shadow: None,
+        ..before.goal.clone()
+    };
     if let Some(model) = model {
         goal.model = Some(model.to_owned());
     }

@@ -23,6 +23,7 @@ mod signals;
 mod snapshots;
 mod takeover;
 mod track_record;
+mod trials;
 mod turn;
 mod upkeep;
 
@@ -32,7 +33,7 @@ use std::time::Duration;
 
 use actix::Arbiter;
 use futures::FutureExt;
-use muster_bus::{Bus, BusError, Places};
+use muster_bus::{Bus, BusError, Places, memory};
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Advertised, Profile};
@@ -46,6 +47,9 @@ pub use settings::OrchestratorSettings;
 
 /// How often the registry hears how many runs are in hand.
 const COUNT: Duration = Duration::from_secs(1);
+
+/// Looks without a run in hand after which a rest is a long one.
+const LONG_REST: u64 = memory::LONG.as_secs() / COUNT.as_secs();
 
 /// Why an orchestrator stopped.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +123,7 @@ fn begin_parts(context: &Arc<OrchestratorContext>, after: Places) -> JoinSet<Res
     });
     parts.spawn(lessons::follow(Arc::clone(context)).map(Ok));
     parts.spawn(track_record::follow(Arc::clone(context)).map(Ok));
+    parts.spawn(trials::follow(Arc::clone(context)).map(Ok));
     parts.spawn(upkeep::keep(Arc::clone(context)));
     parts
 }
@@ -169,8 +174,10 @@ async fn count(context: &OrchestratorContext, announced: &muster_bus::Announced)
     loop {
         let runs = context.registry.len();
         announced.set_busy(u32::try_from(runs).unwrap_or(u32::MAX));
-        if rest.begins(runs) {
-            muster_bus::memory::rest();
+        match rest.look(runs, LONG_REST) {
+            rest::Given::Nothing => {}
+            rest::Given::Free => memory::give_back(),
+            rest::Given::Program => memory::rest(),
         }
         let (set_aside, times) = context.runs_set_aside();
         announced.set_aside(set_aside, times);
@@ -196,11 +203,12 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         resident_bytes: 0,
         specialist: domains(settings),
         encoding: muster_shared::wire::Encoding::default(),
-        name: String::new(),
+        name: settings.name.clone(),
         quiet_ms: 0,
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::context::OrchestratorContext;
 use super::run_actor::RunMessage;
+use super::trials;
 use crate::decide::{Effect, asked_about, changed};
 
 /// Carries out something that a decision in the record asks for.
@@ -84,6 +85,10 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             context.clone().in_hand.spawn(async move { ask_guards(&context, run, asking).await });
             Ok(())
         }
+        Effect::AskShadow { rule, command } => trials::begin_shadow(context, rule, command).await,
+        Effect::SettleShadow { trial, used } => trials::settle(context, run, trial, *used).await,
+        Effect::CountTrials { counts } => trials::count(context, run, counts).await,
+        Effect::WithdrawTrial { rule, reason } => trials::withdraw(context, run, rule, reason).await,
         Effect::Command { command } => {
             context.bus.commands().send(command, Encoding::default()).await.map(|_| ())
         }

@@ -9,6 +9,7 @@ use muster_shared::ids::RunId;
 use muster_shared::run::Entry;
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
+use tracing::Instrument;
 
 use super::context::{ASIDE, OrchestratorContext};
 use super::owners;
@@ -74,7 +75,9 @@ impl RunActor {
         for awaited in [self.alarm.take(), self.wait.take()].into_iter().flatten() {
             ctx.cancel_future(awaited);
         }
-        let work = self.context.in_hand.spawn(turn(Arc::clone(&self.context), self.id, log, inbox));
+        let place = tracing::trace_span!(target: "muster_log", "turn", run = %self.id);
+        let turn = turn(Arc::clone(&self.context), self.id, log, inbox).instrument(place);
+        let work = self.context.in_hand.spawn(turn);
         ctx.spawn(work.into_actor(self).map(|end, actor, ctx| actor.ended(end, ctx)));
     }
 
@@ -162,6 +165,9 @@ impl Actor for RunActor {
 
     fn stopped(&mut self, ctx: &mut Self::Context) {
         self.context.speed_up(self.id);
+        if let Some(observer) = self.context.bus.observer() {
+            observer.left(self.id);
+        }
         // One that was dismissed is forgotten already, and another may have taken its place.
         if self.context.registry.close(self.id, &ctx.address()) {
             wake_others(&self.context, &self.context.capacity.forget(self.id));

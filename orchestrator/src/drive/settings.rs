@@ -13,6 +13,10 @@ settings! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct OrchestratorSettings {
+        /// Its name on its host, by which it is known again when it is started again. Not a setting of its own: `agent.name`
+        /// is copied here.
+        #[serde(skip)]
+        pub name: String = String::new() => internal(),
         /// Most runs at once; goals above it wait in the queue of commands.
         pub max_runs: usize = 64 => whole(1, 100_000),
         /// Most goals that wait while too many runs are going on; more are refused at once.
@@ -68,6 +72,8 @@ impl OrchestratorSettings {
         // Nor does it give itself more rights than the fleet gives.
         let rights = self.limits.rights.narrowed_by(&usual.rights).narrowed_by(&limits.rights);
         limits.rights = Box::new(rights);
+        // What is tried in this fleet, it says itself; and nothing is tried with what is a trial.
+        limits.trials = if goal.shadow.is_some() { Vec::new() } else { self.limits.trials.clone() };
         limits.within_bounds()
     }
 

@@ -6,7 +6,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use muster_bus::{AppendError, AppendedDecision, BusError, LinkedDecision, RecordFilter, RunRecord};
+use muster_bus::{
+    AppendError, AppendedDecision, BusError, LinkedDecision, RecordFilter, RunProgress, RunRecord,
+};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{Entry, Input};
 use tokio::sync::oneshot;
@@ -76,6 +78,11 @@ pub(super) async fn turn(
     for waiting in waiting {
         // Whoever asked may have stopped waiting; the order is then given to somebody again, which is harmless.
         let _gone = waiting.send(end.answer.clone());
+    }
+    if let Some(observer) = context.bus.observer()
+        && let Some(run) = end.log.as_ref().and_then(|log| log.run.as_ref())
+    {
+        observer.progressed(id, RunProgress::of(run));
     }
     if end.keeps_snapshot {
         snapshots::keep(Arc::clone(&context), id);

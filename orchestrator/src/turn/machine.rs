@@ -301,6 +301,7 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::ContractBroken { .. }
         | Input::GuardsSaid { .. }
         | Input::Bids { .. }
+        | Input::TrialWithdrawn { .. }
         | Input::Request(_) => None,
     }
 }

@@ -51,6 +51,7 @@ fn planner() -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: Presence::default(),
     }
 }

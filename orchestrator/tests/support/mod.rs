@@ -224,6 +224,7 @@ fn profile(agent: &AgentId, role: &Role, slots: u32) -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     }
 }

@@ -108,6 +108,7 @@ fn voice(entry: &Entry, decided: &Decided, input: &Input) -> Option<Voice> {
         | Input::ChildEnded { .. }
         | Input::ContractBroken { .. }
         | Input::Bids { .. }
+        | Input::TrialWithdrawn { .. }
         | Input::GuardsSaid { .. } => return None,
     };
     // A chain of batches names its inputs in each: they are told where it ends.

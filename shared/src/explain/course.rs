@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::story::Story;
 use super::topics::{Topic, topics};
 use super::{Told, words};
-use crate::flow::{Action, Note, ObservationStatus, Ruling, Step};
+use crate::flow::{Action, Arm, Note, ObservationStatus, Ruling, Step, TaskOffered};
 use crate::ids::{Seq, TaskId};
 use crate::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunState, TaskEnd, end_of};
 
@@ -58,12 +58,27 @@ impl Course {
                         let told = || words::told(entry, event);
                         topics(event).iter().for_each(|topic| course.add(*topic, told()));
                     }
+                    decided.offer.iter().for_each(|offer| course.tried(entry, offer));
                 }
                 RecordEvent::Agent(key, event) => course.agent(entry, key, event),
-                RecordEvent::Offered(_) => {}
+                RecordEvent::Offered(offer) => course.tried(entry, offer),
             }
         }
         course
+    }
+
+    /// A task that was not done as usual, since something else is tried.
+    fn tried(&mut self, entry: &Entry, offer: &TaskOffered) {
+        let Some(mark) = offer.trial.as_ref().filter(|mark| mark.arm != Arm::Control) else { return };
+        let text = words::brief(&format!(
+            "trial {}: {} goes to {} as a {}",
+            mark.trial,
+            offer.task,
+            offer.queue,
+            mark.arm.as_str()
+        ));
+        let (task, entries) = (Some(offer.task.clone()), vec![entry.seq]);
+        self.considered.push(Told { text, task, at: Some(entry.at), entries });
     }
 
     fn add(&mut self, topic: Topic, told: Told) {

@@ -246,7 +246,7 @@ const fn is_a_wait(kind: &SegmentKind) -> bool {
 /// What was waited for, by what a decision was made on.
 const fn kind_of(input: &Input) -> SegmentKind {
     match input {
-        Input::Request(_) => SegmentKind::Person,
+        Input::Request(_) | Input::TrialWithdrawn { .. } => SegmentKind::Person,
         Input::ChildEnded { .. } => SegmentKind::ChildRun,
         Input::GuardsSaid { .. } => SegmentKind::Guards,
         Input::Bids { .. } => SegmentKind::Bids,

@@ -34,6 +34,7 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         RunEvent::ReplanWanted(_) => &[Turn],
         RunEvent::PlanRefused(_) | RunEvent::HandOverRefused(_) => &[Considered, Failure],
         RunEvent::MembersDiscuss(_) | RunEvent::ChairCalled(_) | RunEvent::ConflictFound(_) => &[Considered],
+        RunEvent::ShadowAsked(_) => &[Considered],
         RunEvent::TaskOrphaned(_)
         | RunEvent::TaskQuarantined(_)
         | RunEvent::TaskTakenBack(_)
@@ -59,7 +60,7 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         | RunEvent::QuestionPassedOn(_)
         | RunEvent::QuestionWithdrawn(_) => &[People],
         RunEvent::RequestRefused(_) => &[People, Considered],
-        RunEvent::RunFailed(_) | RunEvent::RunAborted(_) => &[Turn],
+        RunEvent::RunFailed(_) | RunEvent::RunAborted(_) | RunEvent::TrialWithdrawn(_) => &[Turn],
         RunEvent::TaskSkipped(skipped) => of_skipped(skipped),
         RunEvent::PlanAdopted(PlanAdopted { repairs, .. }) => on(!repairs.is_empty(), &[Considered]),
         RunEvent::PlanRefined(refined) => of_refined(refined),

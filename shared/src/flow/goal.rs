@@ -11,8 +11,9 @@ use super::draft_review::DraftReviewPolicy;
 use super::limits::RunLimits;
 use super::people::ReviewPolicy;
 use super::plan::PlanDraft;
+use super::trial::ShadowOf;
 use crate::blueprint::Filled;
-use crate::wire::Encoding;
+use crate::wire::{Encoding, TraceContext};
 
 /// Longest goal that is accepted, in bytes.
 pub const MAX_GOAL_BYTES: usize = 16 * 1024;
@@ -92,7 +93,17 @@ pub struct Goal {
     /// The blueprints that tasks of the plan may be done by (R7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blueprints: Vec<BlueprintBrief>,
+    /// The span of whoever asks, below which the run's spans stand (W3C `traceparent`); the run has a trace of its own when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
+    /// The task of another run that it does once more, beside it (B6). Nothing of it counts there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Box<ShadowOf>>,
 }
+
+/// Longest trace context that a goal brings, in bytes: later versions of the form may say more than the 55 of today.
+pub const MAX_TRACE_BYTES: usize = 256;
 
 /// Longest name of a domain, in bytes.
 pub const MAX_DOMAIN_BYTES: usize = 40;
@@ -168,6 +179,12 @@ pub enum GoalError {
         /// How much is said of them, in bytes.
         bytes: usize,
     },
+    /// What names the span of whoever asks is longer than one is.
+    #[error("the goal's trace context is {bytes} bytes long, {MAX_TRACE_BYTES} is the most")]
+    TraceTooLong {
+        /// Its length in bytes.
+        bytes: usize,
+    },
     /// A limit that is set is none, or its value is no value of it.
     #[error("the limits that the goal sets cannot be read: {reason}")]
     NoLimits {
@@ -211,6 +228,8 @@ impl Goal {
             fetched: Vec::new(),
             attended: false,
             parent: None,
+            trace: None,
+            shadow: None,
         }
     }
 
@@ -230,6 +249,11 @@ impl Goal {
         }
         if let Some(name) = self.domain.as_ref().filter(|name| !is_domain(name)) {
             return Err(GoalError::NoDomain { name: name.chars().take(MAX_DOMAIN_BYTES).collect() });
+        }
+        if let Some(bytes) =
+            self.trace.as_ref().map(|trace| trace.0.len()).filter(|len| *len > MAX_TRACE_BYTES)
+        {
+            return Err(GoalError::TraceTooLong { bytes });
         }
         if let Err(reason) = RunLimits::default().with(&self.set_limits) {
             return Err(GoalError::NoLimits { reason });

@@ -24,8 +24,9 @@ use super::plan::PlanTask;
 use super::reflection::ReflectionLevel;
 use super::response::Responses;
 use super::rights::Rights;
+use super::trial::TrialRule;
 use crate::ids::Role;
-use crate::run::FEW_CALLS_SINCE;
+use crate::run::{FEW_CALLS_SINCE, TRIALS_SINCE};
 use crate::setting::clamp;
 use crate::settings;
 
@@ -230,6 +231,9 @@ settings! {
         /// The guards of the run. Not a setting of its own: the section `guards` is copied here.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub guards: Vec<GuardRule> = Vec::new() => internal(),
+        /// The trials that the run takes part in. Not a setting of its own: the section `trials` is copied here.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub trials: Vec<TrialRule> = Vec::new() => internal(),
     }
 }
 
@@ -275,7 +279,10 @@ impl RunLimits {
 
     /// These limits without what runs of older versions of events do not know, as near as it can be had there.
     #[must_use]
-    pub fn as_of(self, event_version: u32) -> Self {
+    pub fn as_of(mut self, event_version: u32) -> Self {
+        if event_version < TRIALS_SINCE {
+            self.trials.clear();
+        }
         if event_version >= FEW_CALLS_SINCE {
             return self;
         }

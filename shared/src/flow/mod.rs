@@ -39,6 +39,7 @@ pub mod rights;
 pub mod specialist;
 pub mod step;
 pub mod task;
+pub mod trial;
 pub mod usage;
 pub mod verdict;
 pub mod wait;
@@ -92,6 +93,10 @@ pub use step::{
     Thought,
 };
 pub use task::{TaskOffered, TaskStatus};
+pub use trial::{
+    Arm, ArmCount, Measure, ShadowOf, TaskTrial, TrialCounts, TrialMark, TrialMode, TrialRule, TrialSample,
+    Variant, WithdrawRule, is_trial_name,
+};
 pub use usage::Usage;
 pub use wait::{Answered, Awaited, ChildGoal, Wait};
 pub use work::{ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, Work};

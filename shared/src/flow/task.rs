@@ -9,11 +9,12 @@ use super::goal::CorpusRef;
 use super::limits::RunLimits;
 use super::peer::Information;
 use super::rights::TaskRights;
+use super::trial::TrialMark;
 use super::wait::Answered;
 use super::work::Work;
 use crate::ids::{Generation, Queue, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
-use crate::wire::Encoding;
+use crate::wire::{Encoding, TraceContext};
 
 /// The state of a task (R3).
 #[derive(
@@ -161,6 +162,12 @@ pub struct TaskOffered {
     /// What the run is told of the work that it is a part of, if it belongs to a task of another run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<Background>>,
+    /// The span below which those of whoever does it stand (W3C `traceparent`), where that is none of the run's own trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
+    /// The trial that it takes part in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Box<TrialMark>>,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
     pub nonce: String,
     /// How events of this run are encoded.

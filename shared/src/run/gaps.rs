@@ -133,6 +133,7 @@ fn named(decided: &Decided) -> BTreeSet<Seq> {
         | Input::Bids { .. }
         | Input::AgentLost { .. }
         | Input::Silent { .. }
+        | Input::TrialWithdrawn { .. }
         | Input::Request(_) => None,
     });
     of_agents.chain([decided.basis]).chain(decided.after).collect()

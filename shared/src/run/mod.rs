@@ -30,6 +30,7 @@ pub mod spending;
 pub mod state;
 pub mod task_state;
 pub mod tool_use;
+pub mod trials;
 pub mod unguarded;
 
 pub use apply::{
@@ -62,6 +63,7 @@ pub use spending::{Allotment, Spending, Uncounted};
 pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, Lost, TaskState, Waiting};
 pub use tool_use::{ToolUse, ToolUses};
+pub use trials::{Shadow, Trials};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 8;
@@ -130,6 +132,9 @@ pub const GUARDS_WAITED_FOR_SINCE: u32 = 8;
 
 /// The first version of events in which a person may have to approve single calls of tools.
 pub const CALLS_APPROVED_SINCE: u32 = 8;
+
+/// The first version of events in which runs take part in trials.
+pub const TRIALS_SINCE: u32 = 8;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -21,6 +21,7 @@ use super::refining::Refining;
 use super::responses::ResponseHistory;
 use super::spending::Spending;
 use super::task_state::TaskState;
+use super::trials::Trials;
 use crate::flow::{
     Auction, DraftReviewPolicy, Goal, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus,
     Usage, Writing,
@@ -139,6 +140,9 @@ pub struct RunState {
     /// What guards are asked about, and what they said.
     #[serde(default, skip_serializing_if = "Guarding::is_empty")]
     pub guarding: Guarding,
+    /// Trials that it takes part in.
+    #[serde(default, skip_serializing_if = "Trials::is_empty")]
+    pub trials: Trials,
     /// What was used, and what is set aside.
     #[serde(default)]
     pub spending: Spending,

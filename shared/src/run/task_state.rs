@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::responses::Answers;
-use crate::flow::{Answered, Auction, Outcome, Reflection, RunLimits, TaskResult, TaskStatus, Wait};
+use crate::flow::{
+    Answered, Auction, Outcome, Reflection, RunLimits, TaskResult, TaskStatus, TaskTrial, Wait,
+};
 use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskIndex};
 use crate::time::Millis;
 
@@ -86,6 +88,9 @@ pub struct TaskState {
     /// What it goes on without, or went on without, of what others were to give; and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub without: BTreeMap<TaskIndex, String>,
+    /// The trial that it takes part in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Box<TaskTrial>>,
 }
 
 impl TaskState {
@@ -239,6 +244,7 @@ impl TaskState {
             answers: Answers::new(),
             first_offered: None,
             without: BTreeMap::new(),
+            trial: None,
         }
     }
 }

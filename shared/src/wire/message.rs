@@ -185,6 +185,9 @@ pub struct Profile {
     /// Of an orchestrator: how often it left a run alone since it started.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub times_set_aside: u64,
+    /// Where it serves its figures for Prometheus (`127.0.0.1:9464`); empty where it does not.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub metrics: String,
     /// What its slots do, what its role can do, and what that costs.
     #[serde(default, skip_serializing_if = "Presence::is_empty")]
     pub presence: Presence,
@@ -201,11 +204,12 @@ impl Profile {
     /// What no process can mean, in words; nothing when all of it is plausible.
     #[must_use]
     pub fn implausible(&self) -> Option<String> {
-        let Self { slots, name, host, tools, model, version, .. } = self;
+        let Self { slots, name, host, tools, model, version, metrics, .. } = self;
         if !(1..=Self::MAX_SLOTS).contains(slots) && self.role != Self::ORCHESTRATOR {
             return Some(format!("it claims {slots} slots: 1 to {} are allowed", Self::MAX_SLOTS));
         }
-        let texts = [("name", name), ("host", host), ("model", model), ("version", version)];
+        let texts =
+            [("name", name), ("host", host), ("model", model), ("version", version), ("metrics", metrics)];
         if let Some((what, text)) = texts.into_iter().find(|(_, text)| text.len() > Self::MAX_NAME) {
             return Some(format!("its {what} has {} bytes: {} are the most", text.len(), Self::MAX_NAME));
         }

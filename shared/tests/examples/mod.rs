@@ -6,7 +6,7 @@ use muster_shared::blueprint::StepOutcome;
 use muster_shared::conflict::Side;
 use muster_shared::flow::rights::Allowed;
 use muster_shared::flow::{
-    About, Action, Advice, Answered, Awaited, Bid, Budget, CallForProposals, CapabilityQuery, Capable,
+    About, Action, Advice, Answered, Arm, Awaited, Bid, Budget, CallForProposals, CapabilityQuery, Capable,
     Citation, Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest,
     ContextWrite, Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict,
     Ending, FailureKind, Finding, Finite, Goal, Grantor, GroupVerdict, GuardVerdict, Guarded, HelpRequest,
@@ -14,7 +14,7 @@ use muster_shared::flow::{
     Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question,
     Reading, ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision,
     Rights, Ruling, RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
-    TaskRights, TemplateRef, TextPart, Thought, ToolNote, Usage, Use, View, Wait, Work,
+    TaskRights, TemplateRef, TextPart, Thought, ToolNote, TrialMark, Usage, Use, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -27,10 +27,11 @@ use muster_shared::run::event::{
     MembersDiscuss, MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined,
     PlanRefused, PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,
     RefinementWanted, Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted,
-    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted,
-    TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned,
-    TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale,
-    TaskStarted, TaskTakenBack, TaskWaits, VerificationAdded, WordsUncovered, WritingBegan,
+    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded,
+    TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed,
+    TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped,
+    TaskStale, TaskStarted, TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered,
+    WritingBegan,
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
@@ -116,6 +117,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_context", Body::Decided(written()));
     add("decided_responses", Body::Decided(answered_failures()));
     add("decided_loop", Body::Decided(loop_detected()));
+    add("decided_trials", Body::Decided(tried()));
     add("offered_heard", Body::Offered(heard()));
     add("offered_rights", Body::Offered(narrowed()));
     add("step_denied", Body::Step(denied()));
@@ -404,6 +406,30 @@ fn loop_detected() -> Decided {
             }),
             RunEvent::DeadlockEnded(DeadlockEnded { task: TaskId::Leaf(task), circle: chain, reason }),
         ],
+        ..decided()
+    }
+}
+
+/// A task that a trial does, one that is done once more beside, and a trial that is withdrawn.
+fn tried() -> Decided {
+    let (trial, reason) = ("cheaper".to_owned(), "2 of its 10 tasks went well at once".to_owned());
+    let mark = Box::new(TrialMark { trial: trial.clone(), arm: Arm::Canary });
+    Decided {
+        inputs: vec![Input::TrialWithdrawn {
+            trial: "other".to_owned(),
+            reason: "ann saw enough".to_owned(),
+        }],
+        events: vec![
+            RunEvent::ShadowAsked(ShadowAsked {
+                trial: "other".to_owned(),
+                task: TaskId::Leaf(index("1-2")),
+                generation: Generation(1),
+                run: child(),
+            }),
+            RunEvent::TrialWithdrawn(TrialWithdrawn { trial, reason, by_rule: true }),
+        ],
+        offers: 0,
+        offer: Some(Box::new(TaskOffered { trial: Some(mark), ..heard() })),
         ..decided()
     }
 }
@@ -868,6 +894,8 @@ fn goal() -> Goal {
         fetched: Vec::new(),
         attended: false,
         parent: None,
+        trace: None,
+        shadow: None,
     }
 }
 
@@ -1214,6 +1242,8 @@ fn offered(work: Work) -> TaskOffered {
         heard: Vec::new(),
         may_ask_peers: false,
         background: None,
+        trace: None,
+        trial: None,
         chain: Vec::new(),
         withheld: Vec::new(),
         alone: false,
@@ -1518,6 +1548,7 @@ fn profile() -> Profile {
         set_aside: Vec::new(),
         by_gateway: false,
         times_set_aside: 0,
+        metrics: String::new(),
         presence: muster_shared::flow::Presence::default(),
     }
 }

@@ -24,6 +24,7 @@ use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
+use crate::telemetry::{self, Telemetry};
 use crate::{mcp_file, output};
 
 /// Serves the tools of an MCP server until told to stop; or only says what the file names.
@@ -44,9 +45,12 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     let url = app.url().ok_or_else(no_fleet)?;
     let role = role_of(&name);
     let bus = app.connect_to(&url, &role).await?;
+    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::ToolServer).await?;
     tracing::info!("serving the MCP server {name} at {}", app.redactor.redact(&url));
     let work = work(app, &bus, Serving { name, role, config }, stop);
-    Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await?;
+    let ended = Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await;
+    telemetry.end().await;
+    ended?;
     Ok(Exit::Completed)
 }
 
@@ -100,7 +104,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     bus.provision().await.map_err(bus_failure)?;
     let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
     let announced =
-        bus.registry().announce(profile(bus, role, full_names(&mcp))).await.map_err(bus_failure)?;
+        bus.registry().announce(profile(app, bus, role, full_names(&mcp))).await.map_err(bus_failure)?;
     tokio::select! {
         () = serving => {}
         () = follow(&mcp, &name, &offer, &announced) => {}

@@ -23,6 +23,7 @@ use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
+use crate::telemetry::{self, Telemetry};
 use crate::{output, tool_files};
 
 /// Under which name a fleet's own tools are served, unless told otherwise.
@@ -56,13 +57,16 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     let url = app.url().ok_or_else(no_fleet)?;
     let role = role_of(&name);
     let bus = app.connect_to(&url, &role).await?;
+    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::ToolServer).await?;
     tracing::info!(
         "serving the tools of {} as {name} at {}; Ctrl-C or SIGTERM ends it",
         folder.display(),
         app.redactor.redact(&url)
     );
     let work = work(app, &bus, Serving { name, role, folder, hands }, stop);
-    Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await?;
+    let ended = Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await;
+    telemetry.end().await;
+    ended?;
     Ok(Exit::Completed)
 }
 
@@ -84,7 +88,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     bus.provision().await.map_err(bus_failure)?;
     let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
     // Whoever sees it in the registry may count on it.
-    let announced = bus.registry().announce(profile(bus, role, names)).await.map_err(bus_failure)?;
+    let announced = bus.registry().announce(profile(app, bus, role, names)).await.map_err(bus_failure)?;
     let changed = |tools: Vec<Arc<dyn Tool>>| {
         announced.set_tools(self::names(&name, &tools));
         offer.send_replace(tools);

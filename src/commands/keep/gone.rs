@@ -12,19 +12,19 @@ use crate::output;
 use crate::render::{self, figures};
 
 /// A run whose record was removed, with what is left of it.
-pub(in crate::commands) struct Gone {
-    pub(in crate::commands) run: RunId,
-    pub(in crate::commands) removed: RemovalNote,
-    pub(in crate::commands) summary: Option<Summary>,
+pub(crate) struct Gone {
+    pub(crate) run: RunId,
+    pub(crate) removed: RemovalNote,
+    pub(crate) summary: Option<Summary>,
 }
 
 /// Whether there is something to be read of a run that is noted: it came from elsewhere, or a summary is left.
-pub(in crate::commands) fn is_there(note: &KeepNote) -> bool {
+pub(crate) fn is_there(note: &KeepNote) -> bool {
     note.imported.is_some() || note.removed.is_some()
 }
 
 /// How a run was removed, in a sentence.
-pub(in crate::commands) fn tell_removed(run: RunId, removed: &RemovalNote) -> Failure {
+pub(crate) fn tell_removed(run: RunId, removed: &RemovalNote) -> Failure {
     let (short, date) = (run.short(), figures::date(removed.at));
     let by = figures::one_line(&removed.rule, 200);
     let failure = Failure::failed(format!("the record of run {short} was removed on {date} UTC by {by}"));
@@ -36,7 +36,7 @@ pub(in crate::commands) fn tell_removed(run: RunId, removed: &RemovalNote) -> Fa
 }
 
 /// What is left of a run whose record was removed; nothing where it was not.
-pub(in crate::commands) async fn removed(bus: &Bus, run: RunId) -> Result<Option<Gone>, Failure> {
+pub(crate) async fn removed(bus: &Bus, run: RunId) -> Result<Option<Gone>, Failure> {
     let note = bus.kept().note(run).await.map_err(bus_failure)?;
     let Some(removed) = note.gone().cloned() else { return Ok(None) };
     let summary = summary(bus, run, &removed).await?;
@@ -52,7 +52,7 @@ async fn summary(bus: &Bus, run: RunId, removed: &RemovalNote) -> Result<Option<
 }
 
 /// Summaries of the newest runs whose record was removed.
-pub(in crate::commands) async fn summaries(bus: &Bus, limit: usize) -> Result<Vec<Gone>, Failure> {
+pub(crate) async fn summaries(bus: &Bus, limit: usize) -> Result<Vec<Gone>, Failure> {
     let notes = bus.kept().all().await.map_err(bus_failure)?;
     let gone = notes.iter().rev().filter_map(|(run, note)| Some((*run, note.gone()?)));
     let mut found = Vec::new();
@@ -64,7 +64,7 @@ pub(in crate::commands) async fn summaries(bus: &Bus, limit: usize) -> Result<Ve
 }
 
 /// Shows what is left of a run.
-pub(in crate::commands) fn shown(gone: &Gone, args: &ShowArgs) -> Result<Exit, Failure> {
+pub(crate) fn shown(gone: &Gone, args: &ShowArgs) -> Result<Exit, Failure> {
     let Gone { run, removed, summary } = gone;
     let is_whole = args.task.is_none() && !args.reflection && !args.refinements;
     let Some(summary) = summary.as_ref().filter(|_| is_whole) else {
@@ -80,7 +80,7 @@ pub(in crate::commands) fn shown(gone: &Gone, args: &ShowArgs) -> Result<Exit, F
 
 impl Gone {
     /// As `muster runs --json` has it.
-    pub(in crate::commands) fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         let mut shown =
             self.summary.as_ref().map_or_else(|| json!({ "run": self.run }), |summary| summary.brief.clone());
         shown["record_removed"] = json!(self.removed);

@@ -12,7 +12,8 @@ use muster_shared::ids::RunId;
 use serde_json::json;
 
 pub(super) use self::gc::gc;
-pub(super) use self::gone::{Gone, is_there, removed, shown, summaries, tell_removed};
+pub(crate) use self::gone::{Gone, removed, tell_removed};
+pub(super) use self::gone::{is_there, shown, summaries};
 use super::select;
 use crate::app::{App, bus_failure};
 use crate::args::{KeepArgs, RunsAction};

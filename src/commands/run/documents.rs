@@ -144,7 +144,7 @@ fn summary(opened: &Opened) -> String {
 }
 
 /// The bus's object store as the place where packs of documents travel through.
-pub(in crate::commands) struct Objects(pub(in crate::commands) Store);
+pub(crate) struct Objects(pub(crate) Store);
 
 #[async_trait]
 impl BlobStore for Objects {

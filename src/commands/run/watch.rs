@@ -13,7 +13,7 @@ use muster_shared::run::unguarded::Unguarded;
 use muster_shared::run::{
     AgentEvent, Entry, RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply,
 };
-use muster_shared::wire::{Command, Encoding, Live, LiveKind};
+use muster_shared::wire::{Command, Encoding};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
@@ -34,12 +34,6 @@ use crate::signals::StopSignals;
 
 /// How often the tree is redrawn when nothing happens: the clock in it goes on.
 const REDRAW: Duration = Duration::from_millis(250);
-
-/// Longest text kept of what a task is doing.
-const DOING: usize = 120;
-
-/// Most tasks of which it is kept what they are doing.
-const MOST_DOING: usize = 2_000;
 
 /// How watching ended.
 pub(super) enum Watched {
@@ -97,7 +91,7 @@ pub(super) async fn watch(
                 if let Some(line) = outages.silence(&happening).filter(|_| !screen.is_live()) {
                     screen.say(&line);
                 }
-                note(&mut view.doing, happening);
+                doing::note(&mut view.doing, happening);
             }
             line = outages.next() => screen.say(&line),
             line = typed.next() => view.answer(&line).await?,
@@ -357,32 +351,4 @@ async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(
         "asked the run to stop; Ctrl-C again ends its fleet at once"
     });
     Ok(())
-}
-
-/// What stands before a thought, and before an answer, that is being written.
-const THINKS: &str = "thinks: ";
-const WRITES: &str = "writes: ";
-
-/// Keeps what a task says it is doing.
-fn note(doing: &mut Doing, live: Live) {
-    let text = match live.kind {
-        LiveKind::Status { text, .. } => figures::one_line(&doing::status(&text), DOING),
-        // Streams of words: the newest of them, on the line of the task.
-        LiveKind::Thought { text } => streamed(doing.get(&live.task), THINKS, &text),
-        LiveKind::Answer { text } => streamed(doing.get(&live.task), WRITES, &text),
-    };
-    // Anybody can name tasks here: only so many are kept.
-    if doing.len() < MOST_DOING || doing.contains_key(&live.task) {
-        doing.insert(live.task, text);
-    }
-}
-
-fn streamed(before: Option<&String>, lead: &str, more: &str) -> String {
-    let before = before.and_then(|before| before.strip_prefix(lead)).unwrap_or_default();
-    format!("{lead}{}", tail(&figures::one_line(&format!("{before}{more}"), usize::MAX), DOING / 2))
-}
-
-fn tail(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    text.chars().skip(length.saturating_sub(most)).collect()
 }

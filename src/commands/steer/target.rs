@@ -7,17 +7,16 @@ use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, TaskIndex};
 use muster_shared::plan::unknown_task;
 use muster_shared::run::event::{AskedAbout, GuardsAsked, RequestRefused};
-use muster_shared::run::{Request, RequestAction, RunEvent, RunState};
+use muster_shared::run::{Request, RequestAction, RunEvent, RunState, RunStatus};
 use muster_shared::wire::{Command, Encoding};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::super::refused::{Given, refused};
 use super::super::{select, within};
 use super::follow::{Following, Recorded, at_work, has_ended};
-use crate::app::{App, bus_failure};
-use crate::args::OrderArgs;
+use crate::app::bus_failure;
 use crate::exit::{Exit, Failure};
 use crate::{output, render};
 
@@ -32,24 +31,24 @@ pub(in super::super) struct Target {
 
 impl Target {
     /// Finds the run that is meant. One that has ended is none, nor is one within a task that does not wait for it.
-    pub(in super::super) async fn find(app: &App, run: &str) -> Result<Self, Failure> {
-        let found = Self::read(app, run).await?;
+    pub(in super::super) async fn find(bus: &Bus, run: &str) -> Result<Self, Failure> {
+        let found = Self::read(bus, run).await?;
         within::check_above(&found.bus, &found.state).await?;
         found.open()
     }
 
     /// The same, where it makes no difference whether anybody waits for it.
-    pub(in super::super) async fn find_any(app: &App, run: &str) -> Result<Self, Failure> {
-        Self::read(app, run).await?.open()
+    pub(in super::super) async fn find_any(bus: &Bus, run: &str) -> Result<Self, Failure> {
+        Self::read(bus, run).await?.open()
     }
 
     /// Finds whoever asks what somebody has a say in: the run that is meant, else the only run within it that does.
     pub(in super::super) async fn find_asking(
-        app: &App,
+        bus: &Bus,
         run: &str,
         asks: impl Fn(&RunState) -> bool,
     ) -> Result<Self, Failure> {
-        let found = Self::find(app, run).await?;
+        let found = Self::find(bus, run).await?;
         if asks(&found.state) {
             return Ok(found);
         }
@@ -76,11 +75,10 @@ impl Target {
         }
     }
 
-    async fn read(app: &App, run: &str) -> Result<Self, Failure> {
-        let bus = app.connect("cli").await?;
-        let run = select::run(&bus, run).await?;
-        let state = Box::new(select::fold(run, &select::entries(&bus, run).await?)?);
-        Ok(Self { bus, run, state })
+    async fn read(bus: &Bus, run: &str) -> Result<Self, Failure> {
+        let run = select::run(bus, run).await?;
+        let state = Box::new(select::fold(run, &select::entries(bus, run).await?)?);
+        Ok(Self { bus: bus.clone(), run, state })
     }
 
     fn open(self) -> Result<Self, Failure> {
@@ -96,28 +94,28 @@ impl Target {
         }
     }
 
-    /// Sends a request, waits until it stands in the record, and says what happened.
+    /// Sends a request, waits so long until it stands in the record, and says what happened.
     pub(in super::super) async fn ask(
         self,
-        args: &OrderArgs,
+        wait: Duration,
         action: RequestAction,
         reason: String,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Answered, Failure> {
         let Self { bus, run, state } = self;
         let id = Uuid::now_v7();
-        let until = Instant::now() + args.wait;
+        let until = Instant::now() + wait;
         let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await.map_err(bus_failure)?;
         let command = Command::Request(Request::new(run, action).because(reason).with_id(id));
         bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
         let mut following = Following::new(record, *state);
         let Some(recorded) = following.until_recorded(id, until).await else {
             let refused = refused(&bus, Given::Request(run, id)).await;
-            return Err(refused.unwrap_or_else(|| not_recorded(run, args.wait)));
+            return Err(refused.unwrap_or_else(|| not_recorded(run, wait)));
         };
         let mut recorded = recorded?;
         if let Some(number) = asked_of_guards(&recorded.events, id) {
             let answered = following.until_answered(number, until).await;
-            recorded = answered.ok_or_else(|| not_answered(run, args.wait))??;
+            recorded = answered.ok_or_else(|| not_answered(run, wait))??;
         }
         if let Some(reason) = refusal(&recorded.events, id) {
             return Err(Failure::failed(format!("run {}: {reason}", run.short()))
@@ -126,27 +124,42 @@ impl Target {
         if recorded.events.iter().any(|event| matches!(event, RunEvent::RunPaused { .. })) {
             following.until_put_down(until).await;
         }
-        tell(args, following.state(), run, id, &recorded)
+        let state = following.state();
+        let paused = json!(state.and_then(|state| state.control.paused.as_ref()));
+        let status = state.map(|state| state.status);
+        Ok(Answered { run, id, recorded, status, paused, at_work: state.map_or(0, at_work) })
     }
 }
 
-fn tell(
-    args: &OrderArgs,
-    state: Option<&RunState>,
+/// What came of a request.
+pub(crate) struct Answered {
     run: RunId,
     id: Uuid,
-    Recorded { seq, events }: &Recorded,
-) -> Result<Exit, Failure> {
-    let at_work = state.map_or(0, at_work);
-    if args.json {
-        output::json(&json!({
-            "run": run, "request": id, "seq": seq, "events": events, "at_work": at_work,
-            "status": state.map(|state| state.status), "paused": state.and_then(|state| state.control.paused.as_ref()),
-        }))?;
-    } else {
-        output::line(&render::orders::told(run, events, at_work))?;
+    recorded: Recorded,
+    status: Option<RunStatus>,
+    paused: Value,
+    at_work: usize,
+}
+
+impl Answered {
+    /// As the commands that steer print it with --json.
+    pub(crate) fn in_json(&self) -> Value {
+        let Recorded { seq, events } = &self.recorded;
+        json!({
+            "run": self.run, "request": self.id, "seq": seq, "events": events, "at_work": self.at_work,
+            "status": self.status, "paused": self.paused,
+        })
     }
-    Ok(Exit::Completed)
+
+    /// Prints it.
+    pub(in super::super) fn tell(&self, as_json: bool) -> Result<Exit, Failure> {
+        if as_json {
+            output::json(&self.in_json())?;
+        } else {
+            output::line(&render::orders::told(self.run, &self.recorded.events, self.at_work))?;
+        }
+        Ok(Exit::Completed)
+    }
 }
 
 /// The question that guards are asked about the request.

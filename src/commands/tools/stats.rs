@@ -21,8 +21,7 @@ pub(super) async fn stats(app: &App, args: &ToolsStatsArgs) -> Result<Exit, Fail
     let Counted { uses, runs, left_out } = counted?;
     let tools: Vec<UsedTool<'_>> = uses.by_tool().iter().map(UsedTool::of).collect();
     if args.json {
-        let tools: Vec<Value> = tools.iter().map(|tool| json!(tool)).collect();
-        output::json(&json!({ "runs": runs, "tools": tools }))?;
+        output::json(&in_json(&runs, &tools))?;
     } else {
         output::line(&use_table(&tools, runs.len()))?;
     }
@@ -30,6 +29,18 @@ pub(super) async fn stats(app: &App, args: &ToolsStatsArgs) -> Result<Exit, Fail
         output::note(&text);
     }
     Ok(Exit::Completed)
+}
+
+fn in_json(runs: &[RunId], tools: &[UsedTool<'_>]) -> Value {
+    let tools: Vec<Value> = tools.iter().map(|tool| json!(tool)).collect();
+    json!({ "runs": runs, "tools": tools })
+}
+
+/// How the calls of tools went, as `muster tools stats --json` tells it.
+pub(crate) async fn told(bus: &Bus, args: &ToolsStatsArgs) -> Result<Value, Failure> {
+    let Counted { uses, runs, .. } = count(bus, args).await?;
+    let tools: Vec<UsedTool<'_>> = uses.by_tool().iter().map(UsedTool::of).collect();
+    Ok(in_json(&runs, &tools))
 }
 
 /// What was counted, and of which runs.

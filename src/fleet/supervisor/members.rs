@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use muster_shared::ids::Role;
 
 use crate::app::App;
+use crate::commands::alerts;
 use crate::commands::guard::role_of;
 use crate::commands::join::INVITATION;
 use crate::exit::Failure;
@@ -42,17 +43,9 @@ pub(super) fn members(
     let common = Common { app, program: &program, url, desk };
     let count = |role: &str| scale.get(role).copied().unwrap_or(1);
     let mut members = Vec::new();
-    for n in 1..=count(scale::ORCHESTRATOR) {
-        let name = format!("orchestrator-{n}");
-        let mut orchestrator = common.member(&name, &["orchestrator"], Duty::Orchestrator);
-        orchestrator.hidden.retain(|name| !SYSTEM_ACCOUNT.contains(&name.as_str()));
-        members.push(orchestrator);
-    }
-    for role in Role::BUILT_IN {
-        for n in 1..=count(&role.to_string()) {
-            let name = format!("{role}-{n}");
-            members.push(common.member(&name, &["agent", &role.to_string()], Duty::Agent(role.clone())));
-        }
+    let built_in = Role::BUILT_IN.iter().map(Role::to_string);
+    for role in std::iter::once(scale::ORCHESTRATOR.to_owned()).chain(built_in) {
+        members.extend((1..=count(&role)).filter_map(|n| of_role(common, &role, n.into())));
     }
     for (name, guard) in app.settings().guards.iter().filter(|(_, guard)| guard.enabled) {
         let words = guard_words(app, name, guard);
@@ -61,6 +54,10 @@ pub(super) fn members(
             let member = format!("{}-1", role_of(name));
             members.push(common.member(&member, &words, Duty::Guard(name.clone())));
         }
+    }
+    // Where nobody is told, nobody looks.
+    if !alerts::told(app).is_empty() {
+        members.push(common.member("alerts-1", &["alerts", "watch"], Duty::Alerts));
     }
     if let Some(team) = &app.loaded.team {
         team::check(team, &app.trust)?;
@@ -72,6 +69,18 @@ pub(super) fn members(
         }
     }
     Ok(members)
+}
+
+/// An orchestrator, or an agent of a role that comes with Muster; nothing for another one.
+pub(super) fn of_role(common: Common<'_>, role: &str, number: u32) -> Option<MemberSpec> {
+    let name = format!("{role}-{number}");
+    if role == scale::ORCHESTRATOR {
+        let mut orchestrator = common.member(&name, &["orchestrator"], Duty::Orchestrator);
+        orchestrator.hidden.retain(|name| !SYSTEM_ACCOUNT.contains(&name.as_str()));
+        return Some(orchestrator);
+    }
+    let known: Role = Role::BUILT_IN.iter().find(|known| known.to_string() == role)?.clone();
+    Some(common.member(&name, &["agent", role], Duty::Agent(known)))
 }
 
 /// Agents of these roles, for a fleet that is elsewhere.
@@ -123,10 +132,18 @@ impl Common<'_> {
             ("MUSTER_BUS_URL".to_owned(), self.url.to_owned()),
             ("MUSTER_AGENT_NAME".to_owned(), name.to_owned()),
         ];
-        let is_ours = |key: &str| key == "bus.url" || (self.desk.is_some() && OF_OUR_SERVER.contains(&key));
+        // One address cannot be everybody's: it is the supervisor's, and the others take free ports beside it.
+        let metrics = settings.metrics.listen.map(|listen| std::net::SocketAddr::new(listen.ip(), 0));
+        variables.extend(metrics.map(|listen| ("MUSTER_METRICS_LISTEN".to_owned(), listen.to_string())));
+        let is_ours = |key: &str| {
+            matches!(key, "bus.url" | "metrics.listen")
+                || (self.desk.is_some() && OF_OUR_SERVER.contains(&key))
+        };
         let set: Vec<_> = app.flags.iter().filter(|(key, ..)| !is_ours(key)).cloned().collect();
         variables.extend(settings::handed_down(&set));
         variables.extend(app.found_file());
+        let is_alerts = matches!(duty, Duty::Alerts);
+        let of_alerts = secrets_of_alerts(app).filter(|_| !is_alerts);
         let of_elsewhere = TLS.into_iter().filter(|_| self.desk.is_some());
         MemberSpec {
             name: name.to_owned(),
@@ -140,6 +157,7 @@ impl Common<'_> {
                 .chain(of_elsewhere)
                 .chain([INVITATION])
                 .map(str::to_owned)
+                .chain(of_alerts)
                 .collect(),
             log: app.fleet.log(name),
             max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
@@ -148,6 +166,12 @@ impl Common<'_> {
             is_foreign: false,
         }
     }
+}
+
+/// The variables with which alerts are signed: nobody else's affair.
+fn secrets_of_alerts(app: &App) -> impl Iterator<Item = String> {
+    let names = app.settings().alerts.destinations.keys();
+    names.map(|name| settings::variable(&format!("alerts.destinations.{name}.secret")))
 }
 
 /// The options of every command, as this process was given them, for one that it starts.

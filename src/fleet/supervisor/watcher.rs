@@ -2,6 +2,7 @@
 
 mod folder;
 mod renewal;
+mod scaling;
 mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,7 @@ use crate::fleet::{keys, readiness};
 use crate::render::figures;
 use crate::settings;
 use folder::Specialists;
+use scaling::Scaling;
 use tools::{McpServers, OwnTools};
 
 /// How often the memory of each process is looked at.
@@ -52,6 +54,7 @@ pub(super) struct Watcher {
     teller: mpsc::Sender<Changed>,
     too_large: BTreeSet<String>,
     specialists: Specialists,
+    scaling: Scaling,
     own_tools: OwnTools,
     mcp_servers: McpServers,
     store: StoreWatch,
@@ -96,6 +99,7 @@ impl Watcher {
             teller,
             too_large: BTreeSet::new(),
             specialists: Specialists::default(),
+            scaling: Scaling::default(),
             own_tools: OwnTools::default(),
             mcp_servers: McpServers::default(),
             store: StoreWatch::default(),
@@ -128,7 +132,8 @@ impl Watcher {
         let (changed, mut changes) = mpsc::channel(CHANGES);
         let mut keepers = JoinSet::new();
         for member in members {
-            keepers.spawn(keep(member, changed.clone(), stop.clone()));
+            let end = self.scaling.end_of(&member.name, &stop);
+            keepers.spawn(keep(member, changed.clone(), end));
         }
         self.follow_folder(&mut keepers, &changed, &stop).await;
         self.follow_tools(&mut keepers, &changed, &stop);
@@ -171,6 +176,7 @@ impl Watcher {
                         self.follow_folder(&mut keepers, &changed, &stop).await;
                         self.follow_tools(&mut keepers, &changed, &stop);
             self.follow_mcp(&mut keepers, &changed, &stop);
+                        self.follow_wish(&mut keepers, &changed, &stop);
                     }
                 }
         }
@@ -287,7 +293,8 @@ impl Watcher {
             }
         }
         if matches!(change, MemberChange::Stopped) {
-            self.state.members.retain(|member| member.name != name || member.file.is_none());
+            let leaves = self.scaling.leaving.remove(name);
+            self.state.members.retain(|member| member.name != name || (member.file.is_none() && !leaves));
         }
         let is_there =
             |member: &MemberState| member.process.is_some() || (member.given_up && member.file.is_some());

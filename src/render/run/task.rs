@@ -1,7 +1,7 @@
 //! What `muster show` tells of one task.
 
 use muster_shared::flow::{PlanTask, TaskStatus};
-use muster_shared::ids::TaskIndex;
+use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::summary;
 use muster_shared::run::{RunState, TaskState, in_part};
@@ -27,6 +27,7 @@ pub(crate) fn task(
     let told = std::iter::once(("state", status)).chain(as_asked(planned)).chain(of_group(state, index));
     let told = told.chain(as_planned(planned));
     let told = told.chain(found.into_iter().flat_map(|found| as_it_stands(state, index, found)));
+    let told = told.chain([("trial", trial(state, index))]);
     let told = told.filter(|(_, text)| !text.is_empty());
     lines.extend(told.map(|(name, text)| format!("  {name:<9} {}", figures::one_line(&text, 2_000))));
     let milestones = milestones(state, index).join("\n");
@@ -57,6 +58,15 @@ fn as_asked(planned: &PlanTask) -> [ToldOfTask; 5] {
         ("criticism", planned.criticism.clone()),
         ("needs", needs.collect::<Vec<_>>().join(", ")),
     ]
+}
+
+/// The trial that a task took part in.
+fn trial(state: &RunState, index: &TaskIndex) -> String {
+    let mark = state.planned(index).and_then(|task| task.trial.as_ref()).map(|trial| &trial.mark);
+    let shadow = state.trials.shadows.get(&TaskId::Leaf(index.clone()));
+    let shadow = shadow.map(|shadow| format!(", done once more in run {}", shadow.run.short()));
+    mark.map(|mark| format!("{}, {}{}", mark.trial, mark.arm.as_str(), shadow.unwrap_or_default()))
+        .unwrap_or_default()
 }
 
 /// How a task is to be done.

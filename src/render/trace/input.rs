@@ -17,6 +17,9 @@ pub(super) fn inputs(inputs: &[Input]) -> String {
         }
         Input::Bids { task, bids, .. } => format!("{} bids for {task}", bids.len()),
         Input::GuardsSaid { .. } => "what guards said".to_owned(),
+        Input::TrialWithdrawn { trial, .. } => {
+            format!("the withdrawal of trial {}", figures::one_line(trial, 48))
+        }
         Input::ChildEnded { child, .. } => format!("the end of {}", child.short()),
         Input::Timer => "a deadline".to_owned(),
         Input::AgentLost { agent, .. } => format!("the loss of {agent}"),

@@ -20,6 +20,7 @@ use crate::folds;
 use crate::hostile::{self, Forgeries};
 use crate::io::Note;
 use crate::random::Random;
+use crate::trials;
 
 /// In so many turns after the last fault every run has ended. While something is overdue that cannot be helped, a run is
 /// looked at once a second.
@@ -243,6 +244,7 @@ impl Checks {
         if let Some(after) = &*state {
             self.broken.extend(self.family.appended(before.as_ref(), entry, after, now));
             self.broken.extend(self.accord.appended(before.as_ref(), entry, after));
+            self.broken.extend(trials::broken(entry, after, &mut self.family.seen));
         }
     }
 
@@ -261,7 +263,7 @@ impl Checks {
             id: head.run,
             now: decided.now,
             capacity: &decided.capacity,
-            specialists: &[],
+            specialists: &decided.specialists,
             placing: &placing,
             reading: &reading,
         };

@@ -224,7 +224,7 @@ impl Owner {
             Effect::WithdrawOffers => {
                 io.ask(Request::WithdrawAll { run });
             }
-            Effect::Command { command } => {
+            Effect::Command { command } | Effect::AskShadow { command, .. } => {
                 if let Some(order) = order(command) {
                     io.ask(Request::Command(command.run(), Rc::new(order)));
                 }
@@ -234,6 +234,9 @@ impl Owner {
             | Effect::ShowContext { .. }
             | Effect::Bury { .. }
             | Effect::KeepLessons { .. }
+            | Effect::SettleShadow { .. }
+            | Effect::CountTrials { .. }
+            | Effect::WithdrawTrial { .. }
             | Effect::KeepTrackRecord { .. } => {}
             Effect::CancelRun { reason } => {
                 let message = ControlMessage::CancelRun { run, reason: reason.clone() };

@@ -34,6 +34,7 @@ mod queue;
 mod random;
 mod scenario;
 mod teams;
+mod trials;
 mod turn;
 mod world;
 

@@ -18,6 +18,7 @@ use crate::owner::Owner;
 use crate::process::Process;
 use crate::random::Random;
 use crate::teams;
+use crate::trials;
 
 /// When every run that was paused is asked once more to go on.
 const LAST_RESUME: Time = 150_000;
@@ -74,7 +75,8 @@ impl Scenario {
         }
         let forks =
             if random.chance(150) { vec![(random.below(60_000), runs[0], id(9))] } else { Vec::new() };
-        let limits = guarded(seed, sparing(seed, limits(seed, random)));
+        let limits = trials::tried(seed, guarded(seed, sparing(seed, limits(seed, random))));
+        places.extend(trials::those_who_try(seed, &limits));
         Self { forks, places, runs, commands, is_told, limits }
     }
 
@@ -114,6 +116,7 @@ impl Scenario {
             set_aside: Vec::new(),
             by_gateway: false,
             times_set_aside: 0,
+            metrics: String::new(),
             name: String::new(),
             quiet_ms: 0,
             presence: muster_shared::flow::Presence::default(),

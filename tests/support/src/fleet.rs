@@ -16,7 +16,7 @@ const UP_LIMIT: Duration = Duration::from_secs(60);
 pub const EFFORT: &str = "MUSTER_ASK_EFFORT";
 
 /// Variables that would let the outside reach into a test.
-const FOREIGN: [&str; 18] = [
+const FOREIGN: [&str; 23] = [
     "OPENAI_API_KEY",
     "OPENAI_API_KEY_FILE",
     "OPENAI_BASE_URL",
@@ -33,6 +33,11 @@ const FOREIGN: [&str; 18] = [
     "MUSTER_TRUST",
     "MUSTER_FOUND",
     "NATS_URL",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_RESOURCE_ATTRIBUTES",
+    "OTEL_SERVICE_NAME",
+    "TRACEPARENT",
     "XDG_CONFIG_HOME",
     "XDG_STATE_HOME",
 ];

@@ -5,9 +5,11 @@ pub use async_nats;
 
 pub mod bare;
 pub mod bidder;
+pub mod browser;
 pub mod census;
 pub mod chaos;
 pub mod cluster;
+pub mod dashboard;
 pub mod figures;
 pub mod fleet;
 pub mod foreign;
@@ -22,5 +24,6 @@ pub mod process;
 pub mod python;
 pub mod skip;
 pub mod takeover;
+pub mod traffic;
 pub mod way;
 pub mod workload;

@@ -20,11 +20,22 @@ pub(super) enum Spacing {
 /// A scale from values to a part of the drawing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
+    /// The ends, as `Spacing::measure` has them: the logarithm of a ratio is finite where the ratio is not.
     low: f64,
     high: f64,
     spacing: Spacing,
     from: f64,
     to: f64,
+}
+
+impl Spacing {
+    /// What lies evenly on the axis.
+    fn measure(self, value: f64) -> f64 {
+        match self {
+            Self::Linear | Self::Days => value,
+            Self::Log => value.log10(),
+        }
+    }
 }
 
 /// What values reach from and to.
@@ -54,7 +65,7 @@ impl Scale {
     pub(super) fn new(extent: Extent, spacing: Spacing, from: f64, to: f64) -> Self {
         let (low, high) = match spacing {
             Spacing::Linear => widened(extent),
-            Spacing::Log => (10_f64.powf(extent.low.log10().floor()), decade_above(extent)),
+            Spacing::Log => decades(extent),
             Spacing::Days if extent.low < extent.high => (extent.low, extent.high),
             Spacing::Days => (extent.low - 1.0, extent.high + 1.0),
         };
@@ -63,16 +74,16 @@ impl Scale {
 
     /// Where a value stands.
     pub(super) fn place(&self, value: f64) -> f64 {
-        let part = match self.spacing {
-            Spacing::Linear | Spacing::Days => (value - self.low) / (self.high - self.low),
-            Spacing::Log => (value / self.low).log10() / (self.high / self.low).log10(),
-        };
+        let part = (self.spacing.measure(value) - self.low) / (self.high - self.low);
         self.from + part.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
     /// The lowest value that is shown.
     pub(super) fn low(&self) -> f64 {
-        self.low
+        match self.spacing {
+            Spacing::Linear | Spacing::Days => self.low,
+            Spacing::Log => 10_f64.powf(self.low),
+        }
     }
 
     /// Ticks with what is written at them.
@@ -86,7 +97,7 @@ impl Scale {
                 (0..=count).map(|n| Tick { value: at(n), label: number(snapped(at(n), step)) }).collect()
             }
             Spacing::Log => {
-                let (low, high) = (whole(self.low.log10().round()), whole(self.high.log10().round()));
+                let (low, high) = (whole(self.low), whole(self.high));
                 let every = usize::try_from(((high - low) / 8).max(1)).unwrap_or(1);
                 (low..=high)
                     .step_by(every)
@@ -111,9 +122,10 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-fn decade_above(extent: Extent) -> f64 {
+/// The powers of ten around what is greater than nothing.
+fn decades(extent: Extent) -> (f64, f64) {
     let (low, high) = (extent.low.log10().floor(), extent.high.log10().ceil());
-    10_f64.powf(if high > low { high } else { low + 1.0 })
+    (low, if high > low { high } else { low + 1.0 })
 }
 
 fn widened(extent: Extent) -> (f64, f64) {
@@ -246,6 +258,18 @@ mod tests {
         let labels: Vec<String> = scale.ticks().into_iter().map(|tick| tick.label).collect();
         assert_eq!(labels, ["1", "10", "100", "1,000", "10,000", "100,000"]);
         assert!((scale.place(100.0) - 40.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn ratios_that_no_number_holds_have_places() {
+        for (low, high) in
+            [(1.6e-308, 1.9e83), (f64::from_bits(1), 1e150), (f64::from_bits(1), f64::from_bits(1))]
+        {
+            let scale = Scale::new(Extent { low, high }, Spacing::Log, 0.0, 100.0);
+            let places = [scale.place(low), scale.place(high), scale.place(scale.low())];
+            assert!(places.iter().all(|place| place.is_finite()), "{low} to {high}: {places:?}");
+            assert!(places[0] <= places[1], "{low} to {high}: {places:?}");
+        }
     }
 
     #[test]

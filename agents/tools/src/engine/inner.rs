@@ -7,6 +7,12 @@ use muster_shared::flow::{Refusal, Use};
 use super::ToolEngine;
 use crate::spec::{ToolContext, ToolSpec};
 
+/// Whether the task may make a call of the tool that changes something. What a tool says of itself is held against this, not
+/// what its name sounds like.
+pub(super) fn may_have_effect(spec: &ToolSpec, ctx: &ToolContext) -> Result<(), Refusal> {
+    if spec.pure { Ok(()) } else { ctx.rights.allows(&Use::Effect(&spec.name)) }
+}
+
 impl ToolEngine {
     /// Which of a tool and those that it calls is off.
     pub(super) fn off_of<'a>(&self, spec: &'a ToolSpec) -> Option<&'a str> {

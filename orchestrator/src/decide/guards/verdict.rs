@@ -11,7 +11,7 @@ use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
 use super::super::failure::{self, Failure};
-use super::super::{deadline, outcome, planning, report};
+use super::super::{deadline, draft_review, outcome, planning, report};
 use super::{changed, ends, is_stopping, plans, product_of, waits_for_guards};
 
 /// How long after one gave no verdict guards are asked again; twice as long each time after that, so often at most.
@@ -164,12 +164,12 @@ fn refuse(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, Refused 
         TaskId::Plan => planning::refuse(decision, seq, vec![why]),
         // What was learnt counts, without the change that it brings.
         TaskId::Reflect(_) => outcome::take_in_guarded(decision, seq),
-        TaskId::Write if failed && waits => decision.emit(RunFailed { reason: undelivered(&why) }),
+        TaskId::Write if failed && waits => undeliverable(decision, undelivered(&why)),
         TaskId::Write if refused >= MOST_REFUSED => {
             let reason = format!(
                 "the report was {why}; it was refused {MOST_REFUSED} times. What the tasks found is kept: see `muster show`"
             );
-            decision.emit(RunFailed { reason });
+            undeliverable(decision, reason);
         }
         // So often as that, however often other things are tried.
         TaskId::Write if waits => {
@@ -180,6 +180,14 @@ fn refuse(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, Refused 
         TaskId::Refine(_) | TaskId::Leaf(_) | TaskId::Settle(_) | TaskId::DraftReview(_) => {
             failure::failed(decision, &key.task, failure(format!("what it gave was {why}")));
         }
+    }
+}
+
+/// There will be no other report: the one that guards let through before, and whose review asked for more, is delivered.
+fn undeliverable(decision: &mut DecisionBuilder<'_>, reason: String) {
+    let may_rescue = waits_for_guards(decision);
+    if !may_rescue || !draft_review::rescue(decision, &reason) {
+        decision.emit(RunFailed { reason });
     }
 }
 

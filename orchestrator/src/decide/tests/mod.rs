@@ -39,6 +39,7 @@ mod tables;
 mod tools;
 mod track_record;
 mod transitions;
+mod trials;
 mod truth;
 mod unreadable;
 mod values;

@@ -225,6 +225,7 @@ impl Refusal {
             Right::HandOver => "this task may hand nothing over",
             Right::Runs => "this task may begin no run",
             Right::WriteFiles => "this task may write no files",
+            Right::Effects => "this task may look and change nothing",
         }
     }
 }

@@ -56,6 +56,9 @@ settings! {
         /// Whether tasks may write files of the run.
         #[serde(skip_serializing_if = "is_open")]
         pub write_files: bool = true => flag(),
+        /// Whether tasks may make calls that change something; else they may only look.
+        #[serde(skip_serializing_if = "is_open")]
+        pub effects: bool = true => flag(),
         /// The most that the task may use, within what its run gives it.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]
         pub budget: Budget = Budget::UNLIMITED => internal(),
@@ -87,6 +90,7 @@ impl Rights {
             hand_over: self.hand_over && wish.hand_over,
             runs: self.runs && wish.runs,
             write_files: self.write_files && wish.write_files,
+            effects: self.effects && wish.effects,
             budget: self.budget.tighter(&wish.budget),
         }
     }
@@ -108,6 +112,7 @@ impl Rights {
             Use::HandOver => self.hand_over,
             Use::Run => self.runs,
             Use::WriteFile => self.write_files,
+            Use::Effect(_) => self.effects,
         }
     }
 
@@ -125,6 +130,7 @@ impl Rights {
             Right::HandOver => flag(self.hand_over),
             Right::Runs => flag(self.runs),
             Right::WriteFiles => flag(self.write_files),
+            Right::Effects => flag(self.effects),
         }
     }
 
@@ -141,6 +147,7 @@ impl Rights {
             Right::HandOver => self.hand_over,
             Right::Runs => self.runs,
             Right::WriteFiles => self.write_files,
+            Right::Effects => self.effects,
         }
     }
 
@@ -153,7 +160,9 @@ impl Rights {
             Right::ReadContext => self.read_context.is_none(),
             Right::WriteContext => self.write_context.is_none(),
             Right::Hosts => self.hosts.is_none(),
-            Right::People | Right::HandOver | Right::Runs | Right::WriteFiles => !self.leaves_open(right),
+            Right::People | Right::HandOver | Right::Runs | Right::WriteFiles | Right::Effects => {
+                !self.leaves_open(right)
+            }
         }
     }
 

@@ -218,20 +218,23 @@ fn any_rights() -> impl Strategy<Value = Rights> {
     let names = || patterns("!?[ab]{1,3}\\*?|\\*");
     let paths = || patterns("!?[ab](/[ab]){0,2}\\*?|\\*");
     let hosts = || patterns("!?(\\*\\.)?([ab]\\.){0,2}a(:(1|2))?|\\*");
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let calls = proptest::option::of(0..4u64);
     (names(), paths(), names(), hosts(), flags, calls).prop_map(
-        |(tools, documents, keys, hosts, (people, hand_over, runs, write_files), model_calls)| Rights {
-            tools: Allowed::read(tools).unwrap(),
-            documents: Allowed::read(documents).unwrap(),
-            read_context: Allowed::read(&keys).unwrap(),
-            write_context: Allowed::read(&keys).unwrap(),
-            hosts: Allowed::read(hosts).unwrap(),
-            people,
-            hand_over,
-            runs,
-            write_files,
-            budget: Budget { model_calls, ..Budget::UNLIMITED },
+        |(tools, documents, keys, hosts, (people, hand_over, runs, write_files, effects), model_calls)| {
+            Rights {
+                tools: Allowed::read(tools).unwrap(),
+                documents: Allowed::read(documents).unwrap(),
+                read_context: Allowed::read(&keys).unwrap(),
+                write_context: Allowed::read(&keys).unwrap(),
+                hosts: Allowed::read(hosts).unwrap(),
+                people,
+                hand_over,
+                runs,
+                write_files,
+                effects,
+                budget: Budget { model_calls, ..Budget::UNLIMITED },
+            }
         },
     )
 }
@@ -259,7 +262,7 @@ fn all_uses() -> Vec<(&'static str, String)> {
         named("read", words.clone()),
         named("write", words.clone()),
         named("host", hosts.collect()),
-        named("flag", ["p", "h", "r", "w"].map(str::to_owned).to_vec()),
+        named("flag", ["p", "h", "r", "e", "w"].map(str::to_owned).to_vec()),
     ]
     .concat()
 }
@@ -274,6 +277,7 @@ fn wanted<'a>((kind, what): &'a (&'static str, String)) -> Use<'a> {
         (_, "p") => Use::Person,
         (_, "h") => Use::HandOver,
         (_, "r") => Use::Run,
+        (_, "e") => Use::Effect("x"),
         (_, _) => Use::WriteFile,
     }
 }

@@ -33,11 +33,13 @@ pub enum Right {
     Runs,
     /// Writing files of the run.
     WriteFiles,
+    /// Calls that change something.
+    Effects,
 }
 
 impl Right {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Tools,
         Self::Documents,
         Self::ReadContext,
@@ -47,6 +49,7 @@ impl Right {
         Self::HandOver,
         Self::Runs,
         Self::WriteFiles,
+        Self::Effects,
     ];
 
     /// Its name, as in settings.
@@ -62,6 +65,7 @@ impl Right {
             Self::HandOver => "hand_over",
             Self::Runs => "runs",
             Self::WriteFiles => "write_files",
+            Self::Effects => "effects",
         }
     }
 }
@@ -91,6 +95,8 @@ pub enum Use<'a> {
     Run,
     /// Writing a file of the run.
     WriteFile,
+    /// A call of this tool, which changes something.
+    Effect(&'a str),
 }
 
 impl<'a> Use<'a> {
@@ -107,6 +113,7 @@ impl<'a> Use<'a> {
             Self::HandOver => Right::HandOver,
             Self::Run => Right::Runs,
             Self::WriteFile => Right::WriteFiles,
+            Self::Effect(_) => Right::Effects,
         }
     }
 
@@ -200,6 +207,7 @@ impl<'a> Use<'a> {
             Self::HandOver => "hand work over".to_owned(),
             Self::Run => "begin a run".to_owned(),
             Self::WriteFile => "write a file".to_owned(),
+            Self::Effect(name) => format!("change something by {name}"),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::super::refining::Refining;
 use super::super::responses::ResponseHistory;
 use super::super::spending::Spending;
 use super::super::state::{Phase, RunState, RunStatus};
+use super::super::trials::Trials;
 use super::error::ApplyError;
 use super::groups;
 use super::plan::derive_parents;
@@ -94,6 +95,7 @@ fn begun(run: RunId, created: &RunCreated, now: Millis) -> Result<RunState, Appl
         tallies: BTreeMap::new(),
         drafts: DraftHistory::default(),
         guarding: Guarding::default(),
+        trials: Trials::default(),
         spending: Spending::default(),
         report: None,
         reason: None,

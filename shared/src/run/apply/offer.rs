@@ -2,6 +2,7 @@
 
 use super::super::spending::Allotment;
 use super::super::state::{RunState, RunStatus};
+use super::super::trials;
 use super::error::ApplyError;
 use super::plan::derive_parents;
 use super::task::illegal;
@@ -24,6 +25,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
     let never_begun = task.status == TaskStatus::Created && task.attempt == Attempt(0);
     let before = task.generation;
     queue(task, offer, now);
+    trials::note_offer(task, offer);
     if never_begun {
         state.spending.free(&offer.task, before);
     }

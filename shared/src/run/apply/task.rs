@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::RunState;
 use super::super::task_state::{Lost, TaskState, Waiting};
+use super::super::trials;
 use super::agent::count_usage;
 use super::error::ApplyError;
 use crate::flow::{Ending, Outcome, TaskStatus};
@@ -49,6 +50,7 @@ pub(in crate::run) fn end_generation<'a>(
         let is_late = deadline.is_some_and(|deadline| deadline < now);
         count_end(state, agent, (to, is_late), outcome.as_deref());
     }
+    trials::note_end(state, task, (to, now), outcome.as_deref());
     let found = at_generation(state, task, generation, event)?;
     move_to(found, task, to)?;
     found.agent = None;

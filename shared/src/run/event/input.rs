@@ -149,6 +149,13 @@ pub enum Input {
         /// What they said.
         said: Guarded,
     },
+    /// A trial was withdrawn elsewhere: by a person, or by what other runs found.
+    TrialWithdrawn {
+        /// The trial.
+        trial: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Input {
@@ -181,6 +188,7 @@ impl Input {
             | Self::Bids { .. }
             | Self::AgentLost { .. }
             | Self::Silent { .. }
+            | Self::TrialWithdrawn { .. }
             | Self::Request(_) => None,
         }
     }
@@ -201,6 +209,7 @@ impl Input {
             | Self::ChildEnded { .. }
             | Self::ContractBroken { .. }
             | Self::GuardsSaid { .. }
+            | Self::TrialWithdrawn { .. }
             | Self::Bids { .. } => None,
             Self::Request(request) => request.own_id(),
         }

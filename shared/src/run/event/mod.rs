@@ -29,6 +29,7 @@ mod report;
 mod request;
 mod run_event;
 mod signed;
+mod trials;
 mod waits;
 
 pub use agent_event::{AgentEvent, AgentKey, EventKind, Released, Started, ToolStarted, Unreadable};
@@ -62,6 +63,7 @@ pub use report::{DraftReviewBegun, DraftReviewMissed, DraftReviewed, WritingBega
 pub use request::{Request, RequestAction};
 pub use run_event::RunEvent;
 pub use signed::{SignedOrder, SignerKind};
+pub use trials::{ShadowAsked, TrialWithdrawn};
 pub use waits::{DeadlockEnded, HandOverRefused, TaskAnswered, TaskDelegated, TaskWaits};
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -14,10 +14,10 @@ use super::{
     MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
     PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
     Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed,
-    RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
-    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
-    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits,
-    VerificationAdded, WordsUncovered, WritingBegan,
+    RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded, TaskAborted, TaskAnswered,
+    TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked,
+    TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted,
+    TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use crate::ids::TaskId;
 use crate::run::apply::ApplyError;
@@ -204,6 +204,10 @@ run_events! {
     TaskAwarded,
     /// It shows whether an agent held its bid.
     BidHeld,
+    /// A task is to be done once more by what a trial tries, in a run of its own. Nothing of it comes back.
+    ShadowAsked,
+    /// Nothing more of the run goes to what a trial tries.
+    TrialWithdrawn,
     /// Guards are asked about a plan, a change of it, or a report, which waits for their verdict.
     GuardsAsked,
     /// Guards gave their verdict.

@@ -27,6 +27,20 @@ pub(super) struct Specialists {
     started: u32,
 }
 
+impl Specialists {
+    /// The file that defines a role.
+    pub(super) fn file_of(&self, wanted: &str) -> Option<PathBuf> {
+        let defines =
+            |content: &Content| matches!(content, Content::Specialist { role, .. } if role == wanted);
+        self.settled.iter().find(|(_, content)| defines(content)).map(|(path, _)| path.clone())
+    }
+
+    /// By what all processes of a file are ended.
+    pub(super) fn end_of(&self, file: &Path) -> Option<CancellationToken> {
+        self.running.get(file).cloned()
+    }
+}
+
 impl Watcher {
     /// Starts the processes of each specialist whose file has come, and ends those whose file went or changed.
     pub(super) async fn follow_folder(
@@ -64,7 +78,8 @@ impl Watcher {
                     let own = stop.child_token();
                     for _ in 0..self.specialists.scale.get(&role).copied().unwrap_or(1) {
                         if let Some(member) = self.new_specialist(&path, &role) {
-                            keepers.spawn(keep(member, changed.clone(), own.clone()));
+                            let end = self.scaling.end_of(&member.name, &own);
+                            keepers.spawn(keep(member, changed.clone(), end));
                         }
                     }
                     self.specialists.running.insert(path, own);
@@ -78,7 +93,7 @@ impl Watcher {
         self.write();
     }
 
-    fn new_specialist(&mut self, path: &Path, role: &str) -> Option<MemberSpec> {
+    pub(super) fn new_specialist(&mut self, path: &Path, role: &str) -> Option<MemberSpec> {
         let program = std::env::current_exe().ok()?;
         let duty = Duty::Agent(role.parse().ok()?);
         self.specialists.started += 1;

@@ -1,0 +1,90 @@
+//! How trials stand (B6): one entry for each, written by compare-and-set, since several orchestrators count and withdraw.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::ids::Seq;
+use muster_shared::trial_state::TrialState;
+
+use crate::bus::Core;
+use crate::error::{AppendError, BusError};
+use crate::kv::{Bucket, KvEntry};
+use crate::topology::TRIALS;
+
+const BUCKET: Bucket = Bucket(TRIALS);
+
+/// How often a change is tried that others keep coming before.
+const TRIES: usize = 32;
+
+/// How all trials stand.
+#[derive(Clone)]
+pub struct Trials {
+    core: Arc<Core>,
+}
+
+impl Trials {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Changes how a trial stands: `change` is given what there is, and gives what is to be there with what it says.
+    /// Nothing is written where that is the same.
+    ///
+    /// # Errors
+    /// When the bus fails, or others come before too often.
+    pub async fn change<T>(
+        &self,
+        name: &str,
+        mut change: impl FnMut(Option<TrialState>) -> (TrialState, T),
+    ) -> Result<T, BusError> {
+        for _ in 0..TRIES {
+            let last = BUCKET.last(&self.core, name).await?;
+            let after = last.as_ref().map_or(Seq(0), |last| last.revision);
+            let known: Option<TrialState> = last.and_then(KvEntry::read);
+            let (changed, said) = change(known.clone());
+            if known.as_ref() == Some(&changed) {
+                return Ok(said);
+            }
+            match BUCKET.put(&self.core, BUCKET.json(name, &changed)?, None, Some(after)).await {
+                Ok(_) => return Ok(said),
+                // What may have been written is read again.
+                Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let reason = format!("trial {name} is being changed by too many at once");
+        Err(BusError::Other { what: "a trial".into(), reason })
+    }
+
+    /// How one stands; nothing where nothing is known of it.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn of(&self, name: &str) -> Result<Option<TrialState>, BusError> {
+        Ok(BUCKET.last(&self.core, name).await?.and_then(KvEntry::read))
+    }
+
+    /// How all stand. What cannot be read (a newer build's) is left out.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn all(&self) -> Result<Vec<TrialState>, BusError> {
+        let entries = match BUCKET.all(&self.core, "*").await {
+            Ok(entries) => entries,
+            // A fleet that was set up by an earlier version has none.
+            Err(BusError::NotProvisioned { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        Ok(entries.into_iter().filter_map(KvEntry::read).collect())
+    }
+
+    /// How they stand as that changes, beginning with what there is.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn watch(&self) -> Result<BoxStream<'static, TrialState>, BusError> {
+        let entries = BUCKET.watch(&self.core, "*").await?;
+        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
+    }
+}

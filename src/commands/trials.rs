@@ -1,0 +1,102 @@
+//! `muster trials`: which trials there are, how they stand, and by what they are withdrawn.
+
+use muster_shared::flow::TrialRule;
+use muster_shared::trial_state::TrialState;
+use serde_json::Value;
+
+use crate::app::{App, bus_failure, now, user};
+use crate::args::{TrialArgs, TrialsAction, TrialsArgs};
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::ReadAccess;
+use crate::output;
+use crate::render::{figures, trials};
+
+/// Lists trials, or changes how one stands.
+pub(super) async fn perform(app: &App, args: &TrialsArgs) -> Result<Exit, Failure> {
+    match &args.action {
+        None => list(app, args.json).await,
+        Some(TrialsAction::Withdraw(trial)) => withdraw(app, trial).await,
+        Some(TrialsAction::Resume(trial)) => resume(app, trial).await,
+    }
+}
+
+async fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
+    let reading = ReadAccess::open(app).await?;
+    let known = reading.bus.trials().all().await.map_err(bus_failure);
+    reading.close().await;
+    let (known, rules) = (known?, &app.settings().limits.trials);
+    let state = |name: &str| known.iter().find(|state| state.name == name);
+    let standing: Vec<trials::Standing<'_>> = rules
+        .iter()
+        .map(|rule| trials::Standing {
+            rule: Some(rule),
+            state: state(&rule.name).filter(|state| state.about == rule.about()),
+        })
+        .chain(
+            known
+                .iter()
+                .filter(|state| rules.iter().all(|rule| rule.name != state.name))
+                .map(|state| trials::Standing { rule: None, state: Some(state) }),
+        )
+        .collect();
+    if as_json {
+        output::json(&standing.iter().map(trials::Standing::to_json).collect::<Vec<Value>>())?;
+    } else {
+        output::line(&trials::table(&standing))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn withdraw(app: &App, args: &TrialArgs) -> Result<Exit, Failure> {
+    let by = whoami();
+    let reason = if args.reason.trim().is_empty() { "a person withdrew it" } else { args.reason.trim() };
+    change(app, &args.name, |state| state.withdraw(now(), &by, reason)).await?;
+    output::note(&format!("trial {} is withdrawn", args.name));
+    Ok(Exit::Completed)
+}
+
+async fn resume(app: &App, args: &TrialArgs) -> Result<Exit, Failure> {
+    change(app, &args.name, |state| state.resume(now())).await?;
+    output::note(&format!("trial {} goes on, in runs that begin from now on; it is counted anew", args.name));
+    Ok(Exit::Completed)
+}
+
+async fn change(app: &App, name: &str, change: impl Fn(&mut TrialState)) -> Result<(), Failure> {
+    let reading = ReadAccess::open(app).await?;
+    let rule = app.settings().limits.trials.iter().find(|rule| rule.name == name);
+    let changed = changed(&reading, rule, name, change).await;
+    reading.close().await;
+    changed
+}
+
+async fn changed(
+    reading: &ReadAccess,
+    rule: Option<&TrialRule>,
+    name: &str,
+    change: impl Fn(&mut TrialState),
+) -> Result<(), Failure> {
+    // A fleet that an earlier version set up has no place for it: it is made.
+    reading.bus.mend().await.map_err(bus_failure)?;
+    let known = match muster_shared::flow::is_trial_name(name) {
+        true => reading.bus.trials().of(name).await.map_err(bus_failure)?,
+        false => None,
+    };
+    if rule.is_none() && known.is_none() {
+        let shown = figures::one_line(name, 48);
+        return Err(Failure::usage(format!("there is no trial {shown}")).help("`muster trials` lists them"));
+    }
+    let apply = |known: Option<TrialState>| {
+        let mut state = match rule {
+            Some(rule) => TrialState::of(known, rule, now()),
+            None => known.unwrap_or_default(),
+        };
+        change(&mut state);
+        (state, ())
+    };
+    reading.bus.trials().change(name, apply).await.map_err(bus_failure)
+}
+
+/// Who is at this terminal, for a person.
+fn whoami() -> String {
+    Some(user()).filter(|name| !name.is_empty()).unwrap_or_else(|| "a person".to_owned())
+}

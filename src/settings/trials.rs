@@ -1,0 +1,201 @@
+//! The trials of a fleet: another role, model or prompt beside the usual one.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::trial::{MOST_TRIALS, is_trial_name};
+use muster_shared::flow::{Budget, Measure, TrialCounts, TrialMode, TrialRule, Variant, WithdrawRule};
+use muster_shared::ids::Role;
+use muster_shared::settings;
+use serde::{Deserialize, Serialize};
+
+use super::Effective;
+use super::error::SettingsError;
+
+/// The section.
+const SECTION: &str = "trials";
+
+/// The trials, by name.
+pub(crate) type TrialSettingsByName = BTreeMap<String, TrialSettings>;
+
+settings! {
+    /// A trial: tasks of a role are done by another role, or with another model, beside the usual one.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub(crate) struct TrialSettings {
+        /// Whether it goes on.
+        pub(crate) enabled: bool = true => flag(),
+        /// The role whose tasks take part. There is one trial for a role at a time.
+        pub(crate) role: String = String::new() => text().example("\"worker\""),
+        /// How: shadow (the tasks are done once more, as far as that changes nothing, and what comes of it never counts) or
+        /// canary (a share of the tasks is done so, and counts).
+        pub(crate) mode: TrialMode = TrialMode::Shadow => words::<TrialMode>(),
+        /// The role that does the tasks instead: a specialist, with instructions of its own.
+        pub(crate) variant_role: Option<String> = None => text().example("\"worker_b\""),
+        /// The model that does them instead. Runs for which somebody named a model take no part then.
+        pub(crate) variant_model: Option<String> = None => text().example("\"anthropic/claude-haiku-4-5\""),
+        /// Of how many of the tasks, in percent: which, is told by a hash of run and task.
+        pub(crate) share: u8 = 10 => whole(1, 100).unit("percent"),
+        /// The most that one shadow may use.
+        pub(crate) task_budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
+        /// The most that all shadows of the trial may use together, apart from the budgets of runs. A shadow needs one.
+        pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
+        /// By what a canary is compared with the usual: success, cost or time of the first try of a task.
+        pub(crate) withdraw_on: Measure = Measure::Success => words::<Measure>(),
+        /// Fewest tasks that both must have done before a canary can be withdrawn by rule; 0 for never.
+        pub(crate) withdraw_after: u32 = 20 => whole(0, 1_000_000),
+        /// By how much worse it has to be then: percentage points of success, percent of cost or time.
+        pub(crate) withdraw_by: u32 = 20 => whole(1, 10_000),
+    }
+}
+
+impl TrialSettings {
+    /// What goes into the limits of runs.
+    ///
+    /// # Errors
+    /// What is wrong with it: the part, and what it has to be.
+    fn rule(&self, name: &str) -> Result<TrialRule, (&'static str, String)> {
+        if !is_trial_name(name) {
+            let rule = "the name of a trial is lower-case letters, digits, - and _, 48 at most".to_owned();
+            return Err(("enabled", rule));
+        }
+        let role = known("role", &self.role, "say whose tasks take part, such as \"worker\"")?;
+        let by = self.variant_role.as_deref();
+        let by =
+            by.map(|by| known("variant_role", by, "say which role does the tasks instead")).transpose()?;
+        if by.is_none() && self.variant_model.is_none() {
+            return Err((
+                "variant_role",
+                "say what is tried: variant_role, variant_model, or both".to_owned(),
+            ));
+        }
+        if by.as_ref().is_some_and(|by| !matches!(by, Role::Specialist(_))) || by.as_ref() == Some(&role) {
+            return Err((
+                "variant_role",
+                "it must be a role that you defined, and another than `role`".to_owned(),
+            ));
+        }
+        let does_leaves = matches!(role, Role::Worker | Role::Researcher | Role::Specialist(_));
+        if !does_leaves && (by.is_some() || self.mode == TrialMode::Shadow) {
+            let rule = "only tasks of workers, researchers and specialists can be done by another role, or as a shadow";
+            return Err(("role", rule.to_owned()));
+        }
+        if self.mode == TrialMode::Shadow && self.budget.is_unlimited() {
+            let rule = "say what its shadows may use in all: model_calls, tokens, cost or steps";
+            return Err(("budget", rule.to_owned()));
+        }
+        let is_canary = self.mode == TrialMode::Canary;
+        let withdraw =
+            WithdrawRule { measure: self.withdraw_on, after: self.withdraw_after, by: self.withdraw_by };
+        Ok(TrialRule {
+            name: name.to_owned(),
+            role,
+            mode: self.mode,
+            variant: Variant { role: by, model: self.variant_model.clone() },
+            share: self.share,
+            task_budget: self.task_budget,
+            budget: self.budget,
+            withdraw: (is_canary && self.withdraw_after > 0).then_some(withdraw),
+            before: TrialCounts::default(),
+        })
+    }
+}
+
+fn known(part: &'static str, name: &str, rule: &str) -> Result<Role, (&'static str, String)> {
+    name.trim().parse().map_err(|_| (part, rule.to_owned()))
+}
+
+/// The trials that go on, as they go into the limits of runs.
+///
+/// # Errors
+/// Names the setting that cannot work, and what it has to be.
+pub(super) fn rules(
+    trials: &TrialSettingsByName,
+    effective: &[Effective],
+) -> Result<Vec<TrialRule>, SettingsError> {
+    let mut rules: Vec<TrialRule> = Vec::new();
+    for (name, trial) in trials.iter().filter(|(_, trial)| trial.enabled) {
+        let rule = trial.rule(name).map_err(|(part, rule)| fault(effective, name, (part, rule)))?;
+        if let Some(other) = rules.iter().find(|other| other.role == rule.role) {
+            let both = format!(
+                "trial {} is about {} too: one at a time, else nobody knows what made the difference",
+                other.name, rule.role
+            );
+            return Err(fault(effective, name, ("role", both)));
+        }
+        rules.push(rule);
+    }
+    if rules.len() > MOST_TRIALS {
+        let (key, value) = (SECTION.to_owned(), format!("{} trials", rules.len()));
+        let (origin, rule) = ("all sources".to_owned(), format!("there may be {MOST_TRIALS} at most"));
+        return Err(SettingsError::OutOfRange { key, value, origin, rule });
+    }
+    Ok(rules)
+}
+
+fn fault(effective: &[Effective], name: &str, (part, rule): (&str, String)) -> SettingsError {
+    let own = format!("{SECTION}.{}.", super::keys::written(name));
+    let key = format!("{own}{part}");
+    let found = effective.iter().filter(|one| one.key.starts_with(&own) && !super::is_default(one));
+    let origin = found.map(|one| one.origin.clone()).next().unwrap_or_default();
+    let value = effective.iter().find(|one| one.key == key).map(|one| one.value.to_string());
+    let value = value.unwrap_or_else(|| "nothing".to_owned());
+    SettingsError::OutOfRange { key, value, origin, rule }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::{Inputs, load};
+    use super::*;
+
+    fn with(toml: &str) -> Result<Vec<TrialRule>, SettingsError> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("muster.toml"), toml).unwrap();
+        let loaded = load(&Inputs { folder: folder.path().to_owned(), ..Inputs::default() })?;
+        Ok(loaded.settings.limits.trials)
+    }
+
+    #[test]
+    fn a_trial_is_read() {
+        let canary = "[trials.cheap]\nrole = \"worker\"\nmode = \"canary\"\nvariant_model = \"openai/small\"\n\
+                      share = 25\nwithdraw_on = \"cost\"\nwithdraw_after = 5\nwithdraw_by = 50\n";
+        let [rule] = &with(canary).unwrap()[..] else { unreachable!() };
+        assert_eq!((&rule.role, rule.mode, rule.share), (&Role::Worker, TrialMode::Canary, 25));
+        assert_eq!(rule.withdraw, Some(WithdrawRule { measure: Measure::Cost, after: 5, by: 50 }));
+        let shadow = "[trials.new-prompt]\nrole = \"worker\"\nvariant_role = \"worker_b\"\nshare = 100\n\
+                      [trials.new-prompt.budget]\nmodel_calls = 50\n[trials.off]\nenabled = false\n";
+        let [rule] = &with(shadow).unwrap()[..] else { unreachable!() };
+        assert_eq!((rule.mode, rule.budget.model_calls, rule.withdraw), (TrialMode::Shadow, Some(50), None));
+        assert_eq!(rule.variant.to_string(), "role worker_b");
+        assert!(with("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_trial_that_cannot_work_is_refused_with_what_it_lacks() {
+        let canary = "mode = \"canary\"\n";
+        for (toml, words) in [
+            (format!("[trials.t]\n{canary}"), "trials.t.role"),
+            (format!("[trials.t]\n{canary}role = \"worker\"\n"), "what is tried"),
+            ("[trials.t]\nrole = \"worker\"\nvariant_model = \"m\"\n".to_owned(), "trials.t.budget"),
+            (
+                format!("[trials.t]\n{canary}role = \"worker\"\nvariant_role = \"writer\"\n"),
+                "that you defined",
+            ),
+            (
+                format!("[trials.t]\n{canary}role = \"planner\"\nvariant_role = \"p_b\"\n"),
+                "only tasks of workers",
+            ),
+            (format!("[trials.\"T T\"]\n{canary}role = \"worker\"\nvariant_model = \"m\"\n"), "lower-case"),
+            (
+                format!(
+                    "[trials.a]\n{canary}role = \"worker\"\nvariant_model = \"m\"\n\
+                     [trials.b]\n{canary}role = \"worker\"\nvariant_model = \"n\"\n"
+                ),
+                "one at a time",
+            ),
+        ] {
+            let error = with(&toml).unwrap_err();
+            assert!(error.to_string().contains(words), "{toml}: {error}");
+        }
+    }
+}

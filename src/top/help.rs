@@ -1,0 +1,30 @@
+//! The keys, for people.
+
+/// What keys do: a heading where there is no key.
+pub(super) const HELP: &[(&str, &str)] = &[
+    ("", "Views"),
+    ("1 … 5, Tab", "fleet, runs, run, traffic, questions"),
+    (":", "command: fleet, runs, run ID, traffic, questions, quit"),
+    ("Enter", "open what is chosen; in a run, go to what the task does and show it in full"),
+    ("Esc, q", "back; q in a view quits, as do Ctrl-C and F10"),
+    ("", "Moving"),
+    ("↑ ↓, k j", "one line; PgUp PgDn, Ctrl-B Ctrl-F a page; Home End, g G"),
+    ("← →, h l", "in a run: between the tree and what the task does"),
+    ("Space, f", "follow what comes, or stop following"),
+    ("", "Lists"),
+    ("/, F4", "show only lines with a text; !text leaves them out; Esc shows all again"),
+    ("< >, F6", "order by the column before, or the next"),
+    ("M P T N", "order by memory or cost, by work or calls, by time, by name or age"),
+    ("I", "turn the order round"),
+    ("", "Runs"),
+    ("p", "pause the run, or resume it"),
+    ("x, F9, Ctrl-K", "cancel the run"),
+    ("o", "open the run of a question, or the child run of a task"),
+    ("", "Questions"),
+    ("a", "type the answer"),
+    ("y, n", "approve; reject, with a reason"),
+    ("", "Besides"),
+    ("Ctrl-L", "draw everything anew"),
+    ("Ctrl-Z", "stop; fg goes on"),
+    ("?, F1", "this help"),
+];

@@ -1,0 +1,317 @@
+//! How somebody is let in: by an address that was printed, by a token, or by a proxy that vouches for him.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::http::{HeaderMap, StatusCode};
+use muster_bus::Signatures;
+use muster_bus::credentials::signing::Trust;
+use muster_bus::credentials::{DashboardRole, FleetKeys, Holder, Token, TokenHolder, identity};
+use muster_bus::server::keys_folder;
+use muster_shared::ids::AgentId;
+use muster_shared::time::Millis;
+use secrecy::ExposeSecret;
+
+use super::door::{is_listed, text};
+use super::reply::Problem;
+use super::session::{KnownBy, Person, Session, is_same};
+use super::state::Ui;
+use crate::app::{App, now};
+use crate::settings::ProxySettings;
+
+/// The header by which a proxy proves that it is the one, where a secret is set.
+const PROXY: &str = "x-muster-proxy";
+/// Longest name that a proxy may give.
+const LONGEST_NAME: usize = 200;
+
+/// Who sends a request, and the cookie that he is to keep if he was not known before.
+///
+/// # Errors
+/// When nobody is logged in.
+pub(crate) async fn known(
+    ui: &Arc<Ui>,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Result<(Session, Option<String>), Problem> {
+    let vouched = peer.and_then(|peer| vouched_for(headers, peer, &ui.settings.proxy));
+    let session = cookie(headers, ui.port).and_then(|cookie| ui.sessions.of(cookie, Instant::now()));
+    match (vouched, session) {
+        (Some(vouched), Some(session)) if vouched.is(&session.person) => Ok((session, None)),
+        (Some(vouched), _) => {
+            let person = vouched.person(ui)?;
+            let (cookie, session) = ui.sessions.begin(person, Instant::now());
+            Ok((session, Some(to_keep(ui.port, &cookie, is_encrypted(headers)))))
+        }
+        // Whoever a proxy vouched for is nobody without it.
+        (None, Some(session)) if !matches!(session.person.by, KnownBy::Proxy { .. }) => {
+            still_counts(ui, &session).await?;
+            Ok((session, None))
+        }
+        (None, Some(_) | None) => Err(log_in()),
+    }
+}
+
+fn log_in() -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "nobody is logged in here")
+        .help("open the address that `muster ui` prints, or log in with a token: `muster keys token NAME` makes one")
+}
+
+/// Logs somebody in by a token; gives the cookie that he is to keep.
+///
+/// # Errors
+/// Says why he is not let in.
+pub(crate) async fn by_token(
+    ui: &Arc<Ui>,
+    token: &str,
+    headers: &HeaderMap,
+) -> Result<(Session, String), Problem> {
+    if ui.sessions.is_tried_too_often(Instant::now()) {
+        return Err(
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many log-ins failed").help("wait a minute")
+        );
+    }
+    let person = match ui.sessions.open_link(token.trim(), Instant::now()) {
+        Some(role) => Ok(Person { name: whoever_started(ui), role, by: KnownBy::Link }),
+        None => of_token(ui, token).await,
+    };
+    let person = person.inspect_err(|_| ui.sessions.failed(Instant::now()))?;
+    let (cookie, session) = ui.sessions.begin(person, Instant::now());
+    Ok((session, to_keep(ui.port, &cookie, is_encrypted(headers))))
+}
+
+/// What whoever started the dashboard is called on the bus: what he does is recorded in this name.
+fn whoever_started(ui: &Ui) -> AgentId {
+    let credentials = ui.app.url().and_then(|url| ui.app.way_to(&url).credentials);
+    let by_credentials = credentials.and_then(|file| identity(&file).ok().flatten()).map(|who| who.name);
+    let by_bus = || ui.bus().ok().map(|bus| bus.who().clone());
+    by_credentials.or_else(by_bus).unwrap_or_else(AgentId::anonymous)
+}
+
+async fn of_token(ui: &Arc<Ui>, text: &str) -> Result<Person, Problem> {
+    let refused = |why: String| {
+        Problem::new(StatusCode::UNAUTHORIZED, format!("the token lets nobody in: {why}"))
+            .help("`muster keys token NAME --role viewer` makes one")
+    };
+    let token: Token =
+        text.parse().map_err(|error: muster_bus::credentials::TokenError| refused(error.to_string()))?;
+    let trust = trust(ui).ok_or_else(|| refused("the fleet has no keys that are known here".to_owned()))?;
+    let TokenHolder { who, role, key, until, signer } =
+        token.holder(&trust, now()).map_err(|error| refused(error.to_string()))?;
+    let signatures = of_bus(ui).in_name_of(signer);
+    Ok(Person { name: who.name, role, by: KnownBy::Token { signatures, key, until } })
+}
+
+/// The signatures of the bus, by which others are known; none where it is away.
+fn of_bus(ui: &Ui) -> Signatures {
+    ui.bus().map(|bus| bus.signatures().clone()).unwrap_or_default()
+}
+
+/// The public keys of the fleet, with who was revoked where its keys are here.
+fn trust(ui: &Ui) -> Option<Trust> {
+    let here = own_keys(&ui.app).and_then(|keys| keys.public().ok());
+    here.or_else(|| of_bus(ui).fleet())
+}
+
+/// The fleet's keys, where this folder has them and the fleet is its own.
+fn own_keys(app: &App) -> Option<FleetKeys> {
+    if app.settings().bus.url.is_some() {
+        return None;
+    }
+    let folder = keys_folder(&app.beside_fleet(&app.settings().server.store_dir)).ok()?;
+    FleetKeys::open(&folder).ok().flatten()
+}
+
+/// Whether what somebody was let in by counts still.
+async fn still_counts(ui: &Arc<Ui>, session: &Session) -> Result<(), Problem> {
+    let KnownBy::Token { key, until, .. } = &session.person.by else { return Ok(()) };
+    let (key, until) = (key.clone(), *until);
+    let ui = Arc::clone(ui);
+    // It reads files, and seldom anything that changed.
+    let trust = tokio::task::spawn_blocking(move || trust(&ui)).await.ok().flatten();
+    let is_revoked = trust.is_some_and(|trust| trust.revoked.contains_key(&key));
+    match (until.is_some_and(|until: Millis| until <= now()), is_revoked) {
+        (false, false) => Ok(()),
+        (true, _) => Err(Problem { error: "the time of your token is over".to_owned(), ..log_in() }),
+        (false, true) => Err(Problem { error: "your token was revoked".to_owned(), ..log_in() }),
+    }
+}
+
+/// Whom a proxy vouches for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ProxyUser {
+    user: String,
+    role: Option<DashboardRole>,
+}
+
+impl ProxyUser {
+    fn is(&self, person: &Person) -> bool {
+        match &person.by {
+            KnownBy::Proxy { user, .. } => *user == self.user && self.role == Some(person.role),
+            KnownBy::Link | KnownBy::Token { .. } => false,
+        }
+    }
+
+    fn person(self, ui: &Ui) -> Result<Person, Problem> {
+        let Self { user, role } = self;
+        let role = role.ok_or_else(|| {
+            Problem::forbidden("none of your groups has a role here")
+                .help("whoever runs the dashboard gives roles to groups: ui.proxy.roles")
+        })?;
+        let name = name_of(&user);
+        let signatures = own_keys(&ui.app).and_then(|keys| signatures_for(ui, &keys, &name, role));
+        Ok(Person { name, role, by: KnownBy::Proxy { user, signatures } })
+    }
+}
+
+/// Credentials for somebody whom a proxy vouches for, for as long as a session may last; nothing where his name is none for a
+/// person: then what he asks for says in words who he is.
+fn signatures_for(ui: &Ui, keys: &FleetKeys, name: &AgentId, role: DashboardRole) -> Option<Signatures> {
+    match role {
+        DashboardRole::Viewer | DashboardRole::Auditor => return None,
+        DashboardRole::Operator | DashboardRole::Admin => {}
+    }
+    let life = u64::try_from(ui.settings.session_time.as_millis()).unwrap_or(u64::MAX);
+    let until = Millis(now().0.saturating_add(life.saturating_mul(2)));
+    let person = Holder::Person { name: name.clone() };
+    let text = keys.issue(&person, Some(until)).ok()?.to_file();
+    let token: Token = text.expose_secret().parse().ok()?;
+    let holder = token.holder(&keys.public().ok()?, now()).ok()?;
+    Some(of_bus(ui).in_name_of(holder.signer))
+}
+
+/// Whom the headers of a proxy name, if they come from one. Of several headers of one name none counts.
+fn vouched_for(headers: &HeaderMap, peer: IpAddr, proxy: &ProxySettings) -> Option<ProxyUser> {
+    if !is_listed(peer, &proxy.addresses) {
+        return None;
+    }
+    if let Some(secret) = &proxy.secret
+        && !is_same(text(headers, PROXY)?, secret.expose_secret())
+    {
+        return None;
+    }
+    let user = the_only(headers, &proxy.user)?.trim();
+    if user.is_empty() || user.len() > LONGEST_NAME {
+        return None;
+    }
+    let groups = the_only(headers, &proxy.groups).unwrap_or_default();
+    let role = groups.split(',').filter_map(|group| proxy.roles.get(group.trim()).copied()).max();
+    Some(ProxyUser { user: user.to_owned(), role })
+}
+
+fn the_only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut all = headers.get_all(name).iter();
+    let only = all.next()?;
+    all.next().is_none().then(|| only.to_str().ok())?
+}
+
+/// A name on the bus for what a proxy calls somebody, such as `ann@example.org`: letters and digits, `-` and `_`.
+fn name_of(user: &str) -> AgentId {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    let name: String = user.chars().map(kept).take(64).collect();
+    name.parse().unwrap_or_else(|_| AgentId::anonymous())
+}
+
+/// What the cookie is called. Browsers give cookies to all ports of a host: each dashboard has one of its own.
+fn cookie_name(port: u16) -> String {
+    format!("muster_ui_{port}")
+}
+
+/// The cookie of a request.
+pub(crate) fn cookie(headers: &HeaderMap, port: u16) -> Option<&str> {
+    let name = cookie_name(port);
+    let all = headers.get_all("cookie").iter().filter_map(|one| one.to_str().ok());
+    let mut pairs = all.flat_map(|one| one.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
+}
+
+fn to_keep(port: u16, cookie: &str, is_encrypted: bool) -> String {
+    let secure = if is_encrypted { "; Secure" } else { "" };
+    format!("{}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}", cookie_name(port))
+}
+
+/// The cookie that takes the place of one that counts no more.
+pub(crate) fn to_forget(port: u16) -> String {
+    format!("{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", cookie_name(port))
+}
+
+/// Whether the browser speaks to a proxy by TLS. Who lies about it harms himself.
+fn is_encrypted(headers: &HeaderMap) -> bool {
+    text(headers, "x-forwarded-proto").is_some_and(|proto| proto.eq_ignore_ascii_case("https"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(all: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in all {
+            headers.append(HeaderName::try_from(*name).unwrap(), HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    fn proxy() -> ProxySettings {
+        let roles = [("team".to_owned(), DashboardRole::Operator), ("all".to_owned(), DashboardRole::Viewer)];
+        ProxySettings {
+            addresses: vec!["127.0.0.1".to_owned()],
+            roles: roles.into(),
+            ..ProxySettings::default()
+        }
+    }
+
+    #[test]
+    fn a_proxy_vouches_from_its_address_alone_and_the_best_group_counts() {
+        let here: IpAddr = "127.0.0.1".parse().unwrap();
+        let of = |all: &[(&str, &str)]| vouched_for(&headers(all), here, &proxy());
+        let ann = |role| Some(ProxyUser { user: "ann@example.org".to_owned(), role });
+        let user = ("x-forwarded-user", "ann@example.org");
+        assert_eq!(of(&[user, ("x-forwarded-groups", "all, team")]), ann(Some(DashboardRole::Operator)));
+        assert_eq!(of(&[user, ("x-forwarded-groups", "all")]), ann(Some(DashboardRole::Viewer)));
+        assert_eq!(of(&[user, ("x-forwarded-groups", "others")]), ann(None));
+        assert_eq!(of(&[user]), ann(None));
+        assert_eq!(of(&[("x-forwarded-groups", "team")]), None);
+        assert_eq!(of(&[("x-forwarded-user", " ")]), None);
+        assert_eq!(of(&[user, ("x-forwarded-user", "root")]), None, "a header that came with the request");
+        let other: IpAddr = "127.0.0.2".parse().unwrap();
+        let all = headers(&[user, ("x-forwarded-groups", "team")]);
+        assert_eq!(vouched_for(&all, other, &proxy()), None);
+        assert_eq!(vouched_for(&all, here, &ProxySettings::default()), None, "there is no proxy");
+    }
+
+    #[test]
+    fn where_a_secret_is_set_the_proxy_has_to_bring_it() {
+        let here: IpAddr = "127.0.0.1".parse().unwrap();
+        let proxy = ProxySettings { secret: Some("hush-hush".to_owned().into()), ..proxy() };
+        let user = ("x-forwarded-user", "ann");
+        assert!(vouched_for(&headers(&[user]), here, &proxy).is_none());
+        assert!(vouched_for(&headers(&[user, (PROXY, "hush")]), here, &proxy).is_none());
+        assert!(vouched_for(&headers(&[user, (PROXY, "hush-hush")]), here, &proxy).is_some());
+    }
+
+    #[test]
+    fn cookies_are_told_apart_by_the_port() {
+        let all = headers(&[
+            ("cookie", "a=b; muster_ui_7177=one;muster_ui_7178=two"),
+            ("cookie", "muster_ui_7179=three"),
+        ]);
+        let of = |port| cookie(&all, port);
+        assert_eq!([of(7177), of(7178), of(7179), of(7180)], [Some("one"), Some("two"), Some("three"), None]);
+        let kept = to_keep(7177, "x", true);
+        for part in ["HttpOnly", "SameSite=Strict", "Secure", "Path=/"] {
+            assert!(kept.contains(part), "{kept}");
+        }
+        assert!(!to_keep(7177, "x", false).contains("Secure"));
+    }
+
+    #[test]
+    fn what_a_proxy_calls_somebody_becomes_a_name_on_the_bus() {
+        assert_eq!(name_of("ann@example.org").as_str(), "ann_example_org");
+        assert_eq!(name_of("a.b>c *").as_str(), "a_b_c__");
+        assert!(name_of(&"ä".repeat(300)).as_str().len() <= 64);
+    }
+}

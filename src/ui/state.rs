@@ -1,0 +1,150 @@
+//! What all requests share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::{Method, StatusCode};
+use muster_bus::{Bus, Signatures};
+use tokio::sync::Semaphore;
+
+use super::briefs::Briefs;
+use super::hub::{Hub, Way};
+use super::records::Records;
+use super::reply::Problem;
+use super::session::{KnownBy, Person, Sessions};
+use crate::app::App;
+use crate::settings::UiSettings;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+/// How much longer something may take that asks a model, or sends documents.
+const LONG: u32 = 10;
+
+/// What all requests share.
+pub(crate) struct Ui {
+    pub(crate) app: App,
+    pub(crate) settings: UiSettings,
+    /// Where it listens.
+    pub(crate) port: u16,
+    pub(crate) sessions: Sessions,
+    pub(crate) hub: Hub,
+    pub(crate) records: Records,
+    pub(crate) briefs: Briefs,
+    /// One for each page that is kept up to date.
+    pub(crate) streams: Arc<Semaphore>,
+    asked: Mutex<HourlyCount>,
+}
+
+impl Ui {
+    /// For a dashboard that listens on this port.
+    pub(crate) fn new(app: &App, port: u16) -> Self {
+        let settings = app.settings().ui.clone();
+        Self {
+            app: app.clone(),
+            port,
+            sessions: Sessions::new(settings.max_sessions, settings.session_time, settings.login_time),
+            hub: Hub::begin(app),
+            records: Records::default(),
+            briefs: Briefs::default(),
+            streams: Arc::new(Semaphore::new(settings.max_streams)),
+            asked: Mutex::default(),
+            settings,
+        }
+    }
+
+    /// The bus of the fleet.
+    ///
+    /// # Errors
+    /// When there is none to be reached.
+    pub(crate) fn bus(&self) -> Result<Arc<Bus>, Problem> {
+        match self.hub.way() {
+            Way::Open(bus) => Ok(bus),
+            Way::Closed(why) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)
+                .help("`muster up` brings a fleet up; this page goes on by itself when it is there")),
+        }
+    }
+
+    /// The bus, on which somebody speaks in his own name.
+    ///
+    /// # Errors
+    /// As [`Self::bus`].
+    pub(crate) fn bus_for(&self, person: &Person) -> Result<Bus, Problem> {
+        let bus = self.bus()?;
+        let own = |signatures: &Signatures| bus.as_agent(&person.name).signed_by(signatures.clone());
+        Ok(match &person.by {
+            // He is whoever started the dashboard, whose credentials these are.
+            KnownBy::Link | KnownBy::Proxy { signatures: None, .. } => (*bus).clone(),
+            KnownBy::Token { signatures, .. } | KnownBy::Proxy { signatures: Some(signatures), .. } => {
+                own(signatures)
+            }
+        })
+    }
+
+    /// A reason as it is recorded: with who gives it, where the record would not tell.
+    pub(crate) fn reason(&self, person: &Person, reason: &str) -> String {
+        let reason = self.app.redactor.redact(reason.trim());
+        match &person.by {
+            KnownBy::Proxy { user, signatures: None } if reason.is_empty() => format!("asked by {user}"),
+            KnownBy::Proxy { user, signatures: None } => format!("{reason} (asked by {user})"),
+            KnownBy::Link | KnownBy::Token { .. } | KnownBy::Proxy { .. } => reason.into_owned(),
+        }
+    }
+
+    /// How long a request may take.
+    pub(crate) fn limit_of(&self, method: &Method, path: &str) -> Duration {
+        let usual = self.settings.request_time;
+        match (method, path) {
+            (&Method::POST, "/api/playground" | "/api/runs") => usual * LONG,
+            (_, _) => usual,
+        }
+    }
+
+    /// Counts a question to a model from the playground.
+    ///
+    /// # Errors
+    /// When there were too many in the last hour.
+    pub(crate) fn count_question(&self) -> Result<u32, Problem> {
+        let most = self.settings.playground_calls;
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.one_more(Instant::now(), most).map_err(|()| {
+            Problem::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                format!("the playground may ask {most} questions an hour"),
+            )
+            .help("wait, or set ui.playground_calls")
+        })
+    }
+}
+
+/// How often something was done in this hour.
+#[derive(Debug, Default)]
+struct HourlyCount {
+    since: Option<Instant>,
+    count: u32,
+}
+
+impl HourlyCount {
+    /// How many are left after one more.
+    fn one_more(&mut self, now: Instant, most: u32) -> Result<u32, ()> {
+        if self.since.is_none_or(|since| now.duration_since(since) >= HOUR) {
+            *self = Self { since: Some(now), count: 0 };
+        }
+        if self.count >= most {
+            return Err(());
+        }
+        self.count += 1;
+        Ok(most - self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_counted_by_the_hour() {
+        let (mut count, now) = (HourlyCount::default(), Instant::now());
+        assert_eq!([(); 3].map(|()| count.one_more(now, 2)), [Ok(1), Ok(0), Err(())]);
+        assert_eq!(count.one_more(now + HOUR, 2), Ok(1));
+        assert_eq!(HourlyCount::default().one_more(now, 0), Err(()));
+    }
+}

@@ -21,6 +21,9 @@ const KEPT: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
 /// Most bytes of what it says that are read.
 const MOST_READ: u64 = 4096;
 
+/// How long its last words are waited for once it has ended, where something else keeps its output open.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// A program that is started for each notice.
 pub(crate) struct CommandReceiver {
     words: Vec<String>,
@@ -81,14 +84,21 @@ async fn finish(mut child: Child, body: String) -> Result<(), String> {
             // The rest is read and dropped, so that it does not wait for us.
             let _ = tokio::io::copy(&mut first.into_inner(), &mut tokio::io::sink()).await;
         }
-        // What it started may keep this open: that it ended itself is what counts.
-        std::future::pending::<()>().await;
     };
-    let end = async { tokio::join!(give, child.wait()).1 };
-    let status = tokio::select! {
-        status = end => status,
-        () = hear => return Ok(()),
+    let ended = tokio::sync::Notify::new();
+    let end = async {
+        let status = tokio::join!(give, child.wait()).1;
+        ended.notify_one();
+        status
     };
+    // What it started may keep this open: that it ended itself is what counts, and what it said last is there by then.
+    let hear = async {
+        tokio::select! {
+            () = hear => {}
+            () = async { ended.notified().await; tokio::time::sleep(LAST_WORDS).await } => {}
+        }
+    };
+    let (status, ()) = tokio::join!(end, hear);
     let status = status.map_err(|error| format!("was lost: {error}"))?;
     if status.success() {
         return Ok(());
@@ -155,8 +165,13 @@ mod tests {
     fn a_program_that_fails_hangs_or_is_not_there_is_told_so() {
         let why = told("echo \"out of order\" >&2; exit 3", &[], 20_000).unwrap_err();
         assert!(why.contains("exit status: 3: out of order"), "{why}");
+        let why = told("echo \"out of order\" >&2; sleep 60 & exit 3", &[], 20_000).unwrap_err();
+        assert!(
+            why.contains("exit status: 3: out of order"),
+            "what it leaves behind is not waited for: {why}"
+        );
         let why = told("sleep 60 & wait", &[], 100).unwrap_err();
-        assert!(why.contains("did not end within 100 ms") || why.contains("did not end within"), "{why}");
+        assert!(why.contains("did not end within"), "{why}");
         let long = "head -c 1000000 /dev/zero | tr '\\0' x >&2";
         assert!(told(long, &[], 20_000).is_ok(), "what it says does not hold it up");
         let missing = CommandReceiver::new(&["/nowhere/page".to_owned()], Duration::from_secs(1));

@@ -76,7 +76,7 @@ class Run {
       await this.model.load(null);
     } catch (error) {
       if (error.name === 'AbortError') return;
-      if (!this.model.state) this.wait(error);
+      if (!this.model.isRead) this.wait(error);
     }
   }
 

@@ -81,6 +81,8 @@ export class RunModel {
   constructor(id, live) {
     this.id = id;
     this.state = null;
+    /** Whether the record was read: before that there is only what the dashboard knew already, which may lack what is told at length. */
+    this.isRead = false;
     this.at = null;
     this.entries = [];
     this.isWhole = false;
@@ -113,6 +115,7 @@ export class RunModel {
       const state = await get(query(at('runs', this.id), { at: entry }), this.asking.signal);
       this.at = entry;
       this.state = state;
+      this.isRead = true;
       this.id = state.id ?? this.id;
       if (entry === null) {
         this.last = Math.max(this.last ?? 0, state.seq ?? state.folded ?? 0);
@@ -132,13 +135,26 @@ export class RunModel {
     return changed;
   }
 
+  /** Begins with what the dashboard knew already: a large record takes a while to read. */
+  start(change) {
+    if (this.state || !change.full || !change.head || change.damaged) return;
+    this.id = change.run;
+    this.state = { id: change.run };
+  }
+
+  /** The address may name a run by its end alone. */
+  isOurs(run) {
+    return this.state ? run === this.id : run.endsWith(this.id);
+  }
+
   take(changes) {
     let tasks = [];
     let grew = false;
     const found = new Set();
     for (const change of changes) {
-      if (change.run && this.state && change.run !== this.id) continue;
+      if (change.run && !this.isOurs(change.run)) continue;
       this.late?.push(change);
+      this.start(change);
       this.last = Math.max(this.last ?? 0, change.seq ?? 0);
       grew = this.add(change.entries ?? []) || grew;
       if (change.full && this.isBegun) this.more();

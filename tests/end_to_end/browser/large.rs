@@ -105,6 +105,11 @@ pub(super) fn thousand_tasks(seen: &Seen<'_>, fleet: &Fleet, run: &str) {
         .as_u64()
         .unwrap();
     assert!(tree as usize >= TASKS, "{tree}");
+    let answered = format!(
+        "performance.getEntriesByType('resource').findLast((one) => one.name.endsWith('/api/runs/{large}') && one.responseEnd)"
+    );
+    seen.until(&answered);
+    let read = seen.js(&format!("{answered}.duration")).as_f64().unwrap();
     seen.page.picture(&picture("large-plan")).unwrap();
     let pan = frames(seen, "document.querySelector('canvas.graph')", "key");
 
@@ -117,12 +122,17 @@ pub(super) fn thousand_tasks(seen: &Seen<'_>, fleet: &Fleet, run: &str) {
     seen.page.picture(&picture("large-record")).unwrap();
     let began = Instant::now();
     seen.go(&format!("#/runs/{large}/timeline"), "document.querySelector('.span-row')");
-    println!(
-        "it opens in {opened:?}; its record in {first:?}, all of it in {whole:?}; its timeline in {:?}; work of a frame: {scrolled} ms \
-         when scrolled, {pan} ms when the graph is moved (medians)",
-        began.elapsed()
-    );
+    let timeline = began.elapsed();
     seen.page.picture(&picture("large-timeline")).unwrap();
+    // The dashboard knows it by now, and does not read it again before it is seen.
+    seen.go("#/runs", &format!("document.querySelector('a[href=\"#/runs/{large}\"]')"));
+    let began = Instant::now();
+    seen.go(&format!("#/runs/{large}"), "document.querySelector('.tree-row')");
+    let again = began.elapsed();
+    println!(
+        "it opens in {opened:?}, when it is known in {again:?}, and the whole of it is read in {read:.0} ms; its record in {first:?}, all of it in {whole:?}; its timeline in {timeline:?}; work of a frame: {scrolled} ms \
+         when scrolled, {pan} ms when the graph is moved (medians)"
+    );
     assert!(opened < OPENED && first < OPENED, "{opened:?}, {first:?}");
     assert!(scrolled < 16.0 && pan < 30.0, "{scrolled} and {pan} ms");
     seen.is_sound("a run of 1,000 tasks");

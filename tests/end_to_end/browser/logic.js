@@ -140,6 +140,17 @@
   same('what did not change stays', [state.reflections[1].summary, state.conflicts[1].subject, state.refinements.length], ['a', 's', 1]);
   model.merge(state, { full: true, reflections: { 4: {} } });
   same('what was learnt, all anew', [state.reflections, state.conflicts], [{ 4: {} }, {}]);
+  // What is told of a run is shown before its record is read.
+  const begun = (...changes) => {
+    const one = new model.RunModel('77-abc', { on: () => () => {} });
+    changes.forEach((change) => one.take([change]));
+    return one;
+  };
+  const whole = { run: '0-77-abc', full: true, seq: 9, count: 3, head: { run: '0-77-abc', goal: 'g', status: 'running' }, tasks: { 1: { status: 'queued' } }, removed: [], plan: { tasks: {} } };
+  const started = begun(whole, { ...whole, full: false, seq: 10, tasks: { 2: {} } }, { ...whole, run: '1-77-abc', seq: 11, tasks: {} });
+  same('begun with what is told', [started.id, started.isRead, started.last, started.state.goal.text, Object.keys(started.state.tasks)], ['0-77-abc', false, 10, 'g', ['1', '2']]);
+  same('not begun', [{ ...whole, full: false }, { ...whole, run: 'other' }, { ...whole, damaged: 'a gap' }].map((change) => begun(change).state), [null, null, null]);
+
   same('a step in brief', model.digest({ seq: 1, at: 2, kind: 'step', task: '1', by: 'w', generation: 1, event: { number: 3, action: { name: 'calculator', arguments: { e: '1' } }, thought: { text: 'so' }, observation: { status: 'error' } } }).tone, 'failed');
   return { passed, failed };
 })()

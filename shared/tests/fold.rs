@@ -1,13 +1,14 @@
 //! Folding a record: a run from goal to report, and what is refused on the way.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod small_run;
+
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
     Ending, Goal, Outcome, Plan, PlanDraft, Report, RunLimits, TaskDraft, TaskOffered, TaskStatus, Usage,
-    Work,
 };
-use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
+use muster_shared::ids::{AgentId, Attempt, Generation, Role, Seq, TaskId};
 use muster_shared::plan::{progress, repair};
 use muster_shared::run::event::{
     PlanAdopted, RunAborted, RunCompleted, RunCreated, RunFailed, TaskBlocked, TaskCompleted, TaskStarted,
@@ -19,10 +20,8 @@ use muster_shared::run::{
     RunState, RunStatus, StopReason, apply,
 };
 use muster_shared::time::Millis;
-use muster_shared::wire::Encoding;
+use small_run::{RUN, leaf};
 use uuid::Uuid;
-
-const RUN: RunId = RunId::from_uuid(Uuid::from_u128(7));
 
 #[derive(Default)]
 struct Record {
@@ -101,46 +100,7 @@ impl Record {
 }
 
 fn offered(task: TaskId, generation: u32) -> TaskOffered {
-    TaskOffered {
-        run: RUN,
-        task,
-        generation: Generation(generation),
-        queue: Queue::Role(Role::Worker),
-        work: Work::Plan {
-            refused: Vec::new(),
-            roles: Vec::new(),
-            lessons: Vec::new(),
-            specialists: Vec::new(),
-            tools: Vec::new(),
-            blueprints: Vec::new(),
-            draft: None,
-            replan: None,
-            answers: Vec::new(),
-            refused_plan: None,
-            held_to: None,
-        },
-        goal: "g".to_owned(),
-        role_name: String::new(),
-        conversation: Vec::new(),
-        corpus: None,
-        model: None,
-        limits: RunLimits::default(),
-        budget: muster_shared::flow::Budget::UNLIMITED,
-        rights: muster_shared::flow::TaskRights::default(),
-        deadline: Millis(1_000),
-        continues: None,
-        answered: None,
-        heard: Vec::new(),
-        may_ask_peers: false,
-        background: None,
-        trace: None,
-        trial: None,
-        chain: Vec::new(),
-        withheld: Vec::new(),
-        alone: false,
-        nonce: "n".to_owned(),
-        encoding: Encoding::Json,
-    }
+    TaskOffered { deadline: Millis(1_000), ..small_run::offered(task, generation) }
 }
 
 fn created(event_version: u32) -> RunEvent {
@@ -167,10 +127,6 @@ fn plan() -> Plan {
     let (plan, notes) = repair(&draft, &RunLimits::default(), &[Role::Worker]);
     assert!(notes.is_empty(), "{notes:?}");
     plan
-}
-
-fn leaf(index: &str) -> TaskId {
-    TaskId::Leaf(index.parse().unwrap())
 }
 
 fn planned() -> Record {

@@ -3,13 +3,16 @@
 //! notices.
 
 use std::path::Path;
+use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 use super::super::notice::Notice;
 use super::MOST_SAID;
@@ -57,7 +60,7 @@ impl CommandReceiver {
         let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
         // All that it starts ends with it, also when nobody waits for it any more.
         let _kin = Kin::of(&child);
-        match tokio::time::timeout(self.timeout, finish(child, notice.body().to_string())).await {
+        match timeout(self.timeout, finish(child, notice.body().to_string())).await {
             Ok(ended) => ended
                 .map_err(|why| format!("{name} {why}"))
                 .map(|()| format!("{name} ended with exit code 0")),
@@ -85,20 +88,15 @@ async fn finish(mut child: Child, body: String) -> Result<(), String> {
             let _ = tokio::io::copy(&mut first.into_inner(), &mut tokio::io::sink()).await;
         }
     };
-    let ended = tokio::sync::Notify::new();
-    let end = async {
-        let status = tokio::join!(give, child.wait()).1;
-        ended.notify_one();
-        status
-    };
-    // What it started may keep this open: that it ended itself is what counts, and what it said last is there by then.
-    let hear = async {
-        tokio::select! {
-            () = hear => {}
-            () = async { ended.notified().await; tokio::time::sleep(LAST_WORDS).await } => {}
+    let end = async { tokio::join!(give, child.wait()).1 };
+    let status = match select(pin!(end), pin!(hear)).await {
+        // What it started may keep this open: that it ended itself is what counts, and what it said last is there by then.
+        Either::Left((status, hear)) => {
+            let _late = timeout(LAST_WORDS, hear).await;
+            status
         }
+        Either::Right(((), end)) => end.await,
     };
-    let (status, ()) = tokio::join!(end, hear);
     let status = status.map_err(|error| format!("was lost: {error}"))?;
     if status.success() {
         return Ok(());

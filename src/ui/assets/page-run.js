@@ -86,7 +86,7 @@ class Run {
     fill(this.body, h('div', { class: 'panel' }, empty(error.status === 404 ? 'Not there yet' : 'This run cannot be shown', error.text ?? String(error))));
     if (error.status !== 404) return;
     const stop = this.live.on('run-brief', (all) => {
-      if (all.some((one) => String(one.run).endsWith(this.model.id))) {
+      if (all.some((one) => this.model.isOurs(one.run))) {
         stop();
         this.load();
       }

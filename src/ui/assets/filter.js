@@ -1,5 +1,7 @@
 // What is looked for in lists: `status:failed cost>0.10 time>30s words`. Pure.
 
+import { duration, word } from './format.js';
+
 const UNITS = { ms: 1, s: 1000, min: 60000, m: 60000, h: 3600000, d: 86400000 };
 
 /** A number with its unit, as the field has it: times in milliseconds, money in millionths, counts as they are. */
@@ -44,7 +46,7 @@ export function measure(name, run, now) {
   const usage = run.usage ?? {};
   switch (name) {
     case 'cost': return usage.cost_micros ?? 0;
-    case 'time': return (run.ended_at ?? now) - run.created_at;
+    case 'time': return duration(run, now);
     case 'age': return now - run.created_at;
     case 'tokens': return (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
     case 'calls': return (usage.model_calls ?? 0) + (usage.wasted_calls ?? 0);
@@ -52,14 +54,12 @@ export function measure(name, run, now) {
   }
 }
 
-const statusOf = (run) => (run.status && typeof run.status === 'object' ? Object.keys(run.status)[0] : String(run.status ?? ''));
-
 /** Whether a run is looked for. */
 export function shows(wanted, run, now = Date.now()) {
   const text = `${run.goal ?? ''} ${run.run ?? ''} ${run.reason ?? ''}`.toLowerCase();
   const { status, model, tag, run: id } = wanted.fields;
   return wanted.words.every((word) => text.includes(word))
-    && (!status || (status === 'paused' ? Boolean(run.paused) : statusOf(run).startsWith(status)))
+    && (!status || (status === 'paused' ? Boolean(run.paused) : word(run.status).startsWith(status)))
     && (!model || (run.models ?? []).some((one) => one.toLowerCase().includes(model)))
     && (!tag || (run.tags ?? []).some((one) => one.toLowerCase().includes(tag)))
     && (!id || String(run.run).includes(id))

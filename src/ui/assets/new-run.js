@@ -1,11 +1,11 @@
-// Asks the fleet for something new, or for what follows a run.
+// Asks the fleet for something new.
 
 import { button, dialog, field, h, note } from './dom.js';
 import { post, whyNot } from './api.js';
 import { go } from './route.js';
 
-/** Opens the form; with a run, what is asked follows it. */
-export function ask(follows = null) {
+/** Opens the form. */
+export function ask() {
   if (document.querySelector('dialog[open]')) return;
   const why = whyNot('run');
   if (why) {
@@ -17,7 +17,7 @@ export function ask(follows = null) {
   const model = h('input', { type: 'text', name: 'model', spellcheck: 'false' });
   const review = h('select', null, [['', 'as the settings say'], ['auto', 'no'], ['ask-if-risky', 'when it is risky'], ['ask', 'yes']].map(([value, word]) => h('option', { value }, word)));
   const problem = h('p', { class: 'problem', role: 'alert' });
-  dialog(follows ? 'Go on with this run' : 'New run', (close) => {
+  dialog('New run', (close) => {
     const send = async (event) => {
       event.preventDefault();
       problem.textContent = '';
@@ -26,7 +26,6 @@ export function ask(follows = null) {
       if (paths.length) asked.documents = paths;
       if (model.value.trim()) asked.model = model.value.trim();
       if (review.value) asked.review = review.value;
-      if (follows) asked.continue = follows;
       try {
         const { run } = await post('/api/runs', asked);
         close();
@@ -36,8 +35,8 @@ export function ask(follows = null) {
       }
     };
     return h('form', { class: 'stack', on: { submit: send } },
-      field(follows ? 'What is to be done next' : 'Goal', goal, 'A question or an assignment.'),
-      follows ? null : field('Documents', documents, 'Folders or files where the dashboard runs, with commas between them.'),
+      field('Goal', goal, 'A question or an assignment.'),
+      field('Documents', documents, 'Folders or files where the dashboard runs, with commas between them.'),
       field('Model', model, 'Empty: as the settings say.'),
       field('Ask before the plan is carried out', review), problem,
       h('div', { class: 'row' }, h('button', { class: 'button main', type: 'submit' }, 'Begin'), button('Cancel', close)));

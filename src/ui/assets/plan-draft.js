@@ -42,7 +42,7 @@ export function flat(tasks, prefix = '', level = 1) {
   });
 }
 
-/** The list that a task stands in, and where. */
+/** The list that a task stands in, and where; with the task above it, where there is one. */
 function spot(tasks, key) {
   const n = tasks.findIndex((task) => task.key === key);
   if (n >= 0) return { list: tasks, n };
@@ -86,10 +86,7 @@ export function shifted(plan, key, way) {
   if (way === 'up' && before) return moved(plan, key, 'before', before.key);
   if (way === 'down' && after) return moved(plan, key, 'after', after.key);
   if (way === 'in' && before) return moved(plan, key, 'into', before.key);
-  if (way === 'out') {
-    const above = flat(plan.tasks).find(({ task }) => task.below === at.list);
-    if (above) return moved(plan, key, 'after', above.task.key);
-  }
+  if (way === 'out' && at.above) return moved(plan, key, 'after', at.above.key);
   return plan;
 }
 

@@ -2,7 +2,7 @@
 
 import { button, empty, fill, h, panel, settled } from './dom.js';
 import { at, get } from './api.js';
-import { cut, shown } from './format.js';
+import { cut, short, shown } from './format.js';
 import { link } from './route.js';
 
 class Findings {
@@ -35,7 +35,7 @@ class Findings {
       panel('Contradictions', conflicts.length ? h('ul', { class: 'body stack' }, conflicts.map((one) => h('li', { class: 'conflict' }, h('h3', null, one.subject), h('ol', { class: 'sides' }, one.sides.map((side) => h('li', null, side))), h('p', null, h('span', { class: 'quiet' }, 'Verdict: '), one.end)))) : empty('None', 'No result contradicts another.')),
       panel('What was learnt', reflections.length ? h('ul', { class: 'body stack' }, reflections.map(([id, one]) => h('li', { class: 'row top' }, task(id), h('div', null, h('p', null, cut(one.summary, 1500)), [...(one.on_plan ?? []), ...(one.uncovered ?? [])].length ? h('ul', { class: 'plain' }, [...(one.on_plan ?? []), ...(one.uncovered ?? [])].map((text) => h('li', null, cut(shown(text), 500)))) : null, (one.lessons ?? []).length ? h('ul', { class: 'plain' }, one.lessons.map((text) => h('li', null, h('strong', null, 'Lesson: '), cut(shown(text), 500)))) : null)))) : empty('Nothing yet', 'Tasks are reflected on when something went wrong or stayed open.')),
       panel('Changes of plan', refinements.length ? h('ol', { class: 'body stack' }, refinements.map(([changes, refused]) => h('li', null, h('ul', { class: 'plain' }, [...(changes ?? []).map((text) => h('li', null, shown(text))), ...(refused ?? []).map((one) => h('li', { class: 'problem' }, `refused: ${shown(one.reason ?? one)}`))])))) : empty('None', 'The plan stands as it was made.')),
-      panel('Lessons of earlier runs', lessons.length ? h('ul', { class: 'body stack tight' }, lessons.map((one) => h('li', null, cut(shown(one.text ?? one.lesson ?? one), 600), one.run ? [' ', h('a', { href: link(['runs', one.run]) }, String(one.run).slice(-12))] : null))) : empty('None were given', 'The planner is given lessons of runs with a like goal.')));
+      panel('Lessons of earlier runs', lessons.length ? h('ul', { class: 'body stack tight' }, lessons.map((one) => h('li', null, cut(shown(one.text ?? one.lesson ?? one), 600), one.run ? [' ', h('a', { href: link(['runs', one.run]) }, short(one.run))] : null))) : empty('None were given', 'The planner is given lessons of runs with a like goal.')));
   }
 
   close() {

@@ -2,7 +2,7 @@
 
 import { button, empty, fill, h } from './dom.js';
 import { at, get, query } from './api.js';
-import { hasEnded } from './format.js';
+import { hasEnded, short } from './format.js';
 import { link } from './route.js';
 import { render } from './markdown.js';
 
@@ -38,7 +38,7 @@ class Report {
       fill(this.text,
         report.partial ? h('p', { class: 'banner' }, 'The run was stopped before its report was written: this is what its tasks had given until then.') : null,
         render(body, { cite: (text) => this.cite(text) }),
-        h('div', { class: 'row report-tools' }, button('Copy as Markdown', () => navigator.clipboard?.writeText(body), { kind: 'tiny' }), button('Save', () => save(body, `report-${this.model.id.slice(-12)}.md`), { kind: 'tiny' })));
+        h('div', { class: 'row report-tools' }, button('Copy as Markdown', () => navigator.clipboard?.writeText(body), { kind: 'tiny' }), button('Save', () => save(body, `report-${short(this.model.id)}.md`), { kind: 'tiny' })));
     } catch (error) {
       if (this.isClosed) return;
       fill(this.text, error.status === 404 ? empty('No report yet', 'It is written when the tasks are done.') : empty('The report cannot be shown', error.text ?? String(error)));

@@ -2,7 +2,7 @@
 
 import { empty, fill, h, panel, settled, table } from './dom.js';
 import { at, get } from './api.js';
-import { count, money, span } from './format.js';
+import { count, money, short, span } from './format.js';
 
 const N = (text) => [text, 'number'];
 
@@ -52,7 +52,7 @@ class Spending {
         panel('Where the time went', h('div', { class: 'body stack tight' }, time.path_by_kind.length ? time.path_by_kind.map(([kind, ms]) => share(KINDS[kind] ?? kind, ms, time.total_ms, span(ms))) : h('p', { class: 'quiet' }, 'Nothing took time yet.'),
           h('p', { class: 'quiet small' }, 'Along the critical path: what would have to be quicker for the run to end sooner.'))),
         panel('By role', h('div', { class: 'body stack tight' }, cost.by_role.map((one) => share(one.role ?? 'runs within', tokens(one.usage), most, `${count(tokens(one.usage))} tokens · ${money(one.usage.cost_micros)}`))))),
-      panel('By task', table('Use by task', ['Task', 'Role', ...USED], cost.by_task.map((one) => [one.task ?? (one.run ? `run ${String(one.run).slice(-12)}` : 'not known'), one.role ?? '', ...used(one.usage)]))),
+      panel('By task', table('Use by task', ['Task', 'Role', ...USED], cost.by_task.map((one) => [one.task ?? (one.run ? `run ${short(one.run)}` : 'not known'), one.role ?? '', ...used(one.usage)]))),
       panel('By model', cost.by_model.length ? table('Use by model', ['Model', N('Time'), ...USED], cost.by_model.map((one) => [one.model, span(one.millis), ...used({ ...one.usage, model_calls: one.calls })])) : empty('No model was asked', 'The offline rules need none.')),
       panel('Tools', cost.tools.length ? table('Calls of tools', ['Tool', N('Calls'), N('Failed'), N('Timed out'), N('Refused'), N('Mean')], cost.tools.map((one) => [one.tool, count(one.calls), count(one.failed), count(one.timed_out), count(one.refused), one.mean_ms === null || one.mean_ms === undefined ? '–' : span(one.mean_ms)])) : empty('No tool was called', '')),
       panel('Critical path', table('Parts of the critical path', ['What', 'Task', 'Agent', N('From'), N('Time')], time.critical_path.slice(0, 400).map((one) => [KINDS[one.kind] ?? one.kind, one.task ?? '', one.agent ?? '', `+${span(one.from_ms)}`, span(one.millis)]))));

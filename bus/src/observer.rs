@@ -56,7 +56,7 @@ impl RunProgress {
         Self {
             done,
             tasks,
-            questions: run.questions.values().filter(|question| question.is_open()).count(),
+            questions: run.open_questions().count(),
             cost_micros: run.used().cost_micros,
             budget_micros: run.limits.budget.cost_micros,
         }

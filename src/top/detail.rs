@@ -25,16 +25,14 @@ pub(super) fn lines(run: &LiveRun, task: &TaskId, now: Millis, width: usize) -> 
         lines.extend(head(state, task, now).into_iter().flat_map(|(tone, line)| wrapped(tone, &line, width)));
     }
     let tasks = with_reflection(task);
-    let is_told = |entry: &&Arc<Entry>| tasks.iter().any(|task| is_about(entry, task));
-    let about: Vec<&Arc<Entry>> = run.entries().filter(is_told).collect();
+    let about: Vec<(&Arc<Entry>, &TaskId)> = about(run, &tasks).collect();
     let left_out = about.len().saturating_sub(MOST_ENTRIES);
     if left_out > 0 {
         lines.push((Tone::Dim, format!("… {} before these", figures::plural(left_out as u64, "entry"))));
     }
     let mut timeline = Timeline::new(Paint::PLAIN, false);
-    for entry in &about[left_out..] {
-        let about = tasks.iter().find(|task| is_about(entry, task));
-        let text = timeline.entry(entry, about).unwrap_or_default();
+    for (entry, task) in &about[left_out..] {
+        let text = timeline.entry(entry, Some(task)).unwrap_or_default();
         for (at, line) in text.lines().enumerate() {
             let line = if at == 0 { line.trim_start() } else { line };
             let tone = if at == 0 { Tone::Strong } else { Tone::Plain };
@@ -49,11 +47,13 @@ pub(super) fn lines(run: &LiveRun, task: &TaskId, now: Millis, width: usize) -> 
 pub(super) fn in_full(run: &LiveRun, task: &TaskId) -> String {
     let mut timeline = Timeline::new(Paint::PLAIN, true);
     let tasks = with_reflection(task);
-    let told = run.entries().filter_map(|entry| {
-        let about = tasks.iter().find(|task| is_about(entry, task))?;
-        timeline.entry(entry, Some(about))
-    });
+    let told = about(run, &tasks).filter_map(|(entry, task)| timeline.entry(entry, Some(task)));
     told.collect::<Vec<_>>().join("\n")
+}
+
+/// The entries about one of these tasks, each with which.
+fn about<'a>(run: &'a LiveRun, tasks: &'a [TaskId]) -> impl Iterator<Item = (&'a Arc<Entry>, &'a TaskId)> {
+    run.entries().filter_map(|entry| Some((entry, tasks.iter().find(|task| is_about(entry, task))?)))
 }
 
 /// A task, and the reflection on it, which has no line of its own in the tree.

@@ -8,7 +8,6 @@ use muster_shared::ids::RunId;
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
-pub(super) use self::keys::tree_place;
 use super::key::Key;
 use super::state::{Order, Over, Top, View};
 use crate::live::feed::Wish;

@@ -282,15 +282,21 @@ fn text_of(path: &Path) -> Result<SecretString, CredentialsError> {
 /// The JWT in a `.creds` file, and the seed of its key.
 fn parts_of(path: &Path) -> Result<(String, Option<SecretString>), CredentialsError> {
     let text = text_of(path)?;
-    let mut lines = text.expose_secret().lines();
-    let jwt = lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).and_then(|_| lines.next());
+    let jwt = jwt_of(text.expose_secret());
     let jwt = jwt.ok_or_else(|| CredentialsError::file(path, "it holds no NATS credentials"))?;
-    Ok((jwt.trim().to_owned(), seed_in(text.expose_secret())))
+    Ok((jwt.to_owned(), seed_in(text.expose_secret())))
 }
 
 /// What was vouched for in a `.creds` file.
 pub(crate) fn jwt_in(path: &Path) -> Result<String, CredentialsError> {
     parts_of(path).map(|(jwt, _)| jwt)
+}
+
+/// The JWT in the text of a credentials file.
+fn jwt_of(text: &str) -> Option<&str> {
+    let mut lines = text.lines();
+    lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT"))?;
+    lines.next().map(str::trim)
 }
 
 /// The seed in the text of a credentials file.

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::claims::{Claims, Said};
 use super::signing::{SignatureError, Signer, Trust, Verifier};
-use super::{CredentialsError, FleetKeys, Holder, HolderKind, Identity, seed_in};
+use super::{CredentialsError, FleetKeys, Holder, HolderKind, Identity, jwt_of, seed_in};
 
 /// What every token begins with: whoever finds one sees what it is.
 const MARK: &str = "mustertoken_";
@@ -184,9 +184,7 @@ impl FromStr for Token {
             let (jwt, seed) = unpacked.split_once('\n').ok_or(TokenError::Unreadable)?;
             return Ok(Self { jwt: jwt.to_owned(), seed: SecretString::from(seed.trim()) });
         }
-        let mut lines = text.lines();
-        lines.by_ref().find(|line| line.contains("BEGIN NATS USER JWT")).ok_or(TokenError::Unreadable)?;
-        let jwt = lines.next().ok_or(TokenError::Unreadable)?.trim().to_owned();
+        let jwt = jwt_of(text).ok_or(TokenError::Unreadable)?.to_owned();
         let seed = seed_in(text).ok_or(TokenError::Unreadable)?;
         Ok(Self { jwt, seed })
     }

@@ -1,11 +1,11 @@
 //! One run: how it stands, its tasks, and what the chosen one does.
 
+use muster_shared::ids::TaskId;
 use muster_shared::run::RunState;
 use ratatui::layout::Rect;
 
 use super::super::rows::{self, Tone};
 use super::super::state::Top;
-use super::super::update::tree_place;
 use super::super::{detail, rows::tone};
 use super::{Page, is_on_detail, table};
 use crate::live::model::{LiveRun, Model};
@@ -32,11 +32,12 @@ pub(super) fn run(page: &mut Page<'_>, area: Rect, top: &Top, model: &Model) {
         None => area,
     };
     let rows = rows::tree(run);
-    let lines = u16::try_from(top.tree.shown(rows.clone()).rows.len()).unwrap_or(u16::MAX).max(1);
     let Some(run) = run else {
         table::table(page, area, &top.tree, rows, true);
         return;
     };
+    let shown = top.tree.shown(rows.clone()).rows;
+    let lines = u16::try_from(shown.len()).unwrap_or(u16::MAX).max(1);
     let (tree, rest) = if area.width >= WIDE {
         let width = area.width / 2;
         let beside = Rect { x: area.x + width + 1, width: area.width - width - 1, ..area };
@@ -47,7 +48,9 @@ pub(super) fn run(page: &mut Page<'_>, area: Rect, top: &Top, model: &Model) {
         (Rect { height, ..area }, below)
     };
     table::table(page, tree, &top.tree, rows, true);
-    below(page, rest, top, model, run);
+    if let Some(task) = top.tree.chosen(&shown) {
+        below(page, rest, top, run, &task);
+    }
 }
 
 /// What was asked, and how it stands. Gives what is left of the area.
@@ -63,13 +66,12 @@ fn head(page: &mut Page<'_>, area: Rect, state: &RunState, top: &Top) -> Rect {
 }
 
 /// What the chosen task does, the newest at the bottom.
-fn below(page: &mut Page<'_>, area: Rect, top: &Top, model: &Model, run: &LiveRun) {
+fn below(page: &mut Page<'_>, area: Rect, top: &Top, run: &LiveRun, task: &TaskId) {
     if area.height < 2 {
         return;
     }
     let first = Rect { height: 1, ..area };
-    let Some(task) = tree_place(top, model) else { return };
-    let lines = detail::lines(run, &task, top.now, area.width.into());
+    let lines = detail::lines(run, task, top.now, area.width.into());
     let height = usize::from(area.height - 1);
     let back = top.back.min(lines.len().saturating_sub(height));
     let end = lines.len() - back;

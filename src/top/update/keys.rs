@@ -117,7 +117,7 @@ fn stay<K: Clone + PartialEq>(list: &mut List<K>, rows: Rows<K>) {
 }
 
 /// The task that is chosen in the run that is open.
-pub(in crate::top) fn tree_place(top: &Top, model: &Model) -> Option<TaskId> {
+fn tree_place(top: &Top, model: &Model) -> Option<TaskId> {
     let run = top.open.and_then(|run| model.run(run));
     top.tree.chosen(&top.tree.shown(rows::tree(run)).rows)
 }

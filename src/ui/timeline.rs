@@ -145,7 +145,7 @@ impl<'a> Drawing<'a> {
             name: held.role.as_ref().map(ToString::to_string).unwrap_or_default(),
             end: self.end(),
             state: state(end.as_ref()),
-            tokens: tokens(&used),
+            tokens: used.tokens(),
             cost: used.cost_micros,
             ..self.bare(SpanKind::Task, held.from)
         }
@@ -187,7 +187,7 @@ impl<'a> Drawing<'a> {
             name: step.action.name.clone(),
             end,
             state: json!(state),
-            tokens: tokens(&used),
+            tokens: used.tokens(),
             cost: used.cost_micros,
             ..self.bare(SpanKind::Step, seen.began().clamp(from, self.until))
         })
@@ -224,15 +224,11 @@ impl<'a> Drawing<'a> {
             name: call.called.name(),
             end,
             state,
-            tokens: tokens(&usage),
+            tokens: usage.tokens(),
             cost: usage.cost_micros,
             ..self.bare(kind, call.start)
         }
     }
-}
-
-fn tokens(usage: &Usage) -> u64 {
-    usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
 /// How a try stands, as the page knows it.

@@ -136,11 +136,10 @@ pub(crate) async fn entries(
 ) -> Reply {
     let limit = limit.unwrap_or(USUAL).min(MOST);
     let bus = ui.bus()?;
-    let (run, _) = record_of(&ui, &run).await?;
+    let mut next = Some(record_of(&ui, &run).await?);
     let mut lines: BTreeMap<(Seq, RunId), Line> = BTreeMap::new();
-    let (mut open, mut looked_at) = (vec![run], 0);
-    while let Some(run) = open.pop() {
-        let record = ui.records.of(&bus, run).await?;
+    let (mut open, mut looked_at) = (Vec::new(), 0);
+    while let Some((run, record)) = next {
         looked_at += 1;
         if looked_at <= trace::MOST_WITHIN {
             open.extend(record.entries.iter().flat_map(trace::begun).map(|(_, child)| child));
@@ -152,6 +151,10 @@ pub(crate) async fn entries(
         );
         let strays = record.strays.iter().filter(|stray| stray.seq.0 >= from);
         lines.extend(strays.map(|stray| ((stray.seq, run), Line::Stray(Box::new(stray.clone())))));
+        next = match open.pop() {
+            Some(run) => Some((run, ui.records.of(&bus, run).await?)),
+            None => None,
+        };
     }
     let told = apart(move || {
         let shown = lines.into_values().take(limit).map(|line| match line {

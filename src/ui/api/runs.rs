@@ -118,11 +118,9 @@ fn said(error: &clap::Error) -> String {
 /// The documents that somebody may give: whoever started the dashboard, those of his project; others, those of the folders that
 /// settings name. Links are followed before it is looked where they lead.
 fn allowed(ui: &Ui, person: &Person, path: &Path) -> Result<PathBuf, Problem> {
-    let project = ui.app.fleet.path().parent().map(Path::to_owned).unwrap_or_default();
-    let project = if project.as_os_str().is_empty() { PathBuf::from(".") } else { project };
-    let own = matches!(person.by, KnownBy::Link).then(|| project.clone());
-    let folders: Vec<PathBuf> =
-        own.into_iter().chain(ui.settings.documents.iter().map(|folder| project.join(folder))).collect();
+    let own = matches!(person.by, KnownBy::Link).then(|| ui.app.beside_fleet(Path::new(".")));
+    let named = ui.settings.documents.iter().map(|folder| ui.app.beside_fleet(folder));
+    let folders: Vec<PathBuf> = own.into_iter().chain(named).collect();
     within(&folders, path).ok_or_else(|| {
         Problem::forbidden(format!("documents cannot be given from {}", path.display()))
             .help("name a folder within those of ui.documents; whoever starts the dashboard may give any of his project")

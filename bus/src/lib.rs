@@ -41,7 +41,6 @@ mod seal;
 pub mod server;
 mod settings;
 pub mod signatures;
-pub mod sources;
 pub mod store;
 pub mod subject;
 pub mod tap;

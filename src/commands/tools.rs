@@ -89,8 +89,7 @@ impl Desk {
             documents: all.documents.clone(),
             ..all.agent.clone()
         };
-        let bus = app.url().map(|url| app.way_to(&url));
-        let registry = Arc::new(registry_of(&settings, bus.as_ref(), &own));
+        let registry = Arc::new(registry_of(&settings, &own));
         let engine = ToolEngine::with_rules(registry, settings.tool.rules());
         let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));
         let to_approve = all.limits.people.approve_tools.clone();

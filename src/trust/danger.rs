@@ -82,7 +82,7 @@ const ALWAYS: [(&str, Danger); 20] = [
 
 /// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in,
 /// what is done here for others.
-const SECTIONS: [(&str, Danger); 12] = [
+const SECTIONS: [(&str, Danger); 10] = [
     ("alerts.", Danger::Alerts),
     ("tool.lend.", Danger::Tools),
     ("tool.web.", Danger::Tools),
@@ -90,8 +90,6 @@ const SECTIONS: [(&str, Danger); 12] = [
     ("tool.http.", Danger::Tools),
     ("tool.sandbox.", Danger::Tools),
     ("tool.sql.", Danger::Tools),
-    ("tool.postgres.", Danger::Tools),
-    ("tool.nats.", Danger::Tools),
     ("tool.mcp.", Danger::Tools),
     ("documents.readers.", Danger::Tools),
     ("ui.proxy.", Danger::Visitors),

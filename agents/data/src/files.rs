@@ -22,8 +22,6 @@ pub(crate) enum FileKind {
     Sqlite,
     /// A workbook.
     Sheets,
-    /// Parquet, which only DuckDB reads.
-    Parquet,
 }
 
 impl FileKind {
@@ -36,7 +34,6 @@ impl FileKind {
             "jsonl" | "ndjson" => Some(Self::JsonLines),
             "sqlite" | "sqlite3" | "db" | "db3" => Some(Self::Sqlite),
             "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => Some(Self::Sheets),
-            "parquet" => Some(Self::Parquet),
             _ => None,
         }
     }
@@ -83,8 +80,8 @@ pub(crate) async fn list(ctx: &ToolContext) -> Result<Vec<TableFile>, ToolFailur
     if let Some(corpus) = documents {
         for file in corpus.within(&ctx.rights).manifest().await?.files {
             // Documents are kept as text: databases and workbooks are not among them.
-            let kind = FileKind::of(&file.path)
-                .filter(|kind| !matches!(kind, FileKind::Sqlite | FileKind::Sheets | FileKind::Parquet));
+            let kind =
+                FileKind::of(&file.path).filter(|kind| !matches!(kind, FileKind::Sqlite | FileKind::Sheets));
             if let Some(kind) =
                 kind.filter(|_| !found.iter().any(|other: &TableFile| other.path == file.path))
             {

@@ -1,9 +1,7 @@
-//! Tools for data: `sql` over files, `chart`, two more tools for the files of a run's workspace, and databases, streams and
-//! buckets that are asked while a task runs.
+//! Tools for data: `sql` over files, `chart`, and two more tools for the files of a run's workspace.
 //!
 //! ```text
 //! workspace, documents --files--> tables --sql--> rows --> a table in words, a file, a chart
-//! PostgreSQL, streams and buckets of NATS -------> rows, with where they are from and how fresh they are
 //! ```
 //!
 //! Nothing here changes what it reads. What is read is held in memory for one call, within limits; an agent that calls
@@ -12,9 +10,6 @@
 mod cell;
 pub mod chart;
 mod files;
-mod gate;
-pub mod nats;
-pub mod postgres;
 mod settings;
 mod shown;
 pub mod sql;
@@ -24,11 +19,9 @@ pub mod workspace;
 
 use std::sync::Arc;
 
-use muster_tools::{DocumentReader, ProgramRunner, Tool};
+use muster_tools::{DocumentReader, Tool};
 
-pub use nats::nats_tools;
-pub use postgres::postgres_tools;
-pub use settings::{ChartSettings, NatsSettings, PostgresSettings, SqlSettings};
+pub use settings::{ChartSettings, SqlSettings};
 pub use workspace::workspace_tools;
 
 /// What the tools for files are made with.
@@ -40,8 +33,6 @@ pub struct DataParts {
     pub chart: ChartSettings,
     /// Reads spreadsheets; without it they are told of as unreadable.
     pub reader: Option<Arc<dyn DocumentReader>>,
-    /// Runs DuckDB; without it SQLite is the only engine.
-    pub runner: Option<Arc<dyn ProgramRunner>>,
 }
 
 /// The tools for files: `sql`, `sql.save`, `chart`, `workspace.edit`, `workspace.search`.

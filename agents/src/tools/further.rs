@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use muster_bus::BusSettings;
 use muster_data::DataParts;
 use muster_readers::{DocumentSettings, Readers};
 use muster_sandbox::{CodeTool, Language, Sandbox};
@@ -11,8 +10,8 @@ use muster_web::{SystemResolver, WebTools};
 
 use crate::AgentSettings;
 
-/// These tools, as settings have them; `own` is how this process reaches the fleet's own server. What cannot be made on this machine is left out, and that is told.
-pub(super) fn further_tools(settings: &AgentSettings, own: Option<&BusSettings>) -> Vec<Arc<dyn Tool>> {
+/// These tools, as settings have them. What cannot be made on this machine is left out, and that is told.
+pub(super) fn further_tools(settings: &AgentSettings) -> Vec<Arc<dyn Tool>> {
     let tool = &settings.tool;
     let reader = document_reader(&settings.documents);
     let sandbox = program_runner(settings);
@@ -24,25 +23,11 @@ pub(super) fn further_tools(settings: &AgentSettings, own: Option<&BusSettings>)
         reader: reader.clone(),
         resolver: Arc::new(SystemResolver),
     };
-    let data = DataParts {
-        sql: tool.sql.clone(),
-        chart: tool.chart.clone(),
-        reader,
-        runner: Some(Arc::clone(&sandbox)),
-    };
-    let databases = muster_data::postgres_tools(&tool.postgres).unwrap_or_else(|reason| {
-        tracing::error!(reason, "databases are left out");
-        Vec::new()
-    });
-    let streams = muster_data::nats_tools(&tool.nats, own).unwrap_or_else(|reason| {
-        tracing::error!(reason, "streams and buckets are left out");
-        Vec::new()
-    });
-    let databases = databases.into_iter().chain(streams);
+    let data = DataParts { sql: tool.sql.clone(), chart: tool.chart.clone(), reader };
     let code = Language::ALL.map(|language| {
         Arc::new(CodeTool::new(language, Arc::clone(&sandbox), tool.sandbox.clone())) as Arc<dyn Tool>
     });
-    muster_web::tools(web).into_iter().chain(code).chain(muster_data::tools(data)).chain(databases).collect()
+    muster_web::tools(web).into_iter().chain(code).chain(muster_data::tools(data)).collect()
 }
 
 /// What runs programs for tools.

@@ -12,8 +12,6 @@
 
 use std::sync::Arc;
 
-use muster_bus::BusSettings;
-
 pub mod actions;
 pub mod asked;
 pub mod borrowing;
@@ -61,14 +59,9 @@ pub fn standard_registry(_settings: &ToolSettings) -> Result<ToolRegistry, Regis
     Ok(registry)
 }
 
-/// All tools of an agent with these settings, and further ones that it was given; `own` is how this process reaches the fleet's
-/// own server. One that cannot be registered is left out, and that is told.
+/// All tools of an agent with these settings, and further ones that it was given. One that cannot be registered is left out, and that is told.
 #[must_use]
-pub fn registry_of(
-    settings: &AgentSettings,
-    own: Option<&BusSettings>,
-    further: &[Arc<dyn Tool>],
-) -> ToolRegistry {
+pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolRegistry {
     let registry = standard_registry(&settings.tool).unwrap_or_else(|error| {
         tracing::error!(%error, "the built-in tools are left out");
         ToolRegistry::new()
@@ -76,7 +69,7 @@ pub fn registry_of(
     let library = Library::new(settings.blueprints.clone());
     let ours =
         nested::nested_tools(library).into_iter().chain([Arc::new(read_result::ReadResult) as Arc<dyn Tool>]);
-    let ours = ours.chain(further::further_tools(settings, own)).map(|tool| registry.register_own(tool));
+    let ours = ours.chain(further::further_tools(settings)).map(|tool| registry.register_own(tool));
     let further = further.iter().map(|tool| registry.register(Arc::clone(tool)));
     for error in further.chain(ours).filter_map(Result::err) {
         tracing::error!(%error, "a tool is left out");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use muster_data::{ChartSettings, NatsSettings, PostgresSettings, SqlSettings};
+use muster_data::{ChartSettings, SqlSettings};
 use muster_mcp::McpSettings;
 use muster_sandbox::SandboxSettings;
 use muster_shared::ids::Role;
@@ -66,10 +66,6 @@ settings! {
         pub mcp: McpSettings = McpSettings::default() => group(McpSettings::SETTINGS),
         /// Processes that serve tools over the bus: `muster agent tools`, `muster agent mcp`.
         pub server: ToolServerSettings = ToolServerSettings::default() => group(ToolServerSettings::SETTINGS),
-        /// Databases that agents may read: `postgres.NAME.query`.
-        pub postgres: BTreeMap<String, PostgresSettings> = BTreeMap::new() => named("sales", &group(PostgresSettings::SETTINGS)),
-        /// Streams and buckets of NATS that agents may read: `nats.NAME.read`, `nats.NAME.get`.
-        pub nats: BTreeMap<String, NatsSettings> = BTreeMap::new() => named("orders", &group(NatsSettings::SETTINGS)),
     }
 }
 

@@ -13,7 +13,6 @@ mod pinned;
 mod presence;
 mod provision;
 mod queue;
-pub(crate) mod source;
 mod tls;
 mod write;
 

@@ -207,7 +207,7 @@ struct Composed {
 fn composed(app: &App, found: &tool_files::Found, composites: Composites) -> Vec<Composed> {
     let own: Vec<_> = found.tools.iter().map(|tool| under_name(OWN, Arc::clone(tool))).collect();
     let settings = AgentSettings { composites, ..super::settings(app) };
-    let (registry, composites) = (registry_of(&settings, None, &own), &settings.composites);
+    let (registry, composites) = (registry_of(&settings, &own), &settings.composites);
     let one = |composite: &Composite| {
         let name = &composite.name;
         Composed {

@@ -21,7 +21,7 @@ use self::data::Plot;
 use crate::cell::Cell;
 use crate::settings::ChartSettings;
 use crate::shown::{Rows, Total};
-use crate::sql::{Engine, Queries, Query, file_query};
+use crate::sql::{Queries, Query, file_query};
 
 /// Most rows that are read for a chart.
 const MAX_ROWS: usize = 100_000;
@@ -256,18 +256,12 @@ impl Chart {
     async fn rows(&self, ctx: &ToolContext, wish: &Wish) -> Result<(Rows, Vec<String>), ToolFailure> {
         let query = match (&wish.data, &wish.file, &wish.query) {
             (Some(inline), None, None) => return Ok((inline_rows(inline)?, Vec::new())),
-            (None, Some(file), None) => Query {
-                sql: file_query(file),
-                files: vec![file.clone()],
-                most: MAX_ROWS,
-                engine: Engine::Sqlite,
-            },
-            (None, None, Some(query)) => Query {
-                sql: query.clone(),
-                files: wish.files.clone(),
-                most: MAX_ROWS,
-                engine: Engine::Sqlite,
-            },
+            (None, Some(file), None) => {
+                Query { sql: file_query(file), files: vec![file.clone()], most: MAX_ROWS }
+            }
+            (None, None, Some(query)) => {
+                Query { sql: query.clone(), files: wish.files.clone(), most: MAX_ROWS }
+            }
             (None, None, None) | (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (None, Some(_), Some(_)) => {
                 return Err(ToolFailure::InvalidArguments(
                     "give one of `data`, `file` and `query`".to_owned(),

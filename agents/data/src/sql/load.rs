@@ -161,7 +161,6 @@ fn load_one(
         (Content::Bytes(bytes), FileKind::JsonLines) => {
             table::json_lines(path, &table::decoded(bytes)).map(|one| vec![one])
         }
-        (Content::Bytes(_), FileKind::Parquet) => Err("only DuckDB reads Parquet".to_owned()),
         (Content::Bytes(bytes), FileKind::Delimited | FileKind::Sheets) => {
             table::delimited(path, &table::decoded(bytes)).map(|one| vec![one])
         }

@@ -4,7 +4,6 @@
 //! memory, bound it ([`guard`]), ask it. The last three are made on a thread that may block; it ends soon after nobody
 //! waits any more.
 
-mod duckdb;
 mod functions;
 mod guard;
 mod load;
@@ -17,7 +16,7 @@ mod tool;
 mod types;
 
 pub(crate) use queries::file_query;
-pub use queries::{Answer, Engine, Queries, Query};
+pub use queries::{Answer, Queries, Query};
 pub(crate) use tool::sql_tools;
 
 #[cfg(test)]

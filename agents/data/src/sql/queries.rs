@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use muster_tools::{DocumentReader, ProgramRunner, ToolContext, ToolFailure};
-use serde::Deserialize;
+use muster_tools::{DocumentReader, ToolContext, ToolFailure};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::guard::{self, Watch};
 use super::load::{Content, Input, LoadError, Loaded, TableInfo, load};
-use super::{duckdb, names, problem, run};
+use super::{names, problem, run};
 use crate::DataParts;
 use crate::files::{self, FileKind, TableFile};
 use crate::settings::SqlSettings;
@@ -25,7 +24,6 @@ const READING: Duration = Duration::from_secs(20);
 pub struct Queries {
     settings: SqlSettings,
     reader: Option<Arc<dyn DocumentReader>>,
-    runner: Option<Arc<dyn ProgramRunner>>,
     places: Semaphore,
 }
 
@@ -38,19 +36,6 @@ pub struct Query {
     pub files: Vec<String>,
     /// Most rows that are given.
     pub most: usize,
-    /// What carries it out.
-    pub engine: Engine,
-}
-
-/// What carries a query out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Engine {
-    /// SQLite, which is part of this program.
-    #[default]
-    Sqlite,
-    /// DuckDB, where it is installed and allowed.
-    DuckDb,
 }
 
 /// What a query gave.
@@ -85,7 +70,7 @@ impl Queries {
     #[must_use]
     pub fn new(parts: DataParts) -> Self {
         let places = Semaphore::new(usize::try_from(parts.sql.at_once.max(1)).unwrap_or(1));
-        Self { settings: parts.sql, reader: parts.reader, runner: parts.runner, places }
+        Self { settings: parts.sql, reader: parts.reader, places }
     }
 
     /// The longest time of a query, with reading what it asks.
@@ -105,25 +90,8 @@ impl Queries {
         self.check(&query.sql)?;
         let _place = self.place().await?;
         let all = files::list(ctx).await?;
-        match query.engine {
-            Engine::Sqlite => self.ask_sqlite(ctx, &all, query).await,
-            Engine::DuckDb => {
-                let runner = self.runner.as_ref().filter(|_| self.settings.duckdb);
-                let files = wanted(&all, &query)?;
-                self.check_sizes(&files)?;
-                duckdb::ask(ctx, runner, &self.settings, &files, &query).await
-            }
-        }
-    }
-
-    async fn ask_sqlite(
-        &self,
-        ctx: &ToolContext,
-        all: &[TableFile],
-        query: Query,
-    ) -> Result<Answer, ToolFailure> {
-        let chosen = wanted(all, &query)?;
-        let unread = unread(all, &chosen);
+        let chosen = wanted(&all, &query)?;
+        let unread = unread(&all, &chosen);
         let (inputs, left_out) = self.read(ctx, &chosen).await?;
         let settings = self.settings.clone();
         blocking(&self.settings, move |watch| {

@@ -9,7 +9,7 @@ use muster_tools::{
     DocumentPart, DocumentReader, DocumentText, Permission, ToolContext, ToolEngine, ToolResult, ToolStatus,
     UnreadableDocument,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::DataParts;
@@ -404,18 +404,6 @@ async fn a_small_query_costs_little() {
     times.sort();
     eprintln!("sql on a CSV file of {} bytes: median {:?}, 95 % {:?}", SALES.len(), times[100], times[190]);
     assert!(times[100] < Duration::from_millis(5), "{:?}", times[100]);
-}
-
-#[test]
-fn the_specification_tells_of_duckdb_only_where_it_is_allowed() {
-    for (allowed, wanted) in [(false, Value::Null), (true, json!(["sqlite", "duckdb"]))] {
-        let parts = DataParts {
-            sql: SqlSettings { duckdb: allowed, ..SqlSettings::default() },
-            ..DataParts::default()
-        };
-        let tools = sql_tools(&Arc::new(Queries::new(parts)));
-        assert_eq!(tools[0].spec().parameters["properties"]["engine"]["enum"], wanted);
-    }
 }
 
 #[tokio::test]

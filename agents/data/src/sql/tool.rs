@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::names;
-use super::queries::{Answer, Engine, Queries, Query, Schema};
+use super::queries::{Answer, Queries, Query, Schema};
 
 /// How many times the rows of an answer a file may have.
 const SAVED: u64 = 100;
@@ -37,8 +37,6 @@ struct Arguments {
     schema: bool,
     limit: Option<u64>,
     #[serde(default)]
-    engine: Engine,
-    #[serde(default)]
     path: String,
 }
 
@@ -49,7 +47,7 @@ fn arguments(args: Value) -> Result<Arguments, ToolFailure> {
 /// The arguments that both tools take.
 fn properties(queries: &Queries) -> Value {
     let settings = queries.settings();
-    let mut properties = json!({
+    json!({
         "query": {"type": "string", "maxLength": settings.max_query, "description": "one SELECT"},
         "files": {
             "type": "array",
@@ -57,14 +55,7 @@ fn properties(queries: &Queries) -> Value {
             "maxItems": 50,
             "description": "paths of the files to read; those that the query names when absent"
         }
-    });
-    if settings.duckdb {
-        properties["engine"] = json!({
-            "enum": ["sqlite", "duckdb"],
-            "description": "duckdb reads the files by path, such as FROM 'sales.csv'"
-        });
-    }
-    properties
+    })
 }
 
 #[async_trait]
@@ -92,7 +83,7 @@ impl Tool for Sql {
             return Ok(ToolOutput::text(schema_in_words(&schema)).with_data(schema_as_data(&schema)));
         }
         let most = args.limit.unwrap_or(50).min(self.0.settings().max_rows);
-        let query = Query { sql: args.query, files: args.files, most: rows(most), engine: args.engine };
+        let query = Query { sql: args.query, files: args.files, most: rows(most) };
         let answer = self.0.ask(ctx, query).await?;
         let mut data = answer.rows.to_json();
         data["sources"] = json!(answer.sources);
@@ -135,7 +126,7 @@ impl Tool for Save {
             .as_ref()
             .ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))?;
         let most = rows(self.0.settings().max_rows.saturating_mul(SAVED));
-        let query = Query { sql: args.query, files: args.files, most, engine: args.engine };
+        let query = Query { sql: args.query, files: args.files, most };
         let answer = self.0.ask(ctx, query).await?;
         if answer.rows.is_cut() {
             return Err(ToolFailure::InvalidArguments(format!(

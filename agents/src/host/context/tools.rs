@@ -58,7 +58,7 @@ impl AgentContext {
 
     pub(in crate::host) fn engine(&self) -> &ToolEngine {
         self.engine.get_or_init(|| {
-            let registry = registry_of(&self.settings, Some(self.bus.settings()), &self.extra);
+            let registry = registry_of(&self.settings, &self.extra);
             let counter = Arc::new(FleetCounts(self.bus.allowances()));
             let answers = self.bus.answers(self.role.clone());
             let shared = FleetAnswers::new(answers, Arc::clone(&self.redactor), crate::host::now);

@@ -57,7 +57,7 @@ pub use allowance::{Allowances, BrokerClock};
 pub use answers::{Answers, KeptAnswer};
 pub use asks::{Asked, Asks, NewRun};
 pub use auctions::Auctions;
-pub use backend::{Appended, QueueSettings};
+pub use backend::Appended;
 pub use bus::{Bus, ServerInfo};
 pub use commands::{CommandQueue, Commands, TakenCommand};
 pub use context::SharedContext;

@@ -47,8 +47,6 @@ pub enum Subject {
     Gateway(Role, GatewayVerb),
     /// `queue.<role>.<agent>`: an agent asks an orchestrator for its queues.
     Queues(Role, AgentId),
-    /// `err.<agent>`: to one, that something it sent is of no use.
-    Error(AgentId),
     /// `dlq.<subject>`: what came on a subject could not be processed.
     Dead(String),
 }
@@ -78,7 +76,6 @@ impl std::fmt::Display for Subject {
             Self::Ask(name) => write!(f, "ask.{name}"),
             Self::Gateway(role, verb) => write!(f, "agent.{role}.{verb}"),
             Self::Queues(role, agent) => write!(f, "queue.{role}.{agent}"),
-            Self::Error(agent) => write!(f, "err.{agent}"),
             Self::Dead(subject) => write!(f, "dlq.{subject}"),
         }
     }
@@ -123,7 +120,6 @@ impl Subject {
             ["ask", name] => Ok(Self::Ask((*name).to_owned())),
             ["agent", role, verb] => Ok(Self::Gateway(read(role)?, read(verb)?)),
             ["queue", role, agent] => Ok(Self::Queues(read(role)?, read(agent)?)),
-            ["err", agent] => Ok(Self::Error(read(agent)?)),
             _ => Err(format!("{:?} is not a subject of Muster", text.chars().take(120).collect::<String>())),
         }
     }
@@ -150,7 +146,6 @@ impl Subject {
             | Self::Ask(_)
             | Self::Gateway(..)
             | Self::Queues(..)
-            | Self::Error(_)
             | Self::Dead(_) => None,
         }
     }
@@ -298,7 +293,6 @@ mod tests {
             "ask.submit",
             "agent.word_counter.take",
             "queue.worker.worker-00000001",
-            "err.worker-00000001",
             "dlq.evt.anything.at.all",
         ];
         for subject in subjects.map(|subject| subject.replace("RUN", RUN)) {

@@ -60,7 +60,6 @@ pub(crate) fn sender(subject: &str, envelope: &Envelope) -> String {
             | Subject::Call(..)
             | Subject::Ask(_)
             | Subject::Gateway(..)
-            | Subject::Error(_)
             | Subject::Dead(_),
         )
         | Err(_) => None,

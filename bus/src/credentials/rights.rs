@@ -150,7 +150,6 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         tool_subject("*", &format!("return.*.{role}.{id}")),
         tool_subject(&lends_as(role), "here"),
         "dlq.>".to_owned(),
-        "err.*".to_owned(),
         format!("$KV.AGENTS.{id}"),
         "$KV.FILES.*".to_owned(),
         "$KV.ALLOWANCE.>".to_owned(),
@@ -176,7 +175,6 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
             format!("cfp.{role}.*.*"),
-            format!("err.{id}"),
             "watch.>".to_owned(),
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
@@ -229,7 +227,6 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
             "ctl.all".to_owned(),
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
-            format!("err.{id}"),
         ],
         answers: true,
         ..Rights::default()
@@ -262,7 +259,6 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
             "ctl.all".to_owned(),
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
-            format!("err.{id}"),
         ],
         answers: true,
         ..Rights::default()
@@ -287,7 +283,6 @@ fn alerts(id: &AgentId, parts: Partitions) -> Rights {
             "ctl.all".to_owned(),
             "ctl.role.alerts".to_owned(),
             format!("ctl.agent.{id}"),
-            format!("err.{id}"),
         ],
         ..Rights::default()
     }
@@ -330,7 +325,6 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
             "bid.>".to_owned(),
             "watch.>".to_owned(),
             "hb.>".to_owned(),
-            format!("err.{id}"),
             "bb.>".to_owned(),
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
@@ -357,8 +351,8 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
             .into_iter()
             .chain(
                 [
-                    "run.>", "evt.>", "cmd.>", "hb.>", "live.>", "ctl.>", "bb.>", "ask.>", "err.>", "dlq.>",
-                    "cfp.>", "bid.>", "watch.>", "task.>", "guard.>",
+                    "run.>", "evt.>", "cmd.>", "hb.>", "live.>", "ctl.>", "bb.>", "ask.>", "dlq.>", "cfp.>",
+                    "bid.>", "watch.>", "task.>", "guard.>",
                 ]
                 .map(str::to_owned),
             )

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::codec::Encoding;
 use super::tool_server::is_tool_server_name;
 use crate::flow::{AgentState, ContextAuthor, ContractSchemas, Goal, Information, Presence, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
@@ -166,9 +165,6 @@ pub struct Profile {
     /// What the role is for, when a user defined it: planners are told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specialist: Option<Box<Advertised>>,
-    /// How it wants its offers written. One that reads JSON only says `json`.
-    #[serde(default, skip_serializing_if = "is_usual")]
-    pub encoding: Encoding,
     /// Its name on its host, which stays the same when it is started again; the id of the process when it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -273,10 +269,6 @@ impl SetAside {
 
 const fn one() -> u32 {
     1
-}
-
-fn is_usual(encoding: &Encoding) -> bool {
-    *encoding == Encoding::default()
 }
 
 /// What a specialist says of itself.

@@ -102,7 +102,7 @@ pub fn asyncapi(version: &str) -> Value {
 /// The header of what is signed.
 const SIGNED: (&str, &str) = (
     "Muster-Signature",
-    "Who gives the order: <signature>.<JWT>, as docs/protocol.md says; in fleets with keys it has to be there",
+    "Who gives the order: <signature>.<JWT>, as docs/gateway.md says; in fleets with keys it has to be there",
 );
 
 /// The headers of a message. What the broker goes by is described with the kinds that need it.
@@ -173,7 +173,7 @@ enum ChannelAction {
 
 const BOTH: &[ChannelAction] = &[ChannelAction::Send, ChannelAction::Receive];
 
-const CHANNELS: [Channel; 21] = [
+const CHANNELS: [Channel; 20] = [
     Channel {
         id: "commands",
         address: "cmd.{run}.{command}",
@@ -193,13 +193,6 @@ const CHANNELS: [Channel; 21] = [
         address: "_INBOX.{inbox}",
         description: "The answers to requests, on the subject that the asker chose for it. Between orchestrators, what became of an order (`control`).",
         kinds: &[MessageKind::Accepted, MessageKind::Error, MessageKind::Control],
-        fleet: &[ChannelAction::Send],
-    },
-    Channel {
-        id: "errors",
-        address: "err.{agent}",
-        description: "Word to a process that something it sent cannot be read: `subject` says where it came in, `reason` which field is wrong. May be lost; the dead letters keep it.",
-        kinds: &[MessageKind::Error],
         fleet: &[ChannelAction::Send],
     },
     Channel {

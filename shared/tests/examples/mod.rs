@@ -79,9 +79,8 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     let id = Some("invoice 4711".to_owned());
     add("ask_submit", Body::Ask(Ask::Submit { goal: Box::new(goal()), id, run: None }));
     add("accepted", Body::Accepted(Accepted { run: run(), queued: false }));
-    let subject = "evt.0190a1b2c3d4700080000000000000aa.worker.worker-00000001.1-2.1.outcome".to_owned();
     let reason = "field body.content.ending: unknown variant `success`".to_owned();
-    add("error", Body::Error(Refused { reason, run: Some(run()), later: true, subject }));
+    add("error", Body::Error(Refused { reason, run: Some(run()), later: true }));
     add("decided_unreadable", Body::Decided(unreadable()));
     add("command_submit", Body::Command(Command::Submit { run: run(), goal: Box::new(goal()) }));
     add(
@@ -1542,7 +1541,6 @@ fn profile() -> Profile {
         started_at: 1_700_000_000_000,
         resident_bytes: 9_000_000,
         specialist: None,
-        encoding: muster_shared::wire::Encoding::default(),
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),

@@ -100,7 +100,6 @@ impl DeadLetter {
                 | Subject::ControlAll
                 | Subject::ControlRole(..)
                 | Subject::ControlAgent(..)
-                | Subject::Context(..)
                 | Subject::Call(..)
                 | Subject::Bid(..)
                 | Subject::Ask(..)

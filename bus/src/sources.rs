@@ -118,7 +118,6 @@ pub fn is_of_muster(stream: &str) -> bool {
         t::ADVISORIES,
         t::AGENTS,
         t::LEASE,
-        t::CONTEXT,
         t::ALLOWANCE,
         t::LESSONS,
         t::ALERTS,

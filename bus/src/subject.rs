@@ -35,8 +35,6 @@ pub enum Subject {
     ControlRole(String),
     /// `ctl.agent.<agent>`: to one.
     ControlAgent(AgentId),
-    /// `bb.<run>.<key>`: a value of the shared context changed.
-    Context(RunId, String),
     /// `cfp.<role>.<run>.<task>`: agents are asked for bids.
     Call(Role, RunId, TaskId),
     /// `bid.<role>.<agent>.<run>.<task>`: an agent bids for a task.
@@ -70,7 +68,6 @@ impl std::fmt::Display for Subject {
             Self::ControlAll => f.write_str("ctl.all"),
             Self::ControlRole(role) => write!(f, "ctl.role.{role}"),
             Self::ControlAgent(agent) => write!(f, "ctl.agent.{agent}"),
-            Self::Context(run, key) => write!(f, "bb.{run}.{key}"),
             Self::Call(role, run, task) => write!(f, "cfp.{role}.{run}.{task}"),
             Self::Bid(role, agent, run, task) => write!(f, "bid.{role}.{agent}.{run}.{task}"),
             Self::Ask(name) => write!(f, "ask.{name}"),
@@ -112,7 +109,6 @@ impl Subject {
             ["ctl", "all"] => Ok(Self::ControlAll),
             ["ctl", "role", role] => Ok(Self::ControlRole((*role).to_owned())),
             ["ctl", "agent", agent] => Ok(Self::ControlAgent(read(agent)?)),
-            ["bb", run, key @ ..] if !key.is_empty() => Ok(Self::Context(read(run)?, key.join("."))),
             ["cfp", role, run, task] => Ok(Self::Call(read(role)?, read(run)?, read(task)?)),
             ["bid", role, agent, run, task] => {
                 Ok(Self::Bid(read(role)?, read(agent)?, read(run)?, read(task)?))
@@ -134,7 +130,6 @@ impl Subject {
             | Self::Event(run, ..)
             | Self::Command(run, _)
             | Self::Live(run, ..)
-            | Self::Context(run, _)
             | Self::Call(_, run, _)
             | Self::Bid(_, _, run, _) => Some(*run),
             Self::Watch(run) => *run,
@@ -288,8 +283,6 @@ mod tests {
             "ctl.all",
             "ctl.role.worker",
             "ctl.agent.worker-00000001",
-            "bb.RUN.facts",
-            "bb.RUN.door.colour",
             "ask.submit",
             "agent.word_counter.take",
             "queue.worker.worker-00000001",

@@ -10,7 +10,7 @@ use super::holder::Holder;
 use crate::partition::Partitions;
 use crate::subject::{TOOL_WHO, host_requests, join_requests, tool_subject};
 use crate::topology::{
-    ADVISORIES, AGENTS, ALERTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, CONTEXT, DEAD, FILES,
+    ADVISORIES, AGENTS, ALERTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, DEAD, FILES,
     FILES_SHOWN, KEPT, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD, TRIALS,
 };
 
@@ -113,7 +113,7 @@ fn reading(stream: &'static str) -> impl Iterator<Item = String> {
 
 /// Streams with what runs know; not the queues, commands, dead letters and leases.
 fn of_runs(parts: Partitions) -> impl Iterator<Item = &'static str> {
-    let shared = [AGENTS, CONTEXT, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS, OBJECTS_STREAM];
+    let shared = [AGENTS, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS, OBJECTS_STREAM];
     parts.parts().map(crate::partition::Part::stream).chain(shared)
 }
 
@@ -178,7 +178,6 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
             "watch.>".to_owned(),
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
-            "bb.>".to_owned(),
             tool_subject("*", "here"),
         ]
         .into_iter()
@@ -306,7 +305,7 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         "$KV.ALERTS.>",
     ];
     let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
-    let kept = [AGENTS, ALERTS, CONTEXT, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS]
+    let kept = [AGENTS, ALERTS, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS]
         .into_iter()
         .map(purge)
         .chain(parts.parts().map(|part| purge(part.stream())))
@@ -325,7 +324,6 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
             "bid.>".to_owned(),
             "watch.>".to_owned(),
             "hb.>".to_owned(),
-            "bb.>".to_owned(),
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
             "agent.>".to_owned(),
@@ -351,8 +349,8 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
             .into_iter()
             .chain(
                 [
-                    "run.>", "evt.>", "cmd.>", "hb.>", "live.>", "ctl.>", "bb.>", "ask.>", "dlq.>", "cfp.>",
-                    "bid.>", "watch.>", "task.>", "guard.>",
+                    "run.>", "evt.>", "cmd.>", "hb.>", "live.>", "ctl.>", "ask.>", "dlq.>", "cfp.>", "bid.>",
+                    "watch.>", "task.>", "guard.>",
                 ]
                 .map(str::to_owned),
             )

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::tool_server::is_tool_server_name;
-use crate::flow::{AgentState, ContextAuthor, ContractSchemas, Goal, Information, Presence, Usage};
+use crate::flow::{AgentState, ContractSchemas, Goal, Information, Presence, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
 use crate::run::{ChildEnd, Origin, Request, SignedOrder};
 
@@ -385,28 +385,6 @@ pub enum OwnerAnswer {
     NoSuchRun,
     /// Not now, or not here.
     Later,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_unknown(version: &u32) -> bool {
-    *version == 0
-}
-
-/// A value of the shared context changed: `bb.<run>.<key>`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ContextUpdate {
-    /// The run whose context it is.
-    pub run: RunId,
-    /// What it is called.
-    pub key: String,
-    /// What it is now.
-    pub value: serde_json::Value,
-    /// How often it was written; 0 when that is not known.
-    #[serde(default, skip_serializing_if = "is_unknown")]
-    pub version: u32,
-    /// Who wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<ContextAuthor>,
 }
 
 /// An agent is alive: `hb.<role>.<agent>`.

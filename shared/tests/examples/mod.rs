@@ -42,8 +42,8 @@ use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
 use muster_shared::wire::ask::{Accepted, Ask, Refused};
 use muster_shared::wire::{
-    Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
-    OwnerAnswer, OwnerMessage, Profile, StoredBody, TraceContext,
+    Body, Command, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind, OwnerAnswer,
+    OwnerMessage, Profile, StoredBody, TraceContext,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -132,9 +132,6 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     for (name, control) in controls() {
         add(&format!("control_{name}"), Body::Control(control));
     }
-    let value = json!({ "facts": [1, 2.5, null, "x"] });
-    let (key, version, by) = ("facts".to_owned(), 0, None);
-    add("context", Body::Context(ContextUpdate { run: run(), key, value, version, by }));
     add("call", Body::Call(call()));
     add("bid", Body::Bid(bid()));
     add("decided_conflict", Body::Decided(contradicting()));

@@ -53,7 +53,6 @@ pub(super) fn of(kind: MessageKind) -> Vec<Value> {
         | MessageKind::Offered
         | MessageKind::Live
         | MessageKind::Control
-        | MessageKind::Context
         | MessageKind::Call
         | MessageKind::Accepted
         | MessageKind::Error

@@ -112,10 +112,11 @@ impl App {
         self.connect_by(self.way_to(url), role).await
     }
 
-    /// Connects to a server that this process has started, as its owner.
+    /// Connects to a server that this process has started, as its owner and with the system account.
     pub(crate) async fn connect_to_server(&self, server: &LocalServer, role: &str) -> Result<Bus, Failure> {
         let credentials = BusSettings::of_server(server).credentials;
-        let own = BusSettings { credentials, ..self.settings().bus.clone() };
+        let system_credentials = Some(server.keys().presence_file());
+        let own = BusSettings { credentials, system_credentials, ..self.settings().bus.clone() };
         self.connect_by(own.at(server), role).await
     }
 

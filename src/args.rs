@@ -39,7 +39,7 @@ pub(crate) use blueprint::{
 };
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
-pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, MetricsArgs, UpArgs};
+pub(crate) use fleet::{AgentArgs, AgentKind, CheckAgentArgs, DownArgs, MetricsArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};
 pub(crate) use keep::{
     ArchiveArgs, DeleteArgs, ExportArgs, GcArgs, ImportArgs, KeepArgs, RunsAction, RunsArgs,
@@ -181,8 +181,8 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Run a guard: asked whether a run may go on so.
     Guard(GuardArgs),
-    /// Check that an agent keeps the protocol.
-    Conform(ConformArgs),
+    /// Test a program against the task gateway.
+    CheckAgent(CheckAgentArgs),
     /// Run an orchestrator.
     Orchestrator,
     /// Print the schemas of all messages on the bus.

@@ -7,7 +7,6 @@ mod args;
 mod audit;
 mod commands;
 mod compare;
-mod conform;
 #[cfg(test)]
 mod doors;
 mod eval;

@@ -142,40 +142,6 @@ pub(crate) struct QueueSpec {
     pub(crate) idle: Option<Duration>,
 }
 
-impl QueueSpec {
-    /// The same as settings that can be compared with those of a queue that is there.
-    pub(crate) fn settings(&self) -> QueueSettings {
-        QueueSettings {
-            name: self.name.clone(),
-            filters: vec![self.filter.clone()],
-            ack_wait: self.ack_wait,
-            explicit_ack: true,
-            max_deliver: -1,
-            backoff: false,
-            idle: self.idle.unwrap_or_default(),
-        }
-    }
-}
-
-/// The settings of a queue, as far as all who take from it rely on them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueSettings {
-    /// Its name.
-    pub name: String,
-    /// The subjects that it takes.
-    pub filters: Vec<String>,
-    /// How long a delivery may be held without a sign of progress.
-    pub ack_wait: Duration,
-    /// Whether each delivery is acknowledged by itself.
-    pub explicit_ack: bool,
-    /// How often a message is delivered at most; -1 for without end.
-    pub max_deliver: i64,
-    /// Whether deliveries come again at times of their own, which overrides `ack_wait`.
-    pub backoff: bool,
-    /// The queue disappears when nobody asks it for this long; zero for never.
-    pub idle: Duration,
-}
-
 /// What a stream holds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamState {
@@ -260,8 +226,6 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Has a queue give out the newest message of a subject once more, if it was given out and nobody acknowledged it.
     /// Says whether it was given out.
     async fn give_out_again(&self, queue: &QueueSpec, subject: &str) -> Result<bool, BusError>;
-    /// All queues of a stream.
-    async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError>;
     /// Deliveries in hand, per queue of a stream.
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError>;
 

@@ -15,7 +15,6 @@ use crate::asks::Asks;
 use crate::auctions::Auctions;
 use crate::backend::Backend;
 use crate::commands::Commands;
-use crate::context::SharedContext;
 use crate::control::Control;
 use crate::dead::DeadLetters;
 use crate::error::BusError;
@@ -275,12 +274,6 @@ impl Bus {
     #[must_use]
     pub fn store(&self) -> Store {
         Store::new(&self.core)
-    }
-
-    /// The shared context of runs.
-    #[must_use]
-    pub fn context(&self) -> SharedContext {
-        SharedContext::new(&self.core)
     }
 
     /// Which orchestrators are at work, and on which runs.

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use muster_shared::ids::{AgentId, Queue, RunId, Seq, TaskId};
+use muster_shared::ids::{Queue, RunId, Seq, TaskId};
 use muster_shared::time::Millis;
-use muster_shared::wire::ask::Refused;
-use muster_shared::wire::{Body, Envelope, encode};
+use muster_shared::wire::{Envelope, encode};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
 use crate::error::{AppendError, BusError};
-use crate::seal::{About, encoding_of, open_inline};
+use crate::seal::{encoding_of, open_inline};
 use crate::signatures::{Purpose, SIGNATURE};
 use crate::subject::Subject;
 use crate::topology::{COMMANDS, DEAD};
@@ -101,13 +100,11 @@ impl DeadLetter {
                 | Subject::ControlAll
                 | Subject::ControlRole(..)
                 | Subject::ControlAgent(..)
-                | Subject::Context(..)
                 | Subject::Call(..)
                 | Subject::Bid(..)
                 | Subject::Ask(..)
                 | Subject::Queues(..)
                 | Subject::Gateway(..)
-                | Subject::Error(..)
                 | Subject::Dead(..),
             )
             | Err(_) => Origin::Elsewhere,
@@ -140,11 +137,7 @@ impl DeadLetters {
     /// When the bus fails.
     pub async fn put_entry(&self, run: RunId, seq: Seq, reason: &str) -> Result<(), BusError> {
         let Some(stored) = self.core.entry_at(run, seq).await? else { return Ok(()) };
-        self.core.bury(DeadLetter::of(&stored.message, reason)).await?;
-        if let Ok(Subject::Event(_, key, _)) = Subject::parse(&stored.message.subject) {
-            self.core.tell_author(&key.agent, &stored.message, reason).await;
-        }
-        Ok(())
+        self.core.bury(DeadLetter::of(&stored.message, reason)).await
     }
 
     /// The newest dead letters, oldest first, `limit` at most.
@@ -228,27 +221,6 @@ fn again(letter: &DeadLetter) -> Message {
 }
 
 impl Core {
-    /// Tells whoever wrote a message that it is of no use, in the encoding it was written in. May be lost: the dead
-    /// letter says the same.
-    pub(crate) async fn tell_author(&self, author: &AgentId, message: &Message, reason: &str) {
-        let told = Refused {
-            reason: reason.chars().take(REASON_LIMIT).collect(),
-            run: None,
-            later: false,
-            subject: message.subject.clone(),
-        };
-        let encoding = encoding_of(message);
-        let about = About { receiver: Some(author.clone()), ..About::default() };
-        let subject = Subject::Error(author.clone()).to_string();
-        let sent = async {
-            let sealed = self.seal(subject, Body::Error(told), about, encoding).await?;
-            self.backend.publish(sealed).await
-        };
-        if let Err(error) = sent.await {
-            tracing::debug!(%author, %error, "whoever wrote what cannot be read could not be told");
-        }
-    }
-
     /// Keeps a dead letter. Its payload is kept as it came, but for secrets.
     pub(crate) async fn bury(&self, letter: DeadLetter) -> Result<(), BusError> {
         let mut headers = Headers::default();

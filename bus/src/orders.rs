@@ -143,7 +143,7 @@ impl Core {
 pub(crate) fn refusal(error: &SignatureError) -> String {
     let help = match error {
         SignatureError::Missing => {
-            "whoever gives an order in this fleet signs it: give it with `muster`, or sign it as docs/protocol.md says"
+            "whoever gives an order in this fleet signs it: give it with `muster`, or sign it as docs/gateway.md says"
         }
         SignatureError::Stranger { .. } => {
             "use credentials of this fleet, as new as its keys (`muster keys issue`)"

@@ -159,12 +159,6 @@ impl Part {
             Some(_) | None => plain,
         }
     }
-
-    /// What agents' subjects begin with here.
-    #[must_use]
-    pub fn events(self) -> String {
-        if self.is_whole() { "evt".to_owned() } else { format!("evt.{}", self.at) }
-    }
 }
 
 /// A subject without the number of its part; others as they are.
@@ -200,7 +194,7 @@ mod tests {
         let whole = Partitions::of_count(1).unwrap();
         assert_eq!(whole, Partitions::default());
         let part = whole.part_of(run(7));
-        assert_eq!((part.stream(), part.events().as_str()), ("RUNS", "evt"));
+        assert_eq!(part.stream(), "RUNS");
         assert_eq!(part.subject("run.R.decided".into()), "run.R.decided");
         assert_eq!(whole.watched(Some(run(7)), "evt.R.>".into()), "evt.R.>");
     }
@@ -217,7 +211,7 @@ mod tests {
             assert_eq!(plain(subject), subject);
         }
         assert_eq!(parts[2].subject("run.R.decided".into()), "run.2.R.decided");
-        assert_eq!((parts[2].stream(), parts[2].events().as_str()), ("RUNS_2_OF_4", "evt.2"));
+        assert_eq!(parts[2].stream(), "RUNS_2_OF_4");
         assert_eq!(plain("cmd.2.submit"), "cmd.2.submit", "only the record has parts");
     }
 

@@ -11,7 +11,7 @@ use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId};
 use muster_shared::run::Decided;
 use muster_shared::wire::{Body, Envelope, TraceContext};
 
-use crate::backend::{Ack, Delivery, Headers, INBOX, Incoming, Message, Pull, QueueSettings, QueueSpec};
+use crate::backend::{Ack, Delivery, Headers, INBOX, Incoming, Message, Pull, QueueSpec};
 use crate::bus::{Core, now};
 use crate::dead::DeadLetter;
 use crate::error::BusError;
@@ -91,20 +91,6 @@ impl Tasks {
             ack_wait: self.core.settings.ack_wait,
             idle: matches!(queue, Queue::Agent(_)).then_some(ADDRESSED_IDLE),
         }
-    }
-
-    /// What a queue's settings are to be.
-    #[must_use]
-    pub fn settings_of(&self, queue: &Queue) -> QueueSettings {
-        self.spec(queue).settings()
-    }
-
-    /// All queues that there are, whoever made them.
-    ///
-    /// # Errors
-    /// When the bus is not provisioned, or fails.
-    pub async fn queues(&self) -> Result<Vec<QueueSettings>, BusError> {
-        self.core.backend.queues(TASKS).await
     }
 
     /// Empties the queue of an agent that is gone: nobody else would ever take what is in it.
@@ -356,17 +342,10 @@ pub(crate) async fn take<T>(
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let Some(delivery) = pull.pull(left).await? else { return Ok(None) };
-        let (sender, opened) = match core.open(&delivery.stored.message).await? {
-            Ok(envelope) => (Some(envelope.sender.clone()), read(delivery.clone(), envelope)),
-            Err(reason) => (None, Err(reason)),
-        };
-        let reason = match opened {
+        let opened = core.open(&delivery.stored.message).await?;
+        match opened.and_then(|envelope| read(delivery.clone(), envelope)) {
             Ok(taken) => return Ok(Some(taken)),
-            Err(reason) => reason,
-        };
-        reject(core, &delivery, &reason).await?;
-        if let Some(sender) = sender.filter(|sender| *sender != AgentId::anonymous()) {
-            core.tell_author(&sender, &delivery.stored.message, &reason).await;
+            Err(reason) => reject(core, &delivery, &reason).await?,
         }
     }
 }

@@ -86,8 +86,6 @@ settings! {
         pub orders_within: Duration = Duration::from_secs(300) => span(SECOND, DAY),
         /// Most bytes of the object store.
         pub objects_bytes: u64 = 8192 * MIB => bytes(MIB, PIB),
-        /// Most bytes of the shared context.
-        pub context_bytes: u64 = 64 * MIB => bytes(MIB, PIB),
         /// Most bytes of answers that may serve again, of models (`agent.reuse_answers`) and of tools (`tool.cache`); the oldest give
         /// way.
         pub answers_bytes: u64 = 64 * MIB => bytes(MIB, PIB),

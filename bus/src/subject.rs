@@ -35,8 +35,6 @@ pub enum Subject {
     ControlRole(String),
     /// `ctl.agent.<agent>`: to one.
     ControlAgent(AgentId),
-    /// `bb.<run>.<key>`: a value of the shared context changed.
-    Context(RunId, String),
     /// `cfp.<role>.<run>.<task>`: agents are asked for bids.
     Call(Role, RunId, TaskId),
     /// `bid.<role>.<agent>.<run>.<task>`: an agent bids for a task.
@@ -47,8 +45,6 @@ pub enum Subject {
     Gateway(Role, GatewayVerb),
     /// `queue.<role>.<agent>`: an agent asks an orchestrator for its queues.
     Queues(Role, AgentId),
-    /// `err.<agent>`: to one, that something it sent is of no use.
-    Error(AgentId),
     /// `dlq.<subject>`: what came on a subject could not be processed.
     Dead(String),
 }
@@ -72,13 +68,11 @@ impl std::fmt::Display for Subject {
             Self::ControlAll => f.write_str("ctl.all"),
             Self::ControlRole(role) => write!(f, "ctl.role.{role}"),
             Self::ControlAgent(agent) => write!(f, "ctl.agent.{agent}"),
-            Self::Context(run, key) => write!(f, "bb.{run}.{key}"),
             Self::Call(role, run, task) => write!(f, "cfp.{role}.{run}.{task}"),
             Self::Bid(role, agent, run, task) => write!(f, "bid.{role}.{agent}.{run}.{task}"),
             Self::Ask(name) => write!(f, "ask.{name}"),
             Self::Gateway(role, verb) => write!(f, "agent.{role}.{verb}"),
             Self::Queues(role, agent) => write!(f, "queue.{role}.{agent}"),
-            Self::Error(agent) => write!(f, "err.{agent}"),
             Self::Dead(subject) => write!(f, "dlq.{subject}"),
         }
     }
@@ -115,7 +109,6 @@ impl Subject {
             ["ctl", "all"] => Ok(Self::ControlAll),
             ["ctl", "role", role] => Ok(Self::ControlRole((*role).to_owned())),
             ["ctl", "agent", agent] => Ok(Self::ControlAgent(read(agent)?)),
-            ["bb", run, key @ ..] if !key.is_empty() => Ok(Self::Context(read(run)?, key.join("."))),
             ["cfp", role, run, task] => Ok(Self::Call(read(role)?, read(run)?, read(task)?)),
             ["bid", role, agent, run, task] => {
                 Ok(Self::Bid(read(role)?, read(agent)?, read(run)?, read(task)?))
@@ -123,7 +116,6 @@ impl Subject {
             ["ask", name] => Ok(Self::Ask((*name).to_owned())),
             ["agent", role, verb] => Ok(Self::Gateway(read(role)?, read(verb)?)),
             ["queue", role, agent] => Ok(Self::Queues(read(role)?, read(agent)?)),
-            ["err", agent] => Ok(Self::Error(read(agent)?)),
             _ => Err(format!("{:?} is not a subject of Muster", text.chars().take(120).collect::<String>())),
         }
     }
@@ -138,7 +130,6 @@ impl Subject {
             | Self::Event(run, ..)
             | Self::Command(run, _)
             | Self::Live(run, ..)
-            | Self::Context(run, _)
             | Self::Call(_, run, _)
             | Self::Bid(_, _, run, _) => Some(*run),
             Self::Watch(run) => *run,
@@ -150,7 +141,6 @@ impl Subject {
             | Self::Ask(_)
             | Self::Gateway(..)
             | Self::Queues(..)
-            | Self::Error(_)
             | Self::Dead(_) => None,
         }
     }
@@ -293,12 +283,9 @@ mod tests {
             "ctl.all",
             "ctl.role.worker",
             "ctl.agent.worker-00000001",
-            "bb.RUN.facts",
-            "bb.RUN.door.colour",
             "ask.submit",
             "agent.word_counter.take",
             "queue.worker.worker-00000001",
-            "err.worker-00000001",
             "dlq.evt.anything.at.all",
         ];
         for subject in subjects.map(|subject| subject.replace("RUN", RUN)) {

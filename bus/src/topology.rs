@@ -35,8 +35,6 @@ pub const ADVISORIES: &str = "ADVISORIES";
 pub const AGENTS: &str = "KV_AGENTS";
 /// The bucket of orchestrators' leases, as a stream.
 pub const LEASE: &str = "KV_LEASE";
-/// The shared context's bucket, as a stream.
-pub const CONTEXT: &str = "KV_BB";
 /// The bucket of what the fleet shares, as a stream.
 pub const ALLOWANCE: &str = "KV_ALLOWANCE";
 /// Where changes in that bucket are shown, for whoever listens.
@@ -198,18 +196,6 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
         StreamSpec {
             republish: Some(("$KV.ALLOWANCE.", ALLOWANCE_SHOWN)),
             ..bucket(ALLOWANCE, "Rates and budgets of the whole fleet", "$KV.ALLOWANCE.>", 4 * MIB)
-        },
-        StreamSpec {
-            when_full: WhenFull::DropOldest,
-            // The record has them.
-            waits_for_disk: false,
-            republish: Some(("$KV.BB.", "bb.")),
-            ..bucket(
-                CONTEXT,
-                "Values that runs share, as they are written",
-                "$KV.BB.>",
-                settings.context_bytes,
-            )
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,

@@ -8,7 +8,7 @@
 The server's address is taken from NATS_URL, else from the local fleet's `.muster/fleet.json`.
 Messages follow `muster schema --asyncapi`. Because the goal asks for JSON (`encoding`), every
 event of its run is written as JSON; other traffic on the bus is MessagePack. A fleet with keys takes orders that are
-signed: `signature` does it, as docs/protocol.md says.
+signed: `signature` does it, as docs/gateway.md says.
 """
 
 import asyncio

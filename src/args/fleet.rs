@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use muster_bus::server::Listen;
-use muster_shared::ids::{AgentId, Role};
+use muster_shared::ids::Role;
 
 use super::read::{parse_role, parse_scale, parse_span};
 
@@ -139,38 +139,28 @@ fn parse_kind(text: &str) -> Result<AgentKind, String> {
     parse_role(text).map(AgentKind::BuiltIn).map_err(unknown)
 }
 
-/// Check that an agent keeps the protocol.
+/// Test a program against the task gateway.
 ///
-/// Gives the agent ten tasks, such as a normal one, one that another agent started, one that is closed, and one that is
-/// cancelled; then checks the messages of the agent. With a command after `--`, starts a private bus and the command, with
-/// the address in NATS_URL; otherwise tests an agent of the running fleet, and the tasks stay in its log.
-/// docs/protocol.md describes the protocol.
+/// Starts a private fleet and the command, with credentials of the role in its environment. Gives the program four tasks: one
+/// as usual, one during which it is killed and started again, one that is cancelled, and one that is suspended. docs/gateway.md
+/// describes the requests.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster conform -- python3 deploy/examples/specialist.py\n  muster conform --role word_counter\n  muster conform word_counter-5f3a9c21 --json\n\nExit codes:\n  0  no violation was found\n  1  the agent violates the protocol or is not there: each violation is listed, with how to fix it\n  2  invalid arguments, or the command cannot be started\n  3  the bus cannot be reached or used"
+    after_help = "Example:\n  muster check-agent word_counter -- python3 deploy/examples/specialist.py\n\nA check with the verdict \"warn\" could not be made, or found a weakness. It does not fail the test.\n\nExit codes:\n  0  no check failed\n  1  a check failed: each has a line with the fix\n  2  invalid arguments, or the command cannot be started\n  3  the bus cannot be reached or used"
 )]
-pub(crate) struct ConformArgs {
-    /// Agent id; default: any agent.
-    pub(crate) agent: Option<AgentId>,
-    /// Test an agent of this role.
-    #[arg(long, value_name = "ROLE", conflicts_with = "agent")]
-    pub(crate) role: Option<String>,
+pub(crate) struct CheckAgentArgs {
+    /// Role of the program.
+    pub(crate) role: Role,
     /// Time limit of each task.
     #[arg(long, value_name = "TIME", value_parser = parse_span, default_value = "30s")]
-    pub(crate) limit: Duration,
+    pub(crate) timeout: Duration,
     /// Goal of the tasks.
-    #[arg(long, value_name = "GOAL", conflicts_with = "task")]
-    pub(crate) goal: Option<String>,
-    /// File with the task, written as in a plan file: name, goal, expected_output, needs (.json, .toml or .yaml).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) task: Option<PathBuf>,
-    /// Fail as well when a check could not be made.
-    #[arg(long)]
-    pub(crate) strict: bool,
+    #[arg(long, value_name = "GOAL", default_value = "Count the words of this sentence.")]
+    pub(crate) goal: String,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Command that starts the agent.
-    #[arg(last = true, value_name = "COMMAND")]
+    /// Command that starts the program.
+    #[arg(last = true, value_name = "COMMAND", required = true)]
     pub(crate) command: Vec<String>,
 }

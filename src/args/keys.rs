@@ -62,15 +62,12 @@ pub(crate) enum KeysCommand {
 /// Credentials that are asked for.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IssueArgs {
-    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, alerts, or a role (worker, word_counter).
+    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, alerts, a built-in role (worker), the role of a
+    /// program (word_counter), or agent:ROLE for an agent of a definition file.
     pub(crate) holder: String,
     /// What the process is called on the bus; default: the role and some digits. Two processes never share a name.
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// A role of your own works on queues and record by itself, as a Muster agent of a file does; without it, by the task
-    /// gateway.
-    #[arg(long)]
-    pub(crate) direct: bool,
     /// For how long they count, such as 12h or 30d; default: until they are revoked.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(crate) expires: Option<Duration>,
@@ -94,7 +91,7 @@ pub(crate) struct PersonArgs {
 
 impl From<PersonArgs> for IssueArgs {
     fn from(PersonArgs { name, expires, out }: PersonArgs) -> Self {
-        Self { holder: format!("person:{name}"), name: None, direct: false, expires, out }
+        Self { holder: format!("person:{name}"), name: None, expires, out }
     }
 }
 

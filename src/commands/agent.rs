@@ -105,7 +105,7 @@ fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
     };
     (!fits).then(|| {
         Failure::usage(format!("the credentials in {} are those of {name} ({kind}), and not of a {role}", path.display()))
-            .help(format!("`muster keys issue {role} --direct` where the fleet runs makes such ones; bus.credentials names them"))
+            .help(format!("`muster keys issue agent:{role}` where the fleet runs makes such ones; bus.credentials names them"))
     })
 }
 

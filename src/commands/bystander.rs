@@ -1,7 +1,7 @@
 //! How a process that takes no tasks stands in the registry: a guard, a server of tools, or who looks after alerts.
 
 use muster_bus::Bus;
-use muster_shared::wire::{Encoding, Profile};
+use muster_shared::wire::Profile;
 
 use crate::app::{App, now};
 
@@ -21,7 +21,6 @@ pub(super) fn profile(app: &App, bus: &Bus, role: String, tools: Vec<String>) ->
         started_at: now().0,
         resident_bytes: 0,
         specialist: None,
-        encoding: Encoding::default(),
         name: app.settings().agent.name.clone(),
         quiet_ms: 0,
         set_aside: Vec::new(),

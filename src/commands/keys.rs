@@ -324,6 +324,10 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
             }
             Holder::ToolServer { server: server.to_owned(), id: name(&Profile::role_of_tool_server(server))? }
         }
+        agent if agent.starts_with("agent:") => {
+            let called = agent.trim_start_matches("agent:");
+            Holder::Agent { role: read_role(called)?, id: name(called)? }
+        }
         "alerts" => Holder::Alerts { id: name(crate::alerts::ROLE)? },
         "observer" => Holder::Observer { name: name("observer")? },
         "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
@@ -332,22 +336,21 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
                 return Err(Failure::usage(format!("{other:?} is no role: it is kept for what belongs to a fleet itself"))
                     .help("people are person:NAME (or `muster keys person NAME`), guards guard:NAME, tool servers tools:NAME, machines join by `muster invite`"));
             }
-            let role: Role = other.parse().map_err(|error| {
-                Failure::usage(format!("{other:?} is no role: {error}"))
-                    .help("name operator, person:NAME, observer, orchestrator, or a role such as worker or word_counter")
-            })?;
-            let id = name(other)?;
-            match (&role, asked.direct) {
-                (Role::Specialist(_), false) => return Ok(Holder::Program { role, id }),
-                _ => return Ok(Holder::Agent { role, id }),
+            match read_role(other)? {
+                role @ Role::Specialist(_) => Holder::Program { role, id: name(other)? },
+                role => Holder::Agent { role, id: name(other)? },
             }
         }
     };
-    if asked.direct {
-        return Err(Failure::usage(format!("--direct is for roles, and {} is none", asked.holder))
-            .help("leave --direct out"));
-    }
     Ok(holder)
+}
+
+fn read_role(text: &str) -> Result<Role, Failure> {
+    text.parse().map_err(|error| {
+        Failure::usage(format!("{text:?} is no role: {error}")).help(
+            "name operator, person:NAME, observer, orchestrator, or a role such as worker or word_counter",
+        )
+    })
 }
 
 /// Writes credentials of an observer, and the file by which the `nats` command finds them.
@@ -395,17 +398,12 @@ mod tests {
 
     #[test]
     fn words_of_the_fleet_itself_are_no_roles() {
-        let asked = |holder: &str| IssueArgs {
-            holder: holder.to_owned(),
-            name: None,
-            direct: false,
-            expires: None,
-            out: None,
-        };
+        let asked =
+            |holder: &str| IssueArgs { holder: holder.to_owned(), name: None, expires: None, out: None };
         for word in RESERVED {
             assert!(holder(&asked(word)).is_err(), "{word}");
         }
-        for word in ["operator", "observer", "person:ann", "worker", "word_counter"] {
+        for word in ["operator", "observer", "person:ann", "worker", "word_counter", "agent:fact_checker"] {
             assert!(holder(&asked(word)).is_ok(), "{word}");
         }
     }

@@ -8,9 +8,9 @@ mod audit;
 mod bench;
 mod blueprint;
 mod bystander;
+mod check_agent;
 mod compare;
 mod config;
-mod conform;
 mod context;
 pub(crate) mod dead;
 mod doctor;
@@ -128,7 +128,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Tools(args) => Box::pin(tools::tools(&app, &args.action)).await?,
         Command::Mcp(args) => Box::pin(mcp::mcp(&app, &args.action)).await?,
         Command::Config(args) => config::config(&app, &args)?,
-        Command::Conform(args) => Box::pin(conform::conform(&app, &args)).await?,
+        Command::CheckAgent(args) => Box::pin(check_agent::check_agent(&app, &args)).await?,
         Command::Keys(args) => keys::keys(&app, &args)?,
         Command::Invite(args) => invite::invite(&app, &args)?,
         Command::Join(args) => Box::pin(join::join(&app, args)).await?,
@@ -189,7 +189,7 @@ const fn care(command: &Command) -> Care {
         | Command::Compare(_)
         | Command::Agent(_)
         | Command::Guard(_)
-        | Command::Conform(_)
+        | Command::CheckAgent(_)
         | Command::Schema(_)
         | Command::Models(_)
         | Command::Tools(_)
@@ -244,7 +244,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Models(_)
         | Command::Tools(_)
         | Command::Mcp(_)
-        | Command::Conform(_)
+        | Command::CheckAgent(_)
         | Command::Eval(_)
         | Command::Trials(_)
         | Command::Compare(_)

@@ -23,28 +23,27 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let bus = app.connect_with_system(&url, "orchestrator").await?;
     bus.provision().await.map_err(bus_failure)?;
     let (bus, telemetry) = Telemetry::begin(app, bus, Role::Orchestrator).await?;
-    let mut settings = app.settings().orchestrator.clone();
-    settings.limits = app.settings().limits.clone();
-    settings.name.clone_from(&app.settings().agent.name);
-    let failed = |error: muster_orchestrator::OrchestratorError| {
-        Failure::failed(error.to_string()).help("`muster doctor` checks the bus")
-    };
-    let work = async {
-        let gateway = tokio::spawn(gateway(app.clone(), bus.clone(), stop.clone()));
-        let worked = Box::pin(muster_orchestrator::run(bus.clone(), settings, stop.clone())).await;
-        // What ends the one ends the other: programs go on at another gateway.
-        stop.cancel();
-        let _ended = gateway.await;
-        worked.map_err(failed)
-    };
-    let ended = super::rejoin::or_rejoin(app, (&bus, &url), work).await;
+    let ended = super::rejoin::or_rejoin(app, (&bus, &url), serve(app, &bus, stop)).await;
     telemetry.end().await;
     ended?;
     Ok(Exit::Completed)
 }
 
+/// Decides runs and serves programs until `stop` fires.
+pub(super) async fn serve(app: &App, bus: &Bus, stop: CancellationToken) -> Result<(), Failure> {
+    let mut settings = app.settings().orchestrator.clone();
+    settings.limits = app.settings().limits.clone();
+    settings.name.clone_from(&app.settings().agent.name);
+    let gateway = tokio::spawn(gateway(app.clone(), bus.clone(), stop.clone()));
+    let worked = Box::pin(muster_orchestrator::run(bus.clone(), settings, stop.clone())).await;
+    // What ends the one ends the other: programs go on at another gateway.
+    stop.cancel();
+    let _ended = gateway.await;
+    worked.map_err(|error| Failure::failed(error.to_string()).help("`muster doctor` checks the bus"))
+}
+
 /// Serves programs in other languages, if settings want that. Runs do not depend on it.
-pub(super) async fn gateway(app: App, bus: Bus, stop: CancellationToken) {
+async fn gateway(app: App, bus: Bus, stop: CancellationToken) {
     let settings = app.settings().gateway.clone();
     if !settings.enabled {
         return;

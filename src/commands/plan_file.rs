@@ -20,32 +20,16 @@ const MOST_NAMED: usize = 8;
 const EXAMPLE: &str = "a plan looks like this:\n  tasks:\n    - name: find\n      goal: Find out what a lease is.\n      \
     role: researcher\n    - name: check\n      goal: Check {{find.result}}.\n      depends_on: [find]";
 
-const TASK_EXAMPLE: &str = "a task looks like this:\n  name: count\n  goal: Count the words of this sentence.\n  \
-    expected_output: The number, as data.words.";
-
 /// Reads a plan and checks all that can be checked before a run starts.
 pub(super) fn read(path: &Path, limits: &RunLimits) -> Result<PlanDraft, Failure> {
-    let draft = draft_in(path, EXAMPLE)?;
+    let text = text_of(path)?;
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let draft = parse(&text, ending)
+        .map_err(|reason| Failure::usage(format!("{}: {reason}", path.display())).help(EXAMPLE))?;
     check(&draft, limits).map_err(|reasons| {
         Failure::usage(format!("the plan {} cannot be carried out: {reasons}", path.display()))
     })?;
     Ok(draft)
-}
-
-/// Reads a single task, written as one of a plan.
-pub(super) fn read_task(path: &Path) -> Result<TaskDraft, Failure> {
-    let draft: TaskDraft = draft_in(path, TASK_EXAMPLE)?;
-    match draft.goal.trim().is_empty() {
-        true => Err(Failure::usage(format!("{}: the task has no goal", path.display())).help(TASK_EXAMPLE)),
-        false => Ok(draft),
-    }
-}
-
-fn draft_in<T: DeserializeOwned>(path: &Path, example: &'static str) -> Result<T, Failure> {
-    let text = text_of(path)?;
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    parse(&text, ending)
-        .map_err(|reason| Failure::usage(format!("{}: {reason}", path.display())).help(example))
 }
 
 /// The text of a file that holds a plan.

@@ -17,7 +17,7 @@ pub(crate) fn faults(team: &Team, trust: &Trust) -> Vec<String> {
 }
 
 fn fault(team: &Team, member: &TeamSpecialist, trust: &Trust) -> Option<String> {
-    let TeamSpecialist { role, source, is_direct: _, line } = member;
+    let TeamSpecialist { role, source, line } = member;
     let place = format!("{}:{line}", team.path.display());
     match source {
         MemberSource::File(path) => match agent_file::read_own(path, trust) {
@@ -74,8 +74,7 @@ pub(crate) fn specs(
                 like(&name, &words, Duty::Agent(role.clone()))
             }
             MemberSource::Command(words) => {
-                let duty = if member.is_direct { Duty::Agent } else { Duty::Program };
-                foreign(team, member, words, like(&name, &[], duty(role.clone())))
+                foreign(team, member, words, like(&name, &[], Duty::Program(role.clone())))
             }
         }
     };

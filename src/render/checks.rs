@@ -60,15 +60,11 @@ impl Check {
 
 /// One line for each check, and one more that says how to mend it.
 pub(crate) fn list(checks: &[Check], paint: Paint) -> String {
-    list_with(checks, paint, |verdict| match verdict {
+    let word = |verdict| match verdict {
         CheckResult::Ok => "ok",
         CheckResult::Warn => "warn",
         CheckResult::Fail => "fail",
-    })
-}
-
-/// The same, with other words for the verdicts.
-pub(crate) fn list_with(checks: &[Check], paint: Paint, word: fn(CheckResult) -> &'static str) -> String {
+    };
     let words = [CheckResult::Ok, CheckResult::Warn, CheckResult::Fail].map(|verdict| word(verdict).len());
     let longest = words.into_iter().max().unwrap_or(0);
     let width = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);

@@ -221,7 +221,6 @@ mod tests {
             started_at: 1_000,
             resident_bytes: 12 * 1024 * 1024,
             specialist: None,
-            encoding: muster_shared::wire::Encoding::default(),
             presence: muster_shared::flow::Presence::default(),
             name: String::new(),
             quiet_ms: 0,

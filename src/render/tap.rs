@@ -56,11 +56,9 @@ pub(crate) fn sender(subject: &str, envelope: &Envelope) -> String {
             | Subject::ControlAll
             | Subject::ControlRole(_)
             | Subject::ControlAgent(_)
-            | Subject::Context(..)
             | Subject::Call(..)
             | Subject::Ask(_)
             | Subject::Gateway(..)
-            | Subject::Error(_)
             | Subject::Dead(_),
         )
         | Err(_) => None,
@@ -228,7 +226,6 @@ fn says(body: &Body) -> String {
             bid.cost_micros as f64 / 1e6,
             bid.confidence
         ),
-        Body::Context(update) => format!("{} = {}", update.key, update.value),
         Body::Stored(stored) => {
             format!("{:?} of {} in the object store", stored.kind, figures::bytes(stored.bytes))
         }

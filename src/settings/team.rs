@@ -25,7 +25,7 @@ const ORCHESTRATOR: &str = "orchestrator";
 const MOST_MEMBERS: usize = 64;
 
 /// What can be said of a member.
-const FIELDS: [&str; 5] = ["count", "model", "file", "command", "protocol"];
+const FIELDS: [&str; 4] = ["count", "model", "file", "command"];
 
 /// A team: what `fleet.toml` says beside settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +47,6 @@ pub(crate) struct TeamSpecialist {
     pub(crate) role: String,
     /// What is started for it.
     pub(crate) source: Source,
-    /// Whether it works by itself on queues and record, and not by a task gateway.
-    pub(crate) is_direct: bool,
     /// Where it stands in the file: the line, from 1.
     pub(crate) line: usize,
 }
@@ -118,7 +116,7 @@ impl TeamReader<'_> {
                 return Err(self.wrong(at, error.to_string(), "name a role, such as [members.worker]"));
             }
         };
-        let (mut source, mut protocol) = (None, None);
+        let mut source = None;
         for (field, value) in self.table(&format!("members.{role}"), member)? {
             match field.get_ref().as_ref() {
                 "count" => self.count(role, value)?,
@@ -130,21 +128,13 @@ impl TeamReader<'_> {
                     source = Some((Source::File(self.beside(&self.text("file", value)?)), field.span()))
                 }
                 "command" => source = Some((self.command(value)?, field.span())),
-                "protocol" => protocol = Some((self.is_direct(value)?, field.span())),
                 other => return Err(self.unknown_field(role, other, field.span())),
             }
         }
-        if let Some((_, at)) = &protocol
-            && !matches!(source, Some((Source::Command(_), _)))
-        {
-            let what = "only a program has a protocol".to_owned();
-            return Err(self.wrong(at.clone(), what, "leave it out, or name the program with command"));
-        }
-        let is_direct = protocol.is_some_and(|(is_direct, _)| is_direct);
         match (known, source) {
             (Some(Role::Specialist(_)), Some((source, _))) => {
                 let line = file::line_of(self.reader.text, at.start);
-                self.team.specialists.push(TeamSpecialist { role: role.to_owned(), source, is_direct, line });
+                self.team.specialists.push(TeamSpecialist { role: role.to_owned(), source, line });
                 Ok(())
             }
             (Some(Role::Specialist(_)), None) => {
@@ -169,18 +159,6 @@ impl TeamReader<'_> {
         };
         self.reader.set(&format!("fleet.scale.{role}"), count, value.span().start);
         Ok(())
-    }
-
-    fn is_direct(&self, value: &Spanned<DeValue<'_>>) -> Result<bool, SettingsError> {
-        match value.get_ref().as_str() {
-            Some("gateway") => Ok(false),
-            Some("direct") => Ok(true),
-            Some(_) | None => Err(self.wrong(
-                value.span(),
-                "protocol must be \"gateway\" or \"direct\"".to_owned(),
-                "write protocol = \"direct\" for a program that reads queues and writes the record by itself",
-            )),
-        }
     }
 
     fn command(&self, value: &Spanned<DeValue<'_>>) -> Result<Source, SettingsError> {
@@ -325,13 +303,6 @@ review = "ask"
             ("[members.worker]\ncount = -1", "count must be a number from 0 to 256", 2, "count = 2"),
             ("[members.worker]\ncount = \"two\"", "count must be a number", 2, "count = 2"),
             ("[members.worker]\nfile = \"x.agent.md\"", "worker comes with Muster", 2, "another name"),
-            (
-                "[members.scout]\ncommand = [\"x\"]\nprotocol = \"odd\"",
-                "protocol must be \"gateway\" or \"direct\"",
-                3,
-                "queues",
-            ),
-            ("[members.worker]\nprotocol = \"direct\"", "only a program has a protocol", 2, "command"),
             ("[members.scout]\ncommand = []", "command must be a program", 2, "python3"),
             ("[members.\"Fact Checker\"]\ncount = 1", "Fact Checker", 1, "[members.worker]"),
             ("members = 3", "members must be a table", 1, "[members]"),

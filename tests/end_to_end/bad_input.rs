@@ -36,7 +36,6 @@ fn foreign_messages_on_any_subject_kill_nobody() {
         "hb.worker.stranger".to_owned(),
         "ctl.all".to_owned(),
         "ctl.role.worker".to_owned(),
-        "bb.something".to_owned(),
     ];
     let payloads: [&[u8]; 7] = [
         b"",

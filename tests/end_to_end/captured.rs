@@ -129,7 +129,6 @@ const ATTACKS: [&str; 48] = [
     // Buckets of others.
     "$KV.AGENTS.OTHER",
     "$KV.LEASE.OTHER",
-    "$KV.BB.RUN.facts",
     "$KV.LESSONS.x",
     "$KV.ANSWERS.another_role.x",
     "$KV.TRACK_RECORD.x",

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, PastTask};
 use crate::open::{Course, OpenTask};
 use crate::orders;
-use crate::refusal::{Closed, failed, invalid};
+use crate::refusal::Closed;
 use crate::route::{Found, find};
 
 pub(crate) async fn beat(
@@ -20,8 +20,7 @@ pub(crate) async fn beat(
     role: &Role,
     request: BeatRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let Some(token) = &request.token else { return lives(desk, &request).await.map(Some) };
-    let task = match find(desk, asked, role, token).await {
+    let task = match find(desk, asked, role, &request.token).await {
         Ok(Found::Open(task)) => task,
         Ok(Found::Past(past)) => return Ok(Some(over(&past.why))),
         Ok(Found::Answered) => return Ok(None),
@@ -47,29 +46,6 @@ pub(crate) async fn beat(
     drop(course);
     keep(desk, &task).await;
     Ok(Some(answer))
-}
-
-/// A beat of a program that has nothing in hand.
-async fn lives(desk: &Arc<Desk>, request: &BeatRequest) -> Result<Value, GatewayRefusal> {
-    let Some(agent) = &request.agent else {
-        return Err(invalid("token", "say the token of the task, or the name of the agent"));
-    };
-    match desk.programs.find(agent) {
-        Some(program) => {
-            let busy = desk.of_agent(agent).len();
-            program.hear(u32::try_from(busy).unwrap_or(u32::MAX)).await.map_err(failed)?;
-            let is_to_end = program.is_to_end.load(std::sync::atomic::Ordering::Relaxed);
-            Ok(if is_to_end { json!({ "order": "shutdown" }) } else { json!({}) })
-        }
-        None => {
-            let known = desk.bus.registry().find(agent).await.map_err(failed)?.ok_or_else(|| {
-                let message = "nobody knows this agent: begin with a `take`, which says who asks";
-                GatewayRefusal::new(RefusalCode::NotFound, message)
-            })?;
-            desk.bus.as_agent(agent).registry().keep(&known).await.map_err(failed)?;
-            Ok(json!({}))
-        }
-    }
 }
 
 /// What is new, with the token to go on with.

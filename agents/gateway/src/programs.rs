@@ -11,7 +11,7 @@ use muster_shared::flow::{Presence, Specialty};
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::wire::gateway::{GatewayRefusal, TakeRequest};
-use muster_shared::wire::{Advertised, ControlMessage, Encoding, Profile};
+use muster_shared::wire::{Advertised, ControlMessage, Profile};
 
 use crate::lock;
 use crate::refusal::{busy, failed, invalid};
@@ -242,7 +242,6 @@ fn profile_of(role: &Role, request: &TakeRequest) -> Profile {
         started_at: 0,
         resident_bytes: 0,
         specialist: is_specialist.then(|| Box::new(advertised)),
-        encoding: Encoding::default(),
         name: request.name.clone(),
         quiet_ms: request.quiet_ms,
         set_aside: Vec::new(),

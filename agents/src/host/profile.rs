@@ -27,7 +27,6 @@ pub(super) fn profile(context: &AgentContext) -> Profile {
         started_at: now().0,
         resident_bytes: 0,
         specialist: context.definition().map(|definition| Box::new(definition.advertised())),
-        encoding: muster_shared::wire::Encoding::default(),
         name: context.settings().name.clone(),
         quiet_ms: context.settings().longest_silence_ms(),
         set_aside: Vec::new(),

@@ -71,6 +71,6 @@ fn services() -> impl Iterator<Item = (String, Answered)> {
 /// What the server publishes of what is stored: what streams show, what it says of readers, and what readers that other clients
 /// make deliver by themselves, which can only be to where somebody waits for answers.
 fn shown() -> impl Iterator<Item = String> {
-    let prefixes = ["bb.", FILES_SHOWN, ALLOWANCE_SHOWN, "$JS.EVENT.", "_INBOX."];
+    let prefixes = [FILES_SHOWN, ALLOWANCE_SHOWN, "$JS.EVENT.", "_INBOX."];
     prefixes.into_iter().map(|prefix| format!("{prefix}>"))
 }

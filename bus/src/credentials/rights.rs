@@ -10,7 +10,7 @@ use super::holder::Holder;
 use crate::partition::Partitions;
 use crate::subject::{TOOL_WHO, host_requests, join_requests, tool_subject};
 use crate::topology::{
-    ADVISORIES, AGENTS, ALERTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, CONTEXT, DEAD, FILES,
+    ADVISORIES, AGENTS, ALERTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, DEAD, FILES,
     FILES_SHOWN, KEPT, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD, TRIALS,
 };
 
@@ -113,7 +113,7 @@ fn reading(stream: &'static str) -> impl Iterator<Item = String> {
 
 /// Streams with what runs know; not the queues, commands, dead letters and leases.
 fn of_runs(parts: Partitions) -> impl Iterator<Item = &'static str> {
-    let shared = [AGENTS, CONTEXT, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS, OBJECTS_STREAM];
+    let shared = [AGENTS, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS, OBJECTS_STREAM];
     parts.parts().map(crate::partition::Part::stream).chain(shared)
 }
 
@@ -150,7 +150,6 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         tool_subject("*", &format!("return.*.{role}.{id}")),
         tool_subject(&lends_as(role), "here"),
         "dlq.>".to_owned(),
-        "err.*".to_owned(),
         format!("$KV.AGENTS.{id}"),
         "$KV.FILES.*".to_owned(),
         "$KV.ALLOWANCE.>".to_owned(),
@@ -176,11 +175,9 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
             format!("cfp.{role}.*.*"),
-            format!("err.{id}"),
             "watch.>".to_owned(),
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
-            "bb.>".to_owned(),
             tool_subject("*", "here"),
         ]
         .into_iter()
@@ -229,7 +226,6 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
             "ctl.all".to_owned(),
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
-            format!("err.{id}"),
         ],
         answers: true,
         ..Rights::default()
@@ -262,7 +258,6 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
             "ctl.all".to_owned(),
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
-            format!("err.{id}"),
         ],
         answers: true,
         ..Rights::default()
@@ -287,7 +282,6 @@ fn alerts(id: &AgentId, parts: Partitions) -> Rights {
             "ctl.all".to_owned(),
             "ctl.role.alerts".to_owned(),
             format!("ctl.agent.{id}"),
-            format!("err.{id}"),
         ],
         ..Rights::default()
     }
@@ -311,7 +305,7 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         "$KV.ALERTS.>",
     ];
     let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
-    let kept = [AGENTS, ALERTS, CONTEXT, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS]
+    let kept = [AGENTS, ALERTS, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS]
         .into_iter()
         .map(purge)
         .chain(parts.parts().map(|part| purge(part.stream())))
@@ -330,8 +324,6 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
             "bid.>".to_owned(),
             "watch.>".to_owned(),
             "hb.>".to_owned(),
-            format!("err.{id}"),
-            "bb.>".to_owned(),
             format!("{FILES_SHOWN}>"),
             format!("{ALLOWANCE_SHOWN}>"),
             "agent.>".to_owned(),
@@ -357,8 +349,8 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
             .into_iter()
             .chain(
                 [
-                    "run.>", "evt.>", "cmd.>", "hb.>", "live.>", "ctl.>", "bb.>", "ask.>", "err.>", "dlq.>",
-                    "cfp.>", "bid.>", "watch.>", "task.>", "guard.>",
+                    "run.>", "evt.>", "cmd.>", "hb.>", "live.>", "ctl.>", "ask.>", "dlq.>", "cfp.>", "bid.>",
+                    "watch.>", "task.>", "guard.>",
                 ]
                 .map(str::to_owned),
             )

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::queue::{MemoryQueue, QueueKey};
 use super::stream::MemoryStream;
-use crate::backend::{Ack, Appended, Delivery, Incoming, Message, QueueSettings, QueueSpec, WriteOptions};
+use crate::backend::{Ack, Appended, Delivery, Incoming, Message, QueueSpec, WriteOptions};
 use crate::error::{AppendError, BusError};
 use crate::settings::BusSettings;
 use crate::subject::matches;
@@ -177,11 +177,6 @@ impl Broker {
         let Some(newest) = self.stream(spec.stream)?.last_on(subject) else { return Ok(false) };
         let queue = self.queues.get_mut(&(spec.stream, spec.name.clone()));
         Ok(queue.is_some_and(|queue| queue.give_out_again(newest.seq.0, now)))
-    }
-
-    pub(super) fn queues(&self, stream: &str) -> Vec<QueueSettings> {
-        let queues = self.queues.iter().filter(|((of, _), _)| *of == stream);
-        queues.map(|(_, queue)| queue.settings()).collect()
     }
 
     pub(super) fn in_hand(&self, stream: &str) -> BTreeMap<String, u64> {

@@ -21,8 +21,8 @@ use uuid::Uuid;
 use self::broker::Broker;
 use self::queue::QueueKey;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Delivery, INBOX, Incoming, Message, Pace, Pull, QueueSettings, QueueSpec,
-    Stored, StreamState, WriteOptions,
+    Ack, Appended, Backend, Begin, Delivery, INBOX, Incoming, Message, Pace, Pull, QueueSpec, Stored,
+    StreamState, WriteOptions,
 };
 use crate::bus::{ServerInfo, now};
 use crate::error::{AppendError, BusError, NOBODY};
@@ -234,10 +234,6 @@ impl Backend for InMemory {
         let was_given_out = self.shared.broker().give_out_again(queue, subject, now())?;
         self.shared.changed.notify_waiters();
         Ok(was_given_out)
-    }
-
-    async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
-        Ok(self.shared.broker().queues(stream))
     }
 
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use muster_shared::time::Millis;
 
 use super::stream::{MemoryStream, stored};
-use crate::backend::{Ack, Delivery, QueueSettings, QueueSpec};
+use crate::backend::{Ack, Delivery, QueueSpec};
 use crate::subject::matches;
 use crate::topology::Retention;
 
@@ -30,10 +30,6 @@ struct InFlight {
 }
 
 impl MemoryQueue {
-    pub(super) fn settings(&self) -> QueueSettings {
-        self.spec.settings()
-    }
-
     pub(super) const fn new(spec: QueueSpec) -> Self {
         Self { spec, reached: 0, held: BTreeMap::new() }
     }

@@ -17,9 +17,7 @@ use crate::kv::Bucket;
 use crate::places::Places;
 use crate::record::{Record, RecordFilter, RecordLine};
 use crate::store::{ListedObject, Store, hash};
-use crate::topology::{CONTEXT, TASKS};
-
-const SHARED: Bucket = Bucket(CONTEXT);
+use crate::topology::TASKS;
 
 /// A body that was written so short a time ago may be about to be named by another run.
 const NEW_BODY: Duration = Duration::from_secs(60);
@@ -113,9 +111,6 @@ impl Kept {
         Files::new(&self.core).forget_list(run).await?;
         for object in self.objects_of(run).await? {
             store.delete(&object.name).await?;
-        }
-        for entry in SHARED.all(&self.core, &format!("{run}.>")).await? {
-            SHARED.remove(&self.core, &entry.key, None).await?;
         }
         self.core.backend.purge(TASKS, &format!("task.*.{run}.*")).await?;
         if Record::new(&self.core).counted_here(run).await? > 0 {

@@ -34,8 +34,8 @@ pub use self::asker::{Asker, Reply};
 pub use self::connect::shown as without_user;
 use self::link::Link;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Incoming, Message, Pace, Pull, QueueSettings, QueueSpec, Stored,
-    StreamState, WriteOptions,
+    Ack, Appended, Backend, Begin, Incoming, Message, Pace, Pull, QueueSpec, Stored, StreamState,
+    WriteOptions,
 };
 use crate::bus::ServerInfo;
 use crate::credentials::HolderKind;
@@ -282,10 +282,6 @@ impl Backend for Nats {
 
     async fn give_out_again(&self, queue: &QueueSpec, subject: &str) -> Result<bool, BusError> {
         queue::give_out_again(self, queue, subject).await
-    }
-
-    async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
-        queue::all(self, stream).await
     }
 
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {

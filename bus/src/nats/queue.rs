@@ -13,7 +13,7 @@ use muster_shared::ids::Role;
 use tokio::time::Instant;
 
 use super::{Nats, convert};
-use crate::backend::{Ack, Backend, Delivery, Headers, Message, Pull, QueueSettings, QueueSpec};
+use crate::backend::{Ack, Backend, Delivery, Headers, Message, Pull, QueueSpec};
 use crate::credentials::HolderKind;
 use crate::error::BusError;
 use crate::queue::QUEUES_MADE;
@@ -234,25 +234,6 @@ pub(super) async fn give_out_again(nats: &Nats, spec: &QueueSpec, subject: &str)
     let delivery = format!("$JS.ACK.{stream}.{name}.1.{seq}.{count}.0.0");
     ack(nats, &delivery, Ack::Nak(Duration::ZERO), false).await?;
     Ok(true)
-}
-
-pub(super) async fn all(nats: &Nats, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
-    let handle = nats.stream(stream).await?;
-    let consumers = handle.consumers().map_ok(|info| {
-        let config = info.config;
-        let mut filters = config.filter_subjects;
-        filters.extend(Some(config.filter_subject).filter(|filter| !filter.is_empty()));
-        QueueSettings {
-            name: info.name,
-            filters,
-            ack_wait: config.ack_wait,
-            explicit_ack: matches!(config.ack_policy, AckPolicy::Explicit),
-            max_deliver: config.max_deliver,
-            backoff: !config.backoff.is_empty(),
-            idle: config.inactive_threshold,
-        }
-    });
-    nats.limited("the queues of a stream", consumers.try_collect()).await
 }
 
 pub(super) async fn in_hand(nats: &Nats, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {

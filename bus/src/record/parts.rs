@@ -12,11 +12,6 @@ use crate::error::{AppendError, BusError};
 use crate::partition::{Part, Partitions, plain};
 use crate::places::Places;
 
-/// The header that names the stream of an offer, where the record has several.
-pub(crate) const STREAM: &str = "Muster-Record";
-/// The header with that which the subjects of agents begin with there, in place of `evt`.
-pub(crate) const EVENTS: &str = "Muster-Events";
-
 impl Core {
     /// How the record is parted: as it is found, since whoever reads it need not know by its settings. Where there is no
     /// record yet, by the settings.
@@ -44,8 +39,6 @@ impl Core {
         if !part.is_whole() {
             for message in &mut messages {
                 message.subject = part.subject(std::mem::take(&mut message.subject));
-                message.headers.add(STREAM, part.stream());
-                message.headers.add(EVENTS, &part.events());
             }
         }
         let fence = Fence { filter: part.subject(fence.filter), ..fence };

@@ -37,7 +37,6 @@ fn profile(name: &str) -> Profile {
         started_at: 1,
         resident_bytes: 0,
         specialist: None,
-        encoding: muster_shared::wire::Encoding::default(),
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),

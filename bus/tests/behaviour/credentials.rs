@@ -34,7 +34,7 @@ const SUBJECTS: &str = "
     hb.ROLE.OWN hb.ROLE.other-2 hb.planner.OWN hb.>
     live.RUN.ROLE.OWN.1 live.RUN.ROLE.other-2.1 live.RUN.planner.OWN.1 live.>
     ctl.all ctl.role.ROLE ctl.role.planner ctl.agent.OWN ctl.agent.other-2 ctl.>
-    bb.RUN.key bb.> files.RUN files.> allowance.RUN.x allowance.>
+    files.RUN files.> allowance.RUN.x allowance.>
     cfp.ROLE.RUN.1 cfp.planner.RUN.1 cfp.ROLE.*.* cfp.>
     bid.ROLE.OWN.RUN.1 bid.ROLE.other-2.RUN.1 bid.planner.OWN.RUN.1 bid.>
     ask.submit ask.list ask.> queue.ROLE.OWN queue.ROLE.other-2 queue.planner.OWN queue.>
@@ -45,7 +45,7 @@ const SUBJECTS: &str = "
     err.OWN err.other-2 err.> dlq.cmd.RUN.cancel dlq.>
     watch.all watch.who watch.RUN watch.>
     join.OWN join.other-2 join.> host.OWN.credentials host.other-2.credentials host.OWN.other host.>
-    $KV.AGENTS.OWN $KV.AGENTS.other-2 $KV.LEASE.shard-1 $KV.BB.RUN.key $KV.ALLOWANCE.RUN.x $KV.LESSONS.one
+    $KV.AGENTS.OWN $KV.AGENTS.other-2 $KV.LEASE.shard-1 $KV.ALLOWANCE.RUN.x $KV.LESSONS.one
     $KV.ANSWERS.ROLE.one $KV.ANSWERS.other.one $KV.ASKED.one $KV.FILES.RUN $KV.TRACK_RECORD.one $KV.TRIALS.one $KV.OTHER.one $KV.>
     $O.MUSTER.C.one $O.MUSTER.M.one $O.OTHER.C.one $O.>
     $JS.API.INFO $JS.API.ACCOUNT.PURGE.X $JS.API.STREAM.NAMES $JS.API.STREAM.LIST $JS.API.STREAM.INFO.RUNS

@@ -84,38 +84,6 @@ async fn whoever_follows_all_parts_goes_on_from_a_place_in_each() {
     assert!(all.is_sorted_by_key(|entry| entry.at), "in the order of their stamps");
 }
 
-/// An agent in another language needs to know of parts only what stands in its offers.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_offer_says_where_its_events_go() {
-    let f = on_nats_of(4).await;
-    let run = run();
-    let foreigner = f.foreigner().await.unwrap();
-    let mut offers = foreigner.subscribe("run.>").await.unwrap();
-    foreigner.flush().await.unwrap();
-    f.offer(run, Seq(0), &["1"]).await;
-    let offer = offers.next().await.unwrap();
-    let header = |name: &str| offer.headers.as_ref().unwrap().get(name).unwrap().to_string();
-    let (stream, events) = (header("Muster-Record"), header("Muster-Events"));
-    let context = async_nats::jetstream::new(foreigner.clone());
-    let mut fence = async_nats::HeaderMap::new();
-    fence.insert("Nats-Expected-Last-Subject-Sequence-Subject", format!("{events}.{run}.*.*.1.1.>"));
-    fence.insert("Nats-Expected-Last-Subject-Sequence", "0");
-    let write = || {
-        let subject = format!("{events}.{run}.worker.w.1.1.started");
-        context.publish_with_headers(subject, fence.clone(), "{}".into())
-    };
-    let written = write().await.unwrap().await.unwrap();
-    assert_eq!(written.stream, stream);
-    assert!(write().await.unwrap().await.is_err(), "the fence holds");
-    let entries = f.bus.record().read(&RecordFilter::Run(run), Seq(0)).await.unwrap();
-    assert_eq!(entries.last().unwrap().seq, Seq(written.sequence), "it stands in the record");
-    // Whoever looks on sees no parts.
-    let (_, seen) = f.bus.tap().stored(run).await.unwrap().remove(0);
-    assert_eq!(seen.subject, format!("evt.{run}.worker.w.1.1.started"));
-    let fence = format!("evt.{run}.*.*.1.1.>");
-    assert!(seen.headers.iter().any(|(_, value)| *value == fence), "{:?}", seen.headers);
-}
-
 /// Whoever only reads need not know of the parts; whoever sets the bus up must say the same as it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_number_of_parts_is_refused_where_the_bus_is_set_up() {

@@ -24,7 +24,6 @@ const ELSEWHERE: [&str; 14] = [
     "cmd.X.cancel",
     "$KV.LEASE.X",
     "$KV.AGENTS.other",
-    "$KV.BB.X",
     "$KV.LESSONS.X",
     "$O.MUSTER.M.X",
     "dlq.X",
@@ -97,7 +96,6 @@ async fn filled() -> (Fixture, Client) {
         "LESSONS.a",
         "TRACK_RECORD.a",
         "TRIALS.a",
-        "BB.run.a",
     ];
     for subject in values.map(|value| format!("$KV.{value}")) {
         owner.request(subject, Bytes::from_static(b"{}")).await.unwrap();

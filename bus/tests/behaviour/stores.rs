@@ -1,9 +1,7 @@
 use bytes::Bytes;
 use muster_bus::{BusError, FilePlace};
-use muster_shared::flow::{ContextAuthor, RunLessons};
+use muster_shared::flow::RunLessons;
 use muster_shared::time::Millis;
-use muster_shared::wire::ContextUpdate;
-use serde_json::json;
 
 use crate::fixture::{Fixture, agent, next, run};
 
@@ -12,7 +10,6 @@ crate::on_both!(
     named_objects_are_replaced,
     large_objects_come_back_whole,
     too_large_objects_are_refused,
-    values_of_runs_are_shown_as_they_are_written,
     lessons_are_kept_once_for_each_run,
     answers_serve_the_role_that_had_them_until_there_is_a_newer_one,
     after_a_rest_the_files_of_a_run_are_read_anew,
@@ -80,23 +77,6 @@ async fn large_objects_come_back_whole(f: Fixture) {
 async fn too_large_objects_are_refused(f: Fixture) {
     let refused = f.bus.store().put(vec![0; 5 * 1024 * 1024].into()).await;
     assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
-}
-
-async fn values_of_runs_are_shown_as_they_are_written(f: Fixture) {
-    let (context, run) = (f.bus.context(), run());
-    let value = |key: &str, version: u32| {
-        let by = Some(ContextAuthor::Person("ann".to_owned()));
-        ContextUpdate { run, key: key.to_owned(), value: json!({ "is": version }), version, by }
-    };
-    context.show(value("door.colour", 1)).await.unwrap();
-    context.show(value("door.colour", 2)).await.unwrap();
-    let mut shown = context.watch(run).await.unwrap();
-    assert_eq!(next(&mut shown).await, value("door.colour", 2), "the last of each, for who comes late");
-    context.show(value("limit", 1)).await.unwrap();
-    assert_eq!(next(&mut shown).await, value("limit", 1));
-    for bad in ["", "1", "a b", "a..b", "a.", "*", ">"] {
-        assert!(context.show(value(bad, 1)).await.is_err(), "{bad:?}");
-    }
 }
 
 async fn lessons_are_kept_once_for_each_run(f: Fixture) {

@@ -17,7 +17,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, EVENT_VERSION, Entry, Input, RecordEvent, RunState, Started};
 use muster_shared::time::Millis;
-use muster_shared::wire::{Encoding, Profile};
+use muster_shared::wire::Profile;
 use uuid::Uuid;
 
 /// The run.
@@ -220,7 +220,6 @@ fn profile(role: &str, token: u32, slots: u32) -> Profile {
         started_at: 0,
         resident_bytes: 0,
         specialist: None,
-        encoding: Encoding::default(),
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),

@@ -1,14 +1,12 @@
 //! What a decision asks the outside world to do.
 
 use muster_shared::flow::{
-    CallForProposals, ContextAuthor, GuardRule, Hook, Information, Product, RunLessons, TrialCounts,
-    TrialRule, Usage,
+    CallForProposals, GuardRule, Hook, Information, Product, RunLessons, TrialCounts, TrialRule, Usage,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::track_record::RunTrackRecord;
 use muster_shared::wire::Command;
-use serde_json::Value;
 
 /// Something to be done once the decision stands in the record. All of them may be done twice without harm,
 /// and all may be lost with the process: whoever takes the run over decides anew.
@@ -48,17 +46,6 @@ pub enum Effect {
         information: Vec<Information>,
         /// The progress tree as it stands now, where it has changed since; empty otherwise.
         progress: String,
-    },
-    /// Show a value of the shared context to whoever listens. The record has it: nothing is lost with one that is not shown.
-    ShowContext {
-        /// Its key.
-        key: String,
-        /// What it is.
-        value: Value,
-        /// Its version.
-        version: u32,
-        /// Who wrote it.
-        by: ContextAuthor,
     },
     /// Have whoever works for this run put down what is in hand.
     ParkRun {

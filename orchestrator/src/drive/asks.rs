@@ -114,5 +114,5 @@ fn refusal_in(entry: &Entry) -> Option<(String, bool)> {
 }
 
 fn refusal(reason: String) -> Refused {
-    Refused { reason, run: None, later: false, subject: String::new() }
+    Refused { reason, run: None, later: false }
 }

@@ -233,11 +233,6 @@ impl Capacity {
         by_role.into_values().take(Specialty::MOST).map(Specialty::within_limits).collect()
     }
 
-    /// Whether an agent of this queue reads JSON only.
-    pub(crate) fn reads_json_only(&self, queue: &Queue) -> bool {
-        self.lock().json_only.contains(queue)
-    }
-
     /// Takes note of a run's priority: what gets free is given to those of higher priority first.
     pub fn rank(&self, run: RunId, priority: i8) {
         let mut inner = self.lock();

@@ -25,7 +25,6 @@ fn workers(slots: u32) -> RegistryChange {
         started_at: 0,
         resident_bytes: 0,
         specialist: None,
-        encoding: muster_shared::wire::Encoding::default(),
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),

@@ -202,7 +202,6 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         started_at: now.0,
         resident_bytes: 0,
         specialist: domains(settings),
-        encoding: muster_shared::wire::Encoding::default(),
         name: settings.name.clone(),
         quiet_ms: 0,
         set_aside: Vec::new(),

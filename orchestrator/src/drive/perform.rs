@@ -6,7 +6,7 @@ use muster_bus::{BusError, ControlTarget, DeadLetter, GuardedThing, acknowledges
 use muster_shared::flow::{CallForProposals, GuardRule, Hook, Product};
 use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq};
 use muster_shared::run::{Evidence, Input};
-use muster_shared::wire::{ContextUpdate, ControlMessage, Encoding};
+use muster_shared::wire::{ControlMessage, Encoding};
 
 use serde_json::Value;
 
@@ -43,10 +43,6 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             let progress = progress.clone();
             let message = ControlMessage::Inform { run, task, generation, information, progress };
             order(context, Some(agent), message).await
-        }
-        Effect::ShowContext { key, value, version, by } => {
-            let (key, value, by) = (key.clone(), value.clone(), Some(by.clone()));
-            context.bus.context().show(ContextUpdate { run, key, value, version: *version, by }).await
         }
         Effect::ParkRun { reason } => {
             order(context, None, ControlMessage::ParkRun { run, reason: reason.clone() }).await

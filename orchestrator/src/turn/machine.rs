@@ -242,7 +242,7 @@ impl<E: Borrow<Entry>> Turn<E> {
             return self.failed(TurnError::NoLease);
         }
         let Writing { written, effects, state } =
-            prepared.write(view.fleet, self.rules.by.clone(), view.batch, self.log.draft_link(self.id));
+            prepared.write(self.rules.by.clone(), view.batch, self.log.draft_link(self.id));
         Next::Append(Box::new(AppendDecision { turn: self, written, effects, state, rest }))
     }
 

@@ -124,8 +124,8 @@ impl Prepared {
     }
 
     /// What is written.
-    pub(super) fn write(self, fleet: &Capacity, by: AgentId, batch: Uuid, link: LinkDraft) -> Writing {
-        let encoding = encoding_of(fleet, &self.decision);
+    pub(super) fn write(self, by: AgentId, batch: Uuid, link: LinkDraft) -> Writing {
+        let encoding = self.decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding);
         let Self { inputs, now, basis, after, capacity, specialists, decision, woken: _ } = self;
         let Decision { events, offers, effects, placements, readings, after: state, .. } = decision;
         let decided = Decided {
@@ -162,12 +162,4 @@ pub(super) struct Writing {
     pub(super) effects: Vec<Effect>,
     /// The run as it stands then.
     pub(super) state: Option<Box<RunState>>,
-}
-
-/// How a decision is written: as the goal asks, unless it makes an offer to agents that read JSON only.
-fn encoding_of(fleet: &Capacity, decision: &Decision) -> Encoding {
-    if decision.offers.iter().any(|offer| fleet.reads_json_only(&offer.queue)) {
-        return Encoding::Json;
-    }
-    decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding)
 }

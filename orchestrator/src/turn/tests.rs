@@ -11,7 +11,7 @@ use muster_shared::run::{
     RunEvent, Started,
 };
 use muster_shared::time::Millis;
-use muster_shared::wire::{Encoding, Profile};
+use muster_shared::wire::Profile;
 use uuid::Uuid;
 
 use super::*;
@@ -45,7 +45,6 @@ fn planner() -> Profile {
         started_at: 0,
         resident_bytes: 0,
         specialist: None,
-        encoding: Encoding::default(),
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),

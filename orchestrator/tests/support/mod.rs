@@ -218,7 +218,6 @@ fn profile(agent: &AgentId, role: &Role, slots: u32) -> Profile {
         started_at: 0,
         resident_bytes: 0,
         specialist: None,
-        encoding: muster_shared::wire::Encoding::default(),
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),

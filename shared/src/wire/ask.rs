@@ -47,8 +47,7 @@ pub struct Accepted {
     pub queued: bool,
 }
 
-/// Something that was sent is of no use: the answer to a request that is refused, and word to whoever sent a message that
-/// nobody can read (`err.<agent>`).
+/// The answer to a request that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Refused {
     /// Why, and what to do, with the field that is wrong if it is one.
@@ -59,7 +58,4 @@ pub struct Refused {
     /// Whether the same may be asked again later: there is only too much to do now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub later: bool,
-    /// Where what was sent came in, if this is no answer.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub subject: String,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::ask::{Accepted, Ask, Refused};
-use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
+use super::message::{Command, ControlMessage, Heartbeat, Live, Profile};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::ids::{AgentId, Attempt, RunId, TaskId};
 use crate::run::{AgentEvent, Decided, Released, Started, ToolStarted};
@@ -129,8 +129,6 @@ pub enum Body {
     Live(Live),
     /// Interrupts at once.
     Control(ControlMessage),
-    /// A value of the shared context.
-    Context(ContextUpdate),
     /// Agents are asked for bids.
     Call(CallForProposals),
     /// An agent bids for a task.
@@ -176,7 +174,6 @@ pub enum MessageKind {
     Profile,
     Live,
     Control,
-    Context,
     Call,
     Bid,
     Ask,
@@ -187,7 +184,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 18] = [
         Self::Decided,
         Self::Offered,
         Self::Started,
@@ -200,7 +197,6 @@ impl MessageKind {
         Self::Profile,
         Self::Live,
         Self::Control,
-        Self::Context,
         Self::Call,
         Self::Bid,
         Self::Ask,
@@ -225,7 +221,6 @@ impl MessageKind {
             Self::Profile => "profile",
             Self::Live => "live",
             Self::Control => "control",
-            Self::Context => "context",
             Self::Call => "call",
             Self::Bid => "bid",
             Self::Ask => "ask",
@@ -253,7 +248,6 @@ impl Body {
             Self::Profile(_) => MessageKind::Profile,
             Self::Live(_) => MessageKind::Live,
             Self::Control(_) => MessageKind::Control,
-            Self::Context(_) => MessageKind::Context,
             Self::Call(_) => MessageKind::Call,
             Self::Bid(_) => MessageKind::Bid,
             Self::Ask(_) => MessageKind::Ask,
@@ -279,7 +273,6 @@ impl Body {
             | Self::Profile(_)
             | Self::Live(_)
             | Self::Control(_)
-            | Self::Context(_)
             | Self::Call(_)
             | Self::Bid(_)
             | Self::Ask(_)

@@ -261,16 +261,12 @@ pub struct WaitRequest {
     pub usage: Usage,
 }
 
-/// `beat`: says that a task is worked on, or without a token that the agent lives; the answer says what is new.
+/// `beat`: the heartbeat of a task. The answer has news.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeatRequest {
     /// The task.
-    #[serde(default)]
-    pub token: Option<String>,
-    /// The agent, where no task is meant.
-    #[serde(default)]
-    pub agent: Option<AgentId>,
+    pub token: String,
     /// Names this message.
     #[serde(default)]
     #[schemars(length(min = 1, max = 128))]

@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::codec::Encoding;
 use super::tool_server::is_tool_server_name;
-use crate::flow::{AgentState, ContextAuthor, ContractSchemas, Goal, Information, Presence, Usage};
+use crate::flow::{AgentState, ContractSchemas, Goal, Information, Presence, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
 use crate::run::{ChildEnd, Origin, Request, SignedOrder};
 
@@ -166,9 +165,6 @@ pub struct Profile {
     /// What the role is for, when a user defined it: planners are told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specialist: Option<Box<Advertised>>,
-    /// How it wants its offers written. One that reads JSON only says `json`.
-    #[serde(default, skip_serializing_if = "is_usual")]
-    pub encoding: Encoding,
     /// Its name on its host, which stays the same when it is started again; the id of the process when it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -273,10 +269,6 @@ impl SetAside {
 
 const fn one() -> u32 {
     1
-}
-
-fn is_usual(encoding: &Encoding) -> bool {
-    *encoding == Encoding::default()
 }
 
 /// What a specialist says of itself.
@@ -393,28 +385,6 @@ pub enum OwnerAnswer {
     NoSuchRun,
     /// Not now, or not here.
     Later,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_unknown(version: &u32) -> bool {
-    *version == 0
-}
-
-/// A value of the shared context changed: `bb.<run>.<key>`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ContextUpdate {
-    /// The run whose context it is.
-    pub run: RunId,
-    /// What it is called.
-    pub key: String,
-    /// What it is now.
-    pub value: serde_json::Value,
-    /// How often it was written; 0 when that is not known.
-    #[serde(default, skip_serializing_if = "is_unknown")]
-    pub version: u32,
-    /// Who wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<ContextAuthor>,
 }
 
 /// An agent is alive: `hb.<role>.<agent>`.

@@ -14,7 +14,7 @@ use super::ask::{Accepted, Ask, Refused};
 use super::codec::Encoding;
 use super::envelope::{Envelope, MessageKind, StoredBody};
 use super::lending::{LeaseName, LeaseReply, LeaseRequest, LentCall, LentReply, Revocation, ToolLeases};
-use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
+use super::message::{Command, ControlMessage, Heartbeat, Live, Profile};
 use super::tool_question::ToolAnswer;
 use super::tool_server::{ToolCall, ToolReply, ToolServerNotice, ToolSpecs, ToolTicket};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
@@ -102,7 +102,7 @@ pub fn asyncapi(version: &str) -> Value {
 /// The header of what is signed.
 const SIGNED: (&str, &str) = (
     "Muster-Signature",
-    "Who gives the order: <signature>.<JWT>, as docs/protocol.md says; in fleets with keys it has to be there",
+    "Who gives the order: <signature>.<JWT>, as docs/gateway.md says; in fleets with keys it has to be there",
 );
 
 /// The headers of a message. What the broker goes by is described with the kinds that need it.
@@ -145,7 +145,6 @@ fn headers(kind: MessageKind, encoding: Encoding) -> Value {
         | MessageKind::Offered
         | MessageKind::Heartbeat
         | MessageKind::Live
-        | MessageKind::Context
         | MessageKind::Call
         | MessageKind::Bid
         | MessageKind::Accepted
@@ -173,7 +172,7 @@ enum ChannelAction {
 
 const BOTH: &[ChannelAction] = &[ChannelAction::Send, ChannelAction::Receive];
 
-const CHANNELS: [Channel; 21] = [
+const CHANNELS: [Channel; 18] = [
     Channel {
         id: "commands",
         address: "cmd.{run}.{command}",
@@ -193,13 +192,6 @@ const CHANNELS: [Channel; 21] = [
         address: "_INBOX.{inbox}",
         description: "The answers to requests, on the subject that the asker chose for it. Between orchestrators, what became of an order (`control`).",
         kinds: &[MessageKind::Accepted, MessageKind::Error, MessageKind::Control],
-        fleet: &[ChannelAction::Send],
-    },
-    Channel {
-        id: "errors",
-        address: "err.{agent}",
-        description: "Word to a process that something it sent cannot be read: `subject` says where it came in, `reason` which field is wrong. May be lost; the dead letters keep it.",
-        kinds: &[MessageKind::Error],
         fleet: &[ChannelAction::Send],
     },
     Channel {
@@ -280,13 +272,6 @@ const CHANNELS: [Channel; 21] = [
         fleet: BOTH,
     },
     Channel {
-        id: "context",
-        address: "bb.{run}.{key}",
-        description: "A value of a run's shared context changed.",
-        kinds: &[MessageKind::Context],
-        fleet: &[ChannelAction::Send],
-    },
-    Channel {
         id: "calls",
         address: "cfp.{role}.{run}.{task}",
         description: "Agents of a role are asked what it takes them to do a task. A bid that comes within `window_ms` counts.",
@@ -306,13 +291,6 @@ const CHANNELS: [Channel; 21] = [
         description: "The bucket AGENTS (stream KV_AGENTS): the profile of each agent, written anew every 5 s with `Nats-TTL: 15s`. Who is silent is forgotten.",
         kinds: &[MessageKind::Profile],
         fleet: BOTH,
-    },
-    Channel {
-        id: "context_kept",
-        address: "$KV.BB.{run}.{key}",
-        description: "The bucket BB (stream KV_BB): the newest version of each value of a run's shared context, for a day.",
-        kinds: &[MessageKind::Context],
-        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "dead_letters",
@@ -376,7 +354,6 @@ fn parameter(name: &str) -> &'static str {
         "agent" => "One process, such as worker-5f3a9c21",
         "gen" => "Which offer of the task, from 1",
         "kind" => "started, tool, step, released or outcome",
-        "key" => "The name of the value",
         "origin" => "Where it came in, see Muster-Dead-Subject",
         "object" => "The name of the object in base64 for URLs",
         "request" => "The request: submit",
@@ -439,7 +416,6 @@ macro_rules! by_kind {
                 MessageKind::Profile => $how::<Profile>,
                 MessageKind::Live => $how::<Live>,
                 MessageKind::Control => $how::<ControlMessage>,
-                MessageKind::Context => $how::<ContextUpdate>,
                 MessageKind::Call => $how::<CallForProposals>,
                 MessageKind::Bid => $how::<Bid>,
                 MessageKind::Ask => $how::<Ask>,

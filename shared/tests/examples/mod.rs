@@ -42,8 +42,8 @@ use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
 use muster_shared::wire::ask::{Accepted, Ask, Refused};
 use muster_shared::wire::{
-    Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
-    OwnerAnswer, OwnerMessage, Profile, StoredBody, TraceContext,
+    Body, Command, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind, OwnerAnswer,
+    OwnerMessage, Profile, StoredBody, TraceContext,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -79,9 +79,8 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     let id = Some("invoice 4711".to_owned());
     add("ask_submit", Body::Ask(Ask::Submit { goal: Box::new(goal()), id, run: None }));
     add("accepted", Body::Accepted(Accepted { run: run(), queued: false }));
-    let subject = "evt.0190a1b2c3d4700080000000000000aa.worker.worker-00000001.1-2.1.outcome".to_owned();
     let reason = "field body.content.ending: unknown variant `success`".to_owned();
-    add("error", Body::Error(Refused { reason, run: Some(run()), later: true, subject }));
+    add("error", Body::Error(Refused { reason, run: Some(run()), later: true }));
     add("decided_unreadable", Body::Decided(unreadable()));
     add("command_submit", Body::Command(Command::Submit { run: run(), goal: Box::new(goal()) }));
     add(
@@ -133,9 +132,6 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     for (name, control) in controls() {
         add(&format!("control_{name}"), Body::Control(control));
     }
-    let value = json!({ "facts": [1, 2.5, null, "x"] });
-    let (key, version, by) = ("facts".to_owned(), 0, None);
-    add("context", Body::Context(ContextUpdate { run: run(), key, value, version, by }));
     add("call", Body::Call(call()));
     add("bid", Body::Bid(bid()));
     add("decided_conflict", Body::Decided(contradicting()));
@@ -1542,7 +1538,6 @@ fn profile() -> Profile {
         started_at: 1_700_000_000_000,
         resident_bytes: 9_000_000,
         specialist: None,
-        encoding: muster_shared::wire::Encoding::default(),
         name: String::new(),
         quiet_ms: 0,
         set_aside: Vec::new(),

@@ -90,7 +90,7 @@ fn passes(model: &mut Model, text: &str) -> Vec<Change> {
         serde_json::from_value(json!({ "body": { "type": "error", "content": { "reason": "" } } })).unwrap();
     envelope.body = body;
     let tapped = Tapped {
-        subject: "err.worker".into(),
+        subject: "dlq.worker".into(),
         at: NOW,
         bytes: vec![0; 40].into(),
         headers: Vec::new(),

@@ -111,7 +111,6 @@ fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
         ),
         ("wait", of(json!({ "token": first, "for": { "money": 1 } })), "invalid", "`for`"),
         ("beat", of(json!({})), "invalid", "token"),
-        ("beat", of(json!({ "agent": "nobody-1" })), "not_found", "take"),
         ("files", of(json!({ "token": first, "do": "burn" })), "invalid", "`do`"),
         (
             "files",

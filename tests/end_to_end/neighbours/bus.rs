@@ -82,7 +82,7 @@ fn ends_rightly(fleet: &Fleet, InHand { run, child, begun }: InHand) {
 
 /// A client with credentials of a worker, and its name.
 async fn worker(fleet: &Fleet) -> (Client, String) {
-    let told = way::program(&fleet.url(), "worker", true).unwrap();
+    let told = way::agent(&fleet.url(), "worker").unwrap();
     let of =
         |name: &str| told.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap();
     let options = ConnectOptions::with_credentials_file(of("NATS_CREDS")).await.unwrap();
@@ -257,7 +257,6 @@ fn a_flood_does_not_keep_the_run_in_hand_from_its_end() {
             format!("bid.worker.{name}.{new}.1"),
             format!("queue.worker.{name}"),
             "watch.who".to_owned(),
-            "err.orchestrator-1".to_owned(),
             "guard.nobody".to_owned(),
         ];
         let kept = [

@@ -231,7 +231,6 @@ impl Owner {
             }
             // Dead letters and values are for people; what is told to whoever is at work comes with the next offer.
             Effect::Inform { .. }
-            | Effect::ShowContext { .. }
             | Effect::Bury { .. }
             | Effect::KeepLessons { .. }
             | Effect::SettleShadow { .. }

@@ -6,7 +6,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{AgentId, Role, RunId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, Input, Request, RequestAction};
-use muster_shared::wire::{Advertised, Encoding, Profile};
+use muster_shared::wire::{Advertised, Profile};
 use uuid::Uuid;
 
 use crate::agenda::Time;
@@ -112,7 +112,6 @@ impl Scenario {
             started_at: 0,
             resident_bytes: 0,
             specialist: Some(Box::new(said)),
-            encoding: Encoding::default(),
             set_aside: Vec::new(),
             by_gateway: false,
             times_set_aside: 0,

@@ -69,17 +69,22 @@ pub async fn client_with(options: ConnectOptions, url: &str) -> io::Result<Clien
     options.connect(url).await.map_err(io::Error::other)
 }
 
-/// What a program of a role is told, as variables: who it is, and its credentials for the task gateway, or for the direct
-/// protocol.
+/// Environment variables for a program of a role: its name, and its credentials for the task gateway.
 ///
 /// # Errors
-/// When no fleet with keys is known at this URL, or no credentials can be made.
-pub fn program(url: &str, role: &str, is_direct: bool) -> io::Result<Vec<(String, String)>> {
+/// If no fleet with keys is known at this URL, or the credentials cannot be created.
+pub fn program(url: &str, role: &str) -> io::Result<Vec<(String, String)>> {
     let of: Role = role.parse().map_err(io::Error::other)?;
-    issue(url, role, |id| match is_direct {
-        true => Holder::Agent { role: of, id },
-        false => Holder::Program { role: of, id },
-    })
+    issue(url, role, |id| Holder::Program { role: of, id })
+}
+
+/// The same for an agent, which writes to the event log.
+///
+/// # Errors
+/// As [`program`].
+pub fn agent(url: &str, role: &str) -> io::Result<Vec<(String, String)>> {
+    let of: Role = role.parse().map_err(io::Error::other)?;
+    issue(url, role, |id| Holder::Agent { role: of, id })
 }
 
 /// The same for a guard.

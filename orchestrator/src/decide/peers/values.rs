@@ -11,7 +11,6 @@ use muster_shared::run::{PEERS_SINCE, Request, RunState};
 use serde_json::Value;
 
 use super::super::builder::DecisionBuilder;
-use super::super::effect::Effect;
 use super::super::rights;
 use super::FoundAnswer;
 use super::share::{self, Teller};
@@ -54,7 +53,7 @@ pub(in crate::decide) fn set(
     Ok(())
 }
 
-/// Notes a value, shows it to observers, and tells whom it concerns; gives who that is.
+/// Records a value and informs the tasks that it concerns; returns them.
 fn written(
     decision: &mut DecisionBuilder<'_>,
     (key, value, version): (&str, &Value, u32),
@@ -62,13 +61,11 @@ fn written(
     teller: Teller<'_>,
 ) -> Vec<TaskIndex> {
     let to = decision.open().map(|run| concerned(run, teller, key)).unwrap_or_default();
-    let (value, name) = (value.clone(), key.to_owned());
-    decision.emit(ContextWritten { key: name.clone(), value: value.clone(), version, by: by.clone() });
+    decision.emit(ContextWritten { key: key.to_owned(), value: value.clone(), version, by });
     if !to.is_empty() {
-        let text = format!("context.{key} is now (version {version}): {}", in_text(&value));
-        share::publish(decision, teller, &to, text, Some(name.clone()));
+        let text = format!("context.{key} is now (version {version}): {}", in_text(value));
+        share::publish(decision, teller, &to, text, Some(key.to_owned()));
     }
-    decision.effect(Effect::ShowContext { key: name, value, version, by });
     to
 }
 

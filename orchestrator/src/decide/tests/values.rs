@@ -224,9 +224,6 @@ fn what_a_person_writes_is_told_to_the_tasks_at_work_that_it_concerns() {
     assert_eq!((task.as_str(), information.len()), ("3", 1), "4 is not at work: its offer tells it");
     let Information { from, name, text, .. } = &information[0];
     assert_eq!((from, name.as_str(), text.as_str()), (&None, "ann", "context.limit is now (version 2): 20"));
-    let shown =
-        |effect: &Effect| matches!(effect, Effect::ShowContext { key, version: 2, .. } if key == "limit");
-    assert!(fleet.effects.iter().any(shown), "observers see it");
     person_writes(&mut fleet, 2, "limit", json!(30), 1);
     person_writes(&mut fleet, 3, "of_nobody", json!(1), 0);
     assert_eq!(told(&fleet), ["3", "4"], "neither what is stale nor what concerns nobody is told");

@@ -7,7 +7,7 @@ use muster_shared::flow::Specialty;
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
 use muster_shared::plan::tools::is_standard;
 use muster_shared::run::RunState;
-use muster_shared::wire::{Advertised, Encoding, Profile};
+use muster_shared::wire::{Advertised, Profile};
 
 use super::ORCHESTRATOR;
 use super::away::Away;
@@ -15,9 +15,6 @@ use super::served::Served;
 use crate::decide::{in_hands, in_work};
 use crate::drive::line::Line;
 use crate::matching::{Candidate, Look, Roster};
-
-/// Most queues of which is remembered that their agents read JSON only.
-const MOST_JSON_ONLY: usize = 4096;
 
 /// Most runs that look again because one agent got free. The others have their place in line.
 const MOST_LOOKING: usize = 16;
@@ -83,8 +80,6 @@ pub(super) struct Ledger {
     pub(super) specialists: HashMap<AgentId, Specialty>,
     /// What tool servers have, and who may use it.
     pub(super) served: Served,
-    /// Queues of agents that read JSON only. Kept when they leave: an offer outlives its agent.
-    pub(super) json_only: BTreeSet<Queue>,
     /// What is kept for runs: for those that were woken and have not had their turn yet, and for those that are having
     /// it. Taken as far as others go; a run itself may have what is kept for it.
     kept: HashMap<RunId, BTreeMap<Queue, u32>>,
@@ -109,10 +104,6 @@ impl Ledger {
         // Tool servers are under names that are no roles.
         self.served.admit(profile);
         let Ok(role) = profile.role.parse::<Role>() else { return };
-        let queues = [Queue::Role(role.clone()), Queue::Agent(profile.agent.clone())];
-        if profile.encoding == Encoding::Json && self.json_only.len() < MOST_JSON_ONLY {
-            self.json_only.extend(queues);
-        }
         self.note_tools(profile, &role);
         let mut is_news = false;
         if let Some(candidate) = Candidate::of(profile) {

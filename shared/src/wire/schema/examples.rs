@@ -17,7 +17,7 @@ pub(super) fn of(kind: MessageKind) -> Vec<Value> {
             }),
         ],
         MessageKind::Profile => vec![json!({
-            "agent": AGENT, "role": "word_counter", "pid": 4711, "slots": 2, "encoding": "json",
+            "agent": AGENT, "role": "word_counter", "pid": 4711, "slots": 2,
             "specialist": {
                 "description": "Counts the words of a text.",
                 "capabilities": ["word count"],
@@ -53,7 +53,6 @@ pub(super) fn of(kind: MessageKind) -> Vec<Value> {
         | MessageKind::Offered
         | MessageKind::Live
         | MessageKind::Control
-        | MessageKind::Context
         | MessageKind::Call
         | MessageKind::Accepted
         | MessageKind::Error

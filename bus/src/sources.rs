@@ -121,7 +121,6 @@ pub fn is_of_muster(stream: &str) -> bool {
         t::CONTEXT,
         t::ALLOWANCE,
         t::LESSONS,
-        t::ALERTS,
         t::ANSWERS,
         t::ASKED,
         t::FILES,

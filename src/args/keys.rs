@@ -62,7 +62,7 @@ pub(crate) enum KeysCommand {
 /// Credentials that are asked for.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IssueArgs {
-    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, alerts, or a role (worker, word_counter).
+    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, or a role (worker, word_counter).
     pub(crate) holder: String,
     /// What the process is called on the bus; default: the role and some digits. Two processes never share a name.
     #[arg(long)]

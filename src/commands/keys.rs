@@ -324,7 +324,6 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
             }
             Holder::ToolServer { server: server.to_owned(), id: name(&Profile::role_of_tool_server(server))? }
         }
-        "alerts" => Holder::Alerts { id: name(crate::alerts::ROLE)? },
         "observer" => Holder::Observer { name: name("observer")? },
         "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
         other => {

@@ -1,7 +1,6 @@
 //! The command line.
 
 mod about;
-mod alerts;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
@@ -31,7 +30,6 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use about::{ConfigArgs, JsonArgs, SchemaArgs, SchemaForm};
-pub(crate) use alerts::{AlertsAction, AlertsArgs, AlertsSilenceArgs, AlertsTestArgs};
 #[cfg(feature = "bench")]
 pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
 pub(crate) use blueprint::{
@@ -165,8 +163,6 @@ pub(crate) enum Command {
     Context(ContextArgs),
     #[command(flatten)]
     Steer(SteerCommand),
-    /// List alert rules and what fires; test destinations, silence a rule.
-    Alerts(AlertsArgs),
     /// Manage dead letters: unreadable messages and quarantined tasks.
     Dead(DeadArgs),
     /// Manage blueprints: plan templates with parameters.

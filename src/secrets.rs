@@ -27,8 +27,7 @@ pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> R
     let urls = bus.url.iter().chain(&settings.agent.endpoint);
     let of_url = urls.flat_map(|urls| urls.split(',')).filter_map(password_in).map(SecretString::from);
     let of_file = settings.agent.key_file.as_deref().and_then(|path| read(path).ok()).map(SecretString::from);
-    let files = settings.alerts.destinations.values().filter_map(|to| to.secret_file.as_ref()?.to_str());
-    let of_alerts = files.filter_map(|path| read(path).ok()).map(SecretString::from);
+    let of_alerts = settings.alerts.url().ok().flatten();
     let of_all = of_environment.chain(of_headers).chain(of_bus).chain(of_url).chain(of_file);
     Redactor::new(of_all.chain(of_alerts))
 }

@@ -31,7 +31,7 @@ use muster_shared::setting::Takes;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use alerts::{AlertSettings, DestinationKind, DestinationSettings};
+pub(crate) use alerts::AlertSettings;
 pub(crate) use effort::KEY as EFFORT;
 pub(crate) use error::SettingsError;
 pub(crate) use example::example;
@@ -40,7 +40,6 @@ pub(crate) use file::{FILE_NAME, nearest};
 pub(crate) use guards::{GuardKind, GuardSettings};
 pub(crate) use keep::KeepSettings;
 use keys::Keys;
-pub(crate) use keys::variable;
 use layer::{Layer, Origin};
 use project::Project;
 pub(crate) use sections::{Dollars, FleetSettings, LogFormat, LogSettings, MOST_PROCESSES, Settings};
@@ -49,7 +48,6 @@ pub(crate) use travel::{Carried, RunsWith, carry, is_shared_by_all, list, runs_w
 
 pub(crate) use ui::{PORT as UI_PORT, ProxySettings, UiSettings};
 
-use crate::alerts::rule::Rule;
 use crate::trust::{Item, Trust};
 
 /// Where a value comes from that nobody set.
@@ -122,8 +120,6 @@ pub(crate) struct Loaded {
     pub(crate) left_out: Vec<String>,
     /// The team of the team's file.
     pub(crate) team: Option<Team>,
-    /// The rules for alerts, whoever is told of them.
-    pub(crate) alerts: Vec<Rule>,
     /// What looks wrong without being an error.
     pub(crate) warnings: Vec<String>,
 }
@@ -165,15 +161,13 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     let effective = effective(&settings, &merged, &keys, &given);
     ranges::check(&effective, &keys)?;
     settings.limits.guards = guards::rules(&settings.guards, &effective)?;
-    let alerts = alerts::rules(&settings.alerts, &effective)?;
     settings.limits.trials = trials::rules(&settings.trials, &effective)?;
     let others = [&project.layer, &from_team, &from_environment, &from_flags];
     let is_own = |key: &str| from_own.has(key) && others.iter().all(|layer| !layer.has(key));
     guards::beside_own(&mut settings.guards, own.as_deref(), is_own);
-    alerts::beside_own(&mut settings.alerts, own.as_deref(), is_own);
     let Project { file, is_found, needs, mut left_out, .. } = project;
     left_out.extend(of_own);
-    Ok(Loaded { settings, effective, file, is_found, own, needs, left_out, team, alerts, warnings })
+    Ok(Loaded { settings, effective, file, is_found, own, needs, left_out, team, warnings })
 }
 
 /// What the user's own file gives.

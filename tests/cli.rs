@@ -364,43 +364,15 @@ fn a_reader_who_leaves_early_is_no_error() {
 }
 
 #[test]
-fn alerts_are_listed_and_tried_without_a_fleet() {
+fn webhook_that_is_not_a_url_stops_a_fleet_before_it_starts() {
     let folder = folder();
     muster(folder.path())
-        .args(["alerts"])
-        .assert()
-        .success()
-        .stdout(contains("tool_failures"))
-        .stdout(contains("nobody is told"));
-    muster(folder.path())
-        .args(["alerts", "test"])
+        .env("MUSTER_ALERTS_WEBHOOK", "hooks.example.org/secret-path")
+        .args(["up", "--detach"])
         .assert()
         .code(2)
-        .stderr(contains("no rule has a destination"));
-    muster(folder.path()).args(["alerts", "watch"]).assert().code(2).stderr(contains("nobody is to be told"));
-    muster(folder.path())
-        .args(["alerts", "silence", "buget", "2h"])
-        .assert()
-        .code(2)
-        .stderr(contains("did you mean budget?"));
-    muster(folder.path())
-        .args(["--set", "alerts.to=log", "alerts", "test", "--json"])
-        .assert()
-        .success()
-        .stdout(contains("\"taken\": true"));
-    let settings = "[alerts]\nto = [\"ops\"]\n[alerts.destinations.ops]\nurl = \"http://127.0.0.1:1/hook\"\nprivate = true\n\
-                    timeout = \"2s\"\n";
-    std::fs::write(folder.path().join("muster.toml"), settings).unwrap();
-    let config = ["--config", "muster.toml"];
-    muster(folder.path())
-        .args(config)
-        .arg("alerts")
-        .assert()
-        .code(2)
-        .stderr(contains("MUSTER_ALERTS_DESTINATIONS_OPS_SECRET"));
-    let mut tried = muster(folder.path());
-    tried.env("MUSTER_ALERTS_DESTINATIONS_OPS_SECRET", "sixteen bytes or more").args(config);
-    tried.args(["alerts", "test", "ops"]).assert().code(1).stdout(contains("no connection could be made"));
-    // What was found, and not named, counts when the user says so.
-    muster(folder.path()).arg("alerts").assert().code(2).stderr(contains("who is told"));
+        .stderr(contains("cannot use alerts.webhook").and(contains("secret-path").not()));
+    // A project's own file cannot choose the receiver of alerts.
+    std::fs::write(folder.path().join("muster.toml"), "[alerts]\nwebhook_file = \"hook\"\n").unwrap();
+    muster(folder.path()).arg("ps").assert().code(2).stderr(contains("say where alerts are sent"));
 }

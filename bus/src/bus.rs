@@ -8,7 +8,6 @@ use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
 
-use crate::alerts::Alerts;
 use crate::allowance::Allowances;
 use crate::answers::Answers;
 use crate::asks::Asks;
@@ -358,12 +357,6 @@ impl Bus {
     #[must_use]
     pub fn allowances(&self) -> Allowances {
         Allowances::new(&self.core)
-    }
-
-    /// What is known of alerts, and who looks after them.
-    #[must_use]
-    pub fn alerts(&self) -> Alerts {
-        Alerts::new(&self.core)
     }
 
     /// What could not be processed.

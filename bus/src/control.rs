@@ -233,7 +233,6 @@ const fn may_control(kind: &HolderKind) -> bool {
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
         | HolderKind::ToolServer(_)
-        | HolderKind::Alerts
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => false,

@@ -4,7 +4,6 @@
 //! trait with two implementations. [`subject`] is the only place where subjects are built and parsed, and only this
 //! crate names the NATS client.
 
-pub mod alerts;
 pub mod allowance;
 pub mod answers;
 pub mod asks;
@@ -50,7 +49,6 @@ pub mod trials;
 mod vouched;
 mod watchers;
 
-pub use alerts::{Alerts, Turn};
 pub use allowance::{Allowances, BrokerClock};
 pub use answers::{Answers, KeptAnswer};
 pub use asks::{Asked, Asks, NewRun};

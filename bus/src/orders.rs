@@ -38,7 +38,6 @@ pub fn signer_kind(kind: &HolderKind) -> Result<SignerKind, String> {
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
         | HolderKind::ToolServer(_)
-        | HolderKind::Alerts
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => {

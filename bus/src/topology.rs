@@ -20,8 +20,6 @@ const LESSONS_BYTES: u64 = 2 * MIB;
 const STANDING_BYTES: u64 = 2 * MIB;
 /// Most bytes of what is noted of runs that are kept, came from elsewhere or were removed: some 300 each.
 const KEPT_BYTES: u64 = 64 * MIB;
-/// Most bytes of what is known of alerts: one entry, and one for each rule that is silenced.
-const ALERTS_BYTES: u64 = 4 * MIB;
 
 /// The offers that wait or are in hand.
 pub const TASKS: &str = "TASKS";
@@ -53,8 +51,6 @@ pub const FILES_SHOWN: &str = "files.";
 pub const KEPT: &str = "KV_KEPT";
 /// What agents and tools did.
 pub const TRACK_RECORD: &str = "KV_TRACK_RECORD";
-/// What is known of alerts.
-pub const ALERTS: &str = "KV_ALERTS";
 /// How trials stand.
 pub const TRIALS: &str = "KV_TRIALS";
 /// The object store's bucket.
@@ -223,11 +219,6 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
         StreamSpec {
             republish: Some(("$KV.FILES.", FILES_SHOWN)),
             ..bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes)
-        },
-        StreamSpec {
-            // Written anew all the time; what a crash takes is told once more, under the same id.
-            waits_for_disk: false,
-            ..bucket(ALERTS, "What is known of alerts", "$KV.ALERTS.>", ALERTS_BYTES)
         },
         bucket(KEPT, "What is kept of runs, and what was removed", "$KV.KEPT.>", KEPT_BYTES),
         StreamSpec {

@@ -85,7 +85,6 @@ const fn decides(kind: &HolderKind) -> bool {
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
         | HolderKind::ToolServer(_)
-        | HolderKind::Alerts
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => false,

@@ -62,7 +62,7 @@ pub(crate) enum KeysCommand {
 /// Credentials that are asked for.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IssueArgs {
-    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, alerts, a built-in role (worker), the role of a
+    /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, a built-in role (worker), the role of a
     /// program (word_counter), or agent:ROLE for an agent of a definition file.
     pub(crate) holder: String,
     /// What the process is called on the bus; default: the role and some digits. Two processes never share a name.

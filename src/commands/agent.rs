@@ -98,7 +98,6 @@ fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
         | HolderKind::Program(_)
         | HolderKind::Guard(_)
         | HolderKind::ToolServer(_)
-        | HolderKind::Alerts
         | HolderKind::Host
         | HolderKind::Guest
         | HolderKind::Presence => false,

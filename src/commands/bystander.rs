@@ -1,4 +1,4 @@
-//! How a process that takes no tasks stands in the registry: a guard, a server of tools, or who looks after alerts.
+//! How a process that takes no tasks stands in the registry: a guard, or a server of tools.
 
 use muster_bus::Bus;
 use muster_shared::wire::Profile;

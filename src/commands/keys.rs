@@ -328,7 +328,6 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
             let called = agent.trim_start_matches("agent:");
             Holder::Agent { role: read_role(called)?, id: name(called)? }
         }
-        "alerts" => Holder::Alerts { id: name(crate::alerts::ROLE)? },
         "observer" => Holder::Observer { name: name("observer")? },
         "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
         other => {

@@ -1,7 +1,6 @@
 //! The commands: one file each, and one for those that steer a run.
 
 pub(crate) mod agent;
-pub(crate) mod alerts;
 pub(crate) mod artifacts;
 mod audit;
 #[cfg(feature = "bench")]
@@ -112,7 +111,6 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Questions(args) => questions::questions(&app, &args).await?,
         Command::Context(args) => context::context(&app, &args).await?,
         Command::Steer(command) => steer::steer(&app, &command).await?,
-        Command::Alerts(args) => Box::pin(alerts::alerts(&app, &args)).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
         Command::Eval(args) => Box::pin(eval::eval(&app, &args)).await?,
@@ -181,7 +179,6 @@ const fn care(command: &Command) -> Care {
         | Command::Questions(_)
         | Command::Context(_)
         | Command::Steer(_)
-        | Command::Alerts(_)
         | Command::Dead(_)
         | Command::Blueprint(_)
         | Command::Eval(_)
@@ -209,10 +206,6 @@ const fn speaker(command: &Command) -> Speaker {
         Command::Up(_) | Command::Join(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator => {
             Speaker::Process
         }
-        Command::Alerts(args) => match &args.action {
-            Some(crate::args::AlertsAction::Watch) => Speaker::Process,
-            None | Some(_) => Speaker::Command,
-        },
         #[cfg(feature = "bench")]
         Command::Bench(_) => Speaker::Command,
         Command::Run(_)

@@ -9,7 +9,6 @@ use muster_shared::track_record::{Identity, TrackRecords};
 use muster_shared::wire::Profile;
 use serde_json::{Value, json};
 
-use crate::alerts::state::State;
 use crate::app::{App, bus_failure, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
@@ -42,8 +41,6 @@ pub(crate) struct FleetShown {
     pub(crate) open: Vec<BreakerState>,
     /// What is wrong with guards that give no verdict.
     pub(crate) silent: Vec<String>,
-    /// What is known of alerts.
-    pub(crate) alerts: State,
 }
 
 /// What there is to know of a fleet beside what its processes say of themselves.
@@ -55,8 +52,6 @@ pub(crate) struct Around {
     issued: Vec<Issued>,
     open: Vec<BreakerState>,
     silent: Vec<String>,
-    /// What is known of alerts.
-    alerts: State,
 }
 
 /// Prints the registry.
@@ -92,7 +87,6 @@ impl Around {
             members: here.map(|state| state.members).unwrap_or_default(),
             open: breakers.into_iter().filter(BreakerState::is_open).collect(),
             silent: super::guard::silent(app, bus).await,
-            alerts: super::alerts::firing(bus).await,
         }
     }
 
@@ -105,8 +99,7 @@ impl Around {
         let listed: Vec<Listed> = listed.collect();
         let hosts = machines(&self.issued, &listed);
         let (members, open, silent) = (self.members.clone(), self.open.clone(), self.silent.clone());
-        let alerts = self.alerts.clone();
-        FleetShown { listed, members, hosts, open, silent, alerts }
+        FleetShown { listed, members, hosts, open, silent }
     }
 }
 
@@ -165,10 +158,7 @@ impl FleetShown {
             json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
         });
         let silent = self.silent.iter().map(|why| json!({ "guard_without_verdict": why }));
-        let alerts = self.alerts.firing().map(|(rule, series, one)| {
-            json!({ "alert": rule, "series": series, "since": one.since, "detail": one.detail })
-        });
-        listed.chain(given_up).chain(hosts).chain(open).chain(silent).chain(alerts).collect()
+        listed.chain(given_up).chain(hosts).chain(open).chain(silent).collect()
     }
 
     /// Who is there by role, for the rules on who waits for whom.
@@ -179,7 +169,7 @@ impl FleetShown {
 
 async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
     let agents = fleet.agents();
-    let FleetShown { listed, members, hosts, open, silent, alerts } = fleet;
+    let FleetShown { listed, members, hosts, open, silent } = fleet;
     if let Some(team) = app.fleet.live().and_then(|state| state.team) {
         output::line(&format!("team {team}"))?;
     }
@@ -197,9 +187,6 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     }
     for line in &silent {
         output::line(&figures::one_line(line, LINE))?;
-    }
-    if let Some(line) = render::alerts::line(&alerts) {
-        output::line(&line)?;
     }
     for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
         output::line(&format!("an agent file is left out: {}", file.reason))?;

@@ -7,6 +7,7 @@ use muster_shared::secret;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::alerts::Alerts;
 use crate::app::App;
 use crate::args::UpArgs;
 use crate::commands::guard::check_lists;
@@ -52,6 +53,7 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
         // Said here: what the process in the background says is in its log.
         scale::of(app, &scale)?;
         check_lists(app)?;
+        Alerts::of(app)?;
         return detach(app, &args).await;
     }
     let mut stop = StopSignals::listen()?;

@@ -37,8 +37,6 @@ pub(crate) enum Duty {
     Guard(String),
     /// It serves tools under a name.
     ToolServer(String),
-    /// It looks after alerts.
-    Alerts,
 }
 
 /// By what a fleet lets its processes in.
@@ -96,11 +94,9 @@ impl Pass {
             Desk::Own(desk) => self.issue_by(desk, is_foreign),
             Desk::Far(desk) => match &self.duty {
                 Duty::Agent(role) => desk.issue(role, &self.member).await,
-                Duty::Orchestrator
-                | Duty::Program(_)
-                | Duty::Guard(_)
-                | Duty::ToolServer(_)
-                | Duty::Alerts => Err("a machine that joined starts agents and nothing else".to_owned()),
+                Duty::Orchestrator | Duty::Program(_) | Duty::Guard(_) | Duty::ToolServer(_) => {
+                    Err("a machine that joined starts agents and nothing else".to_owned())
+                }
             },
         }
     }
@@ -147,10 +143,6 @@ impl Pass {
             Duty::ToolServer(server) => {
                 let id = new_id(&role_of_tools(server));
                 (id.clone(), Holder::ToolServer { server: server.clone(), id })
-            }
-            Duty::Alerts => {
-                let id = new_id(crate::alerts::ROLE);
-                (id.clone(), Holder::Alerts { id })
             }
             Duty::Program(role) => {
                 let id = new_id(&role.to_string());

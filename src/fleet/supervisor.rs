@@ -11,6 +11,7 @@ use std::sync::Arc;
 use muster_bus::server::{LocalServer, ServerError};
 use muster_shared::ids::Role;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::far::FarDesk;
@@ -19,6 +20,7 @@ use super::member::Changed;
 use super::pass::{Desk, OwnDesk};
 use super::scale;
 use super::welcome::Welcome;
+use crate::alerts::Alerts;
 use crate::app::{App, bus_failure};
 use crate::commands::guard::check_lists;
 use crate::exit::Failure;
@@ -38,8 +40,8 @@ pub(crate) struct Fleet {
     changes: mpsc::Receiver<Changed>,
     stop: CancellationToken,
     watch: tokio::task::JoinHandle<()>,
-    /// Answers machines that join.
-    welcome: Option<tokio::task::JoinHandle<()>>,
+    /// Answers machines that join, and evaluates alerts.
+    tasks: JoinSet<()>,
 }
 
 impl Fleet {
@@ -54,6 +56,7 @@ impl Fleet {
         check_lists(app)?;
         let folder = app.fleet.clone();
         let lock = server::lock(&folder).await?;
+        let alerts = Alerts::of(app)?;
         // What was wished of the one before is nothing to this one.
         folder.forget_wish();
         let server = match &app.settings().bus.url {
@@ -77,12 +80,17 @@ impl Fleet {
 
         let (teller, changes) = mpsc::channel(CHANGES);
         let stop = CancellationToken::new();
-        let welcome = server.as_ref().map(|server| Welcome::new(app, Arc::clone(server.keys())));
-        let welcome = welcome.map(|welcome| tokio::spawn(welcome.serve(bus.clone())));
+        let mut tasks = JoinSet::new();
+        if let Some(server) = &server {
+            tasks.spawn(Welcome::new(app, Arc::clone(server.keys())).serve(bus.clone()));
+        }
+        if let Some(alerts) = alerts {
+            tasks.spawn(alerts.watch(bus.clone()));
+        }
         let watcher = Watcher::new(app, folder, lock, &url, server, &members, teller);
         let watcher = watcher.scaled(scale, for_runs).let_in_by(desk);
         let watch = tokio::spawn(watcher.watch(members, Some(bus), stop.clone()));
-        Ok(Self { url, changes, stop, watch, welcome })
+        Ok(Self { url, changes, stop, watch, tasks })
     }
 
     /// Starts agents of a fleet that is elsewhere, as many of each role. Returns when their start is under way.
@@ -101,7 +109,7 @@ impl Fleet {
         let watcher = Watcher::new(app, folder, lock, &url, None, &members, teller);
         let watcher = watcher.of_host(joined.host.clone());
         let watch = tokio::spawn(watcher.watch(members, None, stop.clone()));
-        Ok(Self { url, changes, stop, watch, welcome: None })
+        Ok(Self { url, changes, stop, watch, tasks: JoinSet::new() })
     }
 
     /// Where its bus listens.
@@ -120,8 +128,6 @@ impl Fleet {
         // Changes are still told while it ends; nobody may wait for us to take them.
         while self.changes.recv().await.is_some() {}
         let _ = self.watch.await;
-        if let Some(welcome) = self.welcome {
-            welcome.abort();
-        }
+        self.tasks.shutdown().await;
     }
 }

@@ -1,6 +1,5 @@
 //! Text for people, made from data. Nothing here reads a clock, a terminal or the bus.
 
-pub(crate) mod alerts;
 pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod blueprints;

@@ -156,8 +156,6 @@ mod tests {
                 match name.split('.').next() {
                     // Of guards, one of which nothing else has to be said.
                     Some("guards") => "secrets",
-                    // Of rules the same; a destination of which nothing else is said is nobody's.
-                    Some("alerts") if name.contains("rules") => "restarts",
                     _ if name.contains("prices") || name.contains("rates") => "m",
                     _ => "worker",
                 },

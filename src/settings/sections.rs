@@ -63,8 +63,7 @@ settings! {
         pub(crate) fleet: FleetSettings = FleetSettings::default() => group(FleetSettings::SETTINGS),
         /// How long runs are kept in full after their end; `muster gc` then leaves a summary of them (docs/keeping.md).
         pub(crate) keep: KeepSettings = KeepSettings::default() => group(KeepSettings::SETTINGS),
-        /// Alerts: who is told when tools fail, questions wait, budgets run out (docs/alerts.md). Without a destination nothing is
-        /// looked at.
+        /// Alerts on failing tools, slow steps, and waiting questions, posted to one webhook (docs/alerts.md).
         pub(crate) alerts: AlertSettings = AlertSettings::default() => group(AlertSettings::SETTINGS),
         /// The dashboard, `muster ui` (docs/dashboard.md). It listens on this machine alone.
         pub(crate) ui: UiSettings = UiSettings::default() => group(UiSettings::SETTINGS),

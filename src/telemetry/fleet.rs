@@ -31,6 +31,7 @@ struct Found {
     profiles: Vec<Profile>,
     waiting: BTreeMap<Queue, u64>,
     dead: Option<u64>,
+    log_used: Option<f64>,
 }
 
 async fn find(bus: &Bus) -> Result<Found, BusError> {
@@ -38,7 +39,8 @@ async fn find(bus: &Bus) -> Result<Found, BusError> {
     // Whoever may only look at the registry tells of that.
     let waiting = bus.tasks().waiting().await.unwrap_or_default();
     let dead = bus.dead().count().await.ok();
-    Ok(Found { profiles, waiting, dead })
+    let log_used = bus.record().fullness().await.ok();
+    Ok(Found { profiles, waiting, dead, log_used })
 }
 
 /// Figures of the fleet as they are now.
@@ -83,6 +85,9 @@ fn count(fleet: &Fleet, found: &Found) {
     }
     if let Some(dead) = found.dead {
         fleet.dead.set(&[], dead as f64);
+    }
+    if let Some(used) = found.log_used {
+        fleet.log_used.set(&[], used);
     }
 }
 

@@ -38,8 +38,6 @@ pub(crate) enum Role {
     Guard,
     /// It carries calls of tools out.
     ToolServer,
-    /// It looks after alerts.
-    Alerts,
 }
 
 /// Looks on.

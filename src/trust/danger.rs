@@ -29,7 +29,7 @@ pub(crate) enum Danger {
     Tools,
     /// A file that somebody else can change.
     Foreign,
-    /// It says who is told of what happens in the fleet, by which program, and what is not told.
+    /// It says where alerts are sent, and when.
     Alerts,
     /// Keys of a fleet that came with the project: whoever made them is its operator.
     Keys,
@@ -49,7 +49,7 @@ impl Danger {
             Self::Visitors => "say who is let in to the dashboard",
             Self::Tools => "let agents call tools that run programs, reach other machines or spend",
             Self::Foreign => "be read, though others can change it",
-            Self::Alerts => "say who is told of what happens here, or that nobody is",
+            Self::Alerts => "say where alerts are sent, and when",
             Self::Keys => "say who belongs to the fleet here, and who is its operator",
         }
     }
@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(danger("agent.endpoint", "http://localhost"), Some(Danger::Secret));
         assert_eq!(danger("bus.url", ""), Some(Danger::Bus));
         assert_eq!(danger("tool.allow", "[\"shell\"]"), Some(Danger::Tools));
-        assert_eq!(danger("alerts.destinations.ops.command", "[\"page\"]"), Some(Danger::Alerts));
-        assert_eq!(danger("alerts.rules.budget.enabled", "false"), Some(Danger::Alerts));
+        assert_eq!(danger("alerts.webhook_file", "hook"), Some(Danger::Alerts));
+        assert_eq!(danger("alerts.max_step_duration", "1h"), Some(Danger::Alerts));
         assert_eq!(danger("tool.sandbox.namespaces", "false"), Some(Danger::Tools));
         assert_eq!(danger("tool.http.secrets.house.file", "/run/secrets/key"), Some(Danger::Tools));
         for (path, wanted) in [

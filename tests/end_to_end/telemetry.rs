@@ -137,14 +137,14 @@ fn a_run_is_one_trace_whoever_dies_and_figures_and_logs_lead_to_it() {
     log_lines(folder, &run);
 }
 
-/// Guards, tool servers and whoever looks after alerts tell figures of their own, which are found where everybody's are.
+/// Guards and tool servers tell figures of their own, which are found where everybody's are.
 #[test]
 fn those_that_take_no_tasks_tell_their_figures_too() {
     let (at, arguments) = (free_address(), json!({ "thought": "I say it.", "word": "ant" }));
     let script = Script::answering(move |request| one_call(request, "own_say", &arguments));
     let server = ModelServer::start(script).unwrap();
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
-    folder.write(".config/muster/muster.toml", "[alerts]\nto = [\"log\"]\n\n[guards.secrets]\n").unwrap();
+    folder.write(".config/muster/muster.toml", "[guards.secrets]\n").unwrap();
     let tool = "description = \"Says words.\"\ncommand = [\"echo\", \"said\"]\nsandbox = false\n\n[parameters]\n\
                 type = \"object\"\nproperties.word.type = \"string\"\n";
     folder.write("tools/say.tool.toml", tool).unwrap();
@@ -153,7 +153,7 @@ fn those_that_take_no_tasks_tell_their_figures_too() {
     let settings = [listen.as_str(), "agent.model=openai/scripted", "fleet.agents_look=200ms"];
     let fleet = folder.up(&settings.map(|setting| ["--set", setting]).concat()).unwrap();
     let folder = fleet.folder();
-    let roles = ["guard-secrets", "tools-own", "alerts"];
+    let roles = ["guard-secrets", "tools-own"];
     let are_there =
         || roles.iter().all(|role| addresses(folder, role).iter().any(|address| !address.is_empty()));
     wait_until("all of them say where their figures are", LIMIT, are_there).unwrap();

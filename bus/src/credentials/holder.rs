@@ -58,11 +58,6 @@ pub enum Holder {
         /// The process.
         id: AgentId,
     },
-    /// Whoever looks after alerts: reads what is stored, and keeps what was told.
-    Alerts {
-        /// The process.
-        id: AgentId,
-    },
     /// A machine that joined: it asks for credentials for the agents that it starts.
     Host {
         /// What the machine is called.
@@ -95,7 +90,6 @@ impl Holder {
             | Self::Program { id, .. }
             | Self::Guard { id, .. }
             | Self::ToolServer { id, .. }
-            | Self::Alerts { id }
             | Self::Presence { id } => id,
         }
     }
@@ -112,7 +106,6 @@ impl Holder {
             Self::Program { role, .. } => HolderKind::Program(role.clone()),
             Self::Guard { guard, .. } => HolderKind::Guard(guard.clone()),
             Self::ToolServer { server, .. } => HolderKind::ToolServer(server.clone()),
-            Self::Alerts { .. } => HolderKind::Alerts,
             Self::Host { .. } => HolderKind::Host,
             Self::Guest { .. } => HolderKind::Guest,
             Self::Presence { .. } => HolderKind::Presence,
@@ -139,8 +132,6 @@ pub enum HolderKind {
     Guard(String),
     /// A tool server of a name.
     ToolServer(String),
-    /// Whoever looks after alerts.
-    Alerts,
     /// A machine that joined.
     Host,
     /// Whoever holds an invitation.
@@ -161,7 +152,6 @@ impl HolderKind {
             | Self::Program(_)
             | Self::Guard(_)
             | Self::ToolServer(_)
-            | Self::Alerts
             | Self::Host
             | Self::Guest
             | Self::Presence => false,
@@ -179,7 +169,6 @@ impl HolderKind {
             | Self::Person
             | Self::Observer
             | Self::Orchestrator
-            | Self::Alerts
             | Self::Host
             | Self::Guest
             | Self::Presence => None,
@@ -199,7 +188,6 @@ impl HolderKind {
             Self::Program(role) => Holder::Program { role: role.clone(), id },
             Self::Guard(guard) => Holder::Guard { guard: guard.clone(), id },
             Self::ToolServer(server) => Holder::ToolServer { server: server.clone(), id },
-            Self::Alerts => Holder::Alerts { id },
             Self::Host => Holder::Host { name: id },
             Self::Guest => Holder::Guest { name: id },
             Self::Presence => return None,
@@ -219,7 +207,6 @@ impl HolderKind {
             | Self::Program(_)
             | Self::Guard(_)
             | Self::ToolServer(_)
-            | Self::Alerts
             | Self::Host
             | Self::Guest
             | Self::Presence => true,
@@ -238,7 +225,6 @@ impl fmt::Display for HolderKind {
             Self::Program(role) => write!(f, "program:{role}"),
             Self::Guard(guard) => write!(f, "guard:{guard}"),
             Self::ToolServer(server) => write!(f, "tools:{server}"),
-            Self::Alerts => f.write_str("alerts"),
             Self::Host => f.write_str("host"),
             Self::Guest => f.write_str("guest"),
             Self::Presence => f.write_str("presence"),
@@ -262,7 +248,6 @@ impl FromStr for HolderKind {
                 "person" => Ok(Self::Person),
                 "observer" => Ok(Self::Observer),
                 "orchestrator" => Ok(Self::Orchestrator),
-                "alerts" => Ok(Self::Alerts),
                 "host" => Ok(Self::Host),
                 "guest" => Ok(Self::Guest),
                 "presence" => Ok(Self::Presence),

@@ -10,7 +10,7 @@ use super::holder::Holder;
 use crate::partition::Partitions;
 use crate::subject::{TOOL_WHO, host_requests, join_requests, tool_subject};
 use crate::topology::{
-    ADVISORIES, AGENTS, ALERTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, DEAD, FILES,
+    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, DEAD, FILES,
     FILES_SHOWN, KEPT, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD, TRIALS,
 };
 
@@ -71,7 +71,6 @@ impl Holder {
             Self::Program { role, id } => program(role, id),
             Self::Guard { guard, id } => self::guard(guard, id),
             Self::ToolServer { server, id } => tool_server(server, id),
-            Self::Alerts { id } => alerts(id, parts),
             Self::Host { name } => asking(host_requests(name.as_str()), name),
             Self::Guest { name } => asking(join_requests(name.as_str()), name),
             Self::Presence { id } => presence(id),
@@ -264,29 +263,6 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
     }
 }
 
-/// Whoever looks after alerts reads what is stored, and keeps what was told and that it is there. It gives no orders: what it sends
-/// out of the fleet, it sends elsewhere.
-fn alerts(id: &AgentId, parts: Partitions) -> Rights {
-    let streams = of_runs(parts).chain([DEAD, LEASE, ALERTS]);
-    let own = [
-        format!("hb.alerts.{id}"),
-        format!("$KV.AGENTS.{id}"),
-        "$KV.ALERTS.turn".to_owned(),
-        "$KV.ALERTS.state".to_owned(),
-        own_inbox(id),
-    ];
-    Rights {
-        publish: looks().chain(streams.flat_map(reading)).chain(own).collect(),
-        subscribe: vec![
-            own_inbox(id),
-            "ctl.all".to_owned(),
-            "ctl.role.alerts".to_owned(),
-            format!("ctl.agent.{id}"),
-        ],
-        ..Rights::default()
-    }
-}
-
 /// An orchestrator decides for everybody, and reports for the programs whose gateway it is. It mends what is missing of the
 /// bus; it takes nothing of it away, nothing out of the record, and of the object store what nobody refers to any more.
 fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
@@ -301,11 +277,9 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
         "host.>",
         // Nor what is kept of runs, and for how long.
         "$KV.KEPT.>",
-        // Nor what is told of it.
-        "$KV.ALERTS.>",
     ];
     let purge = |stream: &str| format!("$JS.API.STREAM.PURGE.{stream}");
-    let kept = [AGENTS, ALERTS, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS]
+    let kept = [AGENTS, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS]
         .into_iter()
         .map(purge)
         .chain(parts.parts().map(|part| purge(part.stream())))
@@ -336,7 +310,7 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
 
 fn observer(name: &AgentId, parts: Partitions) -> Rights {
     // Not the queue of commands: whoever reads it could take orders out of it. He hears them as they are given.
-    let streams = of_runs(parts).chain([DEAD, ALERTS]);
+    let streams = of_runs(parts).chain([DEAD]);
     Rights {
         publish: looks()
             .chain(streams.flat_map(reading))
@@ -370,7 +344,6 @@ fn person(name: &AgentId, parts: Partitions) -> Rights {
         "cmd.*.*".to_owned(),
         "ask.*".to_owned(),
         "$KV.FILES.*".to_owned(),
-        "$KV.ALERTS.silence.*".to_owned(),
         format!("$O.{OBJECTS}.C.*"),
         format!("$O.{OBJECTS}.M.*"),
     ];

@@ -35,8 +35,6 @@ pub enum Scope {
     Guard,
     /// Tool servers of all names.
     ToolServer,
-    /// Those who look after alerts.
-    Alerts,
     /// Machines that joined.
     Host,
     /// Whoever holds an invitation.
@@ -45,7 +43,7 @@ pub enum Scope {
 
 impl Scope {
     /// All there are.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Operator,
         Self::Person,
         Self::Observer,
@@ -54,7 +52,6 @@ impl Scope {
         Self::Program,
         Self::Guard,
         Self::ToolServer,
-        Self::Alerts,
         Self::Host,
         Self::Guest,
     ];
@@ -71,7 +68,6 @@ impl Scope {
             Self::Program => "program",
             Self::Guard => "guard",
             Self::ToolServer => "tool_server",
-            Self::Alerts => "alerts",
             Self::Host => "host",
             Self::Guest => "guest",
         }
@@ -89,7 +85,6 @@ impl Scope {
             HolderKind::Program(_) => Some(Self::Program),
             HolderKind::Guard(_) => Some(Self::Guard),
             HolderKind::ToolServer(_) => Some(Self::ToolServer),
-            HolderKind::Alerts => Some(Self::Alerts),
             HolderKind::Host => Some(Self::Host),
             HolderKind::Guest => Some(Self::Guest),
             HolderKind::Presence => None,
@@ -108,7 +103,6 @@ impl Scope {
             Self::Program => Holder::Program { role, id: name },
             Self::Guard => Holder::Guard { guard: role.to_string(), id: name },
             Self::ToolServer => Holder::ToolServer { server: role.to_string(), id: name },
-            Self::Alerts => Holder::Alerts { id: name },
             Self::Host => Holder::Host { name },
             Self::Guest => Holder::Guest { name },
         }

@@ -21,7 +21,6 @@ pub(super) struct Signers {
     program: KeyPair,
     guard: KeyPair,
     tool_server: KeyPair,
-    alerts: KeyPair,
     host: KeyPair,
     guest: KeyPair,
 }
@@ -56,7 +55,6 @@ impl Signers {
             program: key(Scope::Program)?,
             guard: key(Scope::Guard)?,
             tool_server: key(Scope::ToolServer)?,
-            alerts: key(Scope::Alerts)?,
             host: key(Scope::Host)?,
             guest: key(Scope::Guest)?,
         })
@@ -73,7 +71,6 @@ impl Signers {
             Scope::Program => &self.program,
             Scope::Guard => &self.guard,
             Scope::ToolServer => &self.tool_server,
-            Scope::Alerts => &self.alerts,
             Scope::Host => &self.host,
             Scope::Guest => &self.guest,
         }

@@ -77,7 +77,6 @@ impl DashboardRole {
             | HolderKind::ToolServer(_)
             | HolderKind::Host
             | HolderKind::Guest
-            | HolderKind::Alerts
             | HolderKind::Presence => None,
         }
     }

@@ -50,7 +50,6 @@ async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
             | HolderKind::Program(_)
             | HolderKind::Guard(_)
             | HolderKind::ToolServer(_)
-            | HolderKind::Alerts
             | HolderKind::Host
             | HolderKind::Guest
             | HolderKind::Presence,

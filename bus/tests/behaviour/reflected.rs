@@ -129,7 +129,6 @@ async fn an_answer_changes_nothing_wherever_it_is_sent() {
         Scope::Observer,
         Scope::Guard,
         Scope::ToolServer,
-        Scope::Alerts,
         Scope::Program,
         Scope::Host,
         Scope::Guest,

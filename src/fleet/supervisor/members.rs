@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use muster_shared::ids::Role;
 
 use crate::app::App;
-use crate::commands::alerts;
 use crate::commands::guard::role_of;
 use crate::commands::join::INVITATION;
 use crate::exit::Failure;
@@ -54,10 +53,6 @@ pub(super) fn members(
             let member = format!("{}-1", role_of(name));
             members.push(common.member(&member, &words, Duty::Guard(name.clone())));
         }
-    }
-    // Where nobody is told, nobody looks.
-    if !alerts::told(app).is_empty() {
-        members.push(common.member("alerts-1", &["alerts", "watch"], Duty::Alerts));
     }
     if let Some(team) = &app.loaded.team {
         team::check(team, &app.trust)?;
@@ -136,14 +131,12 @@ impl Common<'_> {
         let metrics = settings.metrics.listen.map(|listen| std::net::SocketAddr::new(listen.ip(), 0));
         variables.extend(metrics.map(|listen| ("MUSTER_METRICS_LISTEN".to_owned(), listen.to_string())));
         let is_ours = |key: &str| {
-            matches!(key, "bus.url" | "metrics.listen")
+            matches!(key, "bus.url" | "metrics.listen" | "alerts.webhook")
                 || (self.desk.is_some() && OF_OUR_SERVER.contains(&key))
         };
         let set: Vec<_> = app.flags.iter().filter(|(key, ..)| !is_ours(key)).cloned().collect();
         variables.extend(settings::handed_down(&set));
         variables.extend(app.found_file());
-        let is_alerts = matches!(duty, Duty::Alerts);
-        let of_alerts = secrets_of_alerts(app).filter(|_| !is_alerts);
         let of_elsewhere = TLS.into_iter().filter(|_| self.desk.is_some());
         MemberSpec {
             name: name.to_owned(),
@@ -155,9 +148,8 @@ impl Common<'_> {
             hidden: SYSTEM_ACCOUNT
                 .into_iter()
                 .chain(of_elsewhere)
-                .chain([INVITATION])
+                .chain([INVITATION, crate::alerts::WEBHOOK_VARIABLE])
                 .map(str::to_owned)
-                .chain(of_alerts)
                 .collect(),
             log: app.fleet.log(name),
             max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
@@ -166,12 +158,6 @@ impl Common<'_> {
             is_foreign: false,
         }
     }
-}
-
-/// The variables with which alerts are signed: nobody else's affair.
-fn secrets_of_alerts(app: &App) -> impl Iterator<Item = String> {
-    let names = app.settings().alerts.destinations.keys();
-    names.map(|name| settings::variable(&format!("alerts.destinations.{name}.secret")))
 }
 
 /// The options of every command, as this process was given them, for one that it starts.

@@ -97,6 +97,7 @@ families! {
         memory = "muster_process_memory_bytes", Kind::Gauge, "bytes", ["role"], "Resident memory of processes, by what they say.";
         queues = "muster_queue_tasks", Kind::Gauge, "", ["queue"], "Offers that wait in the queue of a role, and in those of single agents (agents).";
         dead = "muster_dead_letters", Kind::Gauge, "", [], "Dead letters that are kept.";
+        log_used = "muster_event_log_used_ratio", Kind::Gauge, "ratio", [], "Used part of the event log's size limit.";
         restarts = "muster_process_restarts", Kind::Counter, "", ["name"], "Restarts of processes of the local fleet.";
         given_up = "muster_processes_given_up", Kind::Gauge, "", [], "Processes of the local fleet that died too often.";
     }

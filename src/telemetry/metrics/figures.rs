@@ -211,7 +211,6 @@ impl Figures {
             Role::Agent => own.chain(self.work.all()).chain(self.served.all()).collect(),
             Role::Guard => own.chain(self.verdicts.all()).collect(),
             Role::ToolServer => own.chain(self.served.all()).collect(),
-            Role::Alerts => own.collect(),
         }
     }
 

@@ -52,7 +52,6 @@ const fn title(scope: Scope) -> &'static str {
         Scope::Program => "Program",
         Scope::Guard => "Guard",
         Scope::ToolServer => "Tool server",
-        Scope::Alerts => "Alerts",
         Scope::Host => "Host",
         Scope::Guest => "Guest",
     }
@@ -74,7 +73,6 @@ const fn about(scope: Scope) -> &'static str {
         Scope::Program => "A program in any language that works by a task gateway.",
         Scope::Guard => "Whoever is asked before something is done, under one name.",
         Scope::ToolServer => "Whoever carries calls of tools out, under one name.",
-        Scope::Alerts => "Whoever looks after alerts: reads what is stored, and keeps what was told.",
         Scope::Host => "A machine that joined: asks for credentials for the agents that it starts.",
         Scope::Guest => "Whoever holds an invitation: asks to join, once for each of its uses.",
     }

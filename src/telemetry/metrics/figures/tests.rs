@@ -135,7 +135,6 @@ fn guards_and_servers_of_tools_tell_what_they_do_and_nothing_of_runs() {
         (Role::Agent, false, true),
         (Role::Guard, true, false),
         (Role::ToolServer, false, true),
-        (Role::Alerts, false, false),
     ] {
         let text = told_by(&figures, role);
         assert!(verdicts.iter().all(|line| text.contains(line) == is_guard), "{role:?}: {text}");

@@ -9,7 +9,7 @@ mod commands;
 mod compare;
 mod conform;
 #[cfg(test)]
-mod doors;
+mod doors_tests;
 mod eval;
 mod exit;
 mod fleet;

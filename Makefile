@@ -69,7 +69,7 @@ fuzz: ## Fuzz every door, side by side; SECONDS=n for each target (10), SEED=n f
 	@seed=$${SEED:-$$(date +%s)}; seconds=$(or $(SECONDS),10); export CARGO_PROFILE_DEV_OPT_LEVEL=1; \
 	$(CARGO) run --locked --bin muster-fuzz --workspace --features bench -- --seconds $$seconds --seed $$seed; first=$$?; \
 	MUSTER_FUZZ_SECONDS=$$seconds MUSTER_FUZZ_SEED=$$seed \
-		$(CARGO) test --quiet --locked --workspace --features bench --bin muster doors::the_doors -- --nocapture && exit $$first
+		$(CARGO) test --quiet --locked --workspace --features bench --bin muster doors_tests::the_doors -- --nocapture && exit $$first
 
 chaos: nats build-bench ## 1,000 short runs while processes are killed and frozen at random; RUNS=n for another number
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \

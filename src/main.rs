@@ -8,7 +8,7 @@ mod audit;
 mod commands;
 mod compare;
 #[cfg(test)]
-mod doors;
+mod doors_tests;
 mod eval;
 mod exit;
 mod fleet;

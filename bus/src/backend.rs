@@ -251,8 +251,6 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn request(&self, message: Message, patience: Duration) -> Result<Message, BusError>;
     /// What the server says of connections, by its system account; nothing when that is not set.
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError>;
-    /// Says the same in the server's name; only where there is no server.
-    async fn pretend(&self, message: Message) -> Result<(), BusError>;
 }
 
 /// A queue that this process takes from.

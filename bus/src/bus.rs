@@ -21,6 +21,7 @@ use crate::files::Files;
 use crate::gateway::GatewayDoor;
 use crate::guards::GuardDoor;
 use crate::hosts::HostDoor;
+#[cfg(any(test, feature = "testing"))]
 use crate::in_memory::InMemory;
 use crate::kept::Kept;
 use crate::leases::Leases;
@@ -39,7 +40,7 @@ use crate::tool_servers::ToolServerDoor;
 use crate::track_record::TrackRecord;
 use crate::trials::Trials;
 
-/// One process's access to the bus: on NATS, or in memory with the same behaviour. Cheap to clone.
+/// One process's access to the bus. Cheap to clone.
 #[derive(Clone)]
 pub struct Bus {
     pub(crate) core: Arc<Core>,
@@ -62,7 +63,7 @@ pub(crate) struct Core {
 /// What the server says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
-    /// Where it is, or `in memory`.
+    /// Where it is.
     pub url: String,
     /// Its version.
     pub version: String,
@@ -99,12 +100,14 @@ impl Bus {
     }
 
     /// A bus in this process's memory, provisioned, with default settings.
+    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn in_memory(who: &AgentId) -> Self {
         Self::in_memory_with(who, BusSettings::default(), Arc::new(Redactor::default()))
     }
 
     /// A bus in this process's memory, provisioned, with settings and a redactor.
+    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn in_memory_with(who: &AgentId, settings: BusSettings, redactor: Arc<Redactor>) -> Self {
         Self::on(Arc::new(InMemory::new(&settings)), settings, who, redactor)
@@ -119,7 +122,7 @@ impl Bus {
         Self { core: Arc::new(core) }
     }
 
-    /// The same connection (or memory) in another agent's name.
+    /// The same connection in another agent's name.
     #[must_use]
     pub fn as_agent(&self, who: &AgentId) -> Self {
         let core = &self.core;

@@ -1,4 +1,4 @@
-//! The bus: everything that passes between Muster processes, on NATS or in memory with the same behaviour.
+//! The bus: everything that passes between Muster processes, on NATS; for tests, in memory with the same behaviour.
 //!
 //! [`Bus`] is one process's access; its methods give the services. The services are written once, above a small
 //! trait with two implementations. [`subject`] is the only place where subjects are built and parsed, and only this
@@ -19,6 +19,7 @@ pub mod files;
 pub mod gateway;
 pub mod guards;
 pub mod hosts;
+#[cfg(any(test, feature = "testing"))]
 mod in_memory;
 pub mod kept;
 mod kv;

@@ -75,18 +75,10 @@ impl Bus {
         let told = messages.filter_map(|message| std::future::ready(read(&message)));
         Ok(Some(told.boxed()))
     }
-
-    /// Tells of a connection as a server would, for tests: in memory nobody connects.
-    ///
-    /// # Errors
-    /// On a real server, which tells by itself.
-    pub async fn pretend(&self, presence: &Presence) -> Result<(), BusError> {
-        self.core.backend.pretend(write(presence)?).await
-    }
 }
 
 /// What the server says, as far as it is of interest.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Advisory {
     server: Server,
     client: Client,
@@ -94,12 +86,12 @@ struct Advisory {
     reason: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Server {
     id: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Client {
     id: u64,
     #[serde(default)]
@@ -107,20 +99,20 @@ struct Client {
 }
 
 /// What a server answers when it is asked who is connected.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct ServerReply {
     server: Server,
     data: Connections,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Connections {
     /// How many there are; all of them are named.
     total: usize,
     connections: Vec<Connection>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Connection {
     cid: u64,
     #[serde(default)]
@@ -156,23 +148,6 @@ fn read(message: &Message) -> Option<Presence> {
     }
 }
 
-fn write(presence: &Presence) -> Result<Message, BusError> {
-    let (agent, instance, reason, kind) = match presence {
-        Presence::Came { agent, instance } => (agent, instance, "", "CONNECT"),
-        Presence::Went { agent, instance, reason } => (agent, instance, reason.as_str(), "DISCONNECT"),
-        Presence::Here(_) => return Err(BusError::Unsupported { what: "a roll in memory".into() }),
-    };
-    let advisory = Advisory {
-        server: Server { id: instance.server.clone() },
-        client: Client { id: instance.connection, name: agent.to_string() },
-        reason: reason.to_owned(),
-    };
-    let payload = serde_json::to_vec(&advisory)
-        .map_err(|error| BusError::Other { what: "an advisory".into(), reason: error.to_string() })?;
-    let subject = format!("$SYS.ACCOUNT.MEMORY.{kind}");
-    Ok(Message { subject, headers: Headers::default(), payload: Bytes::from(payload) })
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -192,7 +167,6 @@ mod tests {
         let instance = Instance { server: "NB".into(), connection: 7 };
         let agent: AgentId = "worker-0000000a".parse().unwrap();
         assert_eq!(told, Presence::Went { agent, instance, reason: "Stale Connection".into() });
-        assert_eq!(read(&write(&told).unwrap()), Some(told));
     }
 
     #[test]

@@ -44,7 +44,7 @@ fn call() -> ToolCall {
         rights: muster_shared::flow::TaskRights::default(),
         approved: false,
         voucher: None,
-        may_ask: Vec::new(),
+        may_ask: false,
         answered: Vec::new(),
     }
 }

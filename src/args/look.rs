@@ -172,9 +172,6 @@ pub(crate) struct ReplayArgs {
     /// Run id, the last digits of it, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
-    /// Render every prompt again with the current templates and compare it with the recorded one.
-    #[arg(long)]
-    pub(crate) rerender: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -49,7 +49,7 @@ pub(crate) struct InviteArgs {
 /// Arguments can be read by everybody on this machine: use - or MUSTER_INVITATION where others work on it.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster join muster1.AGk…\n  muster join - --scale worker=4 < invitation\n  MUSTER_INVITATION=muster1.AGk… muster join --detach\n  muster join\n\nExit codes:\n  0  stopped\n  1  the agents died too often\n  2  the line is no invitation, or counts no more\n  3  the fleet cannot be reached, or let this machine in no more"
+    after_help = "Examples:\n  muster join muster1.eyJ…\n  muster join - --scale worker=4 < invitation\n  MUSTER_INVITATION=muster1.eyJ… muster join --detach\n  muster join\n\nExit codes:\n  0  stopped\n  1  the agents died too often\n  2  the line is no invitation, or counts no more\n  3  the fleet cannot be reached, or let this machine in no more"
 )]
 pub(crate) struct JoinArgs {
     /// The invitation, or - for standard input; default: MUSTER_INVITATION, else go on where this folder joined.

@@ -1,7 +1,5 @@
 //! `muster replay`: every decision of a run made again from its record, and compared.
 
-use muster_agents::prompts::Templates;
-use muster_agents::react::rerender::{Rerendered, rerender};
 use muster_shared::ids::RunId;
 use muster_shared::run::Entry;
 use serde_json::{Value, json};
@@ -10,7 +8,6 @@ use super::select;
 use crate::app::App;
 use crate::args::ReplayArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::specialists;
 use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::figures;
@@ -28,21 +25,13 @@ pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure
         return damaged(run, &missing, args);
     }
     let difference = match compare(run, &entries) {
-        Ok(mut same) => {
-            let prompts = if args.rerender { Some(rerendered(app, &entries)?) } else { None };
-            if let Some(prompts) = &prompts {
-                same["prompts"] = json!(prompts);
-            }
+        Ok(same) => {
             if args.json {
                 output::json(&same)?;
             } else {
                 output::line(&in_words(run, entries.len(), &same))?;
-                for line in prompts.iter().flat_map(prompts_in_words) {
-                    output::line(&line)?;
-                }
             }
-            let differ = prompts.is_some_and(|prompts| prompts.same < prompts.prompts);
-            return Ok(if differ { Exit::Failed } else { Exit::Completed });
+            return Ok(Exit::Completed);
         }
         Err(difference) => difference,
     };
@@ -99,39 +88,6 @@ pub(crate) fn compare(run: RunId, entries: &[Entry]) -> Result<Value, Value> {
         })),
         (Ok(_), Err(other)) => Err(of_agent(run, &other)),
     }
-}
-
-/// Every prompt rendered anew by the templates that this folder's settings name, and the specialists at hand.
-fn rerendered(app: &App, entries: &[Entry]) -> Result<Rerendered, Failure> {
-    let templates = Templates::load(app.settings().agent.template_dir.as_deref()).map_err(|error| {
-        Failure::usage(error.to_string()).help("`muster config agent` shows where templates are")
-    })?;
-    Ok(rerender(entries, &templates, &specialists::definitions(app)))
-}
-
-fn prompts_in_words(prompts: &Rerendered) -> Vec<String> {
-    let Rerendered { prompts: all, same, differences, not_rendered } = prompts;
-    let mut lines =
-        vec![format!("{same} of {} come out as they were sent", figures::plural(u64::from(*all), "prompt"))];
-    for (role, count) in not_rendered {
-        lines.push(format!(
-            "  {} of {role} not rendered: no definition of {role} is here; put its file into agents/, or name its \
-             team with --fleet",
-            figures::plural(u64::from(*count), "prompt")
-        ));
-    }
-    for one in differences {
-        lines.push(format!(
-            "  entry {}, task {}, step {}, message {}:\n    sent: {}\n    now:  {}",
-            one.seq,
-            one.task,
-            one.step,
-            one.message,
-            figures::one_line(&one.sent, 200),
-            figures::one_line(&one.came, 200)
-        ));
-    }
-    lines
 }
 
 fn of_agent(run: RunId, difference: &muster_agents::react::replay::Divergence) -> Value {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_shared::ids::Role;
 use muster_shared::text::nearest_name;
 
-use super::specialists;
+use super::specialists::{self, Content, Files};
 use crate::app::App;
 use crate::exit::Failure;
 
@@ -24,7 +24,11 @@ pub(crate) fn of(app: &App, asked: &BTreeMap<String, u16>) -> Result<BTreeMap<St
     if scale.keys().all(|name| known.contains(name)) {
         return Ok(scale);
     }
-    known.extend(specialists::definitions(app).iter().map(|definition| definition.role.to_string()));
+    let files = specialists::look_for(app, &Files::new());
+    known.extend(files.into_values().filter_map(|file| match file.content {
+        Content::Specialist { role, .. } => Some(role),
+        Content::Faulty { .. } => None,
+    }));
     known.extend(app.loaded.team.iter().flat_map(|team| &team.specialists).map(|member| member.role.clone()));
     match scale.keys().find(|name| !known.contains(name)) {
         None => Ok(scale),

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use muster_agents::definition::{Definition, EXTENSION};
+use muster_agents::definition::EXTENSION;
 
 use crate::agent_file;
 use crate::app::App;
-use crate::settings::MemberSource;
 use crate::trust::{Trust, files_of};
 
 /// Most files that are looked at.
@@ -162,19 +160,6 @@ pub(crate) fn look_for(app: &App, before: &Files) -> Files {
     let folder = app.beside_fleet(&app.settings().fleet.agents_dir);
     let base = app.fleet.path().parent().filter(|base| folder.starts_with(base)).unwrap_or(&folder);
     look(&folder, base, &app.trust, before)
-}
-
-/// The definitions that a fleet of this folder and team would start, those of the team first.
-pub(crate) fn definitions(app: &App) -> Vec<Arc<Definition>> {
-    let folder = look_for(app, &Files::new());
-    let team = app.loaded.team.iter().flat_map(|team| &team.specialists);
-    let of_team = team.filter_map(|member| match &member.source {
-        MemberSource::File(path) => Some(path),
-        MemberSource::Command(_) => None,
-    });
-    let usable = folder.iter().filter(|(_, file)| matches!(file.content, Content::Specialist { .. }));
-    let read = |path: &PathBuf| agent_file::read_own(path, &app.trust).ok();
-    of_team.chain(usable.map(|(path, _)| path)).filter_map(read).map(Arc::new).collect()
 }
 
 #[cfg(test)]

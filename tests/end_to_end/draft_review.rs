@@ -97,8 +97,8 @@ fn a_draft_is_written_again_upon_remarks_though_the_orchestrator_is_killed_meanw
     }
     let shown = folder.output(&["show", "last"]).unwrap();
     assert!(shown.contains("review the draft") && shown.contains("1. it is written again"), "{shown}");
-    let rerendered = folder.output(&["replay", "last", "--rerender"]);
-    assert!(rerendered.is_ok(), "{rerendered:?}");
+    let replayed = folder.output(&["replay", "last"]);
+    assert!(replayed.is_ok(), "{replayed:?}");
 }
 
 #[test]

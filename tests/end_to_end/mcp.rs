@@ -1,4 +1,4 @@
-//! MCP servers that ask something: the model of whoever calls, and to be authorized by a person.
+//! MCP servers that ask something: a person, and to be authorized by one.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,9 +20,6 @@ const AUTHORIZING: &str = include_str!("mcp/authorizing.py");
 fn answer(request: &CapturedRequest) -> Reply {
     let submit = |arguments: Value| Reply::call("submit", &arguments);
     let system = request.system();
-    if system == "You name animals." {
-        return Reply::text("an ant").with_usage(70, 7, 0).with_delay(Duration::from_millis(1_500));
-    }
     if system.contains("You are the planner") {
         let goal = if request.holds("Book a table") { "Book a table." } else { "Write about an animal." };
         let task = json!({ "name": "one thing", "goal": goal, "role": "worker" });
@@ -44,7 +41,7 @@ fn answer(request: &CapturedRequest) -> Reply {
 }
 
 /// A fleet with that server, once its tool is there.
-fn up(sampling: &str) -> (Fleet, ModelServer) {
+fn up(elicitation: &str) -> (Fleet, ModelServer) {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     let program = folder.write("house.py", ASKING).unwrap();
@@ -56,7 +53,7 @@ fn up(sampling: &str) -> (Fleet, ModelServer) {
         "agent.tools.worker=[\"*\"]",
         "fleet.max_restart_wait=200ms",
         "tool.mcp.trusted=[\"house\"]",
-        sampling,
+        elicitation,
     ];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&settings).unwrap();
@@ -97,36 +94,11 @@ fn calls(fleet: &Fleet) -> usize {
 }
 
 #[test]
-fn a_server_asks_the_model_of_whoever_calls_and_the_task_pays_whoever_dies_in_between() {
-    let (fleet, server) = up("tool.mcp.sampling=[\"house\"]");
-    let asker = ask(&fleet);
-    let was_asked = || server.log().iter().any(|entry| entry.request.system() == "You name animals.");
-    wait_until("the model is asked for the tool", LIMIT, was_asked).unwrap();
-    let (worker, pid) = fleet.pids().into_iter().find(|(name, _)| name.starts_with("worker")).unwrap();
-    signal(pid, Signal::SIGKILL);
-    let is_back = || fleet.pid(&worker).is_some_and(|now| now != pid);
-    wait_until("the worker is there again", LIMIT, is_back).unwrap();
-    end(&fleet, asker);
-    let step = called(&fleet);
-    assert_eq!(step["observation"]["content"], "it said an ant", "{step:#}");
-    assert_eq!(calls(&fleet), 1, "whoever goes on waits for the call that is under way");
-    let asides: Vec<&Value> =
-        step["calls"].as_array().unwrap().iter().filter(|call| call["aside"] == true).collect();
-    let [aside] = asides.as_slice() else { panic!("{step:#}") };
-    assert_eq!(aside["template"]["name"], "asked-by:house.write");
-    assert_eq!((&aside["usage"]["input_tokens"], &aside["usage"]["output_tokens"]), (&json!(70), &json!(7)));
-    assert_eq!(aside["parameters"]["max_tokens"], 2_000, "our limit, whatever the server asks for");
-    let seen = server.log();
-    let asked = seen.iter().find(|entry| entry.request.system() == "You name animals.").unwrap();
-    assert!(!asked.request.holds("Write about an animal"), "nothing of the task is shown");
-    fleet.folder().output(&["replay", "last"]).unwrap();
-}
-
-#[test]
-fn a_server_that_settings_do_not_name_asks_nothing() {
-    let (fleet, server) = up("tool.mcp.sampling=[\"others\"]");
+fn a_server_that_asks_a_model_is_told_that_this_is_not_supported() {
+    let (fleet, server) = up("tool.mcp.elicitation=[]");
     end(&fleet, ask(&fleet));
-    assert_eq!(called(&fleet)["observation"]["content"], "nobody can be asked");
+    let said = called(&fleet)["observation"]["content"].as_str().unwrap_or_default().to_owned();
+    assert!(said.starts_with("not announced; no answer: -32601"), "{said}");
     assert!(server.log().iter().all(|entry| entry.request.system() != "You name animals."));
 }
 
@@ -138,7 +110,7 @@ fn open_questions(fleet: &Fleet) -> Vec<Value> {
 
 #[test]
 fn a_server_asks_a_person_whoever_dies_meanwhile_and_the_call_is_made_again_with_the_answer() {
-    let (fleet, _server) = up("tool.mcp.sampling=[]");
+    let (fleet, _server) = up("tool.mcp.elicitation=[\"*\"]");
     let (folder, asker) = (fleet.folder(), ask_for(&fleet, "Book a table."));
     wait_until("a person is asked", LIMIT, || !open_questions(&fleet).is_empty()).unwrap();
     let asked = open_questions(&fleet).swap_remove(0);
@@ -169,7 +141,7 @@ fn a_server_asks_a_person_whoever_dies_meanwhile_and_the_call_is_made_again_with
 
 #[test]
 fn a_person_declines_and_where_settings_say_so_nobody_is_asked() {
-    let (fleet, _server) = up("tool.mcp.sampling=[]");
+    let (fleet, _server) = up("tool.mcp.elicitation=[\"*\"]");
     let asker = ask_for(&fleet, "Book a table.");
     wait_until("a person is asked", LIMIT, || !open_questions(&fleet).is_empty()).unwrap();
     fleet.folder().output(&["answer", "last", "1", "decline"]).unwrap();

@@ -62,7 +62,7 @@ fn a_task_sees_the_tools_it_names_and_the_same_ones_at_each_step() {
     assert_eq!(server.violations(), Vec::<String>::new());
     let shown = folder.json(&["show", "last", "--json"]).unwrap();
     assert_eq!(shown["plan"]["tasks"]["1"]["tools"], json!(["calculator"]), "{shown}");
-    assert_eq!(folder.json(&["replay", "--rerender", "--json"]).unwrap()["same"], true);
+    assert_eq!(folder.json(&["replay", "--json"]).unwrap()["same"], true);
 }
 
 /// What the report of the newest run was found not to speak of.

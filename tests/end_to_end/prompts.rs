@@ -1,10 +1,9 @@
 //! What models are sent: it can be read back exactly, with nobody alive, and its stable part comes first.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use muster_bus::Bus;
-use muster_support::fleet::{both, wait_until};
+use muster_support::fleet::both;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
@@ -65,15 +64,8 @@ fn what_was_sent_is_read_back_and_vouched_for_with_nobody_alive() {
     assert_eq!(missing.status.code(), Some(2));
     assert!(both(&missing).contains("1, 2, 3"), "{}", both(&missing));
 
-    let replayed = folder.json(&["replay", "--rerender", "--json"]).unwrap();
-    assert_eq!((&replayed["same"], &replayed["prompts"]["differences"]), (&json!(true), &json!([])));
-    assert_eq!(replayed["prompts"]["prompts"], server.completed());
-    folder
-        .write("mine/worker.md.j2", "{# version 9 #}\nMine.\n=== task ===\n{{ fence('goal', goal) }}")
-        .unwrap();
-    let other = folder.run(&["--set", "agent.template_dir=mine", "replay", "--rerender"]).unwrap();
-    assert_eq!(other.status.code(), Some(1), "{}", both(&other));
-    assert!(both(&other).contains("3 of 6 prompts"), "{}", both(&other));
+    let replayed = folder.json(&["replay", "--json"]).unwrap();
+    assert_eq!(replayed["same"], true, "{replayed}");
 }
 
 /// An object of the fleet's store is put away, as by somebody who cleans up too much.
@@ -118,67 +110,9 @@ fn tools_are_kept_once_for_all_runs_and_what_is_missing_is_said() {
     assert_eq!(without["messages"], second["messages"]);
     let told = folder.output(&["prompt", "last", "1", "3"]).unwrap();
     assert!(told.contains(&format!("object {object}, which holds them, is not in the store")), "{told}");
-    let replayed = folder.json(&["replay", "--rerender", "--json"]).unwrap();
-    assert_eq!((&replayed["same"], &replayed["prompts"]["differences"]), (&json!(true), &json!([])));
+    let replayed = folder.json(&["replay", "--json"]).unwrap();
+    assert_eq!(replayed["same"], true, "{replayed}");
     // Whoever works goes on.
     run();
     assert_eq!(shown("3")["check"], "tools_missing");
-}
-
-const WATCHER: &str = "\
----
-role: loop_watcher
-description: Knows what limits loops.
-capabilities: [delegation loops]
----
-Be most exact about hops.
-";
-
-/// A worker asks a specialist, waits for it, and goes on when the plan has moved on.
-fn asking_a_specialist(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let done = |conclusion: &str| {
-        submit(json!({ "thought": "Known.", "ending": "done", "conclusion": conclusion, "findings": [] }))
-    };
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "the limit", "goal": "Ask around.", "role": "worker" });
-        submit(json!({ "thought": "One task.", "goal": "Find the limit.", "tasks": [task] }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "Fine.", "summary": "It went as planned." }))
-    } else if system.contains("You are the writer") {
-        submit(
-            json!({ "thought": "All is in.", "title": "Loops", "body": "# Loops\n\nFive.", "unanswered": [] }),
-        )
-    } else if system.contains("Be most exact about hops") {
-        done("It is five hops.")
-    } else if request.turns() == 0 {
-        let asked = json!({ "thought": "Who knows?", "role": "loop_watcher", "question": "How many hops?" });
-        Reply::call("ask_peer", &asked)
-    } else {
-        done("Five, says the watcher.")
-    }
-}
-
-#[test]
-fn prompts_of_waiting_tasks_and_of_specialists_come_out_as_they_were_sent() {
-    let server = ModelServer::start(Script::answering(asking_a_specialist)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
-    let file = folder.write("agents/watcher.agent.md", WATCHER).unwrap();
-    let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
-    let folder = fleet.folder();
-    let joined = || folder.output(&["ps"]).is_ok_and(|table| table.contains("loop_watcher"));
-    wait_until("the specialist has joined", Duration::from_secs(30), joined).unwrap();
-    let output = folder.run(&["run", "What limits loops?", "--planning", "always", "--quiet"]).unwrap();
-    assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
-
-    let rendered = || folder.json(&["replay", "--rerender", "--json"]).unwrap()["prompts"].clone();
-    let here = rendered();
-    assert_eq!((&here["differences"], &here["not_rendered"]), (&json!([]), &json!({})), "{here}");
-    assert_eq!(here["prompts"], server.completed());
-    std::fs::remove_file(file).unwrap();
-    let gone = rendered();
-    assert_eq!((&gone["differences"], &gone["not_rendered"]), (&json!([]), &json!({ "loop_watcher": 1 })));
-    let told = folder.output(&["replay", "--rerender"]).unwrap();
-    assert!(told.contains("no definition of loop_watcher is here"), "{told}");
 }

@@ -168,7 +168,7 @@ fn a_context_that_is_shorter_than_known_is_found_out() {
     assert!(asked.happened.too_long > 0 && asked.in_short, "{}", asked.trace());
     assert!(matches!(asked.code, Some(0 | 6)), "{}", asked.trace());
     cites_truly(&asked, Path::new(DOCUMENTS), 1);
-    let replayed = asked.folder.json(&["replay", "--rerender", "--json"]).unwrap();
+    let replayed = asked.folder.json(&["replay", "--json"]).unwrap();
     assert_eq!(replayed["same"], true, "{replayed}");
 }
 
@@ -187,11 +187,8 @@ fn a_long_task_stays_within_a_short_context() {
         assert!(asked.in_short, "it is long enough to be shown in short: {}", asked.trace());
         assert!(matches!(asked.code, Some(0 | 6)), "{}", asked.trace());
         cites_truly(&asked, Path::new(DOCUMENTS), least);
-        // Every answer leads to what it led to, and every request is worded as it was sent.
-        let replayed = asked.folder.json(&["replay", "--rerender", "--json"]).unwrap();
-        assert_eq!(
-            (&replayed["same"], &replayed["prompts"]["differences"]),
-            (&true.into(), &Value::from(Vec::<Value>::new()))
-        );
+        // Every answer leads to what it led to.
+        let replayed = asked.folder.json(&["replay", "--json"]).unwrap();
+        assert_eq!(replayed["same"], true, "{replayed}");
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! [`parse`] reads `mcp.json`. [`McpServer::start`] starts one server of it and keeps it going; its tools implement
 //! [`Tool`](muster_tools::Tool). What a server says of its tools is [pinned](Pins): one that is later described otherwise is
-//! held back until a person accepts it. What a server asks of people and models goes to the [`Callbacks`] of the host.
+//! held back until a person accepts it. What a server asks of people goes to whoever called.
 
-mod by_caller;
 mod callbacks;
 mod config;
 mod connect;
@@ -28,11 +27,7 @@ mod settings;
 mod tool;
 
 pub use self::{
-    by_caller::{ByCaller, Caller},
-    callbacks::{
-        AskModel, AskPerson, CallPlace, Callbacks, HearProgress, ModelAnswer, ModelQuestion, PersonAnswer,
-        PersonQuestion, PinKeeper, Turn, Wanted,
-    },
+    callbacks::{Callbacks, PinKeeper},
     config::{
         ChildCommand, ConfigError, HttpEndpoint, LeftOut, McpFile, Reached, Reading, ServerConfig, parse,
     },

@@ -91,8 +91,6 @@ impl Asking<'_> {
         let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = sent.map_err(|error| no_answer(&error))?;
         let mut waiting = Waiting { peer: peer.clone(), request: Some(handle.id.clone()) };
-        let desk = &self.connection.desk;
-        let _followed = self.place.map(|place| desk.follow(handle.progress_token.clone(), place.clone()));
         let answer = handle.await_response().await;
         waiting.request = None;
         answer.map_err(|error| no_answer(&error))

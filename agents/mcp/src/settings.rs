@@ -37,22 +37,15 @@ settings! {
         /// How long a server may take to start and to say what it has.
         #[serde(with = "muster_shared::span")]
         pub start_limit: Duration = Duration::from_secs(30) => span(100, 10 * MINUTE),
-        /// How long a call may take, with its wait for its turn and with what a person or a model is asked in it.
+        /// How long a call may take, with its wait for its turn and with what a person is asked in it.
         #[serde(with = "muster_shared::span")]
         pub call_limit: Duration = Duration::from_secs(60) => span(100, 10 * MINUTE),
         /// Calls that one server works on at the same time; others wait their turn.
         pub calls_at_once: u32 = 8 => whole(1, 1_000),
         /// Most calls that wait for their turn; further ones are refused.
         pub calls_waiting: u32 = 64 => whole(0, 10_000),
-        /// Questions of one server to people and models that are open at the same time; further ones are declined.
+        /// Questions of one server to people that are open at the same time; further ones are declined.
         pub questions_at_once: u32 = 4 => whole(1, 100),
-        /// Servers whose tools may ask the model of the agent that calls them (sampling): the names before those of their
-        /// tools, or `*`. What it costs counts against the task, and the model is shown nothing of it.
-        pub sampling: Vec<String> = Vec::new() => list().example("[\"notes\"]"),
-        /// Most questions to the model in one call of a tool.
-        pub sampling_calls: u32 = 8 => whole(1, 64),
-        /// Most tokens of an answer that a server may ask a model for.
-        pub sampling_tokens: u32 = 2_000 => whole(1, 1_000_000).unit("tokens"),
         /// Servers whose tools may ask a person something in the middle of a call (elicitation): the names before those of their
         /// tools, or `*`. The task waits for the answer, as for any question to a person.
         pub elicitation: Vec<String> = vec!["*".to_owned()] => list(),
@@ -73,12 +66,6 @@ settings! {
 }
 
 impl McpSettings {
-    /// Whether the tools of the server with this name before theirs may ask a model.
-    #[must_use]
-    pub fn may_sample(&self, namespace: &str) -> bool {
-        self.sampling.iter().any(|name| name == namespace || name == "*")
-    }
-
     /// Whether the tools of the server with this name before theirs may ask a person.
     #[must_use]
     pub fn may_elicit(&self, namespace: &str) -> bool {

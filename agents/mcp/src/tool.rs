@@ -10,7 +10,6 @@ use rmcp::model::{ErrorCode, ServerResult};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::by_caller::Caller;
 use crate::callbacks::CallPlace;
 use crate::config::Reached;
 use crate::connect::Connection;
@@ -114,14 +113,7 @@ impl Tool for McpTool {
             return Err(ToolFailure::InvalidArguments("The arguments must be an object.".to_owned()));
         };
         let deadline = Instant::now() + self.host.settings.call_limit;
-        let place = CallPlace {
-            run: ctx.run.clone(),
-            task: ctx.task.clone(),
-            tool: self.spec.name.clone(),
-            key: ctx.idempotency_key.clone(),
-            rights: Arc::clone(&ctx.rights),
-            caller: ctx.asker.clone().map(Caller),
-        };
+        let place = CallPlace { rights: Arc::clone(&ctx.rights), asker: ctx.asker.clone() };
         let call = Call { ctx, args: &args, place, deadline };
         let _turn = self.host.turn(deadline, &ctx.cancel).await?;
         let mut repeats = if self.may_repeat() { REPEATS } else { 0 };

@@ -10,16 +10,14 @@ use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use common::{InMemory, child, context, names, said, skipped, target, tool, until};
-use muster_mcp::{
-    AskPerson, CallPlace, Callbacks, HearProgress, HttpEndpoint, McpServer, McpSettings, PersonAnswer,
-    PersonQuestion, Reached, ServerConfig, ServerState,
-};
-use muster_tools::ToolFailure;
+use common::{InMemory, child, context, names, said, said_asking, skipped, target, tool, until};
+use muster_mcp::{Callbacks, HttpEndpoint, McpServer, McpSettings, Reached, ServerConfig, ServerState};
+use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};
+use muster_tools::{Asker, ToolFailure};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -253,32 +251,21 @@ async fn sqlite() {
 struct Blue;
 
 #[async_trait]
-impl AskPerson for Blue {
-    async fn ask(&self, question: PersonQuestion) -> PersonAnswer {
-        assert_eq!(question.message, "Which colour?");
-        PersonAnswer::Accept(json!({"colour": "blue"}))
+impl Asker for Blue {
+    async fn ask(&self, question: PersonQuestion) -> CallAnswer {
+        assert_eq!(question.text, "Which colour?");
+        CallAnswer::Given { values: json!({"colour": "blue"}) }
     }
 }
 
-#[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
-
-impl HearProgress for Lines {
-    fn heard(&self, _: &CallPlace, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
-    }
-}
-
-/// The server on the `mcp` package, by one transport: a question to a person, and progress.
+/// The server on the `mcp` package, by one transport: a question to a person, and a call that tells its progress.
 async fn packaged(config: ServerConfig) -> McpServer {
-    let lines = Arc::new(Lines::default());
-    let callbacks =
-        Callbacks { person: Some(Arc::new(Blue)), progress: Some(lines.clone()), ..Callbacks::default() };
+    let callbacks = Callbacks { elicits: true, ..Callbacks::default() };
     let server = McpServer::start(config, &settings(), &callbacks).await.expect("the server starts");
     assert_eq!(names(&server).len(), 2, "{:?}", names(&server));
-    assert_eq!(said(&server, "paint", json!({"thing": "door"})).await, "door: blue");
+    let blue = Arc::new(Blue) as Arc<dyn Asker>;
+    assert_eq!(said_asking(&server, "paint", json!({"thing": "door"}), &blue).await, "door: blue");
     assert_eq!(said(&server, "climb", json!({"steps": 3})).await, "3 steps");
-    until("progress", || !lines.0.lock().unwrap().is_empty()).await;
     server
 }
 

@@ -7,12 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use common::{InMemory, PATIENCE, Scripted, call, context, is_alive, names, said, tool, until};
-use muster_mcp::{
-    AskModel, AskPerson, ByCaller, CallPlace, HearProgress, McpError, ModelAnswer, ModelQuestion,
-    PersonAnswer, PersonQuestion, ServerState, ToolNews, Wanted,
-};
-use muster_shared::wire::tool_question::{CallAnswer, CallQuestion, QuestionKind};
+use common::{InMemory, PATIENCE, Scripted, call, context, is_alive, names, said, said_asking, tool, until};
+use muster_mcp::{McpError, ServerState, ToolNews};
+use muster_shared::flow::Form;
+use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};
 use muster_tools::{
     Asker, Permission, ToolContext, ToolEngine, ToolFailure, ToolRegistry, ToolStatus, Uncertain,
 };
@@ -170,47 +168,16 @@ async fn resources_and_prompts_are_tools_too() {
     assert_eq!(prompt, "user:\nGreet Ada.");
 }
 
-struct Heard(Mutex<Vec<(String, String)>>);
-
-impl HearProgress for Heard {
-    fn heard(&self, call: &CallPlace, line: &str) {
-        self.0.lock().unwrap().push((call.tool.clone(), line.to_owned()));
-    }
-}
-
-#[tokio::test]
-async fn progress_is_heard() {
-    let mut scripted = scripted!();
-    let heard = Arc::new(Heard(Mutex::default()));
-    scripted.callbacks.progress = Some(heard.clone());
-    let server = scripted.start().await;
-    said(&server, "progress", json!({})).await;
-    until("progress", || !heard.0.lock().unwrap().is_empty()).await;
-    let (tool, line) = heard.0.lock().unwrap().last().unwrap().clone();
-    assert_eq!(tool, "scripted.progress");
-    assert!(line.starts_with("part ") && line.ends_with(" of 3)"), "{line}");
-}
-
 struct Person {
-    answer: PersonAnswer,
+    answer: CallAnswer,
     asked: Mutex<Vec<PersonQuestion>>,
 }
 
 #[async_trait]
-impl AskPerson for Person {
-    async fn ask(&self, question: PersonQuestion) -> PersonAnswer {
+impl Asker for Person {
+    async fn ask(&self, question: PersonQuestion) -> CallAnswer {
         self.asked.lock().unwrap().push(question);
         self.answer.clone()
-    }
-}
-
-struct Model(Mutex<Vec<ModelQuestion>>);
-
-#[async_trait]
-impl AskModel for Model {
-    async fn ask(&self, question: ModelQuestion) -> Result<ModelAnswer, String> {
-        self.0.lock().unwrap().push(question);
-        Ok(ModelAnswer { text: "Hello.".to_owned(), model: "house".to_owned(), cut: false })
     }
 }
 
@@ -219,33 +186,29 @@ fn parsed(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn people_and_models_are_asked_in_both_protocols() {
+async fn people_are_asked_in_both_protocols_and_models_are_not() {
     for words in [vec![], vec!["modern"]] {
         let Some(mut scripted) = Scripted::new(&words) else { return };
-        let answer = PersonAnswer::Accept(json!({"name": "Ada"}));
+        let answer = CallAnswer::Given { values: json!({"name": "Ada"}) };
         let person = Arc::new(Person { answer, asked: Mutex::default() });
-        let model = Arc::new(Model(Mutex::default()));
-        scripted.callbacks.person = Some(person.clone());
-        scripted.callbacks.model = Some(model.clone());
+        scripted.callbacks.elicits = true;
         let server = scripted.start().await;
-        let elicited = parsed(&said(&server, "elicit", json!({})).await);
+        let asker = Arc::clone(&person) as Arc<dyn Asker>;
+        let elicited = parsed(&said_asking(&server, "elicit", json!({}), &asker).await);
         assert_eq!(elicited, json!({"action": "accept", "content": {"name": "Ada"}}), "{words:?}");
         assert_eq!(
-            parsed(&said(&server, "visit", json!({})).await),
+            parsed(&said_asking(&server, "visit", json!({}), &asker).await),
             json!({"action": "accept"}),
             "{words:?}"
         );
-        let sampled = parsed(&said(&server, "sample", json!({})).await);
-        assert_eq!((&sampled["content"]["text"], &sampled["model"]), (&json!("Hello."), &json!("house")));
+        match call(&server, "sample", json!({})).await {
+            Ok(said) => assert_eq!(parsed(&said.content)["code"], json!(-32601)),
+            Err(failure) => assert!(matches!(failure, ToolFailure::NotFound(_)), "{failure:?}"),
+        }
         let asked = person.asked.lock().unwrap();
         let [form, visit] = asked.as_slice() else { panic!("{asked:?}") };
-        assert_eq!(form.message, "Who⟨U+200B⟩ are you?", "nothing hides in a question");
-        assert_eq!((form.during[0].run.as_str(), form.during[0].task.as_str()), ("run-1", "1-2"));
-        assert_eq!(visit.wants, Wanted::Visit("https://example.org/sign".to_owned()));
-        let models = model.0.lock().unwrap();
-        let [question] = models.as_slice() else { panic!("{models:?}") };
-        assert_eq!(question.turns[0].text, "Say hello.");
-        assert_eq!(question.max_tokens, 2_000, "our limit, whatever the server asks for");
+        assert_eq!(form.text, "Who⟨U+200B⟩ are you?", "nothing hides in a question");
+        assert_eq!(visit.form, Form::Visit("https://example.org/sign".to_owned()));
     }
 }
 
@@ -254,14 +217,9 @@ struct Named(&'static str);
 
 #[async_trait]
 impl Asker for Named {
-    fn may_ask(&self) -> Vec<QuestionKind> {
-        vec![QuestionKind::Model]
-    }
-
-    async fn ask(&self, tool: &str, question: CallQuestion) -> CallAnswer {
-        assert_eq!((tool, question.kind()), ("scripted.sample", QuestionKind::Model));
+    async fn ask(&self, _: PersonQuestion) -> CallAnswer {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        CallAnswer::Said { text: self.0.to_owned(), model: "house".to_owned(), cut: false }
+        CallAnswer::Given { values: json!({ "name": self.0 }) }
     }
 }
 
@@ -269,21 +227,20 @@ impl Asker for Named {
 async fn whoever_calls_answers_for_his_own_call_and_no_other() {
     for words in [vec![], vec!["modern"]] {
         let Some(mut scripted) = Scripted::new(&words) else { return };
-        scripted.callbacks.model = Some(Arc::new(ByCaller));
+        scripted.callbacks.elicits = true;
         let server = scripted.start().await;
-        let sample = tool(&server, "sample");
+        let elicit = tool(&server, "elicit");
         let asked_by = |name: &'static str| {
             let ctx = ToolContext { asker: Some(Arc::new(Named(name))), ..context() };
-            let sample = Arc::clone(&sample);
-            async move { parsed(&sample.call(&ctx, json!({})).await.unwrap().content)["content"]["text"].clone() }
+            let elicit = Arc::clone(&elicit);
+            async move { parsed(&elicit.call(&ctx, json!({})).await.unwrap().content)["content"]["name"].clone() }
         };
         assert_eq!(asked_by("ant").await, "ant", "{words:?}");
         // From now on it is known that the server asks: nobody answers for another.
         let (one, other, third) = tokio::join!(asked_by("bee"), asked_by("cow"), asked_by("dog"));
         assert_eq!((one, other, third), (json!("bee"), json!("cow"), json!("dog")), "{words:?}");
-        let nobody = call(&server, "sample", json!({})).await;
-        let said = nobody.map_or_else(|failure| failure.to_string(), |output| output.content);
-        assert!(said.contains("answers nothing"), "{words:?}: {said}");
+        let nobody = parsed(&said(&server, "elicit", json!({})).await);
+        assert_eq!(nobody, json!({"action": "decline"}), "{words:?}");
     }
 }
 
@@ -293,26 +250,23 @@ async fn without_anybody_to_ask_questions_are_declined() {
         let Some(scripted) = Scripted::new(&words) else { return };
         let server = scripted.start().await;
         assert_eq!(parsed(&said(&server, "elicit", json!({})).await), json!({"action": "decline"}));
-        let sampled = call(&server, "sample", json!({})).await;
-        match sampled {
-            Ok(said) => assert_eq!(parsed(&said.content)["code"], json!(-32601)),
-            Err(failure) => assert!(matches!(failure, ToolFailure::NotFound(_)), "{failure:?}"),
-        }
     }
 }
 
 #[tokio::test]
 async fn an_answer_that_does_not_fit_and_a_task_that_may_not_ask_give_the_server_nothing() {
     let mut scripted = scripted!();
-    let answer = PersonAnswer::Accept(json!({"name": 7}));
+    let answer = CallAnswer::Given { values: json!({"name": 7}) };
     let person = Arc::new(Person { answer, asked: Mutex::default() });
-    scripted.callbacks.person = Some(person.clone());
+    scripted.callbacks.elicits = true;
     let server = scripted.start().await;
-    assert_eq!(parsed(&said(&server, "elicit", json!({})).await), json!({"action": "cancel"}));
+    let asker = Arc::clone(&person) as Arc<dyn Asker>;
+    let elicited = said_asking(&server, "elicit", json!({}), &asker).await;
+    assert_eq!(parsed(&elicited), json!({"action": "cancel"}));
     let narrow = muster_shared::flow::Rights { people: false, ..Default::default() };
     let rights =
         muster_shared::flow::TaskRights::default().narrowed_by(muster_shared::flow::Grantor::Goal, &narrow);
-    let ctx = context().within(Arc::new(rights));
+    let ctx = ToolContext { asker: Some(asker), ..context().within(Arc::new(rights)) };
     let declined = tool(&server, "elicit").call(&ctx, json!({})).await.unwrap().content;
     assert_eq!(parsed(&declined), json!({"action": "decline"}));
     assert_eq!(person.asked.lock().unwrap().len(), 1);

@@ -79,9 +79,6 @@ pub struct ChatRequest {
     /// Limit of answer tokens; `None` leaves the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Sequences at which the model stops.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stop: Vec<String>,
 }
 
 fn no_tools(tools: &Kept<Vec<ToolDecl>>) -> bool {

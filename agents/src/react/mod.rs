@@ -36,7 +36,6 @@ pub mod prompt;
 mod prose;
 pub mod record;
 pub mod replay;
-pub mod rerender;
 pub mod resources;
 pub mod reuse;
 pub mod sent;

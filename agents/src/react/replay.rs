@@ -18,8 +18,7 @@ use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::call::heard;
-pub(super) use self::call::limits_of;
+use self::call::{heard, limits_of};
 use super::consult::{NO_ANSWER, ask, consulted, said_before};
 use super::decide::{NextStep, StepContext, decide};
 use super::further::way_to_further;
@@ -62,26 +61,6 @@ pub struct Divergence {
 /// The first difference.
 pub fn replay(entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
     let mut done = Replayed::default();
-    follow(entries, |history_of_task, entry, event| {
-        history_of_task.check(event, &mut done).map_err(|(expected, came)| {
-            let task = history_of_task.offer.task.clone();
-            Box::new(Divergence { seq: entry.seq, task, expected, came })
-        })
-    })?;
-    Ok(done)
-}
-
-/// Every generation of every task, by task.
-type TaskHistories<'a> = BTreeMap<(TaskId, Generation), TaskHistory<'a>>;
-
-/// Shows each event of an agent, with the course of its task as it stood before.
-///
-/// # Errors
-/// The first of those that it is shown to.
-pub(super) fn follow<'a, E>(
-    entries: &'a [Entry],
-    mut look: impl FnMut(&TaskHistory<'a>, &Entry, &'a AgentEvent) -> Result<(), E>,
-) -> Result<(), E> {
     let mut histories = TaskHistories::new();
     for entry in entries {
         match &entry.event {
@@ -103,14 +82,20 @@ pub(super) fn follow<'a, E>(
                 let Some(history_of_task) = histories.get_mut(&(key.task.clone(), key.generation)) else {
                     continue;
                 };
-                look(history_of_task, entry, event)?;
+                history_of_task.check(event, &mut done).map_err(|(expected, came)| {
+                    let task = key.task.clone();
+                    Box::new(Divergence { seq: entry.seq, task, expected, came })
+                })?;
                 history_of_task.history =
                     std::mem::take(&mut history_of_task.history).and_then(vec![entry.clone()]);
             }
         }
     }
-    Ok(())
+    Ok(done)
 }
+
+/// Every generation of every task, by task.
+type TaskHistories<'a> = BTreeMap<(TaskId, Generation), TaskHistory<'a>>;
 
 fn begin<'a>(histories: &mut TaskHistories<'a>, offer: &'a TaskOffered) {
     let before = (offer.task.clone(), Generation(offer.generation.0.saturating_sub(1)));
@@ -124,9 +109,9 @@ fn begin<'a>(histories: &mut TaskHistories<'a>, offer: &'a TaskOffered) {
 type RecordDifference = (String, String);
 
 /// One generation of a task on its way through the record.
-pub(super) struct TaskHistory<'a> {
-    pub(super) offer: &'a TaskOffered,
-    pub(super) history: History,
+struct TaskHistory<'a> {
+    offer: &'a TaskOffered,
+    history: History,
 }
 
 impl TaskHistory<'_> {
@@ -258,12 +243,12 @@ impl TaskHistory<'_> {
     }
 
     /// The call that says by which tools and which promise a step was asked for: one of its own, else one before it.
-    pub(super) fn naming<'a>(&'a self, step: &'a Step) -> Option<&'a ModelCall> {
+    fn naming<'a>(&'a self, step: &'a Step) -> Option<&'a ModelCall> {
         naming(step.calls.iter().rev().chain(self.history.newest_calls()))
     }
 
     /// The rules of the role, with what it promised.
-    pub(super) fn rules(&self, call: &ModelCall) -> Rules {
+    fn rules(&self, call: &ModelCall) -> Rules {
         let promised = call.parameters.get(PROMISED).and_then(|schema| Schema::new(schema.clone()).ok());
         match promised {
             Some(output) => Rules::Own(Arc::new(promising(output))),
@@ -272,7 +257,7 @@ impl TaskHistory<'_> {
     }
 
     /// The tools that the model was offered, as this build knows them.
-    pub(super) fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
+    fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
         let named = names_in(call, TOOLS);
         let known =
             standard_registry(&ToolSettings::default()).map(|registry| registry.list()).unwrap_or_default();

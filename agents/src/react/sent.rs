@@ -67,14 +67,6 @@ pub enum Check {
     CannotTell,
 }
 
-impl SentRequest {
-    /// Whether tools were declared to the model.
-    #[must_use]
-    pub const fn declares_tools(&self) -> bool {
-        !self.tools.is_empty() || self.tools_object.is_some()
-    }
-}
-
 /// Every request of a task, in the order of the record. Declarations that the record refers to are looked up.
 #[must_use]
 pub fn requests(entries: &[Entry], task: &TaskId, declarations: &Declarations) -> Vec<SentRequest> {

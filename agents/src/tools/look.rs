@@ -6,9 +6,7 @@ use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use muster_corpus::Picture;
-use muster_shared::wire::tool_question::{
-    CallAnswer, CallQuestion, ModelQuestion, QuestionPicture, QuestionTurn,
-};
+use muster_tools::{PictureAnswer, PictureQuestion};
 use serde_json::{Value, json};
 
 use super::documents::corpus;
@@ -64,7 +62,7 @@ impl Tool for Look {
             return Err(ToolFailure::NotFound(none));
         }
         let picture = corpus.picture(path).await?;
-        let Some(asker) = &ctx.asker else {
+        let Some(viewer) = &ctx.viewer else {
             let none =
                 "no model can look at pictures here; cite what is known of it, or go on without".to_owned();
             return Err(ToolFailure::NotFound(none));
@@ -72,31 +70,19 @@ impl Tool for Look {
         let known = corpus.read(path, 1, 1).await?;
         let asked = args.get("question").and_then(Value::as_str).unwrap_or(USUAL_QUESTION);
         let told = format!("{asked}\n\nThe picture is the document {}: {}", known.path, known.lines.concat());
-        match asker.ask(LOOK, question(told, &picture)).await {
-            CallAnswer::Said { text, .. } if text.trim().is_empty() => {
+        match viewer.look(question(told, &picture)).await {
+            Ok(PictureAnswer { text, .. }) if text.trim().is_empty() => {
                 Err(ToolFailure::Failed(format!("the model says nothing of `{path}`")))
             }
-            CallAnswer::Said { text, model, cut } => Ok(seen(&known.path, text.trim(), &model, cut)),
-            CallAnswer::Given { .. } => Err(ToolFailure::Failed(format!(
-                "no model looked at `{path}`: the answer is none of a model"
-            ))),
-            CallAnswer::Decline { why } | CallAnswer::Cancel { why } => {
-                Err(ToolFailure::Failed(format!("no model looked at `{path}`: {why}")))
-            }
+            Ok(PictureAnswer { text, model, cut }) => Ok(seen(&known.path, text.trim(), &model, cut)),
+            Err(why) => Err(ToolFailure::Failed(format!("no model looked at `{path}`: {why}"))),
         }
     }
 }
 
-fn question(text: String, Picture { kind, bytes }: &Picture) -> CallQuestion {
+fn question(text: String, Picture { kind, bytes }: &Picture) -> PictureQuestion {
     let (media_type, data) = (kind.media_type().to_owned(), STANDARD.encode(bytes));
-    let pictures = vec![QuestionPicture { media_type, data }];
-    CallQuestion::Model(ModelQuestion {
-        system: Some(SYSTEM.to_owned()),
-        turns: vec![QuestionTurn { by_model: false, text, pictures }],
-        max_tokens: MOST_SAID,
-        temperature: None,
-        stop: Vec::new(),
-    })
+    PictureQuestion { system: SYSTEM, text, media_type, data, max_tokens: MOST_SAID }
 }
 
 /// What a model said, marked as that.

@@ -5,8 +5,7 @@ use muster_corpus::{
     Corpus, CorpusOptions, ExtractFailure, Extracted, ExtractedDocument, Extractor, MemoryBlobs,
 };
 use muster_shared::flow::{Grantor, Rights, TaskRights};
-use muster_shared::wire::tool_question::QuestionKind;
-use muster_tools::Asker;
+use muster_tools::Viewer;
 
 use super::*;
 use crate::tools::{ToolEngine, ToolSettings, ToolStatus, standard_registry};
@@ -33,17 +32,12 @@ impl Extractor for Headers {
 }
 
 /// Answers with what it was made with, and keeps what it was asked.
-struct Scripted(CallAnswer, Mutex<Vec<(String, ModelQuestion)>>);
+struct Scripted(Result<PictureAnswer, String>, Mutex<Vec<PictureQuestion>>);
 
 #[async_trait]
-impl Asker for Scripted {
-    fn may_ask(&self) -> Vec<QuestionKind> {
-        vec![QuestionKind::Model]
-    }
-
-    async fn ask(&self, tool: &str, question: CallQuestion) -> CallAnswer {
-        let CallQuestion::Model(question) = question else { panic!("not for a model") };
-        self.1.lock().unwrap().push((tool.to_owned(), question));
+impl Viewer for Scripted {
+    async fn look(&self, question: PictureQuestion) -> Result<PictureAnswer, String> {
+        self.1.lock().unwrap().push(question);
         self.0.clone()
     }
 }
@@ -66,34 +60,31 @@ async fn what_a_model_sees_is_told_as_what_it_says() {
     let corpus = documents(folder.path(), &["chart.png", "notes.md"]).await;
     let engine = ToolEngine::new(Arc::new(standard_registry(&ToolSettings::default()).unwrap()));
     let said =
-        |text: &str, cut| CallAnswer::Said { text: text.to_owned(), model: "house/eye".to_owned(), cut };
+        |text: &str, cut| Ok(PictureAnswer { text: text.to_owned(), model: "house/eye".to_owned(), cut });
     let context = |answer| {
-        let asker = Arc::new(Scripted(answer, Mutex::default()));
+        let viewer = Arc::new(Scripted(answer, Mutex::default()));
         let mut context = ToolContext::new("run", "1").with_corpus(corpus.clone());
-        context.asker = Some(Arc::clone(&asker) as Arc<dyn Asker>);
-        (context, asker)
+        context.viewer = Some(Arc::clone(&viewer) as Arc<dyn Viewer>);
+        (context, viewer)
     };
-    let (ctx, asker) = context(said("Two bars: 3 and 7.", false));
+    let (ctx, viewer) = context(said("Two bars: 3 and 7.", false));
     let args = json!({ "path": "chart.png", "question": "How high are the bars?" });
     let seen = engine.call(LOOK, args, &ctx).await;
     assert_eq!(seen.status, ToolStatus::Success, "{seen:?}");
     assert_eq!(seen.content, "chart.png:1, as the model house/eye says it sees it:\nTwo bars: 3 and 7.");
-    let asked = asker.1.lock().unwrap().pop().unwrap();
-    assert_eq!(asked.0, LOOK);
-    let [turn] = asked.1.turns.as_slice() else { panic!("{asked:?}") };
+    let asked = viewer.1.lock().unwrap().pop().unwrap();
     assert!(
-        turn.text
+        asked
+            .text
             .starts_with("How high are the bars?\n\nThe picture is the document chart.png: [picture: PNG")
     );
-    let shown = QuestionPicture { media_type: "image/png".to_owned(), data: STANDARD.encode(PICTURE) };
-    assert_eq!(turn.pictures, [shown]);
-    assert_eq!(CallQuestion::Model(asked.1.clone()).fault(), None);
+    assert_eq!((asked.media_type.as_str(), asked.data), ("image/png", STANDARD.encode(PICTURE)));
 
     for (answer, path, status, told) in [
         (said("Half of", true), "./chart.png", ToolStatus::Success, "[cut: ask for less at once]"),
         (said(" ", false), "chart.png", ToolStatus::Error, "says nothing of"),
         (
-            CallAnswer::declined("house/mole sees nothing"),
+            Err("house/mole sees nothing".to_owned()),
             "chart.png",
             ToolStatus::Error,
             "house/mole sees nothing",
@@ -101,11 +92,11 @@ async fn what_a_model_sees_is_told_as_what_it_says() {
         (said("x", false), "notes.md", ToolStatus::Refused, "`notes.md` is no picture; read it as text"),
         (said("x", false), "chart.gif", ToolStatus::Refused, "did you mean `chart.png`?"),
     ] {
-        let (ctx, asker) = context(answer);
+        let (ctx, viewer) = context(answer);
         let result = engine.call(LOOK, json!({ "path": path }), &ctx).await;
         assert_eq!(result.status, status, "{path}: {result:?}");
         assert!(result.content.contains(told), "{path}: {}", result.content);
-        let was_asked = !asker.1.lock().unwrap().is_empty();
+        let was_asked = !viewer.1.lock().unwrap().is_empty();
         assert_eq!(was_asked, status != ToolStatus::Refused, "{path}");
     }
 }

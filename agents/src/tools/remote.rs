@@ -183,7 +183,7 @@ impl RemoteTool {
         loop {
             let reply = match asked.take() {
                 Some(question) => {
-                    let answered = match self.answer(question, asking).await {
+                    let answered = match self.answer(question, asking) {
                         Asked::Answered(answered) => answered,
                         Asked::Waits(wait) => return Waited::Person(wait),
                     };

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use muster_shared::flow::Artifact;
 use serde_json::{Value, json};
 
-pub use self::shared::SharedWorkspace;
+pub use self::shared::{SharedWorkspace, check_place, check_room};
 use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
 pub use muster_tools::workspace::{
     MAX_DEPTH, MAX_PATH, Workspace, WorkspaceError, WorkspaceLimits, WorkspacePath, version_of,

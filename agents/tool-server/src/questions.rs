@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use muster_shared::wire::tool_question::{
-    CallAnswer, CallQuestion, OpenQuestion, QuestionAnswer, QuestionKind,
-};
+use muster_shared::wire::tool_question::{CallAnswer, OpenQuestion, PersonQuestion, QuestionAnswer};
 use muster_tools::Asker;
 use tokio::sync::{oneshot, watch};
 
@@ -17,7 +15,7 @@ const MOST_ASKED: usize = 64;
 
 /// The questions of one call.
 pub(crate) struct Questions {
-    may_ask: Vec<QuestionKind>,
+    may_ask: bool,
     state: Mutex<State>,
     /// Told whenever a question is opened or answered.
     changed: watch::Sender<()>,
@@ -35,7 +33,7 @@ struct State {
 }
 
 struct Pending {
-    question: CallQuestion,
+    question: PersonQuestion,
     answer: oneshot::Sender<CallAnswer>,
 }
 
@@ -46,8 +44,8 @@ enum Opened {
 }
 
 impl Questions {
-    /// None yet, of a call that may ask these, and was answered this when it was made before.
-    pub(crate) fn new(may_ask: Vec<QuestionKind>, answered: Vec<QuestionAnswer>) -> Arc<Self> {
+    /// None yet, of a call that may ask or not, and was answered this when it was made before.
+    pub(crate) fn new(may_ask: bool, answered: Vec<QuestionAnswer>) -> Arc<Self> {
         let known = answered.into_iter().take(MOST_ASKED).map(|one| (one.id, one.answer)).collect();
         let state = Mutex::new(State { known, ..State::default() });
         Arc::new(Self { may_ask, state, changed: watch::Sender::new(()) })
@@ -94,7 +92,7 @@ impl Questions {
         Some(OpenQuestion { id: id.clone(), question: pending.question.clone() })
     }
 
-    fn open(&self, question: CallQuestion) -> Opened {
+    fn open(&self, question: PersonQuestion) -> Opened {
         let mut state = self.state();
         if state.open.len() >= MOST_OPEN || state.asked >= MOST_ASKED {
             return Opened::Known(CallAnswer::declined("too many questions were asked in one call"));
@@ -127,12 +125,8 @@ impl Drop for TakenBack<'_> {
 
 #[async_trait]
 impl Asker for Questions {
-    fn may_ask(&self) -> Vec<QuestionKind> {
-        self.may_ask.clone()
-    }
-
-    async fn ask(&self, _: &str, question: CallQuestion) -> CallAnswer {
-        if !self.may_ask.contains(&question.kind()) {
+    async fn ask(&self, question: PersonQuestion) -> CallAnswer {
+        if !self.may_ask {
             return CallAnswer::declined("whoever calls answers no such questions");
         }
         if let Some(fault) = question.fault() {
@@ -151,25 +145,24 @@ impl Asker for Questions {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use muster_shared::wire::tool_question::{ModelQuestion, QuestionTurn};
+    use muster_shared::flow::Form;
+    use serde_json::json;
 
     use super::*;
 
-    fn question(text: &str) -> CallQuestion {
-        let turns = vec![QuestionTurn { by_model: false, text: text.to_owned(), pictures: Vec::new() }];
-        let (system, temperature, stop) = (None, None, Vec::new());
-        CallQuestion::Model(ModelQuestion { system, turns, max_tokens: 10, temperature, stop })
+    fn question(text: &str) -> PersonQuestion {
+        PersonQuestion { text: text.to_owned(), form: Form::Values(json!({ "type": "object" })) }
     }
 
     fn said(text: &str) -> CallAnswer {
-        CallAnswer::Said { text: text.to_owned(), model: "m".to_owned(), cut: false }
+        CallAnswer::Given { values: json!({ "said": text }) }
     }
 
     #[tokio::test]
     async fn questions_are_answered_by_their_names_and_taken_back_when_nobody_waits() {
-        let questions = Questions::new(vec![QuestionKind::Model], Vec::new());
+        let questions = Questions::new(true, Vec::new());
         let asker = Arc::clone(&questions);
-        let asking = tokio::spawn(async move { asker.ask("t", question("a")).await });
+        let asking = tokio::spawn(async move { asker.ask(question("a")).await });
         let open = questions.next().await;
         assert_eq!(open.question, question("a"));
         questions.answer(QuestionAnswer { id: "another".to_owned(), answer: said("no") });
@@ -178,7 +171,7 @@ mod tests {
         assert_eq!(asking.await.unwrap(), said("yes"));
         assert!(questions.first().is_none());
         let asker = Arc::clone(&questions);
-        let asking = tokio::spawn(async move { asker.ask("t", question("a")).await });
+        let asking = tokio::spawn(async move { asker.ask(question("a")).await });
         assert_ne!(questions.next().await.id, open.id, "the same words are another question");
         asking.abort();
         assert!(asking.await.is_err() && questions.first().is_none(), "nobody waits");
@@ -186,28 +179,28 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_is_made_again_gets_what_was_answered_before() {
-        let first = Questions::new(vec![QuestionKind::Model], Vec::new());
+        let first = Questions::new(true, Vec::new());
         let asker = Arc::clone(&first);
-        tokio::spawn(async move { asker.ask("t", question("a")).await });
+        tokio::spawn(async move { asker.ask(question("a")).await });
         let id = first.next().await.id;
         let answered = vec![QuestionAnswer { id, answer: said("yes") }];
-        let again = Questions::new(vec![QuestionKind::Model], answered);
-        assert_eq!(again.ask("t", question("a")).await, said("yes"));
+        let again = Questions::new(true, answered);
+        assert_eq!(again.ask(question("a")).await, said("yes"));
     }
 
     #[tokio::test]
     async fn what_may_not_be_asked_is_declined_and_there_is_an_end_to_questions() {
-        let none = Questions::new(Vec::new(), Vec::new());
-        assert!(matches!(none.ask("t", question("a")).await, CallAnswer::Decline { .. }));
-        let some = Questions::new(vec![QuestionKind::Model], Vec::new());
-        assert!(matches!(some.ask("t", question(&"x".repeat(300_000))).await, CallAnswer::Decline { .. }));
+        let none = Questions::new(false, Vec::new());
+        assert!(matches!(none.ask(question("a")).await, CallAnswer::Decline { .. }));
+        let some = Questions::new(true, Vec::new());
+        assert!(matches!(some.ask(question(&"x".repeat(300_000))).await, CallAnswer::Decline { .. }));
         for n in 0..MOST_ASKED {
             let (asker, text) = (Arc::clone(&some), n.to_string());
-            let asking = tokio::spawn(async move { asker.ask("t", question(&text)).await });
+            let asking = tokio::spawn(async move { asker.ask(question(&text)).await });
             let id = some.next().await.id;
             some.answer(QuestionAnswer { id, answer: said("yes") });
             assert_eq!(asking.await.unwrap(), said("yes"));
         }
-        assert!(matches!(some.ask("t", question("one more")).await, CallAnswer::Decline { .. }));
+        assert!(matches!(some.ask(question("one more")).await, CallAnswer::Decline { .. }));
     }
 }

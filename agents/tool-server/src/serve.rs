@@ -220,7 +220,7 @@ impl ToolServer {
         let Some(tool) = offering.is_current(&call.tool, &call.spec).map(str::to_owned) else {
             return told(reply.answer(&ToolReply::Changed).await);
         };
-        let questions = Questions::new(std::mem::take(&mut call.may_ask), answered);
+        let questions = Questions::new(call.may_ask, answered);
         let begun = self.answers().begin(&ticket, &from.agent, &questions);
         let Some(Begun { done, cancel, outcome }) = begun else {
             return told(reply.answer(&ToolReply::Busy).await);

@@ -3,13 +3,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use muster_bus::{DecisionSeen, Observer, RunProgress};
-use muster_shared::flow::{Hook, Ruling, TaskRights};
+use muster_shared::flow::{Form, Hook, Ruling, TaskRights};
 use muster_shared::ids::{Role, RunId, Seq};
 use muster_shared::run::{AgentEvent, AgentKey};
 use muster_shared::wire::TraceContext;
-use muster_shared::wire::tool_question::{
-    CallAnswer, CallQuestion, ModelQuestion, QuestionKind, QuestionTurn, ToolAnswer,
-};
+use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion, ToolAnswer};
 use muster_shared::wire::tool_server::{ServedTool, ToolTicket};
 use muster_tools::{ToolFailure, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
@@ -33,7 +31,7 @@ impl Tool for Counts {
         let millis = args["wait_ms"].as_u64().unwrap_or_default();
         sleep(Duration::from_millis(millis)).await;
         if let (Some(text), Some(asker)) = (args["asks"].as_str(), &ctx.asker) {
-            let said = asker.ask("sums.count", question(text)).await;
+            let said = asker.ask(question(text)).await;
             return Ok(ToolOutput::text(format!("{said:?}")));
         }
         if args["fails"] == true {
@@ -61,10 +59,8 @@ impl Observer for Notes {
     }
 }
 
-fn question(text: &str) -> CallQuestion {
-    let turns = vec![QuestionTurn { by_model: false, text: text.to_owned(), pictures: Vec::new() }];
-    let (system, temperature, stop) = (None, None, Vec::new());
-    CallQuestion::Model(ModelQuestion { system, turns, max_tokens: 10, temperature, stop })
+fn question(text: &str) -> PersonQuestion {
+    PersonQuestion { text: text.to_owned(), form: Form::Values(json!({ "type": "object" })) }
 }
 
 struct Served {
@@ -106,7 +102,7 @@ impl Served {
             rights: TaskRights::default(),
             approved: false,
             voucher: None,
-            may_ask: Vec::new(),
+            may_ask: false,
             answered: Vec::new(),
         }
     }
@@ -227,8 +223,7 @@ async fn a_call_is_held_against_the_rights_of_its_task() {
 #[tokio::test]
 async fn a_call_asks_whoever_waits_for_it_and_goes_on_with_the_answer_whoever_gives_it() {
     let f = served(ToolServerSettings::default()).await;
-    let may_ask = vec![QuestionKind::Model];
-    let call = ToolCall { may_ask, ..f.made("k", json!({ "asks": "How much?" })) };
+    let call = ToolCall { may_ask: true, ..f.made("k", json!({ "asks": "How much?" })) };
     let ToolReply::Asks { ticket, process, asked, .. } = f.call(&call).await else { unreachable!() };
     assert_eq!(asked.question, question("How much?"));
     // Another agent takes the task over: it makes the same call, and is asked the same.
@@ -237,7 +232,7 @@ async fn a_call_asks_whoever_waits_for_it_and_goes_on_with_the_answer_whoever_gi
     let is_same = matches!(&again, ToolReply::Asks { asked: again, .. } if *again == asked);
     assert!(is_same && f.count() == 1, "{again:?}");
     let answer = |text: &str| {
-        let answer = CallAnswer::Said { text: text.to_owned(), model: "m".to_owned(), cut: false };
+        let answer = CallAnswer::Given { values: json!({ "said": text }) };
         let answered = QuestionAnswer { id: asked.id.clone(), answer };
         ToolAnswer { ticket: ticket.clone(), answered }
     };

@@ -11,7 +11,11 @@ use muster_shared::wire::tool_question::QuestionAnswer;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    asker::Asker, engine::ToolEngine, keeper::ResultKeeper, spec::Permission, watch::CallWatch,
+    asker::{Asker, Viewer},
+    engine::ToolEngine,
+    keeper::ResultKeeper,
+    spec::Permission,
+    watch::CallWatch,
     workspace::Workspace,
 };
 
@@ -53,6 +57,8 @@ pub struct ToolContext {
     pub watch: Option<Arc<dyn CallWatch>>,
     /// Whom the call may ask something before it ends, if anybody.
     pub asker: Option<Arc<dyn Asker>>,
+    /// Who looks at pictures for it, if anybody does.
+    pub viewer: Option<Arc<dyn Viewer>>,
     /// What people answered who were asked something by this call when it was made before; nothing where it may ask nobody. What
     /// it asks beyond that, it waits for ([`ToolOutput::waiting`](crate::ToolOutput::waiting)).
     pub people: Option<Arc<[QuestionAnswer]>>,

@@ -25,7 +25,7 @@ mod watch;
 pub mod workspace;
 
 pub use self::{
-    asker::Asker,
+    asker::{Asker, PictureAnswer, PictureQuestion, Viewer},
     engine::{
         CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
         ToolRetries, ToolStats,

@@ -312,17 +312,6 @@ impl Said {
     }
 }
 
-/// What differs between users for whom signing keys vouch.
-pub(super) struct ScopedUser {
-    pub(super) iat: u64,
-    pub(super) exp: Option<u64>,
-    pub(super) iss: String,
-    pub(super) account: String,
-    pub(super) name: String,
-    pub(super) sub: String,
-    pub(super) tags: Vec<String>,
-}
-
 /// Claims about a key, signed by another one.
 pub(super) struct Statement<'a> {
     pub(super) of: &'a KeyPair,
@@ -357,17 +346,10 @@ fn json(claims: &Claims) -> Result<Vec<u8>, CredentialsError> {
 
 impl Claims {
     /// What of a JWT is signed: the header and these claims, with the hash that tells them from others.
-    pub(super) fn signed_part(mut self) -> Result<String, CredentialsError> {
+    fn signed_part(mut self) -> Result<String, CredentialsError> {
         self.jti = String::new();
         self.jti = hex::encode(Sha256::digest(json(&self)?));
         Ok(format!("{}.{}", URL_SAFE_NO_PAD.encode(HEADER), URL_SAFE_NO_PAD.encode(json(&self)?)))
-    }
-
-    /// Those about a user for whom a signing key of an account vouches.
-    pub(super) fn of_user(user: ScopedUser) -> Self {
-        let ScopedUser { iat, exp, iss, account, name, sub, tags } = user;
-        let nats = Said::User { version: VERSION, tags, issuer_account: Some(account), may: None };
-        Self { jti: String::new(), iat, exp, iss, name, sub, nats }
     }
 
     /// Reads a JWT. Whether its signature holds is for the server to say.

@@ -1,7 +1,5 @@
 //! An invitation as one line of text: where the fleet is, by what it is known, and the credentials of whoever holds it.
-//!
-//! A JWT and its seed take nine hundred letters. What of them is the same in every invitation is left out, and the JWT is
-//! made of the rest byte for byte: its signature says whether it is the one that was signed.
+//! It is JSON and a sum of it, in base 64.
 
 use std::net::Ipv6Addr;
 
@@ -9,14 +7,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
-use nkeys::{KeyPair, KeyPairType};
 use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::claims::{Claims, Said, ScopedUser};
 use super::holder::HolderKind;
-use super::keys::tags;
-use super::{Credentials, CredentialsError};
+use super::signing::{Signer, vouched};
+use super::{Credentials, CredentialsError, identity_of};
 
 /// What a line begins with: the kind of thing, and the version of its form.
 const KIND: &str = "muster";
@@ -27,12 +24,8 @@ const LONGEST: usize = 4096;
 pub const MOST_ADDRESSES: usize = 4;
 /// What the names of invitations begin with; eight digits follow.
 pub(super) const NAMED: &str = "guest";
-/// That a fingerprint is there.
-const WITH_TLS: u8 = 1;
 /// Bytes of the sum that tells whether all of a line is there.
 const SUM: usize = 4;
-/// A public key as text is the base 32 of so many bytes.
-const KEY: usize = 35;
 
 /// The SHA-256 of the certificate of a fleet's own authority.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,35 +100,18 @@ impl Invitation {
     /// The line. Whoever has it may use it.
     ///
     /// # Errors
-    /// When the credentials are none of an invitation, or an address is none.
+    /// When an address is none.
     pub fn to_line(&self) -> Result<SecretString, CredentialsError> {
-        if !(1..=MOST_ADDRESSES).contains(&self.addresses.len())
-            || !self.addresses.iter().all(|one| is_address(one))
-        {
+        if !are_addresses(&self.addresses) {
             return Err(CredentialsError::key(format!("{} is no HOST:PORT", self.addresses.join(","))));
         }
-        let claims = Claims::read(&self.credentials.jwt).map_err(CredentialsError::key)?;
-        let Said::User { issuer_account: Some(account), .. } = &claims.nats else {
-            return Err(CredentialsError::key("it is no user of an account"));
+        let written = Written {
+            addresses: self.addresses.clone(),
+            authority: self.authority.map(|authority| authority.to_string()),
+            jwt: self.credentials.jwt.clone(),
+            seed: self.credentials.seed.expose_secret().to_owned(),
         };
-        let signature = self.credentials.jwt.rsplit('.').next().unwrap_or_default();
-        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(CredentialsError::key)?;
-        let (_, seed) =
-            nkeys::decode_seed(self.credentials.seed.expose_secret()).map_err(CredentialsError::key)?;
-        let seconds = |time: u64| u32::try_from(time).map_err(CredentialsError::key);
-        let token = self.name.as_str().strip_prefix(NAMED).and_then(|rest| rest.strip_prefix('-'));
-        let token = u32::from_str_radix(token.unwrap_or_default(), 16).map_err(CredentialsError::key)?;
-
-        let mut bytes = vec![if self.authority.is_some() { WITH_TLS } else { 0 }];
-        bytes.extend(seconds(claims.iat)?.to_be_bytes());
-        bytes.extend(seconds(claims.exp.unwrap_or_default())?.to_be_bytes());
-        bytes.extend(token.to_be_bytes());
-        bytes.extend(from_base_32(&claims.iss).ok_or_else(|| CredentialsError::key("no key"))?);
-        bytes.extend(from_base_32(account).ok_or_else(|| CredentialsError::key("no key"))?);
-        bytes.extend(seed);
-        bytes.extend(signature);
-        bytes.extend(self.authority.iter().flat_map(|authority| authority.0));
-        bytes.extend(self.addresses.join(",").into_bytes());
+        let mut bytes = serde_json::to_vec(&written).map_err(CredentialsError::key)?;
         let sum = Sha256::digest(&bytes);
         bytes.extend(sum.iter().take(SUM));
         Ok(SecretString::from(format!("{KIND}{VERSION}.{}", URL_SAFE_NO_PAD.encode(bytes))))
@@ -166,76 +142,45 @@ impl Invitation {
         if Sha256::digest(said).iter().take(SUM).ne(sum) {
             return Err(LineError::Garbled("some of it is missing or changed"));
         }
-        Parts::read(said).ok_or(LineError::Garbled("it ends too soon"))?.into_invitation()
+        let written: Written =
+            serde_json::from_slice(said).map_err(|_| LineError::Garbled("it does not say what one says"))?;
+        written.into_invitation()
     }
 }
 
 /// What stands in a line.
-struct Parts<'a> {
-    iat: u32,
-    exp: u32,
-    token: u32,
-    by: &'a [u8; KEY],
-    account: &'a [u8; KEY],
-    seed: &'a [u8; 32],
-    signature: &'a [u8; 64],
-    authority: Option<Fingerprint>,
-    addresses: &'a [u8],
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    addresses: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    authority: Option<String>,
+    jwt: String,
+    seed: String,
 }
 
-impl<'a> Parts<'a> {
-    fn read(bytes: &'a [u8]) -> Option<Self> {
-        let (&[flags], rest) = bytes.split_first_chunk::<1>()?;
-        let (iat, rest) = rest.split_first_chunk::<4>()?;
-        let (exp, rest) = rest.split_first_chunk::<4>()?;
-        let (token, rest) = rest.split_first_chunk::<4>()?;
-        let (by, rest) = rest.split_first_chunk::<KEY>()?;
-        let (account, rest) = rest.split_first_chunk::<KEY>()?;
-        let (seed, rest) = rest.split_first_chunk::<32>()?;
-        let (signature, rest) = rest.split_first_chunk::<64>()?;
-        let (authority, addresses) = if flags & WITH_TLS == 0 {
-            (None, rest)
-        } else {
-            let (print, rest) = rest.split_first_chunk::<32>()?;
-            (Some(Fingerprint(*print)), rest)
-        };
-        let [iat, exp, token] = [iat, exp, token].map(|four| u32::from_be_bytes(*four));
-        Some(Self { iat, exp, token, by, account, seed, signature, authority, addresses })
-    }
-
+impl Written {
     fn into_invitation(self) -> Result<Invitation, LineError> {
         const OTHER: LineError = LineError::Garbled("its signature does not hold");
-        let key = KeyPair::new_from_raw(KeyPairType::User, *self.seed).map_err(|_| OTHER)?;
-        let name = AgentId::new(NAMED, self.token);
-        let claims = Claims::of_user(ScopedUser {
-            iat: self.iat.into(),
-            exp: Some(self.exp.into()),
-            iss: to_base_32(self.by),
-            account: to_base_32(self.account),
-            name: name.to_string(),
-            sub: key.public_key(),
-            tags: tags(&HolderKind::Guest),
-        });
-        let by = KeyPair::from_public_key(&claims.iss).map_err(|_| OTHER)?;
-        let signed = claims.signed_part().map_err(|_| OTHER)?;
-        by.verify(signed.as_bytes(), self.signature).map_err(|_| OTHER)?;
-        let jwt = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(self.signature));
-        let seed = SecretString::from(key.seed().map_err(|_| OTHER)?);
-        let addresses =
-            std::str::from_utf8(self.addresses).map_err(|_| LineError::Garbled("its address is no text"))?;
-        let addresses: Vec<String> = addresses.split(',').map(str::to_owned).collect();
-        if !(1..=MOST_ADDRESSES).contains(&addresses.len()) || !addresses.iter().all(|one| is_address(one)) {
+        let Self { addresses, authority, jwt, seed } = self;
+        let seed = SecretString::from(seed);
+        let claims = vouched(&jwt).map_err(|_| OTHER)?;
+        Signer::of_parts(&jwt, &seed).map_err(|_| OTHER)?;
+        let who = identity_of(&claims).filter(|who| who.kind == HolderKind::Guest).ok_or(OTHER)?;
+        let until = Millis(claims.exp.ok_or(OTHER)?.saturating_mul(1000));
+        let authority = authority.map(|print| print.parse()).transpose();
+        let authority = authority.map_err(|_| LineError::Garbled("its fingerprint is none"))?;
+        if !are_addresses(&addresses) {
             return Err(LineError::Garbled("its address is none"));
         }
-        let (authority, until) = (self.authority, Millis(u64::from(self.exp) * 1000));
-        Ok(Invitation {
-            name,
-            addresses,
-            authority,
-            until,
-            credentials: Credentials { jwt, seed, fleet: None },
-        })
+        let credentials = Credentials { jwt, seed, fleet: None };
+        Ok(Invitation { name: who.name, addresses, authority, until, credentials })
     }
+}
+
+/// Whether a line can hold these addresses.
+fn are_addresses(addresses: &[String]) -> bool {
+    (1..=MOST_ADDRESSES).contains(&addresses.len()) && addresses.iter().all(|one| is_address(one))
 }
 
 /// Whether a text is `host:port`, with nothing in it that a URL would read otherwise.
@@ -251,30 +196,6 @@ pub(super) fn is_address(text: &str) -> bool {
         }
     };
     is_host && port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port != 0)
-}
-
-const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-
-/// A public key as NATS writes it: 35 bytes are 56 letters of 5 bits each.
-fn to_base_32(bytes: &[u8; KEY]) -> String {
-    let bit = |at: usize| bytes.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
-    let letter = |n: usize| (0..5).fold(0_usize, |value, k| value << 1 | usize::from(bit(n * 5 + k)));
-    (0..KEY * 8 / 5).filter_map(|n| LETTERS.get(letter(n)).map(|&letter| char::from(letter))).collect()
-}
-
-fn from_base_32(text: &str) -> Option<[u8; KEY]> {
-    let mut bytes = [0_u8; KEY];
-    if text.len() != KEY * 8 / 5 {
-        return None;
-    }
-    for (n, letter) in text.bytes().enumerate() {
-        let value = LETTERS.iter().position(|known| *known == letter)?;
-        for k in (0..5).filter(|k| value >> (4 - k) & 1 == 1) {
-            let at = n * 5 + k;
-            *bytes.get_mut(at / 8)? |= 1 << (7 - at % 8);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]
@@ -314,7 +235,6 @@ mod tests {
             assert_eq!(read.credentials.seed.expose_secret(), one.credentials.seed.expose_secret());
             assert_eq!((&read.name, &read.addresses, read.authority), (&one.name, &one.addresses, authority));
             assert_eq!(read.until, Millis(one.until.0 / 1000 * 1000));
-            assert!(line.len() < 400, "{}: {line}", line.len());
             assert!(
                 line.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')),
                 "{line}"
@@ -394,12 +314,6 @@ mod tests {
             summed.extend(Sha256::digest(&bytes).iter().take(SUM));
             let line = format!("muster1.{}", URL_SAFE_NO_PAD.encode(summed));
             prop_assert!(Invitation::from_line(&line).is_err());
-        }
-
-        #[test]
-        fn keys_are_written_as_nats_writes_them(bytes in prop::array::uniform32(any::<u8>())) {
-            let key = KeyPair::new_from_raw(KeyPairType::Account, bytes).unwrap().public_key();
-            prop_assert_eq!(to_base_32(&from_base_32(&key).unwrap()), key);
         }
     }
 }

@@ -17,7 +17,6 @@ mod line;
 pub mod rights;
 mod rotation;
 mod scope;
-mod short;
 mod signers;
 pub mod signing;
 #[cfg(test)]

@@ -18,7 +18,6 @@ use sha2::{Digest, Sha256};
 use super::claims::{Claims, HEADER, Said};
 use super::keys::ROLE;
 use super::scope::Scope;
-use super::short::{self, shortened};
 use super::{CredentialsError, HolderKind, Identity, claims_in, identity_of, parts_of};
 
 /// Goes before everything that is signed. A client also signs what a server gives it when it connects, which is text: the
@@ -57,7 +56,7 @@ impl Purpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Who: the JWT in his credentials, which is no secret, or what of it differs from others' of the fleet.
+    /// Who: the JWT in his credentials, which is no secret.
     pub by: String,
     /// The signature of what was said, by the key that the JWT names.
     pub signature: String,
@@ -239,7 +238,7 @@ impl Signer {
             return Err("its key is that of somebody else".to_owned());
         }
         let kind = identity_of(&claims).map(|who| who.kind);
-        Ok(Self { by: shortened(jwt).unwrap_or_else(|| jwt.to_owned()), kind, key })
+        Ok(Self { by: jwt.to_owned(), kind, key })
     }
 
     /// Whether it is one of those who say what is to be done: a person, or an operator.
@@ -374,10 +373,7 @@ impl Verifier {
         if by.len() > LONGEST {
             return Err(SignatureError::malformed("it is too long"));
         }
-        let claims = match short::read(by, &self.trust)? {
-            Some(claims) => claims,
-            None => vouched(by)?,
-        };
+        let claims = vouched(by)?;
         let who = identity_of(&claims).ok_or_else(|| SignatureError::malformed("it says not whose it is"))?;
         self.check_issuer(&claims, &who)?;
         let key = Arc::new(key_of(&claims.sub, &KeyPairType::User)?);
@@ -431,7 +427,7 @@ impl Verifier {
 }
 
 /// What a JWT says, if the key that it says it is by has signed it.
-fn vouched(jwt: &str) -> Result<Claims, SignatureError> {
+pub(super) fn vouched(jwt: &str) -> Result<Claims, SignatureError> {
     let (said, signature) = jwt.rsplit_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     let (header, _) = said.split_once('.').ok_or_else(|| SignatureError::malformed("it is no JWT"))?;
     if URL_SAFE_NO_PAD.decode(header).ok().as_deref() != Some(HEADER.as_bytes()) {

@@ -362,10 +362,6 @@ impl Backend for Nats {
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
         presence::presence(self).await
     }
-
-    async fn pretend(&self, _: Message) -> Result<(), BusError> {
-        Err(BusError::Unsupported { what: "speaking in the server's name".into() })
-    }
 }
 
 fn state_in(info: &jetstream::stream::Info) -> StreamState {

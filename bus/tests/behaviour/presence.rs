@@ -129,15 +129,3 @@ async fn before_accounts(earlier: impl Fn(&LocalServer) -> String) {
     let bus = connect_as(&f, "tester").await;
     assert_eq!(bus.record().newest().await.unwrap(), offered.into());
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn in_memory_tests_tell_of_it_themselves() {
-    let f = in_memory();
-    let mut told = f.bus.presence().await.unwrap().unwrap();
-    let instance = Instance { server: "memory".into(), connection: 1 };
-    let went = Presence::Went { agent: agent("worker-1"), instance, reason: "killed".into() };
-    f.bus.pretend(&went).await.unwrap();
-    assert_eq!(next(&mut told).await, went);
-    let real = on_nats().await;
-    assert!(real.bus.pretend(&went).await.is_err());
-}

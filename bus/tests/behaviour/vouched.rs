@@ -141,7 +141,7 @@ async fn a_tool_server_tells_which_rights_of_a_call_somebody_vouches_for() {
         rights: taken.offer.rights.clone(),
         approved: false,
         voucher: taken.voucher(),
-        may_ask: Vec::new(),
+        may_ask: false,
         answered: Vec::new(),
     };
     // As it travels.

@@ -19,7 +19,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::lending::LENDER;
-use super::tool_question::{OpenQuestion, QuestionAnswer, QuestionKind};
+use super::tool_question::{OpenQuestion, QuestionAnswer};
 use crate::flow::cached::MOST_VERSION;
 use crate::flow::{TaskRights, ToolCache, Voucher};
 use crate::ids::AgentId;
@@ -213,9 +213,9 @@ pub struct ToolCall {
     /// Who vouches for that; nobody in a fleet without keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voucher: Option<Voucher>,
-    /// Whom the tool may ask something in the middle of the call.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub may_ask: Vec<QuestionKind>,
+    /// Whether the tool may ask a person something in the middle of the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_ask: bool,
     /// What was answered to questions of the same call when it was made before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered: Vec<QuestionAnswer>,
@@ -400,7 +400,7 @@ mod tests {
             rights: TaskRights::default(),
             approved: false,
             voucher: None,
-            may_ask: Vec::new(),
+            may_ask: false,
             answered: Vec::new(),
         };
         let elsewhere = ToolCall { task: "2".to_owned(), patience_ms: 5, ..call.clone() };

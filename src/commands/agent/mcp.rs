@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use muster_agents::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use muster_bus::{Announced, Bus};
 use muster_mcp::{
-    AskModel, AskPerson, ByCaller, Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins,
-    Reached, ServerConfig, ToolNews,
+    Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins, Reached, ServerConfig, ToolNews,
 };
 use muster_shared::text::counted;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
@@ -94,9 +93,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let keeper = PinKeeper::new(load(&pins)?);
     let settings = &app.settings().tool.mcp;
     let tokens = Some(mcp_file::tokens_of(app));
-    let model = settings.may_sample(&name).then(|| Arc::new(ByCaller) as Arc<dyn AskModel>);
-    let person = settings.may_elicit(&name).then(|| Arc::new(ByCaller) as Arc<dyn AskPerson>);
-    let callbacks = Callbacks { model, person, pins: keeper.clone(), tokens, ..Callbacks::default() };
+    let callbacks = Callbacks { elicits: settings.may_elicit(&name), pins: keeper.clone(), tokens };
     let mcp = start(config, settings, &callbacks).await?;
     let (offer, offered) = watch::channel(named(&mcp, &name));
     let server =

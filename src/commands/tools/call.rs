@@ -4,17 +4,16 @@ use std::io::Read;
 use std::sync::Arc;
 
 use muster_agents::tools::{Permission, ToolContext, ToolResult, ToolSpec, ToolStatus};
-use muster_bus::Bus;
-use muster_corpus::{Corpus, CorpusOptions};
+use muster_corpus::{Corpus, CorpusOptions, MemoryBlobs};
 use muster_shared::ids::RunId;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::Desk;
 use super::workspace::HandWorkspace;
-use crate::app::{App, new_id};
+use crate::app::App;
 use crate::args::ToolsCallArgs;
-use crate::commands::run::documents::{Objects, failure};
+use crate::commands::run::documents::failure;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -25,7 +24,6 @@ const MOST_ARGUMENTS: u64 = 4 * 1024 * 1024;
 pub(super) async fn call(app: &App, desk: &Desk, args: &ToolsCallArgs) -> Result<Exit, Failure> {
     let spec = desk.find(&args.name)?;
     let arguments = arguments(&args.args)?;
-    let bus = Bus::in_memory(&new_id("tools"));
     let run = RunId::from_uuid(Uuid::now_v7());
     let mut context = ToolContext::new(run.to_string(), "by-hand")
         .within(Arc::clone(&desk.rights))
@@ -33,14 +31,14 @@ pub(super) async fn call(app: &App, desk: &Desk, args: &ToolsCallArgs) -> Result
         // Whoever types a call approves it.
         .approved();
     if !args.docs.is_empty() {
-        context = context.with_corpus(documents(app, args, &bus).await?.within(&desk.rights));
+        context = context.with_corpus(documents(app, args).await?.within(&desk.rights));
     }
     let workspace = match touches_files(&spec) {
-        true => Some(HandWorkspace::open(&bus, run, args.workspace.as_deref()).await?),
+        true => Some(HandWorkspace::open(args.workspace.as_deref()).await?),
         false => None,
     };
     if let Some(workspace) = &workspace {
-        context = context.with_workspace(workspace.shared());
+        context = context.with_workspace(Arc::<HandWorkspace>::clone(workspace));
     }
     if !spec.pure {
         context = context.under_key(format!("{run}/by-hand/1/1"));
@@ -49,7 +47,7 @@ pub(super) async fn call(app: &App, desk: &Desk, args: &ToolsCallArgs) -> Result
     result.content = app.redactor.redact(&result.content).into_owned();
     if let Some(workspace) = workspace {
         // Also what a call that failed has left.
-        for written in workspace.write_back().await? {
+        for written in workspace.write_back()? {
             output::note(&format!("wrote {}", written.display()));
         }
     }
@@ -87,12 +85,12 @@ fn tell(spec: &ToolSpec, args: &ToolsCallArgs, result: &ToolResult) -> Result<Ex
 }
 
 /// The documents that are given, indexed as for a run.
-async fn documents(app: &App, args: &ToolsCallArgs, bus: &Bus) -> Result<Corpus, Failure> {
+async fn documents(app: &App, args: &ToolsCallArgs) -> Result<Corpus, Failure> {
     let cache = app.beside_fleet(&app.settings().agent.cache_dir);
     let mut options = CorpusOptions::new(cache, args.docs.clone());
     let redactor = Arc::clone(&app.redactor);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
-    let opened = Corpus::open_or_build(options, &Objects(bus.store())).await;
+    let opened = Corpus::open_or_build(options, &MemoryBlobs::default()).await;
     Ok(opened.map_err(|error| failure(&error))?.corpus)
 }
 

@@ -3,82 +3,142 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use muster_agents::tools::workspace::WorkspacePath;
-use muster_agents::tools::{SharedWorkspace, Workspace, WorkspaceLimits};
-use muster_bus::Bus;
-use muster_shared::ids::RunId;
+use muster_agents::tools::workspace::{WorkspaceError, WorkspacePath, check_place, check_room};
+use muster_agents::tools::{Workspace, WorkspaceLimits};
+use muster_shared::flow::Artifact;
+use sha2::{Digest, Sha256};
 
 use crate::commands::artifacts;
 use crate::exit::Failure;
 
-/// The author of the files; whoever calls a tool by hand may write over them.
+/// The author of the files.
 const TASK: &str = "by-hand";
+
+type Contents = BTreeMap<String, Bytes>;
 
 /// A workspace and the folder that it is of.
 pub(super) struct HandWorkspace {
-    files: Arc<SharedWorkspace>,
+    files: Mutex<Contents>,
+    limits: WorkspaceLimits,
     folder: Option<PathBuf>,
-    /// The hash of each file as it was.
-    before: BTreeMap<String, String>,
+    /// The files as they were.
+    before: Contents,
 }
 
 impl HandWorkspace {
     /// The files of a folder; none without one. Hidden files and links are left out.
-    pub(super) async fn open(bus: &Bus, run: RunId, folder: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) async fn open(folder: Option<&Path>) -> Result<Arc<Self>, Failure> {
         let limits = WorkspaceLimits::default();
-        let files = Arc::new(SharedWorkspace::new(bus.files(), run, TASK, limits.clone()));
+        let (files, before) = (Mutex::default(), Contents::new());
+        let mut opened = Self { files, limits, folder: folder.map(Path::to_owned), before };
         if let Some(folder) = folder {
-            for (path, place) in found(folder, &limits)? {
+            for (path, place) in found(folder, &opened.limits)? {
                 let bytes = fs::read(&place).map_err(|error| unreadable(&place, &error))?;
-                files.write_bytes(&path, Bytes::from(bytes)).await.map_err(|error| {
+                opened.write_bytes(&path, Bytes::from(bytes)).await.map_err(|error| {
                     Failure::usage(format!("{} cannot be in a workspace: {error}", place.display()))
                         .help("give a smaller folder with --workspace")
                 })?;
             }
         }
-        let before = hashes(&files).await?;
-        Ok(Self { files, folder: folder.map(Path::to_owned), before })
+        opened.before = opened.files().clone();
+        Ok(Arc::new(opened))
     }
 
-    /// The workspace as tools have it.
-    pub(super) fn shared(&self) -> Arc<dyn Workspace> {
-        Arc::<SharedWorkspace>::clone(&self.files)
+    fn files(&self) -> MutexGuard<'_, Contents> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes what is new or changed back into the folder, or into a new one; gives where.
-    pub(super) async fn write_back(self) -> Result<Vec<PathBuf>, Failure> {
-        let after = hashes(&self.files).await?;
-        let changed: Vec<String> = after
-            .into_iter()
-            .filter(|(path, hash)| self.before.get(path) != Some(hash))
-            .map(|(path, _)| path)
-            .collect();
+    pub(super) fn write_back(&self) -> Result<Vec<PathBuf>, Failure> {
+        let files = self.files();
+        let changed: Vec<_> =
+            files.iter().filter(|(path, bytes)| self.before.get(*path) != Some(*bytes)).collect();
         if changed.is_empty() {
             return Ok(Vec::new());
         }
-        let folder = match self.folder {
-            Some(folder) => folder,
+        let folder = match &self.folder {
+            Some(folder) => folder.clone(),
             None => new_folder()?,
         };
         let mut written = Vec::with_capacity(changed.len());
-        for path in changed {
-            let path = WorkspacePath::parse(&path).map_err(|error| Failure::failed(error.to_string()))?;
-            let bytes =
-                self.files.read_bytes(&path).await.map_err(|error| Failure::failed(error.to_string()))?;
-            let target = folder.join(path.as_str());
-            artifacts::write(&folder, &target, &bytes, true)?;
+        for (path, bytes) in changed {
+            let target = folder.join(path);
+            artifacts::write(&folder, &target, bytes, true)?;
             written.push(target);
         }
         Ok(written)
     }
+
+    fn put(
+        &self,
+        path: &WorkspacePath,
+        make: impl FnOnce(Option<&Bytes>) -> Result<Bytes, WorkspaceError>,
+    ) -> Result<u64, WorkspaceError> {
+        let mut files = self.files();
+        let bytes = make(files.get(path.as_str()))?;
+        let (listed, length) = (listed(&files), bytes.len() as u64);
+        check_place(&listed, path)?;
+        check_room(&listed, path, length, &self.limits)?;
+        files.insert(path.to_string(), bytes);
+        Ok(length)
+    }
 }
 
-async fn hashes(files: &SharedWorkspace) -> Result<BTreeMap<String, String>, Failure> {
-    let listed = files.list().await.map_err(|error| Failure::failed(error.to_string()))?;
-    Ok(listed.into_iter().map(|file| (file.path, file.hash)).collect())
+fn listed(files: &Contents) -> Vec<Artifact> {
+    let artifact = |(path, bytes): (&String, &Bytes)| Artifact {
+        path: path.clone(),
+        bytes: bytes.len() as u64,
+        hash: hex::encode(Sha256::digest(bytes)),
+        task: TASK.to_owned(),
+    };
+    files.iter().map(artifact).collect()
+}
+
+fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| WorkspaceError::NotText(path.to_string()))
+}
+
+#[async_trait]
+impl Workspace for HandWorkspace {
+    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
+        text_of(&self.read_bytes(path).await?, path)
+    }
+
+    async fn read_bytes(&self, path: &WorkspacePath) -> Result<Bytes, WorkspaceError> {
+        let found = self.files().get(path.as_str()).cloned();
+        found.ok_or_else(|| WorkspaceError::NotFound(path.to_string()))
+    }
+
+    async fn write_bytes(&self, path: &WorkspacePath, bytes: Bytes) -> Result<(), WorkspaceError> {
+        self.put(path, |_| Ok(bytes)).map(drop)
+    }
+
+    async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError> {
+        self.write_bytes(path, Bytes::copy_from_slice(text.as_bytes())).await
+    }
+
+    async fn replace(&self, path: &WorkspacePath, text: &str, _: &str) -> Result<(), WorkspaceError> {
+        self.write(path, text).await
+    }
+
+    async fn append(&self, path: &WorkspacePath, text: &str) -> Result<u64, WorkspaceError> {
+        self.put(path, |before| {
+            let before = before.map(|before| text_of(before, path)).transpose()?;
+            Ok(Bytes::from(before.unwrap_or_default() + text))
+        })
+    }
+
+    async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError> {
+        Ok(listed(&self.files()))
+    }
+
+    async fn glance(&self) -> Result<Vec<Artifact>, WorkspaceError> {
+        self.list().await
+    }
 }
 
 fn new_folder() -> Result<PathBuf, Failure> {

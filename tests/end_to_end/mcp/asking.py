@@ -1,4 +1,4 @@
-"""An MCP server with two tools, which note that they are called: `write` has the client's model say something and passes that on,
+"""An MCP server with two tools, which note that they are called: `write` asks the client's model and tells what became of it,
 `book` asks a person for how many, and passes that on."""
 
 import json
@@ -44,7 +44,7 @@ def ask():
         "messages": [{"role": "user", "content": {"type": "text", "text": "Name one."}}]}})
     answer = answer_to("ask-1")
     if "error" in answer:
-        return "no answer: " + answer["error"]["message"]
+        return "no answer: %d" % answer["error"]["code"]
     return "it said " + answer["result"]["content"]["text"]
 
 
@@ -65,9 +65,11 @@ for line in sys.stdin:
     elif method == "tools/call":
         with open(notes, "a") as file:
             file.write("called\n")
-        does, needs = (book, "elicitation") if asked["params"]["name"] == "book" else (ask, "sampling")
         try:
-            said = does() if needs in able else "nobody can be asked"
+            if asked["params"]["name"] == "write":
+                said = ("" if "sampling" in able else "not announced; ") + ask()
+            else:
+                said = book() if "elicitation" in able else "nobody can be asked"
         except Withdrawn:
             continue
         send({"id": key, "result": {"content": [{"type": "text", "text": said}]}})

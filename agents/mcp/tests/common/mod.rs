@@ -11,7 +11,7 @@ use bytes::Bytes;
 use muster_mcp::{Callbacks, ChildCommand, McpError, McpServer, McpSettings, Reached, ServerConfig};
 use muster_shared::flow::Artifact;
 use muster_tools::workspace::{Workspace, WorkspaceError, WorkspacePath};
-use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput};
+use muster_tools::{Asker, Permission, Tool, ToolContext, ToolFailure, ToolOutput};
 use serde_json::Value;
 
 /// How long anything is waited for.
@@ -95,6 +95,13 @@ pub async fn call(server: &McpServer, name: &str, args: Value) -> Result<ToolOut
 /// The words of a call that works.
 pub async fn said(server: &McpServer, name: &str, args: Value) -> String {
     call(server, name, args).await.unwrap_or_else(|failure| panic!("{name}: {failure}")).content
+}
+
+/// The same of a call that may ask somebody.
+pub async fn said_asking(server: &McpServer, name: &str, args: Value, asker: &Arc<dyn Asker>) -> String {
+    let ctx = ToolContext { asker: Some(Arc::clone(asker)), ..context() };
+    let called = tool(server, name).call(&ctx, args).await;
+    called.unwrap_or_else(|failure| panic!("{name}: {failure}")).content
 }
 
 /// Waits until something holds.

@@ -72,7 +72,7 @@ def tool(name, schema=NONE, **annotations):
 
 
 def tools():
-    plain = ["count", "die", "slow", "progress", "elicit", "visit", "sample", "picture", "data", "deep", "big", "flood",
+    plain = ["count", "die", "slow", "elicit", "visit", "sample", "picture", "data", "deep", "big", "flood",
              "huge", "change", "add", "spawn", "environment", "fail", "refuse", "odd", "nothing"]
     listed = [tool("echo", {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]})]
     listed += [tool(name) for name in plain]
@@ -106,7 +106,7 @@ def asked(params, key, request):
     return {"result": answers[key]}
 
 
-def call(params, token):
+def call(params):
     name, arguments = params["name"], params.get("arguments") or {}
     note("calls", name)
     if name == "echo":
@@ -122,11 +122,6 @@ def call(params, token):
             sys.stderr.flush()
             os._exit(3)
         return text("at last, call %d" % noted(name))
-    if name == "progress":
-        for step in (1, 2, 3):
-            send({"method": "notifications/progress",
-                  "params": {"progressToken": token, "progress": step, "total": 3, "message": "part %d" % step}})
-        return text("done")
     if name in ("elicit", "visit", "sample"):
         request = {
             "elicit": {"method": "elicitation/create",
@@ -201,13 +196,12 @@ def slow(key):
 
 
 def run(key, params):
-    token = (params.get("_meta") or {}).get("progressToken")
     if params["name"] == "slow":
         return slow(key)
     if params["name"] == "refuse":
         return send({"id": key, "error": {"code": -32602, "message": "not like this\u202e"}})
     try:
-        send({"id": key, "result": call(params, token)})
+        send({"id": key, "result": call(params)})
     except KeyError as error:
         send({"id": key, "error": {"code": -32601, "message": "there is no %s" % error}})
 

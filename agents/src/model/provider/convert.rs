@@ -138,8 +138,7 @@ pub(super) fn options(
         .with_capture_tool_calls(true)
         .with_capture_raw_body(true)
         .with_stream_header_timeout(limits.first.min(limits.call))
-        .with_stream_read_timeout(limits.idle)
-        .with_stop_sequences(request.stop.clone());
+        .with_stream_read_timeout(limits.idle);
     options.temperature = request.temperature.filter(|_| wishes.tempered);
     options.max_tokens = request.max_tokens;
     options.reasoning_effort = effort(request, target, wishes).or_else(|| keep_model_name(target));

@@ -1,5 +1,5 @@
-//! What tools ask the model in the middle of their calls: put to the task's own model, within the task's budget, shown to its
-//! guards, and recorded with the step. The model is shown nothing of the task.
+//! What the task's own model is asked of pictures in the middle of a call: within the task's budget, shown to its guards, and
+//! recorded with the step. The model is shown nothing of the task.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -7,10 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use muster_shared::flow::{Hook, ModelCall, Note, Usage};
-use muster_shared::wire::tool_question::{
-    CallAnswer, CallQuestion, ModelQuestion, QuestionKind, QuestionPicture, QuestionTurn,
-};
-use muster_tools::Asker;
+use muster_tools::{PictureAnswer, PictureQuestion, Viewer};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::model::{Aside, ChatClient, ModelClient};
@@ -19,35 +16,27 @@ use super::TaskSession;
 use super::guard::put;
 use crate::guards::{note_of, texts_of};
 use crate::model::chat::{ChatMessage, ChatRequest};
-use crate::model::kept::Kept;
 use crate::model::picture::ChatPicture;
+use crate::tools::look::LOOK;
 
 /// Most questions that wait for their turn.
 const MOST_WAITING: usize = 16;
-/// What the name of a question's purpose in the record begins with; the tool follows.
-const PURPOSE: &str = "asked-by:";
 
 /// A question of a tool, and who waits for its answer.
 struct Asked {
-    tool: String,
-    question: CallQuestion,
-    answer: oneshot::Sender<CallAnswer>,
+    question: PictureQuestion,
+    answer: oneshot::Sender<Result<PictureAnswer, String>>,
 }
 
 /// Where tools ask.
-struct AskerOfTask(mpsc::Sender<Asked>);
+struct ViewerOfTask(mpsc::Sender<Asked>);
 
 #[async_trait]
-impl Asker for AskerOfTask {
-    fn may_ask(&self) -> Vec<QuestionKind> {
-        vec![QuestionKind::Model]
-    }
-
-    async fn ask(&self, tool: &str, question: CallQuestion) -> CallAnswer {
-        let over = || CallAnswer::cancelled("the task is not worked on any more");
+impl Viewer for ViewerOfTask {
+    async fn look(&self, question: PictureQuestion) -> Result<PictureAnswer, String> {
+        let over = || Err("the task is not worked on any more".to_owned());
         let (answer, answered) = oneshot::channel();
-        let asked = Asked { tool: tool.to_owned(), question, answer };
-        if self.0.send(asked).await.is_err() {
+        if self.0.send(Asked { question, answer }).await.is_err() {
             return over();
         }
         answered.await.unwrap_or_else(|_| over())
@@ -91,7 +80,7 @@ impl Questions {
         let asked = match resources.model {
             ModelClient::Chat(_) => {
                 let (ask, asked) = mpsc::channel(MOST_WAITING);
-                resources.context.asker = Some(std::sync::Arc::new(AskerOfTask(ask)));
+                resources.context.viewer = Some(std::sync::Arc::new(ViewerOfTask(ask)));
                 Some(asked)
             }
             ModelClient::Offline(_) => None,
@@ -132,20 +121,13 @@ impl TaskSession<'_> {
             return std::future::pending().await;
         };
         loop {
-            let Some(Asked { tool, question, answer }) = asked.recv().await else {
+            let Some(Asked { question, answer }) = asked.recv().await else {
                 return std::future::pending().await;
             };
             if answer.is_closed() {
                 continue;
             }
-            let said = match (question.fault(), question) {
-                (Some(fault), _) => CallAnswer::declined(fault),
-                (None, CallQuestion::Model(question)) => {
-                    self.ask_for(&tool, question, model, resources).await
-                }
-                // Calls that ask people are put down by whoever makes them.
-                (None, CallQuestion::Person(_)) => CallAnswer::declined("people are not asked here"),
-            };
+            let said = self.ask_for(question, model, resources).await;
             // Whoever asked may be gone by now: it was paid for, and stands in the record.
             let _gone = answer.send(said);
         }
@@ -154,22 +136,26 @@ impl TaskSession<'_> {
     /// Asks the model for a tool.
     async fn ask_for(
         &self,
-        tool: &str,
-        question: ModelQuestion,
+        question: PictureQuestion,
         model: &ChatClient,
         resources: &TaskResources,
-    ) -> CallAnswer {
-        if question.shows_pictures() && !resources.model.sees() {
-            return CallAnswer::declined(blind(&resources.model.describe()));
+    ) -> Result<PictureAnswer, String> {
+        if !resources.model.sees() {
+            return Err(blind(&resources.model.describe()));
         }
-        let redacted = |text: &str| resources.redactor.redact(text).into_owned();
-        let Some(mut request) = request_of(question, redacted) else {
-            return CallAnswer::declined("a picture is no base64");
+        let PictureQuestion { system, text, media_type, data, max_tokens } = question;
+        let picture = ChatPicture::read(media_type, data).ok_or("a picture is no base64")?;
+        let shown = ChatMessage::user(resources.redactor.redact(&text).into_owned()).showing(vec![picture]);
+        let mut request = ChatRequest {
+            system: system.into(),
+            messages: vec![shown.into()],
+            max_tokens: Some(max_tokens),
+            ..ChatRequest::default()
         };
         let mut said = self.guard_messages(&request.messages, resources).await;
         if let Some(why) = said.refused() {
             self.questions.consumed().notes.extend(note_of(Hook::BeforeModel, 0, said));
-            return CallAnswer::declined(format!("the model was not asked: {why}"));
+            return Err(format!("the model was not asked: {why}"));
         }
         if let Some(changed) = &said.changed {
             put(&mut request.messages, texts_of(changed));
@@ -179,11 +165,11 @@ impl TaskSession<'_> {
         self.questions.consumed().notes.extend(note_of(Hook::BeforeModel, 0, said));
         let mut gate = self.gate.lock().await;
         if gate.is_last(&resources.model.describe(), &request) {
-            return CallAnswer::declined("what the task may use is almost used up");
+            return Err("what the task may use is almost used up".to_owned());
         }
         self.questions.consumed().is_asking = true;
         let aside = Aside { redactor: &resources.redactor, reuse: resources.reuse.as_ref() };
-        let purpose = format!("{PURPOSE}{tool}");
+        let purpose = format!("asked-by:{LOOK}");
         let answered = model.ask_apart(&request, &purpose, aside, &mut gate).await;
         let mut consumed = self.questions.consumed();
         consumed.is_asking = false;
@@ -191,12 +177,12 @@ impl TaskSession<'_> {
             Ok(call) => {
                 let (text, model, cut) = (call.answer.clone(), call.model.clone(), call.cut);
                 consumed.calls.push(call);
-                CallAnswer::Said { text, model, cut }
+                Ok(PictureAnswer { text, model, cut })
             }
             Err(error) => {
                 consumed.wasted += gate.take();
-                tracing::warn!(%error, tool, "what a tool asked the model got no answer");
-                CallAnswer::declined(format!("the model did not answer: {}", error.kind.name()))
+                tracing::warn!(%error, "what a tool asked the model got no answer");
+                Err(format!("the model did not answer: {}", error.kind.name()))
             }
         }
     }
@@ -216,24 +202,4 @@ fn blind(model: &str) -> String {
     format!(
         "{model} is not known to see pictures; `sees = true` in [agent.capabilities.\"{name}\"] says that it does"
     )
-}
-
-/// The question of a tool as it is put to a model, without secrets in its texts; none where a picture cannot be read.
-fn request_of(question: ModelQuestion, redacted: impl Fn(&str) -> String) -> Option<ChatRequest> {
-    let ModelQuestion { system, turns, max_tokens, temperature, stop } = question;
-    let picture = |QuestionPicture { media_type, data }| ChatPicture::read(media_type, data);
-    let message = |QuestionTurn { by_model, text, pictures }: QuestionTurn| -> Option<Kept<ChatMessage>> {
-        let text = redacted(&text);
-        let pictures = pictures.into_iter().map(picture).collect::<Option<Vec<_>>>()?;
-        let said = if by_model { ChatMessage::assistant(text) } else { ChatMessage::user(text) };
-        Some(said.showing(pictures).into())
-    };
-    Some(ChatRequest {
-        system: redacted(&system.unwrap_or_default()).into(),
-        messages: turns.into_iter().map(message).collect::<Option<_>>()?,
-        temperature,
-        max_tokens: Some(max_tokens),
-        stop,
-        ..ChatRequest::default()
-    })
 }

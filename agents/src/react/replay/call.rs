@@ -8,7 +8,7 @@ use super::super::limits::{AtLimit, Verification};
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
 
 /// The limits that the agent worked by, where the call says so.
-pub(in crate::react) fn limits_of(call: &ModelCall) -> StepLimits {
+pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
     let usual = StepLimits::default();
     let kept = |name: &str| call.parameters[name].as_u64().and_then(|limit| u32::try_from(limit).ok());
     StepLimits {

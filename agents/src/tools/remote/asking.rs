@@ -1,10 +1,8 @@
-//! What a call asks before it ends: the model of the task answers at once; for a person, the call is given up, the task waits,
-//! and the call is made again with the answer. What it asked before, it then asks under the same names, and is answered the same.
+//! What a call asks a person before it ends: the call is given up, the task waits, and the call is made again with the answer.
+//! What it asked before, it then asks under the same names, and is answered the same.
 
 use muster_shared::flow::{CallForm, Question, RolePermission, Use, Wait};
-use muster_shared::wire::tool_question::{
-    CallAnswer, CallQuestion, OpenQuestion, PersonQuestion, QuestionAnswer, QuestionKind,
-};
+use muster_shared::wire::tool_question::{CallAnswer, OpenQuestion, PersonQuestion, QuestionAnswer};
 
 use super::RemoteTool;
 use crate::tools::ToolContext;
@@ -15,8 +13,6 @@ const MOST_REMEMBERED: usize = 64 * 1024;
 /// What a call has asked so far, and on whose behalf it is made.
 pub(super) struct Asking<'a> {
     ctx: &'a ToolContext,
-    /// How often it asked the model.
-    asked: u32,
     /// What was answered, for when the call is made again.
     answered: Vec<QuestionAnswer>,
 }
@@ -51,20 +47,12 @@ fn may_ask_people(ctx: &ToolContext) -> bool {
 
 impl<'a> Asking<'a> {
     pub(super) fn of(ctx: &'a ToolContext) -> Self {
-        Self { ctx, asked: 0, answered: known(ctx) }
+        Self { ctx, answered: known(ctx) }
     }
 
     /// What was answered so far.
     pub(super) fn answered(&self) -> &[QuestionAnswer] {
         &self.answered
-    }
-
-    /// How often it asked so.
-    fn count(&self, kind: QuestionKind) -> u32 {
-        match kind {
-            QuestionKind::Model => self.asked,
-            QuestionKind::Person => u32::try_from(known(self.ctx).len()).unwrap_or(u32::MAX),
-        }
     }
 
     /// Remembers an answer, as far as a call has room for it.
@@ -78,51 +66,32 @@ impl<'a> Asking<'a> {
 
 fn length(one: &QuestionAnswer) -> usize {
     match &one.answer {
-        CallAnswer::Said { text, .. } => text.len(),
         CallAnswer::Given { values } => values.to_string().len(),
         CallAnswer::Decline { why } | CallAnswer::Cancel { why } => why.len(),
     }
 }
 
 impl RemoteTool {
-    /// Whom it may ask in a call made with this.
-    pub(super) fn may_ask(&self, ctx: &ToolContext) -> Vec<QuestionKind> {
-        let Some(rules) = &self.rules else { return Vec::new() };
-        let of_asker = ctx.asker.as_ref().map(|asker| asker.may_ask()).unwrap_or_default();
-        let person = may_ask_people(ctx).then_some(QuestionKind::Person);
-        let all = of_asker.into_iter().chain(person);
-        all.filter(|kind| rules.may_ask(&self.server, *kind)).collect()
+    /// Whether it may ask a person in a call made with this.
+    pub(super) fn may_ask(&self, ctx: &ToolContext) -> bool {
+        may_ask_people(ctx) && self.rules.as_ref().is_some_and(|rules| rules.may_ask(&self.server))
     }
 
-    /// Has a question answered, or waited for, if it may be asked.
-    pub(super) async fn answer(&self, asked: OpenQuestion, asking: &mut Asking<'_>) -> Asked {
+    /// Has a question waited for, if it may be asked; else it is declined.
+    pub(super) fn answer(&self, asked: OpenQuestion, asking: &mut Asking<'_>) -> Asked {
         let OpenQuestion { id, question } = asked;
-        let kind = question.kind();
-        if !self.may_ask(asking.ctx).contains(&kind) {
-            return Asked::Answered(QuestionAnswer {
-                id,
-                answer: CallAnswer::declined("nobody answers here"),
-            });
+        let count = u32::try_from(known(asking.ctx).len()).unwrap_or(u32::MAX);
+        let rules = self.rules.as_ref().filter(|_| self.may_ask(asking.ctx));
+        let admitted = rules
+            .map_or_else(|| Err("nobody answers here".to_owned()), |rules| rules.admit(&question, count));
+        match admitted {
+            Ok(()) => Asked::Waits(Box::new(self.wait(id, question))),
+            Err(why) => {
+                let answered = QuestionAnswer { id, answer: CallAnswer::declined(why) };
+                asking.remember(&answered);
+                Asked::Answered(answered)
+            }
         }
-        let admitted =
-            self.rules.as_ref().map(|rules| rules.admit(&self.server, question, asking.count(kind)));
-        let answer = match admitted {
-            Some(Ok(CallQuestion::Person(question))) => {
-                return Asked::Waits(Box::new(self.wait(id, question)));
-            }
-            Some(Ok(question @ CallQuestion::Model(_))) => {
-                asking.asked += 1;
-                match &asking.ctx.asker {
-                    Some(asker) => asker.ask(&self.tool.full_name(&self.server), question).await,
-                    None => CallAnswer::declined("nobody answers here"),
-                }
-            }
-            Some(Err(answer)) => answer,
-            None => CallAnswer::declined("nobody answers here"),
-        };
-        let answered = QuestionAnswer { id, answer };
-        asking.remember(&answered);
-        Asked::Answered(answered)
     }
 
     /// What the task waits for.

@@ -33,10 +33,10 @@ impl SharedWorkspace {
         needs_content: bool,
     ) -> Result<u64, WorkspaceError> {
         let make = |list: &FileList, content: Option<&Bytes>| {
-            check_place(list, path)?;
+            check_place(&list.files, path)?;
             check_author(list, path, &self.task, over)?;
             let bytes = make(content)?;
-            check_room(list, path, bytes.len() as u64, &self.limits)?;
+            check_room(&list.files, path, bytes.len() as u64, &self.limits)?;
             Ok(bytes)
         };
         let place = FilePlace { run: self.run, path: path.as_str(), task: &self.task };
@@ -130,10 +130,13 @@ fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError
 }
 
 /// A name cannot be that of a file and of a folder, so that all of them can be put on a disk.
-fn check_place(list: &FileList, path: &WorkspacePath) -> Result<(), WorkspaceError> {
+///
+/// # Errors
+/// When a file is to lie in a file, or where a folder is.
+pub fn check_place(files: &[Artifact], path: &WorkspacePath) -> Result<(), WorkspaceError> {
     let lies_below =
         |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
-    for file in &list.files {
+    for file in files {
         if lies_below(path.as_str(), &file.path) {
             return Err(WorkspaceError::NotAFolder(file.path.clone()));
         }
@@ -144,8 +147,12 @@ fn check_place(list: &FileList, path: &WorkspacePath) -> Result<(), WorkspaceErr
     Ok(())
 }
 
-fn check_room(
-    list: &FileList,
+/// Whether there is room for so many bytes at a path.
+///
+/// # Errors
+/// When a limit would be passed.
+pub fn check_room(
+    files: &[Artifact],
     path: &WorkspacePath,
     bytes: u64,
     limits: &WorkspaceLimits,
@@ -154,7 +161,7 @@ fn check_room(
     if bytes > limits.max_file {
         return full("bytes in a file", limits.max_file);
     }
-    let others = || list.files.iter().filter(|file| file.path != path.as_str());
+    let others = || files.iter().filter(|file| file.path != path.as_str());
     if others().count() >= limits.max_files {
         return full("files", limits.max_files as u64);
     }

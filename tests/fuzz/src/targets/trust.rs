@@ -131,7 +131,7 @@ fn bodies() -> Result<Vec<Vec<u8>>, String> {
 /// Invitations: who reads one finds what was signed, with addresses that mean what they say.
 pub(super) const INVITATIONS: Target = Target {
     name: "invitations",
-    shape: Shape::Bytes,
+    shape: Shape::Json,
     made: bodies,
     fixtures: &[],
     words: &[

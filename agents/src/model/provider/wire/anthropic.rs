@@ -76,7 +76,6 @@ pub(super) fn body(request: &ChatRequest, model: &str, marked: bool, wishes: Wis
     let tempered = wishes.tempered && thinking.is_none();
     body.field_if("temperature", request.temperature.filter(|_| tempered));
     body.field_if("thinking", thinking.map(|tokens| json!({"type": "enabled", "budget_tokens": tokens})));
-    body.field_if("stop_sequences", Some(&request.stop).filter(|stop| !stop.is_empty()));
     body.field("max_tokens", &most);
     body.finish()
 }

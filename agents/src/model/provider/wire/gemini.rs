@@ -52,7 +52,6 @@ pub(super) fn body(request: &ChatRequest, form: WireForm, target: &str, wishes: 
             response_mime_type: schema.map(|_| "application/json"),
             response_json_schema: schema,
             temperature: request.temperature.filter(|_| wishes.tempered),
-            stop_sequences: &request.stop,
             max_output_tokens: request.max_tokens,
         },
     );
@@ -69,8 +68,6 @@ struct Generation<'a> {
     response_json_schema: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    stop_sequences: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
 }

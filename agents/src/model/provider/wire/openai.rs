@@ -89,7 +89,6 @@ pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, wishes:
     body.field_if("temperature", request.temperature.filter(|_| wishes.tempered));
     let effort = request.effort.filter(|_| wishes.reasoned);
     body.field_if("reasoning_effort", effort.map(ReasoningEffort::as_word));
-    body.field_if("stop", Some(&request.stop).filter(|stop| !stop.is_empty()));
     let most = if counts_reasoning(model) { "max_completion_tokens" } else { "max_tokens" };
     body.field_if(most, request.max_tokens);
     body.finish()

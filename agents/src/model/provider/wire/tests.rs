@@ -92,12 +92,7 @@ fn requests() -> Vec<ChatRequest> {
         ChatMessage::assistant(""),
         ChatMessage::tool_result("unheard-of", "once more"),
     ];
-    let tuned = ChatRequest {
-        temperature: Some(0.7),
-        max_tokens: Some(321),
-        stop: vec!["END".into(), HOSTILE.into()],
-        ..request("", [asked()])
-    };
+    let tuned = ChatRequest { temperature: Some(0.7), max_tokens: Some(321), ..request("", [asked()]) };
     let whole = request(HOSTILE, conversation);
     vec![
         request("Be brief.", [asked()]),

@@ -89,7 +89,7 @@ impl Alerts {
     /// # Errors
     /// When the bus fails.
     pub async fn holder(&self) -> Result<Option<AgentId>, BusError> {
-        Ok(self.last(TURN).await?.and_then(KvEntry::read).map(|held: Holder| held.holder))
+        Ok(BUCKET.last(&self.core, TURN).await?.and_then(KvEntry::read).map(|held: Holder| held.holder))
     }
 
     /// What is known, and where it stands; what holds by default where nothing is, or where a newer build wrote it.
@@ -97,7 +97,7 @@ impl Alerts {
     /// # Errors
     /// When the bus fails.
     pub async fn state<S: DeserializeOwned + Default>(&self) -> Result<(S, Seq), BusError> {
-        let Some(entry) = self.last(STATE).await? else { return Ok((S::default(), Seq(0))) };
+        let Some(entry) = BUCKET.last(&self.core, STATE).await? else { return Ok((S::default(), Seq(0))) };
         let revision = entry.revision;
         Ok((entry.read().unwrap_or_default(), revision))
     }
@@ -120,11 +120,7 @@ impl Alerts {
     /// # Errors
     /// When the bus fails.
     pub async fn silences<S: DeserializeOwned>(&self) -> Result<BTreeMap<String, S>, BusError> {
-        let entries = match BUCKET.all(&self.core, "silence.*").await {
-            Ok(entries) => entries,
-            Err(BusError::NotProvisioned { .. }) => Vec::new(),
-            Err(error) => return Err(error),
-        };
+        let entries = BUCKET.all(&self.core, "silence.*").await?;
         let read = |entry: KvEntry| Some((entry.key.strip_prefix(SILENCE)?.to_owned(), entry.read()?));
         Ok(entries.into_iter().filter_map(read).collect())
     }
@@ -151,15 +147,6 @@ impl Alerts {
     pub async fn end_silence(&self, rule: &str) -> Result<(), BusError> {
         BUCKET.remove(&self.core, &format!("{SILENCE}{rule}"), None).await?;
         Ok(())
-    }
-
-    async fn last(&self, key: &str) -> Result<Option<KvEntry>, BusError> {
-        match BUCKET.last(&self.core, key).await {
-            Ok(last) => Ok(last),
-            // A fleet that was set up by an earlier version has no alerts.
-            Err(BusError::NotProvisioned { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }
 

@@ -186,7 +186,7 @@ const fn is_of_record(when: Condition) -> bool {
 /// The runs that orchestrators have in hand, and the newest.
 async fn at_work(bus: &Bus) -> Result<BTreeSet<RunId>, BusError> {
     let leases = bus.leases().list().await?;
-    let in_hand = leases.into_iter().flat_map(|lease| lease.note.runs.into_values().flatten());
+    let in_hand = leases.into_iter().flat_map(|lease| lease.note.runs);
     let newest = bus.record().newest_runs(NEWEST).await?.runs;
     Ok(in_hand.chain(newest).collect())
 }

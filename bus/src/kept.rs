@@ -109,12 +109,7 @@ impl Kept {
     /// # Errors
     /// When the bus fails.
     pub async fn all(&self) -> Result<BTreeMap<RunId, KeepNote>, BusError> {
-        let entries = match BUCKET.all(&self.core, "*").await {
-            Ok(entries) => entries,
-            // A fleet that was set up by an earlier version has no place for notes.
-            Err(BusError::NotProvisioned { .. }) => return Ok(BTreeMap::new()),
-            Err(error) => return Err(error),
-        };
+        let entries = BUCKET.all(&self.core, "*").await?;
         let read = |entry: crate::kv::KvEntry| Some((entry.key.parse().ok()?, entry.read()?));
         Ok(entries.into_iter().filter_map(read).collect())
     }
@@ -128,11 +123,7 @@ impl Kept {
     }
 
     async fn read(&self, run: RunId) -> Result<(KeepNote, Seq), BusError> {
-        let last = match BUCKET.last(&self.core, &run.to_string()).await {
-            Ok(last) => last,
-            Err(BusError::NotProvisioned { .. }) => None,
-            Err(error) => return Err(error),
-        };
+        let last = BUCKET.last(&self.core, &run.to_string()).await?;
         Ok(last.map_or_else(Default::default, |entry| {
             (entry.clone().read().unwrap_or_default(), entry.revision)
         }))

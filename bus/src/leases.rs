@@ -6,7 +6,6 @@
 //! not expire by itself: the stamps of the broker, which are in one order for all, tell that it lapsed, and what it
 //! says is kept until all its runs are in other hands. See [`LeaseNote`].
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -36,13 +35,10 @@ pub struct Leases {
 /// What an orchestrator says with its lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseNote {
-    /// Newest event version that it knows.
-    pub event_version: u32,
     /// How many more runs it takes.
     pub room: u32,
-    /// The runs that it has, by the version of their events.
-    #[serde(default)]
-    pub runs: BTreeMap<u32, Vec<RunId>>,
+    /// The runs that it has.
+    pub runs: Vec<RunId>,
     /// A position of the record up to which no run of it is missing here. Runs that it created after that are found
     /// by reading on from there.
     pub through: Places,
@@ -172,7 +168,7 @@ impl Leases {
     /// # Errors
     /// When the bus fails; the lease lapses by itself then.
     pub async fn give_up(&self, lease: &Lease, note: LeaseNote) -> Result<(), BusError> {
-        let left = !note.left_alone.is_empty() || note.runs.values().any(|runs| !runs.is_empty());
+        let left = !note.left_alone.is_empty() || !note.runs.is_empty();
         let Some(last) = self.renew(lease, LeaseNote { given_up: true, ..note }).await? else {
             return Ok(());
         };
@@ -201,14 +197,6 @@ impl Leases {
             seen(&entry).map(LeaseChange::Held)
         });
         Ok(changes.boxed())
-    }
-
-    /// Whether there ever was a lease on this bus. Without one, the record may hold runs that no lease names.
-    ///
-    /// # Errors
-    /// When the bus fails.
-    pub async fn were_used(&self) -> Result<bool, BusError> {
-        Ok(self.core.backend.state(LEASE, None).await?.last > Seq(0))
     }
 
     fn message(&self, key: &str, epoch: Seq, note: LeaseNote) -> Result<Message, BusError> {

@@ -1,6 +1,6 @@
 //! What the broker holds for Muster, as data: streams and buckets, with a version.
 //!
-//! Provisioning compares this with what exists, creates what is missing and changes in place what is older. It
+//! Provisioning compares this with what exists, creates what is missing and changes in place what is not as wanted. It
 //! never deletes: a recreated work stream would source all of the record's history again.
 
 use std::time::Duration;
@@ -10,8 +10,8 @@ use muster_shared::setting::kinds::MIB;
 use crate::partition::Part;
 use crate::settings::BusSettings;
 
-/// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 11;
+/// The version of this layout.
+pub const TOPOLOGY_VERSION: u32 = 1;
 
 /// Most bytes of what runs taught; the oldest goes first. A lesson has a few hundred: thousands of them are more than a
 /// new run is ever given of.
@@ -230,8 +230,6 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
         bucket(TRIALS, "How trials stand", "$KV.TRIALS.>", STANDING_BYTES),
         StreamSpec {
             direct: true,
-            // For what was written by earlier versions, and expires.
-            expiry: true,
             keeps: true,
             ..stream(
                 OBJECTS_STREAM,

@@ -70,12 +70,7 @@ impl Trials {
     /// # Errors
     /// When the bus fails.
     pub async fn all(&self) -> Result<Vec<TrialState>, BusError> {
-        let entries = match BUCKET.all(&self.core, "*").await {
-            Ok(entries) => entries,
-            // A fleet that was set up by an earlier version has none.
-            Err(BusError::NotProvisioned { .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
+        let entries = BUCKET.all(&self.core, "*").await?;
         Ok(entries.into_iter().filter_map(KvEntry::read).collect())
     }
 

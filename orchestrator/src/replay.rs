@@ -5,7 +5,7 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, RecordEvent, RunEvent, RunState, apply};
 use serde::Serialize;
 
-use crate::decide::{ByRules, ReadText, Recorded, RecordedReadings, Situation, decide};
+use crate::decide::{Recorded, RecordedReadings, Situation, decide};
 
 /// How much of a record was decided again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -36,21 +36,12 @@ pub struct Divergence {
 /// # Errors
 /// The first difference, a record that cannot be folded among them.
 pub fn replay(run: RunId, entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
-    replay_by(run, entries, &ByRules)
-}
-
-/// The same, where these rules say what texts mean whose meaning does not stand in the record.
-pub(crate) fn replay_by(
-    run: RunId,
-    entries: &[Entry],
-    rules: &dyn ReadText,
-) -> Result<Replayed, Box<Divergence>> {
     let mut state: Option<RunState> = None;
     let mut done = Replayed::default();
     for (at, entry) in entries.iter().enumerate() {
         if let RecordEvent::Decided(decided) = &entry.event {
             let offers = offers_of(decided, &entries[at + 1..]);
-            check((run, state.as_ref(), rules), entry.seq, decided, &offers)?;
+            check((run, state.as_ref()), entry.seq, decided, &offers)?;
             done.decisions += 1;
             done.events += u32::try_from(decided.events.len()).unwrap_or(u32::MAX);
             done.offers += u32::try_from(offers.len()).unwrap_or(u32::MAX);
@@ -72,13 +63,13 @@ fn offers_of<'a>(decided: &'a Decided, after: &'a [Entry]) -> Vec<&'a TaskOffere
 }
 
 fn check(
-    (run, state, rules): (RunId, Option<&RunState>, &dyn ReadText),
+    (run, state): (RunId, Option<&RunState>),
     seq: Seq,
     decided: &Decided,
     offers: &[&TaskOffered],
 ) -> Result<(), Box<Divergence>> {
     let placing = Recorded(&decided.placements);
-    let reading = RecordedReadings { readings: decided.readings.as_deref(), rules };
+    let reading = RecordedReadings(&decided.readings);
     let situation = Situation {
         id: run,
         now: decided.now,

@@ -13,7 +13,7 @@ use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Goal, RunLimits, TaskDraft};
 use muster_shared::ids::{AgentId, Generation, RunId, Seq};
 use muster_shared::run::event::RunCreated;
-use muster_shared::run::{Decided, EVENT_VERSION, Input, RecordEvent, RunEvent, RunStatus, StopReason};
+use muster_shared::run::{Decided, Input, RecordEvent, RunEvent, RunStatus, StopReason};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
@@ -104,7 +104,7 @@ async fn the_runs_of_a_dead_orchestrator_are_shared_by_the_living() {
 async fn a_run_whose_creator_died_after_its_first_decision_is_found() {
     let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
     let dead = fleet.bus.as_agent(&orchestrator(9));
-    drop(dead.leases().begin(LeaseNote { event_version: 1, ..nothing_named() }).await.unwrap());
+    drop(dead.leases().begin(nothing_named()).await.unwrap());
     let run = RunId::from_uuid(Uuid::now_v7());
     dead.record().append_decision(run, Seq(0), &creation(&dead), &[], Encoding::default()).await.unwrap();
     let _living = Orchestrator::start(&fleet.bus, 1);
@@ -195,9 +195,8 @@ async fn the_time_of_a_run_is_up_whoever_died_meanwhile() {
 
 fn nothing_named() -> LeaseNote {
     LeaseNote {
-        event_version: EVENT_VERSION,
         room: 8,
-        runs: BTreeMap::new(),
+        runs: Vec::new(),
         through: Seq(0).into(),
         domains: Vec::new(),
         left_alone: Vec::new(),
@@ -215,19 +214,18 @@ fn creation(bus: &Bus) -> Decided {
             goal: goal.clone(),
             limits: limits.clone(),
             secret: secret.clone(),
-            event_version: 1,
             lessons: Vec::new(),
             signed: None,
         }],
         now: Millis(1),
         basis: Seq(0),
-        after: None,
+        after: Seq(0),
         capacity: BTreeMap::new(),
         offers: 0,
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: None,
+        readings: Vec::new(),
         events: vec![RunEvent::RunCreated(RunCreated { goal, limits, event_version: 1, secret, deadline })],
         offer: None,
     }
@@ -289,25 +287,6 @@ async fn a_goal_that_finds_one_orchestrator_full_goes_to_another() {
         *owners.entry(owner(&fleet, run).await).or_default() += 1;
     }
     assert_eq!(owners, BTreeMap::from([(orchestrator(1), 2), (orchestrator(2), 2)]));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
-    let fleet = Fleet::start(bus(), 1, at_once(|offer| good(offer, &tasks()))).await;
-    let newer = fleet.bus.as_agent(&orchestrator(9));
-    let note = LeaseNote {
-        event_version: EVENT_VERSION + 1,
-        room: 0,
-        runs: BTreeMap::new(),
-        through: Seq(0).into(),
-        domains: Vec::new(),
-        left_alone: Vec::new(),
-        given_up: false,
-    };
-    drop(newer.leases().begin(note).await.unwrap());
-    let _this = Orchestrator::start(&fleet.bus, 1);
-    let run = submit(&fleet, 1).await.remove(0);
-    assert_eq!(fleet.finished(run).await.event_version, EVENT_VERSION);
 }
 
 #[tokio::test(flavor = "multi_thread")]

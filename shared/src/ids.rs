@@ -51,14 +51,6 @@ impl RunId {
         let text = self.to_string();
         text.get(text.len().saturating_sub(SHORT)..).unwrap_or(&text).to_owned()
     }
-
-    /// The first twelve digits, by which runs were named in records of before [`REPAIRS_SINCE`](crate::run::REPAIRS_SINCE).
-    #[must_use]
-    pub fn beginning(&self) -> String {
-        let mut text = self.to_string();
-        text.truncate(SHORT);
-        text
-    }
 }
 
 /// How many digits of a run's id are shown.

@@ -47,7 +47,6 @@ impl Run {
             step_outcomes: &self.step_outcomes,
             ended: &self.ended,
             approvals: &self.approvals,
-            in_batches: true,
         };
         let found = expand(&self.filled, &progress);
         assert_eq!(found, expand(&self.filled, &progress), "the same comes of the same");

@@ -1,65 +1,49 @@
-//! One example of every message and every event, in both encodings, as released versions wrote it. What was
-//! written once must be read for ever: files of earlier versions are never changed, only added to.
+//! One example of every message and every event, in both encodings: the golden set of the event version. It changes with the
+//! event version until the first release.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run -p muster-shared --test golden` writes files that are missing or differ.
+//! `UPDATE_GOLDEN=1 cargo nextest run -p muster-shared --test golden` writes it anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod examples;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
-use muster_shared::run::{EVENT_VERSION, RunEvent};
+use muster_shared::run::RunEvent;
 use muster_shared::wire::{Body, Encoding, Envelope, MessageKind, decode, encode, schema};
 
-fn folder(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
-}
-
-fn golden(folder: &Path, name: &str, made: &str) -> String {
-    let path = folder.join(name);
-    match std::fs::read_to_string(&path) {
-        Ok(kept) if kept == made => kept,
-        other => {
-            let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-            assert!(update, "{name} is missing or differs; if that is meant, set UPDATE_GOLDEN=1");
-            std::fs::create_dir_all(folder).unwrap();
-            std::fs::write(&path, made).unwrap();
-            drop(other);
-            made.to_owned()
-        }
-    }
+/// A line of the golden set.
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    json: &'a Envelope,
+    msgpack: String,
 }
 
 #[test]
-fn every_message_is_written_and_read_as_in_the_first_version() {
-    for (name, envelope) in examples::envelopes() {
-        let json = serde_json::to_string_pretty(&envelope).unwrap() + "\n";
-        let kept = golden(&folder("v1"), &format!("{name}.json"), &json);
-        assert_eq!(decode::<Envelope>(kept.as_bytes(), Encoding::Json).unwrap(), envelope, "{name}");
-
-        let packed = hex::encode(encode(&envelope, Encoding::MessagePack).unwrap()) + "\n";
-        let kept =
-            hex::decode(golden(&folder("v1"), &format!("{name}.msgpack.hex"), &packed).trim()).unwrap();
-        assert_eq!(decode::<Envelope>(&kept, Encoding::MessagePack).unwrap(), envelope, "{name}");
+fn every_message_and_event_is_written_and_read_as_in_the_golden_set() {
+    let examples = examples::envelopes();
+    let line = |(name, json): &(String, Envelope)| {
+        let msgpack = hex::encode(encode(json, Encoding::MessagePack).unwrap());
+        serde_json::to_string(&Line { name, json, msgpack }).unwrap() + "\n"
+    };
+    let made: String = examples.iter().map(line).collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.jsonl");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &made).unwrap();
     }
-}
-
-#[test]
-fn every_kept_file_can_still_be_read() {
-    let mut read = 0;
-    for file in std::fs::read_dir(folder("v1")).unwrap() {
-        let path = file.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let result = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("json") => decode::<Envelope>(text.as_bytes(), Encoding::Json),
-            Some("hex") => decode::<Envelope>(&hex::decode(text.trim()).unwrap(), Encoding::MessagePack),
-            other => panic!("{other:?} is no golden file"),
-        };
-        assert!(result.is_ok(), "{}: {:?}", path.display(), result.err());
-        read += 1;
+    let kept = std::fs::read_to_string(&path).unwrap();
+    for (line, made) in kept.lines().zip(made.lines()) {
+        assert_eq!(line, made, "if that is meant, set UPDATE_GOLDEN=1");
     }
-    assert!(read >= examples::envelopes().len() * 2, "only {read} files");
+    assert_eq!(kept.lines().count(), examples.len());
+    for (line, (name, example)) in kept.lines().zip(examples) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let json = line["json"].to_string();
+        assert_eq!(decode::<Envelope>(json.as_bytes(), Encoding::Json).unwrap(), example, "{name}");
+        let msgpack = hex::decode(line["msgpack"].as_str().unwrap()).unwrap();
+        assert_eq!(decode::<Envelope>(&msgpack, Encoding::MessagePack).unwrap(), example, "{name}");
+    }
 }
 
 #[test]
@@ -72,72 +56,8 @@ fn there_is_an_example_of_every_kind_and_every_run_event() {
         Body::Decided(decided) => Some(&decided.events),
         _ => None,
     });
-    let names: std::collections::BTreeSet<&str> = decided.flatten().map(|event| event.name()).collect();
-    let schema = schema::schemas()["decided"].to_string();
-    let declared = schema.matches(r#""event":{"const":""#).count()
-        + schema.matches(r#""event":{"type":"string","const":""#).count();
-    assert_eq!(names.len(), declared, "{names:?}");
-}
-
-/// One event of every kind, by name.
-fn events() -> BTreeMap<&'static str, RunEvent> {
-    let examples = examples::envelopes();
-    let decided = examples.into_iter().filter_map(|(_, envelope)| match envelope.body {
-        Body::Decided(decided) => Some(decided.events),
-        _ => None,
-    });
-    let mut events = BTreeMap::new();
-    for event in decided.flatten() {
-        events.entry(event.name()).or_insert(event);
-    }
-    events
-}
-
-/// A decision that says this and nothing else.
-fn deciding(event: &RunEvent) -> Envelope {
-    let decided = examples::envelopes().into_iter().find_map(|(_, mut envelope)| match &mut envelope.body {
-        Body::Decided(decided) => {
-            decided.events = vec![event.clone()];
-            Some(envelope)
-        }
-        _ => None,
-    });
-    decided.unwrap()
-}
-
-#[test]
-fn every_kind_of_event_has_a_file_of_the_present_version() {
-    let (present, events) = (folder(&format!("events/v{EVENT_VERSION}")), events());
-    for name in RunEvent::NAMES {
-        let event = events.get(name).unwrap_or_else(|| panic!("no example has the event {name}"));
-        let json = serde_json::to_string_pretty(event).unwrap() + "\n";
-        let kept = golden(&present, &format!("{name}.json"), &json);
-        assert_eq!(serde_json::from_str::<RunEvent>(&kept).unwrap(), *event, "{name}");
-        let named: serde_json::Value = serde_json::from_str(&kept).unwrap();
-        assert_eq!(named["event"], *name);
-
-        let travels = deciding(event);
-        let packed = encode(&travels, Encoding::MessagePack).unwrap();
-        assert_eq!(decode::<Envelope>(&packed, Encoding::MessagePack).unwrap(), travels, "{name}");
-    }
-    let files = std::fs::read_dir(present).unwrap().count();
-    assert_eq!(files, RunEvent::NAMES.len(), "a file of a kind that there is no more");
-}
-
-#[test]
-fn events_of_every_version_can_still_be_read() {
-    let mut read = 0;
-    for version in std::fs::read_dir(folder("events")).unwrap() {
-        for file in std::fs::read_dir(version.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            let text = std::fs::read_to_string(&path).unwrap();
-            let event = serde_json::from_str::<RunEvent>(&text);
-            let event = event.unwrap_or_else(|wrong| panic!("{}: {wrong:?}", path.display()));
-            assert_eq!(Some(event.name()), path.file_stem().unwrap().to_str());
-            read += 1;
-        }
-    }
-    assert!(read >= RunEvent::NAMES.len(), "only {read} files");
+    let names: BTreeSet<&str> = decided.flatten().map(|event| event.name()).collect();
+    assert_eq!(names, RunEvent::NAMES.iter().copied().collect::<BTreeSet<_>>());
 }
 
 #[test]

@@ -6,8 +6,8 @@ pub(crate) mod signed;
 use muster_bus::KeptMessage;
 use muster_bus::subject::Subject;
 use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::RunEvent;
 use muster_shared::run::chain::{Misfit, Read, Verified, verify};
-use muster_shared::run::{CHAIN_SINCE, RunEvent, SEALED_SINCE};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope, decode};
 use serde::Serialize;
@@ -28,9 +28,6 @@ pub(crate) struct Audit {
     pub(crate) apart: Apart,
     /// Who vouches for the links, and gave the orders; nothing where no keys of the fleet are known, or nothing is signed.
     pub(crate) signed: Option<Signatures>,
-    /// Whether the fleet's keys are known and nobody vouches for any link: of runs of before there were seals. Whoever can write
-    /// the stream could have made all of it up.
-    pub(crate) unvouched: bool,
     /// Whether the run has ended by what stands here; nothing where that lies apart.
     pub(crate) ended: Option<bool>,
     /// The last entry that stands here.
@@ -45,12 +42,10 @@ pub(crate) struct Audit {
 pub(crate) enum Found {
     /// They do.
     Fits(Verified),
-    /// There is no chain: nothing can be said.
+    /// There is no decision among them, so that nothing can be said.
     NoChain {
         /// How many there are.
         entries: u64,
-        /// Whether the decision that began the run is among them.
-        begun: bool,
     },
     /// This one does not.
     Misfit {
@@ -114,20 +109,13 @@ impl Audit {
     pub(crate) fn of(run: RunId, record: &AuditedRecord<'_>, apart: Apart) -> Self {
         let AuditedRecord { messages, keys, missing } = *record;
         let reads: Vec<Read> = messages.iter().map(KeptMessage::to_verify).collect();
-        let is_linked = reads.iter().any(|read| read.link.is_some());
-        // Of a run whose beginning cannot be read, nothing is passed over.
-        let version = version(messages);
-        let all_linked = version.map_or(is_linked, |version| version >= CHAIN_SINCE);
-        let all_sealed = version.is_none_or(|version| version >= SEALED_SINCE);
-        let signed = keys.map(|keys| signed::check(messages, keys, all_sealed)).transpose();
+        let signed = keys.map(|keys| signed::check(messages, keys)).transpose();
         let (signed, fault) = match signed {
             Ok(signed) => (signed, None),
             Err(fault) => (None, Some(fault)),
         };
-        let found = match first_misfit(verify(run, &reads, all_linked), fault) {
-            Ok(found) if found.begins.is_none() => {
-                Found::NoChain { entries: found.entries, begun: version.is_some() }
-            }
+        let found = match first_misfit(verify(run, &reads), fault) {
+            Ok(found) if found.begins.is_none() => Found::NoChain { entries: found.entries },
             Ok(found) => Found::Fits(found),
             Err(misfit) => {
                 let there = messages.iter().find(|message| message.seq == misfit.seq);
@@ -138,7 +126,6 @@ impl Audit {
         let (first_at, last_at) = (at(messages.first()), at(messages.last()));
         Self {
             run,
-            unvouched: keys.is_some() && matches!(&found, Found::Fits(found) if found.sealed == 0),
             found,
             first_at,
             last_at,
@@ -150,25 +137,10 @@ impl Audit {
         }
     }
 
-    /// Whether there is a chain that somebody vouches for, where that can be told, and all fits.
+    /// Whether there is a chain, and all fits.
     pub(crate) fn passes(&self) -> bool {
-        matches!(self.found, Found::Fits(_)) && !self.unvouched && self.apart.wrong.is_empty()
+        matches!(self.found, Found::Fits(_)) && self.apart.wrong.is_empty()
     }
-}
-
-/// The version of the run's events, by the decision that created it. One with a link is believed before one without.
-fn version(messages: &[KeptMessage]) -> Option<u32> {
-    let (linked, others): (Vec<_>, Vec<_>) = messages.iter().partition(|message| message.link.is_some());
-    linked.into_iter().chain(others).find_map(created_with)
-}
-
-fn created_with(message: &KeptMessage) -> Option<u32> {
-    let envelope: Envelope = decode(&message.payload, message.encoding).ok()?;
-    let Body::Decided(decided) = envelope.body else { return None };
-    decided.events.into_iter().find_map(|event| match event {
-        RunEvent::RunCreated(created) => Some(created.event_version),
-        _ => None,
-    })
 }
 
 /// Whether a run's record tells its end; nothing where the body of a decision lies apart that may do so.
@@ -201,8 +173,8 @@ fn entry_at(message: &KeptMessage) -> EntryAt {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
-    use muster_shared::run::Chain;
     use muster_shared::run::chain::{ChainFault, digest};
+    use muster_shared::run::{Chain, Covered};
     use muster_shared::wire::Encoding;
 
     use super::*;
@@ -211,9 +183,9 @@ mod tests {
         AuditedRecord { messages, keys: None, missing: None }
     }
 
-    /// A run of before there was a chain, as it once was recorded.
-    fn old() -> (RunId, Vec<KeptMessage>) {
-        let text = include_str!("../../tests/golden/run-v1.jsonl");
+    /// A run with a link at each decision.
+    fn recorded() -> (RunId, Vec<KeptMessage>) {
+        let text = include_str!("../../tests/golden/run.jsonl");
         let message = |line: &str| {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             KeptMessage {
@@ -225,43 +197,40 @@ mod tests {
                 link: None,
             }
         };
-        let messages: Vec<KeptMessage> = text.lines().map(message).collect();
+        let mut messages: Vec<KeptMessage> = text.lines().map(message).collect();
         let run = Subject::parse(&messages[0].subject).unwrap().run().unwrap();
+        let (mut chain, mut at) = (Chain::default(), 0);
+        while at < messages.len() {
+            let KeptMessage { seq, subject, payload, .. } = &messages[at];
+            let envelope: Envelope = decode(payload, Encoding::Json).unwrap();
+            let Body::Decided(decided) = envelope.body else {
+                chain.note(Covered { seq: *seq, digest: digest(subject, payload) });
+                at += 1;
+                continue;
+            };
+            let batch = &messages[at..=at + usize::try_from(decided.offers).unwrap()];
+            let link = chain.draft(run).over(batch.iter().map(|one| digest(&one.subject, &one.payload)));
+            chain.wrote(*seq, link.hash);
+            let next = at + batch.len();
+            messages[at].link = Some(link.to_header());
+            at = next;
+        }
         (run, messages)
     }
 
-    /// The next decision, written by a build that links.
-    fn decides(run: RunId, messages: &mut Vec<KeptMessage>, chain: &mut Chain) {
-        let last = messages.last().unwrap().clone();
-        let (seq, subject) = (Seq(last.seq.0 + 1), format!("run.{run}.decided"));
-        let link = chain.draft(run).over([digest(&subject, b"{}")]);
-        chain.wrote(seq, link.hash);
-        let link = Some(link.to_header());
-        messages.push(KeptMessage { seq, subject, payload: "{}".into(), link, ..last });
+    fn misfit(run: RunId, record: &AuditedRecord<'_>) -> Misfit {
+        match Audit::of(run, record, Apart::default()).found {
+            Found::Misfit { misfit, .. } => misfit,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
-    fn a_run_of_before_has_no_chain_until_it_is_decided_upon_again() {
-        let (run, mut messages) = old();
-        let entries = messages.len() as u64;
-        let audit = Audit::of(run, &unsigned(&messages), Apart::default());
-        assert!(!audit.passes());
-        assert!(
-            matches!(audit.found, Found::NoChain { entries: all, begun: true } if all == entries),
-            "{audit:?}"
-        );
-        let mut chain = Chain::default();
-        decides(run, &mut messages, &mut chain);
-        let begins = messages.last().unwrap().seq;
-        decides(run, &mut messages, &mut chain);
+    fn a_run_fits_its_chain_until_somebody_changes_it() {
+        let (run, mut messages) = recorded();
         let audit = Audit::of(run, &unsigned(&messages), Apart::default());
         let said = crate::render::audit::lines(&audit).join("\n");
-        assert!(audit.passes(), "{said}");
-        assert!(
-            said.contains(&format!("no chain before entry {begins}: {entries} entries not verified")),
-            "{said}"
-        );
-        assert!(said.contains("2 links") && said.contains("not sealed"), "{said}");
+        assert!(audit.passes() && said.contains("not sealed"), "{said}");
         let wrong = Apart { wrong: vec![WrongBody { seq: Seq(1), why: "gone".into() }], ..Apart::default() };
         assert!(!Audit::of(run, &unsigned(&messages), wrong).passes());
 
@@ -274,6 +243,11 @@ mod tests {
             said.contains(&format!("entry {last} does not fit")) && said.contains("there: a decision"),
             "{said}"
         );
+
+        let (_, mut messages) = recorded();
+        messages[0].link = None;
+        let found = misfit(run, &unsigned(&messages));
+        assert_eq!((found.seq, found.fault), (messages[0].seq, ChainFault::NoLink));
     }
 
     /// A chain of hashes can be computed by anybody: where the fleet's keys are known, somebody has to vouch for it.
@@ -282,34 +256,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let fleet = muster_bus::credentials::FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
         let keys = AuditKeys { trust: fleet.public().unwrap(), origin: signed::KeysOrigin::Given };
-        let (run, mut messages) = old();
-        let mut chain = Chain::default();
-        decides(run, &mut messages, &mut chain);
-        decides(run, &mut messages, &mut chain);
+        let (run, messages) = recorded();
         let record = AuditedRecord { messages: &messages, keys: Some(&keys), missing: None };
-        let audit = Audit::of(run, &record, Apart::default());
-        let said = crate::render::audit::lines(&audit).join("\n");
-        assert!(matches!(audit.found, Found::Fits(_)) && !audit.passes(), "{said}");
-        assert!(
-            said.contains("fits its hash chain") && said.contains("nobody vouches for it: it bears no seal"),
-            "{said}"
-        );
-
-        let created = created(SEALED_SINCE);
-        let link = Chain::default().draft(run).over([digest(&created.subject, &created.payload)]);
-        let created = KeptMessage { link: Some(link.to_header()), ..created };
-        let record =
-            AuditedRecord { messages: std::slice::from_ref(&created), keys: Some(&keys), missing: None };
-        let audit = Audit::of(run, &record, Apart::default());
-        let Found::Misfit { misfit, .. } = &audit.found else { panic!("{audit:?}") };
-        assert_eq!((misfit.seq, &misfit.fault), (created.seq, &ChainFault::NoSeal));
-        assert!(Audit::of(run, &unsigned(std::slice::from_ref(&created)), Apart::default()).passes());
+        let found = misfit(run, &record);
+        assert_eq!((found.seq, found.fault), (messages[0].seq, ChainFault::NoSeal));
     }
 
     /// Whoever cuts a record off leaves a chain that fits.
     #[test]
     fn it_is_said_where_a_record_stops_and_what_is_missing() {
-        let (run, messages) = old();
+        let (run, messages) = recorded();
         let of = |messages: &[KeptMessage]| {
             let record = AuditedRecord { messages, keys: None, missing: Some("the server counts 9") };
             let audit = Audit::of(run, &record, Apart::default());
@@ -322,37 +278,7 @@ mod tests {
         assert!(said.contains(&format!("the run has not ended at entry {last}")), "{said}");
         assert!(said.contains("messages are missing: the server counts 9"), "{said}");
         assert!(said.contains("by the broker's clock, which nothing covers"), "{said}");
-        assert!(said.contains("begun by a build that wrote none"), "{said}");
         let (_, said) = of(&messages[messages.len() - 1..]);
-        assert!(said.contains("the decision that began the run is not there"), "{said}");
-    }
-
-    /// The decision that began a run, in another version of events.
-    fn created(version: u32) -> KeptMessage {
-        let (_, messages) = old();
-        let mut envelope: serde_json::Value = serde_json::from_slice(&messages[0].payload).unwrap();
-        let events = envelope["body"]["content"]["events"].as_array_mut().unwrap();
-        let event = events.iter_mut().find(|event| event["event"] == "run_created").unwrap();
-        event["event_version"] = version.into();
-        KeptMessage { payload: envelope.to_string().into(), ..messages[0].clone() }
-    }
-
-    /// Whoever takes all links out of a newer run, or puts an older beginning before it, is found.
-    #[test]
-    fn a_newer_run_is_nowhere_without_a_link() {
-        let (run, mut messages) = old();
-        messages[0] = created(CHAIN_SINCE);
-        let audit = Audit::of(run, &unsigned(&messages), Apart::default());
-        let Found::Misfit { misfit, .. } = &audit.found else { panic!("{audit:?}") };
-        assert_eq!(misfit.seq, messages[0].seq);
-
-        let first = created(CHAIN_SINCE);
-        let link = Chain::default().draft(run).over([digest(&first.subject, &first.payload)]);
-        let first = KeptMessage { seq: Seq(9), link: Some(link.to_header()), ..first };
-        let older = KeptMessage { seq: Seq(8), ..created(1) };
-        assert!(Audit::of(run, &unsigned(std::slice::from_ref(&first)), Apart::default()).passes());
-        let audit = Audit::of(run, &unsigned(&[older, first]), Apart::default());
-        let Found::Misfit { misfit, entry } = &audit.found else { panic!("{audit:?}") };
-        assert_eq!((misfit.seq, entry.as_ref().unwrap().what.as_str()), (Seq(8), "a decision"));
+        assert!(said.contains("none with a link stands before it"), "{said}");
     }
 }

@@ -70,16 +70,11 @@ pub(crate) struct OrderGiven {
     pub(crate) kept: bool,
 }
 
-/// Holds seals and orders against the keys. With `all_sealed` every link must have a seal, as in all runs of fleets with keys
-/// since [`SEALED_SINCE`](muster_shared::run::SEALED_SINCE).
+/// Holds seals and orders against the keys. Every link must have a seal.
 ///
 /// # Errors
 /// The first entry whose seal, or whose order, does not fit.
-pub(crate) fn check(
-    messages: &[KeptMessage],
-    keys: &AuditKeys,
-    all_sealed: bool,
-) -> Result<Signatures, Misfit> {
+pub(crate) fn check(messages: &[KeptMessage], keys: &AuditKeys) -> Result<Signatures, Misfit> {
     let verifier = Verifier::of(keys.trust.clone());
     let mut found = Signatures {
         fingerprint: keys.trust.fingerprint(),
@@ -94,7 +89,7 @@ pub(crate) fn check(
             seal(message, &verifier, &mut known).map_err(|why| wrong(ChainFault::WrongSeal { why }))?;
         match sealer {
             Some(sealer) => *found.sealed_by.entry(sealer.name.to_string()).or_default() += 1,
-            None if all_sealed && message.link.is_some() => return Err(wrong(ChainFault::NoSeal)),
+            None if message.link.is_some() => return Err(wrong(ChainFault::NoSeal)),
             None => {}
         }
         for input in inputs(message) {
@@ -257,7 +252,7 @@ mod tests {
 
     /// A decision that took a request in.
     fn decision(request: &Request) -> KeptMessage {
-        let text = include_str!("../../tests/golden/run-v1.jsonl");
+        let text = include_str!("../../tests/golden/run.jsonl");
         let line: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         let mut envelope = line["envelope"].clone();
         envelope["body"]["content"]["inputs"] = json!([Input::Request(request.clone())]);
@@ -284,7 +279,7 @@ mod tests {
         let order = signed(&member("ann"), "enough");
         let request = Request::new(run(), RequestAction::Cancel).because("enough");
         let request = request.with_id(uuid::Uuid::from_u128(7)).signed(Some(order.clone()));
-        let checked = |request: &Request| check(&[decision(request)], &keys, false);
+        let checked = |request: &Request| check(&[decision(request)], &keys);
 
         let found = checked(&request).unwrap();
         assert_eq!((found.orders.len(), found.orders[0].by.as_str(), found.orders[0].kept), (1, "ann", true));

@@ -112,8 +112,7 @@ fn known(app: &App, folder: &JoinedFolder, is_looked_at: bool) -> Result<Members
         return Ok(joined);
     }
     Err(Failure::usage(format!(
-        "it is not known that you joined the fleet at {} here: what is in {} came with the folder, or an earlier version of Muster \
-         joined",
+        "it is not known that you joined the fleet at {} here: what is in {} came with the folder",
         joined.url,
         folder.path().display()
     ))

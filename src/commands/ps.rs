@@ -74,12 +74,10 @@ impl Around {
     /// Looks now. What cannot be found out is left out.
     pub(crate) async fn look(app: &App, bus: &Bus) -> Self {
         let mut track_records = TrackRecords::default();
-        // A fleet of before there was this has no place for it.
         for kept in bus.track_record().all().await.unwrap_or_default() {
             track_records.learn(kept);
         }
         let here = local(app);
-        // The rates and budgets of a fleet have a place of their own; one that began before it has none.
         let breakers = bus.allowances().breakers().await.unwrap_or_default();
         Self {
             track_records,

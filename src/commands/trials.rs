@@ -75,8 +75,6 @@ async fn changed(
     name: &str,
     change: impl Fn(&mut TrialState),
 ) -> Result<(), Failure> {
-    // A fleet that an earlier version set up has no place for it: it is made.
-    reading.bus.mend().await.map_err(bus_failure)?;
     let known = match muster_shared::flow::is_trial_name(name) {
         true => reading.bus.trials().of(name).await.map_err(bus_failure)?,
         false => None,

@@ -70,8 +70,7 @@ pub(crate) fn made_or_trusted(app: &App, folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "the keys in {} are not known to be yours: they came with the folder, or an earlier version of Muster made them. Whoever \
-         has made them is operator of the fleet that comes up with them",
+        "the keys in {} are not known to be yours: they came with the folder. Whoever has made them is operator of the fleet that comes up with them",
         folder.display()
     ))
     .help(

@@ -11,13 +11,9 @@ pub(crate) fn lines(audit: &Audit) -> Vec<String> {
     let short = audit.run.short();
     let mut lines = match &audit.found {
         Found::Fits(found) => fits(audit, found),
-        Found::NoChain { entries, begun } => vec![
+        Found::NoChain { entries } => vec![
             format!("run {short} has no chain: nothing can be said of its {}", entries_of(*entries)),
-            match begun {
-                true => "  it was begun by a build that wrote none, or all links were taken out",
-                false => "  messages are missing: the decision that began the run is not there, nor any other with a link",
-            }
-            .to_owned(),
+            "  messages are missing: the decision that began the run is not there, nor any other".to_owned(),
         ],
         Found::Misfit { misfit, entry } => {
             let mut lines = vec![format!("run {short} was changed: entry {} does not fit", misfit.seq)];
@@ -40,13 +36,6 @@ pub(crate) fn lines(audit: &Audit) -> Vec<String> {
             figures::date(first),
             figures::date(last)
         ));
-    }
-    if audit.unvouched {
-        lines.push(
-            "  nobody vouches for it: it bears no seal. It was begun before links were sealed, or by a fleet without keys, or \
-             somebody made it up"
-                .to_owned(),
-        );
     }
     lines.extend(audit.signed.iter().flat_map(signed));
     lines.extend(apart(&audit.apart));
@@ -100,9 +89,8 @@ fn signed(signed: &Signatures) -> Vec<String> {
 
 fn fits(audit: &Audit, found: &Verified) -> Vec<String> {
     let (entries, is_judged) = (entries_of, audit.signed.is_some());
-    let how = if audit.unvouched { "fits its hash chain" } else { "is as it was written" };
     let mut lines = vec![format!(
-        "run {} {how}: {} of {} covered by {}",
+        "run {} is as it was written: {} of {} covered by {}",
         audit.run.short(),
         found.covered,
         entries(found.entries),
@@ -110,12 +98,6 @@ fn fits(audit: &Audit, found: &Verified) -> Vec<String> {
     )];
     if let Some(begins) = found.begins.filter(|_| found.before > 0) {
         lines.push(format!("  no chain before entry {begins}: {} not verified", entries(found.before)));
-    }
-    if found.unlinked > 0 {
-        lines.push(format!(
-            "  {} of orchestrators without a link, as older builds write them: not verified",
-            entries(found.unlinked)
-        ));
     }
     match found.uncovered_since {
         Some(since) => lines.push(format!(

@@ -1,4 +1,4 @@
-//! A whole run as it was once recorded, by version 1 of the events: it must fold for ever, and be shown as it is here.
+//! A whole run as it was recorded: it must fold, and be shown as it is here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ struct Line {
 }
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/run-v1.jsonl")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/run.jsonl")
 }
 
 fn lines() -> Vec<Line> {

@@ -94,8 +94,6 @@ fn checked(check: Check, paint: Paint) -> String {
         Check::ToolsMissing => {
             paint.warn("cannot be checked: the tools that were declared are not there any more")
         }
-        Check::CannotTell => paint
-            .warn("cannot be checked: an earlier version recorded it, which did not record all it hashed"),
     }
 }
 
@@ -104,7 +102,7 @@ fn tools(sent: &SentRequest, paint: Paint) -> Option<String> {
         let names: Vec<&str> =
             sent.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let lost = sent.tools_object.as_ref().filter(|_| sent.check == Check::ToolsMissing);
-        let unknown = (lost.is_some() || sent.check == Check::CannotTell) && !names.is_empty();
+        let unknown = lost.is_some() && !names.is_empty();
         let why = lost.map(|object| {
             let object = figures::one_line(object, 64);
             format!(
@@ -205,11 +203,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_its_hash_is_said() {
         let task = TaskId::Leaf(TaskIndex::top(1));
-        for (check, words) in [(Check::Differs, "is NOT that"), (Check::CannotTell, "cannot be checked")] {
-            let [first, _] = steps();
-            assert!(whole(&task, &SentRequest { check, ..first }, Paint::PLAIN).contains(words));
-        }
-        let [first, _] = steps();
+        let [first, second] = steps();
+        let changed = SentRequest { check: Check::Differs, ..second };
+        assert!(whole(&task, &changed, Paint::PLAIN).contains("is NOT that"));
         let (check, tools_object) = (Check::ToolsMissing, Some("ab12".to_owned()));
         let lost = SentRequest { check, tools_object, tools: Vec::new(), ..first };
         let shown = whole(&task, &lost, Paint::PLAIN);

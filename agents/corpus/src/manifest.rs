@@ -7,15 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::{error::CorpusError, picture::StoredPicture, unit::Unit};
 
-/// The newest version of manifests that this program writes and reads: there are pictures. One without them is still
-/// written as version 2, or 1, which programs of before read.
-pub const MANIFEST_VERSION: u32 = 3;
-
-/// The version of manifests of which documents have units.
-const OF_UNITS: u32 = 2;
-
-/// The version of manifests of which all documents are cited by their lines.
-const OF_LINES: u32 = 1;
+/// The version of manifests.
+pub const MANIFEST_VERSION: u32 = 1;
 
 /// The name of a corpus: the SHA-256 of its paths and contents, in hex.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,7 +77,7 @@ pub struct ManifestFile {
 /// What a corpus consists of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// At most [`MANIFEST_VERSION`].
+    /// Always [`MANIFEST_VERSION`].
     pub version: u32,
     /// The packs by the SHA-256 of their content.
     pub packs: Vec<String>,
@@ -93,16 +86,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// A manifest of the version that these files need.
-    pub(super) fn of(packs: Vec<String>, files: Vec<ManifestFile>) -> Self {
-        let version = if files.iter().any(|file| file.picture.is_some()) {
-            MANIFEST_VERSION
-        } else if files.iter().any(|file| !file.unit.is_line()) {
-            OF_UNITS
-        } else {
-            OF_LINES
-        };
-        Self { version, packs, files }
+    pub(super) const fn of(packs: Vec<String>, files: Vec<ManifestFile>) -> Self {
+        Self { version: MANIFEST_VERSION, packs, files }
     }
 
     /// The id that follows from paths and contents; how files lie in packs has no part in it.
@@ -150,7 +135,7 @@ impl Manifest {
         let manifest: Self = serde_json::from_slice(bytes).map_err(|_| damaged())?;
         let packs: BTreeSet<&str> = manifest.packs.iter().map(String::as_str).collect();
         let is_there = |picture: &StoredPicture| packs.contains(picture.hash.as_str());
-        let sound = (OF_LINES..=MANIFEST_VERSION).contains(&manifest.version)
+        let sound = manifest.version == MANIFEST_VERSION
             && manifest.packs.iter().all(|pack| is_hash(pack))
             && manifest
                 .files
@@ -178,19 +163,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn manifests_of_before_are_read_and_texts_keep_their_ids() {
+    fn manifests_are_read_as_written_and_texts_keep_their_ids() {
         let hash = hash_of(b"fine");
-        let old = format!(
+        let text = format!(
             r#"{{"version":1,"packs":["{hash}"],"files":[{{"path":"a.md","hash":"{hash}","bytes":4,"lines":1,"pack":0,"offset":0}}]}}"#
         );
         let id = CorpusId::parse("1d6832ef8ab97a71fb8adbbe15785092b4f936bd7db6c665a8e33c8f94bfef26").unwrap();
-        let manifest = Manifest::read(old.as_bytes(), &id).unwrap();
+        let manifest = Manifest::read(text.as_bytes(), &id).unwrap();
         assert_eq!(manifest.files[0].unit, Unit::Line);
-        assert_eq!(manifest.to_bytes(), old.as_bytes(), "and written as before");
+        assert_eq!(manifest.to_bytes(), text.as_bytes());
         let mut files = manifest.files.clone();
         files[0].unit = Unit::Page;
         let paged = Manifest::of(manifest.packs.clone(), files);
-        assert_eq!(paged.version, 2);
         assert_ne!(paged.id(), id, "the same text in pages is another document");
         assert_eq!(Manifest::read(&paged.to_bytes(), &paged.id()).unwrap(), paged);
         let picture = |bytes: &[u8]| {
@@ -199,7 +183,6 @@ mod tests {
             Manifest::of(vec![hash.clone(), hash_of(bytes)], vec![shown])
         };
         let (one, other) = (picture(b"one"), picture(b"two"));
-        assert_eq!(one.version, 3);
         assert!(one.id() != id && one.id() != other.id(), "pictures are told apart by their bytes");
         assert_eq!(Manifest::read(&one.to_bytes(), &one.id()).unwrap(), one);
         let without = Manifest { packs: vec![hash.clone()], ..one };
@@ -207,7 +190,7 @@ mod tests {
             Manifest::read(&without.to_bytes(), &without.id()).is_err(),
             "its bytes have to be in a pack"
         );
-        let newer = Manifest { version: 4, ..paged };
+        let newer = Manifest { version: MANIFEST_VERSION + 1, ..paged };
         assert!(Manifest::read(&newer.to_bytes(), &newer.id()).is_err());
     }
 }

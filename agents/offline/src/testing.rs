@@ -36,7 +36,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
             replan: None,
             answers: Vec::new(),
             refused_plan: None,
-            held_to: None,
+            held_to: Box::default(),
         },
         goal: goal.to_owned(),
         role_name: String::new(),
@@ -401,7 +401,7 @@ fn refine(
     ran: &[(LeafRef, Vec<Step>)],
 ) -> bool {
     let work = Work::Refine {
-        held_to: None,
+        held_to: Box::default(),
         plan: plan.clone(),
         progress: String::new(),
         reasons: Vec::new(),

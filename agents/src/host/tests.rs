@@ -173,14 +173,14 @@ impl Ground {
             inputs: Vec::new(),
             now: now(),
             basis: Seq(0),
-            after: None,
+            after: Seq(0),
             capacity: BTreeMap::new(),
             offers: u32::try_from(offers.len()).unwrap(),
             offer: None,
             continues: false,
             specialists: Vec::new(),
             placements: Vec::new(),
-            readings: None,
+            readings: Vec::new(),
             events,
         };
         let before = self.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await.unwrap();

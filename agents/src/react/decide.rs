@@ -46,13 +46,6 @@ pub struct StepContext<'a> {
     pub limits: StepLimits,
 }
 
-impl StepContext<'_> {
-    /// The schema that a refusal repeats: the request holds it already, and old records repeat it.
-    pub(super) fn repeated_schema(&self) -> Option<&Value> {
-        self.limits.takes_one_call().then(|| self.toolset.submit_schema())
-    }
-}
-
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NextStep {
@@ -194,12 +187,6 @@ fn decide_on_chosen(history: &History, chosen: ChosenAction, asked: u32, case: &
     if history.next_step() >= case.limits.max_steps {
         return at_the_limit(history, asked, case);
     }
-    let wants_a_thought = case.limits.takes_one_call() && asked == 1 && case.limits.max_asks > 1;
-    if chosen.thought.text == NO_THOUGHT && wants_a_thought {
-        let reason = "an action needs a thought before it: say what you know, what is missing, and why this \
-                      action is the next";
-        return again(ask_again(&[reason.to_owned()], None));
-    }
     match case.toolset.find(&chosen.action.name) {
         None => {
             let observation = unknown_tool(&chosen.action.name, case.toolset);
@@ -286,7 +273,7 @@ fn decide_on_submission(
             Some(observation) => NextStep::Refuse { chosen, observation },
             None => verified(history, chosen, submission, case),
         },
-        Err(faults) if asked < case.limits.max_asks => again(ask_again(&faults, case.repeated_schema())),
+        Err(faults) if asked < case.limits.max_asks => again(ask_again(&faults)),
         Err(faults) => conclude(unusable(asked, &faults.join("; "))),
     }
 }
@@ -329,8 +316,7 @@ pub(super) fn submitted(
 fn at_the_limit(history: &History, asked: u32, case: &StepContext<'_>) -> NextStep {
     if asked < case.limits.max_asks {
         let reason = "no step is left, so no tool is run any more: submit now with the best result there is";
-        let schema = case.repeated_schema();
-        return again(ask_again(&[reason.to_owned()], schema));
+        return again(ask_again(&[reason.to_owned()]));
     }
     conclude(best_partial(history, case))
 }

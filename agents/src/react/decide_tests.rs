@@ -262,21 +262,6 @@ fn what_is_asked_again_names_the_fault_and_what_the_request_holds_already_is_not
     assert!(!reason.contains("\"conclusion\""), "{reason}");
 }
 
-/// Records of before there could be several calls in a step are decided upon as they were.
-#[test]
-fn old_records_want_a_thought_and_hold_the_schema() {
-    let limits = StepLimits { calls_a_step: 0, ..LIMITS };
-    let unthought = answer(None, "corpus.search", json!({"query": "loops"}));
-    assert_eq!(word(&decided(&History::default(), &unthought, 1, limits)), "ask again");
-    assert_eq!(word(&decided(&History::default(), &unthought, 2, limits)), "call pure");
-    let prose = failed(ParseFailure::NoAction, LONG);
-    let NextStep::AskAgain { reason, .. } = decided(&History::default(), &prose, 1, limits) else {
-        panic!("taken")
-    };
-    assert!(reason.contains("\"conclusion\""), "{reason}");
-    assert_eq!(word(&decided(&History::default(), &prose, 3, limits)), "conclude partial");
-}
-
 #[test]
 fn the_lowest_of_all_limits_holds() {
     let mut offer = leaf(Role::Worker);

@@ -1,6 +1,5 @@
 //! How the record holds the tools that were declared to a model: once in the object store, as an object named by the hash
-//! of its bytes, which calls refer to. While the store does not hold it, and in records of before, they stand in the
-//! call itself.
+//! of its bytes, which calls refer to. While the store does not hold it, they stand in the call itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -41,8 +41,7 @@ pub(super) fn decide_on_failure(
         return next;
     }
     if asked < case.limits.max_asks {
-        let schema = case.repeated_schema();
-        return again(ask_again(&[failure.to_string()], schema));
+        return again(ask_again(&[failure.to_string()]));
     }
     match given_up_asking(answer, failure, asked, case) {
         GivenUp::Concluded(submission) => lookup::of_prose(history, answer.said.trim(), submission, case),
@@ -61,8 +60,7 @@ pub(super) fn decide_on_refusal(
     let note = Note::Declined { times: asked };
     if asked < case.limits.max_asks {
         let reason = if asked == 1 { REPHRASED } else { SMALLER };
-        let schema = case.repeated_schema();
-        return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()], schema), notes: vec![note] };
+        return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()]), notes: vec![note] };
     }
     let reason = format!("{DECLINED}, also in other words and for a smaller part: {said}");
     NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] }

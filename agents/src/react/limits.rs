@@ -35,11 +35,8 @@ settings! {
         /// Whether the task's budget is what limits its steps. Not a setting.
         #[serde(skip)]
         pub by_budget: bool = false => internal(),
-        /// By which rules results are verified: 0 before cited places were looked up. Not a setting.
-        #[serde(skip)]
-        pub checks: u32 = 1 => internal(),
-        /// Most bytes of the messages of a request, where the model's context is known; 0 where it is not, and in records of
-        /// before older steps were shown in short. Not a setting.
+        /// Most bytes of the messages of a request, where the model's context is known; 0 where it is not. Not a
+        /// setting.
         #[serde(skip)]
         pub room: u32 = 0 => internal(),
     }
@@ -85,13 +82,6 @@ impl Verification {
 }
 
 impl StepLimits {
-    /// Whether only the first call of an answer was done, and each needed a thought: as steps were taken before there could
-    /// be several calls in one. Records of that time are decided upon anew as they were.
-    #[must_use]
-    pub const fn takes_one_call(self) -> bool {
-        self.calls_a_step == 0
-    }
-
     /// The limits of this task: what the agent's settings, the run, the role, the task and the budget allow together.
     /// Every step of a task that `asks` a model takes a call.
     #[must_use]

@@ -24,7 +24,7 @@ fn planning(refused_plan: Option<PlanDraft>) -> TaskOffered {
         replan: None,
         answers: Vec::new(),
         refused_plan: refused_plan.map(Box::new),
-        held_to: Some(Box::default()),
+        held_to: Box::default(),
     };
     offer(TaskId::Plan, Role::Planner, work)
 }
@@ -53,7 +53,7 @@ fn refining() -> TaskOffered {
         specialists: Vec::new(),
         tools: Vec::new(),
         blueprints: Vec::new(),
-        held_to: Some(Box::new(held_to)),
+        held_to: Box::new(held_to),
     };
     offer(TaskId::Refine(1), Role::Refiner, work)
 }

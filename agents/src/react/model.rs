@@ -187,7 +187,6 @@ impl ChatClient {
             "verification": asking.limits.verification,
             "max_revisions": asking.limits.max_revisions,
             "calls_a_step": asking.limits.calls_a_step,
-            "checks": asking.limits.checks,
         });
         if asking.limits.room > 0 {
             parameters["room"] = Value::from(asking.limits.room);

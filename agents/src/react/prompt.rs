@@ -15,8 +15,7 @@ use super::decide::StepLimits;
 use super::declaration::{Declaration, DeclareAs};
 use super::history::History;
 use super::record::{
-    AS_RECORDED, DECLARED, FURTHER, HASHED, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored,
-    stored_system,
+    DECLARED, FURTHER, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored, stored_system,
 };
 use super::toolset::Toolset;
 use crate::model::chat::{ChatMessage, ChatRequest, ReasoningEffort};
@@ -279,7 +278,6 @@ impl Conversation {
         for message in &self.request.messages[self.hashed..] {
             hash.chat(message);
         }
-        parameters[HASHED] = Value::from(AS_RECORDED);
         if std::mem::take(&mut self.unnamed) {
             parameters[TOOLS] = self.tools.names_for_record().clone();
             if let Some(further) = self.tools.further_for_record() {

@@ -34,7 +34,7 @@ const ANNOUNCING: [&str; 15] = [
 /// What follows from text without an action; nothing where it is to be asked for again.
 pub(super) fn taken_as_text(history: &History, said: &str, case: &StepContext<'_>) -> Option<NextStep> {
     let text = said.trim();
-    if case.limits.takes_one_call() || !case.has_model || text.is_empty() {
+    if !case.has_model || text.is_empty() {
         return None;
     }
     let is_result = is_long(text) || has_learnt(history) || matches!(case.offer.work, Work::Write { .. });

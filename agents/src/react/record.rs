@@ -62,8 +62,6 @@ const fn role_name(role: ChatRole) -> &'static str {
 
 /// Where the parameters of a call hold the tools as they were declared, when they are not those of the call before.
 pub const DECLARED: &str = "declared";
-/// Where they say that the hash is that of what the record holds.
-pub const HASHED: &str = "hashed";
 /// Where they name the tools, when these or what is promised are not those of the call before.
 pub const TOOLS: &str = "tools";
 /// Where they name the tools that may be used and are not declared, beside the tools.
@@ -162,16 +160,12 @@ pub fn keep_whole(request: &ChatRequest, parameters: &mut Value) -> (String, Vec
     let messages = request.messages.iter().map(|message| stored(message));
     let messages: Vec<StoredMessage> =
         std::iter::once(stored_system(&request.system)).chain(messages).collect();
-    parameters[HASHED] = Value::from(AS_RECORDED);
     let hash = hash_of_record(&declared, &messages, parameters);
     if !declared.is_empty() {
         parameters[DECLARED] = Value::Array(declared);
     }
     (hash, messages)
 }
-
-/// What stands under [`HASHED`].
-pub(super) const AS_RECORDED: &str = "as recorded";
 
 /// JSON with sorted keys.
 pub(crate) fn canonical(value: &Value) -> String {

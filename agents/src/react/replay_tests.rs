@@ -113,20 +113,17 @@ fn what_was_looked_up_is_decided_again_by_the_record() {
     const SUBMITTED: &str = r#"{"thought": "t", "action": "submit", "arguments": {"ending": "done",
         "conclusion": "It is 20 (a.md:3)."}}"#;
     let submit = serde_json::from_str::<Value>(SUBMITTED).unwrap();
-    let outcome_by = |checks: Option<u32>, found: Option<PlaceFound>, conclusion: &str, ending| {
-        let parameters = checks.map_or(Value::Null, |checks| json!({"checks": checks}));
-        let mut last = summed(vec![ModelCall { parameters, ..call(SUBMITTED) }]);
+    let outcome_by = |found: PlaceFound, conclusion: &str, ending| {
+        let mut last = summed(vec![call(SUBMITTED)]);
         last.thought.text = "t".into();
         last.action = Action { name: Action::SUBMIT.into(), arguments: submit["arguments"].clone() };
         last.observation = None;
-        if let Some(found) = found {
-            let mut offer = leaf(Role::Worker);
-            offer.corpus = Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
-            let submission = rules_for(&offer.work).submission(&offer, &last.action.arguments).unwrap();
-            let looked = crate::react::lookup::look(&History::default(), &[], &submission, &offer);
-            let crate::react::lookup::Looked::ToAsk(asked) = looked else { panic!("nothing is cited") };
-            last.notes.push(note_of(&asked, Ok(vec![found])));
-        }
+        let mut offer = leaf(Role::Worker);
+        offer.corpus = Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
+        let submission = rules_for(&offer.work).submission(&offer, &last.action.arguments).unwrap();
+        let looked = crate::react::lookup::look(&History::default(), &[], &submission, &offer);
+        let crate::react::lookup::Looked::ToAsk(asked) = looked else { panic!("nothing is cited") };
+        last.notes.push(note_of(&asked, Ok(vec![found])));
         let result = muster_shared::flow::TaskResult { conclusion: conclusion.into(), ..Default::default() };
         let mut outcome = Outcome::of_fault();
         (outcome.ending, outcome.reason) = ending;
@@ -140,16 +137,13 @@ fn what_was_looked_up_is_decided_again_by_the_record() {
     };
     let done = || (Ending::Done, String::new());
     let moved = || PlaceFound::Stands(Standing { line: Some(12), ..Standing::default() });
-    let as_before = outcome_by(None, None, "It is 20 (a.md:3).", done());
-    assert_eq!(as_before.map(|done| done.steps), Ok(1), "a record of before says nothing of it");
-    let corrected = outcome_by(Some(1), Some(moved()), "It is 20 (a.md:12).", done());
+    let corrected = outcome_by(moved(), "It is 20 (a.md:12).", done());
     assert_eq!(corrected.map(|done| done.steps), Ok(1));
-    let otherwise = outcome_by(Some(1), Some(moved()), "It is 20 (a.md:3).", done());
+    let otherwise = outcome_by(moved(), "It is 20 (a.md:3).", done());
     assert!(otherwise.is_err(), "the note decides");
     let reason = "verification found, and it was not mended: correctness: \"It is 20 (\": a.md:3 is cited, and a.md has 2 \
                   lines";
     let partial = (Ending::DonePartial, reason.to_owned());
-    let left_out =
-        outcome_by(Some(1), Some(PlaceFound::NoLine { lines: 2 }), "It is 20 *(not borne out)*.", partial);
+    let left_out = outcome_by(PlaceFound::NoLine { lines: 2 }, "It is 20 *(not borne out)*.", partial);
     assert_eq!(left_out.map(|done| done.steps), Ok(1));
 }

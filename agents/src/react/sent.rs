@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::declaration::Declarations;
-use super::record::{DECLARED, FURTHER, HASHED, PROMISED, TOOLS, hash_of_record};
+use super::record::{DECLARED, FURTHER, PROMISED, TOOLS, hash_of_record};
 
 /// One request as it was sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -63,8 +63,6 @@ pub enum Check {
     Differs,
     /// The object that holds the tools is not in the store, or is not what its name promises.
     ToolsMissing,
-    /// An earlier version recorded it, which hashed what it did not record.
-    CannotTell,
 }
 
 /// Every request of a task, in the order of the record. Declarations that the record refers to are looked up.
@@ -217,10 +215,9 @@ impl<'a> ConversationLog<'a> {
         if let Some(fields) = parameters.as_object_mut() {
             fields.remove(DECLARED);
         }
-        let check = match (parameters.get(HASHED), &declared) {
-            (None, _) => Check::CannotTell,
-            (Some(_), Declared { object: Some(_), tools: None }) => Check::ToolsMissing,
-            (Some(_), Declared { tools, .. }) => {
+        let check = match &declared {
+            Declared { object: Some(_), tools: None } => Check::ToolsMissing,
+            Declared { tools, .. } => {
                 let tools = tools.as_deref().unwrap_or_default();
                 let is_it = hash_of_record(tools, &messages, &parameters) == call.request_hash;
                 if is_it { Check::Matches } else { Check::Differs }

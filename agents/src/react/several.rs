@@ -15,7 +15,7 @@ pub(super) fn with_more(
     more: Vec<Action>,
     case: &StepContext<'_>,
 ) -> ChosenAction {
-    if more.is_empty() || case.limits.takes_one_call() || chosen.action.name == Action::SUBMIT {
+    if more.is_empty() || chosen.action.name == Action::SUBMIT {
         return chosen;
     }
     let all: Vec<Action> = std::iter::once(chosen.action.clone()).chain(more).collect();

@@ -6,9 +6,6 @@ use serde_json::Value;
 use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer};
 use super::toolset::{self, THOUGHT};
 
-/// Longest schema that is repeated to a model that answered wrongly, in bytes.
-const MAX_SCHEMA_SHOWN: usize = 12 * 1024;
-
 /// One answer of a model, understood or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
@@ -81,7 +78,7 @@ pub fn mark_offline(product: &mut Option<Product>) {
 
 /// What a model is told when its answer could not be read or taken.
 #[must_use]
-pub fn ask_again(faults: &[String], schema: Option<&Value>) -> String {
+pub fn ask_again(faults: &[String]) -> String {
     let mut text = String::from("Your answer was not taken:\n");
     for fault in faults {
         text.push_str("- ");
@@ -92,13 +89,6 @@ pub fn ask_again(faults: &[String], schema: Option<&Value>) -> String {
         "Answer again: call one action natively, or write one JSON object and nothing else: \
          {\"thought\": \"…\", \"action\": \"…\", \"arguments\": {…}}.",
     );
-    if let Some(schema) = schema {
-        let schema = schema.to_string();
-        if schema.len() <= MAX_SCHEMA_SHOWN {
-            text.push_str("\nThe arguments of submit follow this JSON Schema: ");
-            text.push_str(&schema);
-        }
-    }
     text
 }
 

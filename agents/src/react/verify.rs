@@ -1,7 +1,6 @@
 //! The chain of verification (W8): before a result counts, rules look whether it is complete, consistent, correct and
 //! within its constraints. What does not hold is to be mended; what is not mended is said. Pure.
 
-mod before;
 mod numbers;
 mod rules;
 
@@ -28,7 +27,7 @@ pub(super) fn verified(
     if submission.product.is_none() || !submission.ending.is_success() {
         return NextStep::Submit { chosen, submission };
     }
-    let places = match places(history, &chosen, &submission, case) {
+    let places = match lookup::look(history, &chosen.notes, &submission, case.offer) {
         Looked::ToAsk(asked) => {
             return NextStep::LookUp { chosen, asked, shows: !questions(case).is_empty() };
         }
@@ -36,7 +35,7 @@ pub(super) fn verified(
     };
     let as_submitted = submission.clone();
     let submission = lookup::corrected(submission, &places);
-    let mut faults = faults_of(history, &submission, case);
+    let mut faults = faults_of(&submission, case);
     faults.extend(places.faults());
     let numbers = numbers::unknown(&submission, case);
     if may_ask_about_numbers(history, case) {
@@ -78,7 +77,7 @@ pub(super) fn judged(
             return NextStep::Refuse { chosen, observation: refused(faults.join("; ")) };
         }
     };
-    let places = match places(history, &chosen, &submission, case) {
+    let places = match lookup::look(history, &chosen.notes, &submission, case.offer) {
         Looked::Known(places) => places,
         // Looked up before the model was asked.
         Looked::ToAsk(_) => Judged::nothing(),
@@ -193,19 +192,6 @@ fn may_be_mended(history: &History, case: &StepContext<'_>) -> bool {
     let revisions = history.steps().iter().filter(|step| failed_verification(step)).count();
     let may_revise = revisions < usize::try_from(case.limits.max_revisions).unwrap_or(usize::MAX);
     case.has_model && may_revise && history.next_step() < case.limits.max_steps
-}
-
-/// What is known of the places that a result cites; in records of before they were looked up, nothing.
-fn places(
-    history: &History,
-    chosen: &ChosenAction,
-    submission: &Submission,
-    case: &StepContext<'_>,
-) -> Looked {
-    if case.limits.checks == 0 {
-        return Looked::Known(Judged::nothing());
-    }
-    lookup::look(history, &chosen.notes, submission, case.offer)
 }
 
 /// A result whose places could not be looked up says so.

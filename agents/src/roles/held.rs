@@ -15,18 +15,18 @@ use muster_shared::plan::{
 
 use super::Submission;
 
-/// What is wrong with what was submitted, one line each; empty where it would be taken, or nothing is known of the rules.
+/// What is wrong with what was submitted, one line each; empty where it would be taken.
 pub(crate) fn problems(offer: &TaskOffered, submission: &Submission) -> Vec<String> {
     match (&offer.work, &submission.product) {
         (
-            Work::Plan { roles, specialists, tools, blueprints, replan, held_to: Some(held_to), .. },
+            Work::Plan { roles, specialists, tools, blueprints, replan, held_to, .. },
             Some(Product::Plan(draft)),
         ) => {
             let to = Against::new(&offer.limits, roles, specialists, tools, blueprints, held_to);
             of_plan(draft, replan.as_deref(), &to)
         }
         (
-            Work::Refine { plan, roles, specialists, tools, blueprints, held_to: Some(held_to), .. },
+            Work::Refine { plan, roles, specialists, tools, blueprints, held_to, .. },
             Some(Product::Refinement(operations)),
         ) => {
             let to = Against::new(&offer.limits, roles, specialists, tools, blueprints, held_to);

@@ -38,14 +38,11 @@ fn schema(offer: &TaskOffered) -> Value {
         "type": "object",
         "properties": {
             "goal": {"type": "string", "description": "the goal in your words"},
-            "tasks": {"type": "array", "items": task_schema(roles, blueprints, levels(offer)), "minItems": 1}
+            "tasks": {"type": "array", "items": task_schema(roles, blueprints, levels(offer)), "minItems": 1},
+            "patch": patch::schema()
         },
-        "required": ["goal", "tasks"]
+        "required": []
     });
-    if let Work::Plan { held_to: Some(_), .. } = &offer.work {
-        schema["required"] = json!([]);
-        schema["properties"]["patch"] = patch::schema();
-    }
     if may_ask(offer) {
         schema["required"] = json!(["goal"]);
         schema["properties"]["questions"] = json!({

@@ -22,7 +22,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 replan: None,
                 answers: Vec::new(),
                 refused_plan: None,
-                held_to: None,
+                held_to: Box::default(),
             },
         ),
         "reflect" => (
@@ -48,7 +48,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 reflections: Vec::new(),
                 results: Vec::new(),
                 operations_left: 4,
-                held_to: None,
+                held_to: Box::default(),
                 roles: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),

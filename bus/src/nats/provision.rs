@@ -20,8 +20,6 @@ use crate::topology::{self, Retention, SourceSpec, StreamSpec, TOPOLOGY_VERSION,
 
 /// Under which the version stands in a stream's metadata.
 const VERSION: &str = "muster.layout";
-/// The first version of the layout in which a record may be set up so that runs can be removed from it.
-const REMOVABLE_SINCE: u32 = 9;
 /// How often, and how long after each other, it is looked whether a stream copies from all of its sources.
 const MOST_LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
@@ -127,9 +125,7 @@ async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
     }
     let deny_purge = match Partitions::with_stream(spec.name) {
         // Whoever set the record up has said it: what can be removed stays so, whatever others have in their settings.
-        Some(_) if version >= REMOVABLE_SINCE => found.deny_purge,
-        // The server takes this back from nobody.
-        Some(_) => wanted.deny_purge || found.deny_purge,
+        Some(_) => found.deny_purge,
         None => wanted.deny_purge,
     };
     let wanted = Config { deny_purge, ..wanted };

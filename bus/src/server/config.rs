@@ -18,9 +18,6 @@ const ACCOUNTS: &str = "accounts.conf";
 /// Where the server says which process it is.
 const PID: &str = "nats-server.pid";
 
-/// What the account was called that all was stored in before accounts had keys: by name, and the server's nameless one.
-const EARLIER_ACCOUNTS: [&str; 2] = ["MUSTER", "$G"];
-
 /// Where the server's files are.
 pub(super) struct ServerFiles {
     pub(super) config: PathBuf,
@@ -60,7 +57,6 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
     };
-    give_to(keys, &store_dir)?;
     write_accounts(&store_dir, keys, settings.partitions)?;
     let text = text(wanted, &store_dir, &pid_file, &files.log);
     write_private(&files.config, text.as_bytes())
@@ -72,11 +68,6 @@ pub(super) fn write(wanted: &Wanted<'_>, keys: &FleetKeys) -> Result<ServerFiles
 pub(super) fn rewrite_accounts(store_dir: &Path, keys: &FleetKeys) -> Result<Option<u32>, ServerError> {
     let store_dir = absolute(store_dir)?;
     let pid = running(&store_dir.join(PID));
-    let stored = |account: &str| stored_by(&store_dir, account);
-    // Told of two accounts, it would find nothing of what it stored in one.
-    if pid.is_some() && stored(&keys.account()).is_dir() && !stored(&keys.store_account()).exists() {
-        return Err(ServerError::EarlierServer { store_dir });
-    }
     write_accounts(&store_dir, keys, None)?;
     Ok(pid)
 }
@@ -117,17 +108,6 @@ pub(crate) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> 
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(content)
-}
-
-/// Gives what a server stored in the account that clients are in, or before accounts had keys, to that in which all is stored.
-fn give_to(keys: &FleetKeys, store_dir: &Path) -> Result<(), ServerError> {
-    let stored = |account: &str| stored_by(store_dir, account);
-    let now = stored(&keys.store_account());
-    let [named, nameless] = EARLIER_ACCOUNTS;
-    let before = [keys.account().as_str(), named, nameless].map(stored);
-    let before = before.into_iter().find(|folder| folder.is_dir());
-    let Some(before) = before.filter(|_| !now.exists()) else { return Ok(()) };
-    fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
 }
 
 fn text(wanted: &Wanted<'_>, store_dir: &Path, pid_file: &Path, log: &Path) -> String {

@@ -132,16 +132,6 @@ pub enum ServerError {
         /// The server's process.
         pid: u32,
     },
-    /// The server that works in this directory was started by a version that stores in another account.
-    #[error(
-        "the NATS server of {} was started by an earlier version of Muster, and this one cannot change whom it lets in: stop the \
-         fleet and start it again (`muster down`, `muster up`)",
-        store_dir.display()
-    )]
-    EarlierServer {
-        /// The directory.
-        store_dir: PathBuf,
-    },
     /// The server ended before it took connections, or did not take them in time.
     #[error("nats-server did not come up ({reason}); its log is {}", log.display())]
     NotReady {

@@ -169,7 +169,6 @@ async fn an_offer_inside_must_be_alone_and_tell_no_secret(f: Fixture) {
         goal: Box::new(Goal::new("g")),
         limits: RunLimits::default(),
         secret: "s".to_owned(),
-        event_version: 1,
         lessons: Vec::new(),
         signed: None,
     };

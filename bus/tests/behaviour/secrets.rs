@@ -65,7 +65,6 @@ async fn the_runs_own_secret_stays_even_beside_another() {
         goal: goal.clone(),
         limits: limits.clone(),
         secret: secret.clone(),
-        event_version: 1,
         lessons: Vec::new(),
         signed: None,
     }];

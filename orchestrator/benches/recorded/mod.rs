@@ -199,7 +199,6 @@ fn goal() -> Input {
             ..RunLimits::default()
         },
         secret: "ab".repeat(32),
-        event_version: EVENT_VERSION,
         lessons: Vec::new(),
         signed: None,
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{Generation, Queue, Role, TaskId};
-use muster_shared::run::{REPAIRS_SINCE, RunState, TaskState};
+use muster_shared::run::{RunState, TaskState};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -16,8 +16,7 @@ use super::trials;
 /// Ends the tries of tasks whose role has been away for too long. Who is away for less stands among the queues that the
 /// situation names; that is told from outside, and stands in the record.
 pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
-    let may = |run: &&RunState| run.event_version >= REPAIRS_SINCE && run.control.paused.is_none();
-    let Some(run) = decision.open().filter(may) else { return };
+    let Some(run) = decision.open().filter(|run| run.control.paused.is_none()) else { return };
     let capacity = decision.capacity();
     let waited = Duration::from_millis(run.limits.wait_for_role_ms);
     let absent = |(task, state): (&TaskId, &TaskState)| {
@@ -45,9 +44,6 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
 
 /// When the next of them may have waited long enough.
 pub(super) fn next_look(run: &RunState) -> Option<Millis> {
-    if run.event_version < REPAIRS_SINCE {
-        return None;
-    }
     let waited = Duration::from_millis(run.limits.wait_for_role_ms);
     let offered = run.tasks.values().filter(|state| awaited(state).is_some());
     offered.filter_map(|state| Some(state.offered_at?.after(waited))).min()

@@ -3,7 +3,7 @@
 
 use muster_shared::flow::{Acceptance, Ending, FailureKind, Product, TaskResult};
 use muster_shared::ids::{AgentId, Role, Seq, TaskIndex};
-use muster_shared::run::{AgentEvent, REPAIRS_SINCE, RunState, TEAMS_SINCE};
+use muster_shared::run::{AgentEvent, RunState};
 
 use super::reading::Reader;
 
@@ -43,11 +43,7 @@ pub(super) fn fault(
     reader: &Reader<'_>,
 ) -> Option<Fault> {
     let Given { ending, result, contract_violation } = given;
-    if run.event_version < TEAMS_SINCE {
-        return None;
-    }
-    let is_repaired = run.event_version >= REPAIRS_SINCE;
-    let held_to = contract_violation.map(broken).or_else(|| too_large(result)).filter(|_| is_repaired);
+    let held_to = contract_violation.map(broken).or_else(|| too_large(result));
     if held_to.is_some() {
         return held_to;
     }
@@ -55,9 +51,7 @@ pub(super) fn fault(
         Acceptance::Off => return None,
         Acceptance::Rules => {}
     }
-    // Members of groups are held to what is asked of their task since there were repairs.
-    let planned = if is_repaired { index.planned() } else { index.clone() };
-    let task = run.plan.as_ref()?.tasks.get(&planned)?;
+    let task = run.plan.as_ref()?.tasks.get(&index.planned())?;
     let not_accepted = |reason: String| Fault { kind: FailureKind::NotAccepted, reason, is_part: true };
     if is_empty(result) {
         return Some(not_accepted(format!(
@@ -74,7 +68,7 @@ pub(super) fn fault(
             task.milestones.join("; ")
         )));
     }
-    if !is_repaired || ending != Ending::Done {
+    if ending != Ending::Done {
         return None;
     }
     let unmet = reader.unmet(index, &task.expected_output, result);
@@ -103,9 +97,6 @@ fn listed(faults: &[String]) -> String {
 
 /// Whose result stands in an outcome, and of which role a user defined: contracts are held against it.
 pub(crate) fn promised(run: &RunState, outcome: Seq) -> Option<(&Role, &AgentId, &TaskResult)> {
-    if run.event_version < REPAIRS_SINCE {
-        return None;
-    }
     let (key, AgentEvent::Outcome(outcome)) = run.pending.get(&outcome)? else { return None };
     let Some(Product::Result(result)) = outcome.product.as_ref().filter(|_| outcome.counts()) else {
         return None;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use muster_shared::flow::{Auction, Award, Bid, CallForProposals, Pattern};
 use muster_shared::ids::{AgentId, Generation, Role, TaskId, TaskIndex};
 use muster_shared::run::event::{AuctionOpened, BidHeld, TaskAwarded};
-use muster_shared::run::{AgentKey, REPAIRS_SINCE, RunState, TEAMS_SINCE};
+use muster_shared::run::{AgentKey, RunState};
 use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
 
@@ -119,8 +119,7 @@ pub(super) fn awarded(run: &RunState, task: &TaskIndex, now: Millis) -> Option<A
 
 /// Until when whoever was awarded a task is waited for.
 fn until(run: &RunState, award: &Award) -> Option<Millis> {
-    let waits = run.event_version >= REPAIRS_SINCE && award.to.is_some();
-    waits.then(|| award.at.after(Duration::from_millis(run.limits.start_within_ms)))
+    award.to.is_some().then(|| award.at.after(Duration::from_millis(run.limits.start_within_ms)))
 }
 
 /// Holds what an agent did against its bid.
@@ -153,7 +152,7 @@ pub(super) fn next_end(run: &RunState) -> Option<Millis> {
 
 /// Whoever has a task by its bid did nothing with it: it did not hold its word, and does not bid for this task again.
 pub(super) fn broken(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
-    let Some(run) = decision.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return };
+    let Some(run) = decision.open() else { return };
     let Some(index) = task.as_leaf().cloned() else { return };
     let generation = run.tasks.get(task).map(|state| state.generation.0);
     if promise(run, &index).is_some_and(|(bid, _)| Some(bid.number) == generation) {
@@ -179,14 +178,9 @@ fn promise<'a>(run: &'a RunState, task: &TaskIndex) -> Option<(&'a Bid, Millis)>
     Some((bid, award.at))
 }
 
-/// The place of a task that may be given out by auction: what is thought about it afterwards is not.
-const fn of_auction<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
-    if run.event_version >= REPAIRS_SINCE { task.as_leaf() } else { task.leaf() }
-}
-
-/// The place of a task that is given out by auction.
+/// The place of a task that is given out by auction: what is thought about it afterwards is not.
 fn auctioned<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
-    let index = of_auction(run, task).filter(|_| run.event_version >= TEAMS_SINCE)?;
+    let index = task.as_leaf()?;
     let goes_on = run.tasks.get(task).is_some_and(|state| state.continues.is_some());
     let wanted = match groups::pattern(run, index) {
         Pattern::Auction => true,

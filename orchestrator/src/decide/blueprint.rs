@@ -7,7 +7,7 @@ use muster_shared::blueprint::{self, BlueprintProgress, Ended, StepOutcome};
 use muster_shared::flow::{About, Goal, Plan, PlanDraft, PlanTask, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::{PlanAdopted, PlanRefused, RunFailed, StepsExpanded};
-use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunState};
+use muster_shared::run::{Phase, QuestionEnd, RunState};
 use muster_shared::text::beginning;
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
@@ -33,17 +33,13 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
         step.role.iter().chain(step.fallback.iter().filter_map(|other| other.role.as_ref()))
     });
     roles.extend(survey::roles_to_come(run, named.map(String::as_str)));
-    let mut wrong: Vec<String> = Vec::new();
-    if run.event_version < BLUEPRINTS_SINCE {
-        wrong.push("an orchestrator of this fleet is too old for blueprints: update it".to_owned());
-    }
     let problems = blueprint::check(&filled.blueprint).into_iter();
     let problems = problems.chain(blueprint::check_limits(&filled.blueprint, &run.limits, &roles));
-    wrong.extend(problems.map(|problem| problem.to_string()));
+    let mut wrong: Vec<String> = problems.map(|problem| problem.to_string()).collect();
     if let Err(errors) = blueprint::fill(&filled.blueprint, &filled.params) {
         wrong.extend(errors.iter().map(ToString::to_string));
     }
-    if wrong.is_empty() && run.event_version >= REPAIRS_SINCE {
+    if wrong.is_empty() {
         let problems = blueprint::check_lists(filled, &run.limits).into_iter();
         wrong.extend(problems.map(|problem| problem.to_string()));
     }
@@ -87,7 +83,6 @@ pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
         step_outcomes: &run.planning.expansion,
         ended: &ended,
         approvals: &approvals,
-        in_batches: run.event_version >= REPAIRS_SINCE,
     };
     let found = blueprint::expand(filled, &progress);
     let open: BTreeSet<String> =

@@ -105,9 +105,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// The tools that tasks of a plan may name. From now on the decision depends on what agents say they have.
     pub(super) fn nameable_tools(&mut self) -> Vec<String> {
-        let specialists = self.specialists();
-        let version = self.open().map_or(0, |run| run.event_version);
-        muster_shared::plan::tools::known(specialists, version)
+        muster_shared::plan::tools::known(self.specialists())
     }
 
     /// Whether a task of the plan ends with what was decided so far.

@@ -14,9 +14,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
 use muster_shared::run::event::{ChildAsked, ChildBegun, ChildEnded};
-use muster_shared::run::{
-    Child, ChildEnd, Input, REPAIRS_SINCE, Request, RequestAction, RunState, RunStatus, StopReason,
-};
+use muster_shared::run::{Child, ChildEnd, Input, Request, RequestAction, RunState, RunStatus, StopReason};
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use sha2::Sha256;
@@ -119,7 +117,7 @@ fn goal(
     }
     let goals = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().cloned());
     let goals = goals.chain([run.goal.text.clone()]).chain(own.map(str::to_owned));
-    let background = background(run, index, reader).map(Box::new);
+    let background = Some(Box::new(background(run, index, reader)));
     let rights = rights::for_child(run, task);
     let (task, goals) = (task.clone(), goals.collect());
     let parent = Parent { run: run.id, task, depth, goals, rights: rights.clone(), background };
@@ -151,10 +149,7 @@ fn goal(
 
 /// What the child is told of the work that it is a part of: the person's goal, the tasks above, what its task builds on,
 /// and what was learnt.
-fn background(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Background> {
-    if run.event_version < REPAIRS_SINCE {
-        return None;
-    }
+fn background(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Background {
     let inherited = run.goal.parent.as_ref().and_then(|parent| parent.background.as_deref()).cloned();
     let is_within = run.goal.parent.is_some();
     let Background { asked, mut above, mut results, .. } = inherited.unwrap_or_default();
@@ -166,7 +161,7 @@ fn background(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<
     );
     let inputs = survey::inputs(run, &index.planned());
     results.extend(inputs.into_iter().map(|leaf| (leaf.name, leaf.result.conclusion)));
-    Some(Background { asked, above, results, lessons: work::lessons(run, reader) }.bounded())
+    Background { asked, above, results, lessons: work::lessons(run, reader) }.bounded()
 }
 
 fn same(one: &str, other: &str) -> bool {
@@ -337,7 +332,7 @@ fn observed(run: &RunState, child: RunId, end: &ChildEnd) -> Observation {
         RunStatus::Aborted(StopReason::BudgetExhausted) => "ran out of its budget",
         RunStatus::Aborted(StopReason::Refused) => "was refused",
     };
-    let short = survey::short(run, child);
+    let short = child.short();
     let (status, content) = match (end.status, report) {
         (RunStatus::Completed, report) => (
             ObservationStatus::Success,

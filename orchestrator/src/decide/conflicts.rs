@@ -12,12 +12,12 @@ mod report;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_shared::conflict::{ConflictFacts, ConflictVerdict, Next, Tolerance, Wording, as_said, next};
+use muster_shared::conflict::{ConflictFacts, ConflictVerdict, Next, Tolerance, as_said, next};
 use muster_shared::flow::{About, ConflictStep, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
 use muster_shared::run::event::{ConflictResolved, QuestionWithdrawn, TaskAborted};
-use muster_shared::run::{ConflictEnd, ConflictState, REPAIRS_SINCE, RunState, Settling, TEAMS_SINCE};
+use muster_shared::run::{ConflictEnd, ConflictState, RunState, Settling};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -36,19 +36,9 @@ const NOT_COMPARED: &str = "not compared";
 /// Of the time that the run has left, the most that settling one conflict may take, in percent.
 const MOST_OF_THE_REST: u64 = 50;
 
-/// Whether results of this run are held against each other.
-const fn is_on(run: &RunState) -> bool {
-    run.event_version >= TEAMS_SINCE
-}
-
 /// How far apart numbers may lie in this run and still agree; inside its committees too.
 pub(super) const fn tolerance(run: &RunState) -> Tolerance {
-    Tolerance { percent: run.limits.conflicts.tolerance_percent, wording: wording(run) }
-}
-
-/// How this run reads claims.
-const fn wording(run: &RunState) -> Wording {
-    if run.event_version >= REPAIRS_SINCE { Wording::Meant } else { Wording::Exact }
+    Tolerance { percent: run.limits.conflicts.tolerance_percent }
 }
 
 /// When the time is up to settle what is found now.
@@ -101,8 +91,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, why: &str) {
     let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
     for id in open {
         let is_compared = decision.open().is_none_or(|run| {
-            wording(run) == Wording::Exact
-                || run.conflicts.found.get(&id).is_none_or(|conflict| conflict.certain)
+            run.conflicts.found.get(&id).is_none_or(|conflict| conflict.certain)
                 || matches!(compared(run, id, decision.reader()), AskedSides::Answered(Ok(_)))
         });
         let why = if is_compared { why.to_owned() } else { format!("{NOT_COMPARED}: {why}") };
@@ -128,10 +117,8 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
             AskedSides::Not => return ask::compare(decision, id),
             AskedSides::Pending => return false,
             AskedSides::Answered(Ok(true)) => None,
-            AskedSides::Answered(Err(why)) if wording(run) == Wording::Meant => {
-                Some(ConflictEnd::Unsettled(format!("{NOT_COMPARED}: {why}")))
-            }
-            AskedSides::Answered(Ok(false) | Err(_)) => {
+            AskedSides::Answered(Err(why)) => Some(ConflictEnd::Unsettled(format!("{NOT_COMPARED}: {why}"))),
+            AskedSides::Answered(Ok(false)) => {
                 Some(ConflictEnd::Gone("a model found no contradiction".to_owned()))
             }
         }
@@ -176,11 +163,8 @@ fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 
 /// What somebody found out before who looked: whoever claims something else again does not open the question anew.
 fn known_before(run: &RunState, id: u32, reader: &Reader<'_>) -> Option<ConflictVerdict> {
-    if wording(run) == Wording::Exact {
-        return None;
-    }
     let conflict = run.conflicts.found.get(&id)?;
-    let is_same = |earlier: &&ConflictState| reader.is_about(earlier, &conflict.subject, wording(run));
+    let is_same = |earlier: &&ConflictState| reader.is_about(earlier, &conflict.subject);
     let earlier = run.conflicts.found.range(..id).rev().map(|(_, earlier)| earlier);
     let is_found_out =
         |verdict: &&ConflictVerdict| matches!(verdict.by, ConflictStep::Verify | ConflictStep::Person);

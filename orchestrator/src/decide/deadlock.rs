@@ -7,7 +7,7 @@ use muster_shared::flow::{Observation, ObservationStatus, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
 use muster_shared::run::event::{DeadlockEnded, TaskSkipped};
-use muster_shared::run::{GUARDS_WAITED_FOR_SINCE, Phase, RunState, TEAMS_SINCE, deadlock};
+use muster_shared::run::{Phase, RunState, deadlock};
 
 use super::builder::DecisionBuilder;
 use super::{budget, control, schedule, survey, waits};
@@ -42,7 +42,7 @@ pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
 }
 
 fn find(run: &RunState) -> Option<HopelessWait> {
-    if run.event_version < TEAMS_SINCE || run.control.paused.is_some() {
+    if run.control.paused.is_some() {
         return None;
     }
     if let Some(circle) = deadlock::circle(run) {
@@ -65,8 +65,8 @@ fn stands_still(run: &RunState) -> bool {
         && !survey::anything_in_work(run)
         && schedule::due(run).is_empty()
         && run.open_questions().next().is_none()
-        // What guards are asked about moves when they have answered. That was not looked at once.
-        && (run.event_version < GUARDS_WAITED_FOR_SINCE || run.guarding.open.is_empty())
+        // What guards are asked about moves when they have answered.
+        && run.guarding.open.is_empty()
         && !run.tasks.keys().any(for_a_run)
 }
 

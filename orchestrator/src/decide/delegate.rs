@@ -8,7 +8,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
 use muster_shared::run::event::{HandOver, HandOverRefused, TaskDelegated};
-use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::run::{RunEvent, RunState, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::reading::Reader;
@@ -111,8 +111,7 @@ pub(super) fn place_anew(
     agent: Option<AgentId>,
     refusal: &Refusal,
 ) {
-    let knows_it = decision.open().is_some_and(|run| run.event_version >= TEAMS_SINCE);
-    if let (TaskId::Leaf(task), true, false) = (task, knows_it, refusal.chain.is_empty()) {
+    if let (TaskId::Leaf(task), false) = (task, refusal.chain.is_empty()) {
         let (task, chain, reason) = (task.clone(), refusal.chain.clone(), refusal.why.clone());
         decision.emit(HandOverRefused { task, chain, agent, reason });
     }
@@ -133,7 +132,7 @@ pub(super) fn add(
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
     let values = survey::values(run);
     let Refined { plan: changed, refused, .. } =
-        plan::refine(plan, &survey::statuses_to_refine(run), &operations, &limits, &roles, values.as_ref());
+        plan::refine(plan, &survey::statuses_to_refine(run), &operations, &limits, &roles, Some(&values));
     if let Some(refused) = refused.into_iter().next() {
         return Err(refused.reason.into());
     }
@@ -192,9 +191,7 @@ fn circle(
     let mut roles = planned().map(|(_, task)| task.role.to_string());
     let own = roles.next().is_some_and(|role| role == wanted);
     let before = !own && roles.any(|role| role == wanted);
-    // Runs of before are told as they were: a replay compares what was said.
-    let whoever =
-        if run.event_version >= REPAIRS_SINCE { reader.with_article(wanted) } else { format!("a {wanted}") };
+    let whoever = reader.with_article(wanted);
     before.then(|| format!("{whoever} handed it over before: it would come back to where it was"))
 }
 

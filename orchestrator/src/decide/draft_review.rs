@@ -4,7 +4,7 @@
 use muster_shared::flow::{DraftReview, DraftReviewPolicy, DraftVerdict};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::event::{DraftReviewBegun, DraftReviewMissed, DraftReviewed};
-use muster_shared::run::{DraftReviewEnd, Phase, RunState, TEAMS_SINCE};
+use muster_shared::run::{DraftReviewEnd, Phase, RunState};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -20,9 +20,7 @@ const OPEN: &str = "## Remarks of the reviewer that stay open";
 /// Has the draft reviewed that was just written, if the run wants that. Tells whether it is.
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>) -> bool {
     let now = decision.now();
-    let wanted = |run: &&RunState| {
-        run.event_version >= TEAMS_SINCE && run.limits.draft_review == DraftReviewPolicy::On
-    };
+    let wanted = |run: &&RunState| run.limits.draft_review == DraftReviewPolicy::On;
     let Some(run) = decision.open().filter(wanted) else { return false };
     let number = run.drafts.number().saturating_add(1);
     let until = waited_for(run, now);

@@ -2,8 +2,8 @@
 
 use muster_shared::flow::{Ending, FailureKind, Response, TaskResult};
 use muster_shared::ids::{Generation, Seq, TaskId, TaskIndex};
+use muster_shared::run::PlanStage;
 use muster_shared::run::event::{RunFailed, TaskFailed, TaskRetried, TaskTakenBack};
-use muster_shared::run::{FEW_CALLS_SINCE, PlanStage};
 
 use super::budget;
 use super::builder::DecisionBuilder;
@@ -60,8 +60,7 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     if again {
         let reason = told(reason, response, withheld.as_deref());
         // Another model goes on from what was done, which nobody doubts.
-        let goes_on = decision.open().is_some_and(|run| run.event_version >= FEW_CALLS_SINCE);
-        let keeps_steps = goes_on && kind == FailureKind::ModelDeclined && outcome.is_some();
+        let keeps_steps = kind == FailureKind::ModelDeclined && outcome.is_some();
         decision.emit(TaskRetried { task: task.clone(), generation, outcome, reason, keeps_steps });
         return;
     }

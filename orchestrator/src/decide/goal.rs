@@ -4,19 +4,13 @@ use std::time::Duration;
 
 use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::run::event::{LessonsRecalled, RunAborted, RunCreated, RunFailed};
-use muster_shared::run::{FIRST_EVENT_VERSION, RunEvent, StopReason};
+use muster_shared::run::{EVENT_VERSION, RunEvent, StopReason};
 
 use super::blueprint;
 use super::builder::DecisionBuilder;
 
 /// Creates the run. A goal that was submitted before changes nothing.
-pub(super) fn create(
-    decision: &mut DecisionBuilder<'_>,
-    goal: &Goal,
-    limits: &RunLimits,
-    secret: &str,
-    event_version: u32,
-) {
+pub(super) fn create(decision: &mut DecisionBuilder<'_>, goal: &Goal, limits: &RunLimits, secret: &str) {
     if decision.run().is_some() {
         return;
     }
@@ -25,7 +19,7 @@ pub(super) fn create(
     decision.emit(RunCreated {
         goal: Box::new(goal.clone()),
         limits: blueprint::limits(goal, limits),
-        event_version,
+        event_version: EVENT_VERSION,
         secret: secret.to_owned(),
         deadline,
     });
@@ -54,7 +48,7 @@ pub(super) fn refuse(
     decision.emit(RunCreated {
         goal: Box::new(goal.clone()),
         limits: limits.clone(),
-        event_version: FIRST_EVENT_VERSION,
+        event_version: EVENT_VERSION,
         secret: String::new(),
         deadline: decision.now(),
     });

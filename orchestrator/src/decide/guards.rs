@@ -12,7 +12,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Role, Seq};
 use muster_shared::run::event::{AskedAbout, GuardsAsked};
-use muster_shared::run::{AgentKey, GUARDS_WAITED_FOR_SINCE, Held, RunState};
+use muster_shared::run::{AgentKey, Held, RunState};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
@@ -94,17 +94,8 @@ pub(super) fn hold_all_up(decision: &DecisionBuilder<'_>) -> bool {
     is_stopping(decision) || decision.open().is_some_and(|run| run.guarding.holds_plan())
 }
 
-fn waits_for_guards(decision: &DecisionBuilder<'_>) -> bool {
-    decision.open().is_some_and(|run| run.event_version >= GUARDS_WAITED_FOR_SINCE)
-}
-
 fn has_guards(decision: &DecisionBuilder<'_>) -> bool {
     decision.open().is_some_and(|run| !run.limits.guards.is_empty())
-}
-
-/// Whether guards are asked about what no agent gave: not in runs of before.
-fn watches_all(decision: &DecisionBuilder<'_>) -> bool {
-    has_guards(decision) && waits_for_guards(decision)
 }
 
 /// Whether a report was refused: what only a rule made of results is not tried again.

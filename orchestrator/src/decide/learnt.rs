@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{FailureKind, Reflection, TaskStatus};
 use muster_shared::ids::TaskId;
-use muster_shared::run::{REPAIRS_SINCE, RunState, TaskState};
+use muster_shared::run::{RunState, TaskState};
 
 use super::{partial, survey};
 
@@ -23,10 +23,7 @@ pub(super) fn reflections(run: &RunState) -> impl Iterator<Item = &Reflection> {
 /// Whether a task failed because something of the fleet was away: that teaches nothing about the goal.
 pub(super) fn failed_by_outage(run: &RunState, task: &TaskId) -> bool {
     let failed = |state: &&TaskState| state.status == TaskStatus::Failed;
-    let Some(state) = run.tasks.get(task).filter(failed).filter(|_| run.event_version >= REPAIRS_SINCE)
-    else {
-        return false;
-    };
+    let Some(state) = run.tasks.get(task).filter(failed) else { return false };
     // Without an outcome, agents died of it, or nobody took it.
     let Some(outcome) = &state.outcome else { return true };
     match FailureKind::of(outcome) {
@@ -62,9 +59,6 @@ pub(super) fn failed_by_outage(run: &RunState, task: &TaskId) -> bool {
 
 /// What tasks that ended well suggest for later ones, one line each; the newest by plan order, and no more than fit.
 pub(super) fn suggestions(run: &RunState) -> Vec<String> {
-    if run.event_version < REPAIRS_SINCE {
-        return Vec::new();
-    }
     let given = survey::leaves(run)
         .filter_map(|(index, _, state)| Some((index, survey::result(state)?.advice.as_ref()?)));
     let mut lines: Vec<String> = given

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::event::{RunFailed, TaskOrphaned, TaskQuarantined, TaskReleased};
-use muster_shared::run::{AgentEvent, AgentKey, Evidence, HELD_SINCE, REPAIRS_SINCE, RunState, TaskState};
+use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunState, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -42,7 +42,6 @@ fn holds(state: &TaskState, agent: &AgentId) -> bool {
 /// Takes a task from the agent, which had so many others beside it.
 fn orphan(decision: &mut DecisionBuilder<'_>, task: &TaskId, others: u32, loss: &Loss<'_>) {
     let Some(run) = decision.open() else { return };
-    let knows_them = run.event_version >= REPAIRS_SINCE;
     let Some(state) = run.tasks.get(task) else { return };
     let (generation, attempt, held_in) = (state.generation, state.attempt, place_in_queue(state));
     decision.emit(TaskOrphaned {
@@ -52,7 +51,7 @@ fn orphan(decision: &mut DecisionBuilder<'_>, task: &TaskId, others: u32, loss: 
         agent: loss.agent.clone(),
         reason: loss.reason.to_owned(),
         last_step: loss.steps.get(task).copied().unwrap_or(state.last_step),
-        beside: if knows_them { others } else { 0 },
+        beside: others,
     });
     let Some(run) = decision.open() else { return };
     let Some(state) = run.tasks.get(task) else { return };
@@ -194,21 +193,15 @@ fn starting(run: &RunState) -> impl Iterator<Item = &AgentKey> {
         run.tasks
             .get(&key.task)
             .filter(|state| state.generation == key.generation && state.status.is_in_work())
-            .filter(|state| run.event_version < HELD_SINCE || !is_with_another(state, key))
-            .is_some_and(|state| had_it_then(run, state, &key.agent, seq).is_none())
+            .filter(|state| !is_with_another(state, key))
+            .is_some_and(|state| had_it_then(state, &key.agent, seq).is_none())
     };
     started.filter(move |(seq, (key, _))| counts(**seq, key)).map(|(_, (key, _))| key)
 }
 
 /// Who had a task while somebody else wrote about it, and was lost since.
-pub(super) fn had_it_then<'r>(
-    run: &RunState,
-    state: &'r TaskState,
-    agent: &AgentId,
-    seq: Seq,
-) -> Option<&'r AgentId> {
-    let lost = state.lost.as_ref().filter(|_| run.event_version >= HELD_SINCE);
-    lost.filter(|lost| lost.had_it_then(agent, seq)).map(|lost| &lost.agent)
+pub(super) fn had_it_then<'r>(state: &'r TaskState, agent: &AgentId, seq: Seq) -> Option<&'r AgentId> {
+    state.lost.as_ref().filter(|lost| lost.had_it_then(agent, seq)).map(|lost| &lost.agent)
 }
 
 fn is_with_another(state: &TaskState, key: &AgentKey) -> bool {

@@ -121,8 +121,8 @@ pub struct Decision {
     pub told_of_specialists: bool,
     /// To whom tasks go, where not simply to whoever of their role is free. Has to stand in the record with it.
     pub placements: Vec<Placement>,
-    /// What rules about language said; nothing where none was asked. Has to stand in the record with it.
-    pub readings: Option<Vec<Reading>>,
+    /// What rules about language said. Has to stand in the record with it.
+    pub readings: Vec<Reading>,
     /// The run as it stands after the decision, apart from positions in the record.
     pub after: Option<Box<RunState>>,
     /// The run as it stood before, where the decision can wait.
@@ -291,17 +291,17 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
         return;
     }
     match input {
-        Input::Goal { goal, limits, secret, event_version, lessons, signed: _ } => {
+        Input::Goal { goal, limits, secret, lessons, signed: _ } => {
             if decision.run().is_none() {
-                goal::create(decision, goal, limits, secret, *event_version);
+                goal::create(decision, goal, limits, secret);
                 goal::recall(decision, lessons);
                 blueprint::begin(decision);
                 planning::begin(decision);
             }
         }
-        Input::Fork { from, state, goal, limits, secret, event_version, signed: _ } => {
+        Input::Fork { from, state, goal, limits, secret, signed: _ } => {
             if decision.run().is_none() {
-                goal::create(decision, goal, limits, secret, *event_version);
+                goal::create(decision, goal, limits, secret);
                 decision.emit(RunForked { from: *from, state: state.clone() });
                 planning::go_on(decision);
             }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::TaskId;
-use muster_shared::run::REPAIRS_SINCE;
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -23,11 +22,7 @@ const LONGEST: usize = 8_000;
 /// Tells of the progress where a task of the plan ends with this decision.
 pub(super) fn tell(decision: &mut DecisionBuilder<'_>) {
     let now = decision.now();
-    let Some(run) =
-        decision.open().filter(|run| run.event_version >= REPAIRS_SINCE && decision.ends_a_leaf())
-    else {
-        return;
-    };
+    let Some(run) = decision.open().filter(|_| decision.ends_a_leaf()) else { return };
     let waited = |task: &TaskId| {
         let state = run.tasks.get(task).filter(|state| state.status == TaskStatus::Processing)?;
         let since = state.offered_at.filter(|at| at.after(AFTER) <= now)?;

@@ -2,11 +2,9 @@
 
 use muster_bus::acknowledges;
 use muster_shared::flow::{Ending, FailureKind, Outcome, Product, Reflection, TaskResult};
-use muster_shared::ids::{Attempt, Queue, Seq, TaskId, TaskIndex};
+use muster_shared::ids::{Queue, Seq, TaskId, TaskIndex};
 use muster_shared::run::event::{RefinementWanted, Reflected, ReplanWanted, TaskCompleted, TaskStarted};
-use muster_shared::run::{
-    AgentEvent, AgentKey, EventKind, HELD_SINCE, HOLDERS_SINCE, REPAIRS_SINCE, RunState, Started, TaskState,
-};
+use muster_shared::run::{AgentEvent, AgentKey, EventKind, RunState, Started};
 
 use super::acceptance;
 use super::auction;
@@ -34,8 +32,7 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     if !decision.open().is_some_and(|run| is_current(run, &key)) {
         return turn_away(decision, &key, &event);
     }
-    let takes = matches!(event, AgentEvent::Started(_)) && !keeps(decision);
-    if let Some(why) = decision.open().and_then(|run| no_say(run, &key, seq, takes)) {
+    if let Some(why) = decision.open().and_then(|run| no_say(run, &key, seq)) {
         return decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {why}", key.task) });
     }
     match event {
@@ -79,7 +76,7 @@ pub(super) fn take_in_unreadable(decision: &mut DecisionBuilder<'_>, seq: Seq, w
     let reason = format!("its agent wrote what cannot be read ({kind}): {why}");
     decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {reason}", key.task) });
     let current =
-        decision.open().is_some_and(|run| is_current(run, &key) && no_say(run, &key, seq, false).is_none());
+        decision.open().is_some_and(|run| is_current(run, &key) && no_say(run, &key, seq).is_none());
     // It may think that it still has the task, or not be who wrote this.
     decision.effect(Effect::CancelTask {
         task: key.task.clone(),
@@ -113,16 +110,10 @@ pub(super) fn is_current(run: &RunState, key: &AgentKey) -> bool {
     run.tasks.get(&key.task).is_some_and(|task| task.generation == key.generation && task.status.is_in_work())
 }
 
-/// Whether whoever has a task keeps it, whoever else begins it: only its loss or its own word takes it from them, which
-/// decisions name. Once a later try was enough.
-fn keeps(decision: &DecisionBuilder<'_>) -> bool {
-    decision.open().is_some_and(|run| run.event_version >= HELD_SINCE)
-}
-
-/// Why an agent has no say in a task as it stands: the task was offered to others, or another one has it, unless the agent
-/// takes it now.
-fn no_say(run: &RunState, key: &AgentKey, seq: Seq, takes: bool) -> Option<String> {
-    let task = run.tasks.get(&key.task).filter(|_| run.event_version >= HOLDERS_SINCE)?;
+/// Why an agent has no say in a task as it stands: the task was offered to others, or another one has it. Whoever has a task
+/// keeps it, whoever else begins it: only its loss or its own word takes it from them, which decisions name.
+fn no_say(run: &RunState, key: &AgentKey, seq: Seq) -> Option<String> {
+    let task = run.tasks.get(&key.task)?;
     let AgentKey { role, agent, .. } = key;
     match &task.queue {
         Some(Queue::Role(asked)) if asked != role => {
@@ -133,10 +124,10 @@ fn no_say(run: &RunState, key: &AgentKey, seq: Seq, takes: bool) -> Option<Strin
         }
         Some(Queue::Role(_) | Queue::Agent(_)) | None => {}
     }
-    if let Some(holder) = loss::had_it_then(run, task, agent, seq) {
+    if let Some(holder) = loss::had_it_then(task, agent, seq) {
         return Some(format!("{holder} had it then, and not {agent}"));
     }
-    let holder = task.agent.as_ref().filter(|holder| !takes && *holder != agent)?;
+    let holder = task.agent.as_ref().filter(|holder| *holder != agent)?;
     Some(format!("{holder} has it, and not {agent}"))
 }
 
@@ -144,26 +135,16 @@ fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {
     let AgentKey { agent, task, generation, .. } = key;
     let Some(run) = decision.open() else { return };
     let Some(state) = run.tasks.get(&task) else { return };
-    let Some(attempt) = attempt_of(run, state, started) else { return };
+    let attempt = state.attempt.next();
     let Started { ack, after_step, .. } = started.clone();
     // Whoever carries something out with it may do more than whoever wrote it.
     let is_own = |ack: &str| state.queue.as_ref().is_some_and(|queue| acknowledges(queue, ack));
-    let ack = if run.event_version < HELD_SINCE || is_own(&ack) { ack } else { String::new() };
+    let ack = if is_own(&ack) { ack } else { String::new() };
     decision.emit(TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
     if let Some(effect) = decision.open().and_then(|run| peers::tell_again(run, &task)) {
         decision.effect(effect);
     }
     control::stop_early_bird(decision, &task);
-}
-
-/// Which try it is, if it is a new one. Its author's count was believed once: whoever began the last try that can be counted
-/// kept all others from beginning one.
-fn attempt_of(run: &RunState, state: &TaskState, started: &Started) -> Option<Attempt> {
-    let next = state.attempt.next();
-    if run.event_version >= HELD_SINCE || started.attempt == Attempt(0) {
-        return Some(next);
-    }
-    Some(started.attempt).filter(|attempt| *attempt > state.attempt)
 }
 
 fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: &Outcome) {
@@ -211,7 +192,7 @@ fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: &
 
 /// Whether it is a part of a task, and its time is up: others may do the whole. It counts where nobody can.
 fn is_late_part(decision: &DecisionBuilder<'_>, task: &TaskId, ending: Ending) -> bool {
-    let Some(run) = decision.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return false };
+    let Some(run) = decision.open() else { return false };
     let deadline = run.tasks.get(task).and_then(|state| state.deadline);
     let is_part = ending == Ending::DonePartial && task.as_leaf().is_some();
     is_part && deadline.is_some_and(|deadline| deadline < decision.now())

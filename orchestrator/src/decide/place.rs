@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use muster_shared::flow::{Ending, Placement, TaskStatus};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
-use muster_shared::run::{Avoided, Group, REPAIRS_SINCE, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::run::{Avoided, Group, RunState, TaskState};
 use serde_json::Value;
 
 use super::builder::DecisionBuilder;
@@ -134,11 +134,11 @@ impl Place for Recorded<'_> {
 
 /// Where the offer of a task goes: its role's queue unless the fleet says otherwise. Only leaves are placed.
 pub(super) fn place(decision: &DecisionBuilder<'_>, task: &TaskId, role: &Role) -> Option<Placement> {
-    let run = decision.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
+    let run = decision.open()?;
     let TaskId::Leaf(index) = task else { return None };
     let planned = run.plan.as_ref()?.tasks.get(&index.planned())?;
     let state = run.tasks.get(task);
-    if run.event_version >= REPAIRS_SINCE && state.is_some_and(lies_untaken) {
+    if state.is_some_and(lies_untaken) {
         return None;
     }
     let placing = decision.situation().placing;
@@ -211,13 +211,12 @@ fn is_by_name(run: &RunState, index: &TaskIndex, state: Option<&TaskState>) -> b
     let lay_there =
         |state: &TaskState| state.status == TaskStatus::Queued && matches!(state.queue, Some(Queue::Role(_)));
     let suspect = |state: &TaskState| state.is_suspect(&run.limits);
-    let asked_for = index.is_member() || state.is_some_and(|state| lay_there(state) || suspect(state));
-    run.event_version >= REPAIRS_SINCE && asked_for
+    index.is_member() || state.is_some_and(|state| lay_there(state) || suspect(state))
 }
 
 /// What whoever had a task last said when it handed it back for another to do.
 fn handed_back<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a str> {
-    let state = run.tasks.get(task).filter(|_| run.event_version >= REPAIRS_SINCE)?;
+    let state = run.tasks.get(task)?;
     let last = state.outcome.as_ref().filter(|outcome| outcome.ending == Ending::Delegate)?;
     Some(&last.reason)
 }

@@ -13,9 +13,7 @@ use muster_shared::run::event::{
     PlanAdopted, PlanDrafted, PlanIterated, PlanRefused, PlanningSkipped, RunFailed, TaskRetried,
     WordsUncovered,
 };
-use muster_shared::run::{
-    Checked, GUARDS_WAITED_FOR_SINCE, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunState, WAITS_SINCE,
-};
+use muster_shared::run::{Checked, Phase, RunState};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
@@ -31,7 +29,7 @@ const MOST_QUESTIONS: usize = 3;
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     let is_sparing = |run: &RunState| run.limits.planning == Planning::Sparing;
     let specialists = if decision.open().is_some_and(is_sparing) { decision.specialists() } else { &[] };
-    let Some(run) = decision.open().filter(|run| run.event_version >= REPLANS_SINCE) else { return };
+    let Some(run) = decision.open() else { return };
     if run.goal.shadow.is_some() {
         return shadow::begin(decision);
     }
@@ -60,12 +58,8 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
 /// What a fork begins with: the plan that it took over. Where its origin still waited for guards to look at what the person
 /// brought, it begins with that.
 pub(super) fn go_on(decision: &mut DecisionBuilder<'_>) {
-    let waited = |run: &RunState| {
-        run.event_version >= GUARDS_WAITED_FOR_SINCE
-            && run.phase == Phase::Planning
-            && run.plan.is_none()
-            && run.goal.plan.is_some()
-    };
+    let waited =
+        |run: &RunState| run.phase == Phase::Planning && run.plan.is_none() && run.goal.plan.is_some();
     if decision.open().is_some_and(waited) {
         begin(decision);
     } else {
@@ -104,17 +98,13 @@ pub(super) fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft)
     roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
     let limits = run.limits.for_people();
     let named = survey::nameable(run, &tools, decision.reader());
-    let reasons = wrong_with(brought, &limits, &roles, named, survey::values(run).as_ref());
+    let reasons = wrong_with(brought, &limits, &roles, named, &survey::values(run));
     if reasons.is_empty() {
         // What is in order is left as the person wrote it.
-        let (plan, repairs) = if run.event_version >= REPAIRS_SINCE {
-            (plan::as_given(brought), Vec::new())
-        } else {
-            plan::repair(brought, &limits, &roles)
-        };
+        let plan = plan::as_given(brought);
         decision.emit(PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
-        decision.emit(PlanAdopted { plan, repairs: repairs.clone() });
-        return review::begin(decision, &repairs);
+        decision.emit(PlanAdopted { plan, repairs: Vec::new() });
+        return review::begin(decision, &[]);
     }
     let reason = format!("the plan that was brought cannot be carried out: {}", reasons.join("; "));
     decision.emit(PlanRefused { reasons });
@@ -130,7 +120,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     if proposal.tasks.is_empty() && !proposal.questions.is_empty() {
         return ask_about_goal(decision, seq, &proposal.questions);
     }
-    let limits = survey::limits_of_plans(run).for_planners();
+    let limits = run.limits.for_planners();
     let may_ask_again = may_ask_again(run);
     let values = survey::values(run);
     let roles = survey::roles_for_planners(run, decision.capacity());
@@ -139,12 +129,12 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let tools = decision.nameable_tools();
     let Some(run) = decision.open() else { return };
     let named = survey::nameable(run, &tools, decision.reader());
-    let wrong = wrong_with(&proposal, &limits, &roles, named, values.as_ref());
+    let wrong = wrong_with(&proposal, &limits, &roles, named, &values);
     if !wrong.is_empty() && may_ask_again {
         return refuse(decision, seq, wrong);
     }
     let mut repairs = tools::fit(&mut proposal, named);
-    let (plan, mended) = plan::repair_knowing(&proposal, &limits, &roles, values.as_ref());
+    let (plan, mended) = plan::repair_knowing(&proposal, &limits, &roles, Some(&values));
     repairs.extend(mended);
     let (plan, repairs) = or_single(run, plan, repairs);
     let left = plan::check_plan(&plan, &limits, &roles);
@@ -157,7 +147,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
 
 /// Where nothing that could be done is left of a plan, one task does the whole: asking on and on costs more.
 fn or_single(run: &RunState, plan: Plan, mut repairs: Vec<String>) -> (Plan, Vec<String>) {
-    if !plan.tasks.is_empty() || run.event_version < REPAIRS_SINCE {
+    if !plan.tasks.is_empty() {
         return (plan, repairs);
     }
     repairs.push("the plan held nothing that could be done: one task does the whole".to_owned());
@@ -169,7 +159,7 @@ fn or_single(run: &RunState, plan: Plan, mut repairs: Vec<String>) -> (Plan, Vec
 fn ask_about_goal(decision: &mut DecisionBuilder<'_>, seq: Seq, wanted: &[String]) {
     let Some(run) = decision.open() else { return };
     let asked_before = run.questions.values().any(|asked| asked.about == About::Goal);
-    if !run.limits.people.ask_about_goal || run.event_version < WAITS_SINCE || asked_before {
+    if !run.limits.people.ask_about_goal || asked_before {
         let reason = "nobody can be asked what the goal means: plan for what is most likely meant, and say in the goals of \
                       the tasks what you assume";
         return refuse(decision, seq, vec![reason.to_owned()]);
@@ -199,10 +189,10 @@ pub(super) fn wrong_with(
     limits: &RunLimits,
     roles: &[Role],
     known: tools::Nameable<'_>,
-    values: Option<&Values>,
+    values: &Values,
 ) -> Vec<String> {
     let mut problems = plan::check(proposal, limits, roles);
-    problems.extend(values.map(|values| values.unwritten_in(proposal, limits)).unwrap_or_default());
+    problems.extend(values.unwritten_in(proposal, limits));
     let mut wrong = reasons(&problems);
     wrong.extend(tools::problems(proposal, known));
     wrong
@@ -225,7 +215,7 @@ pub(super) fn changed(
     let (named, values) = (survey::nameable(run, &known, decision.reader()), survey::values(run));
     let wrong = |plan: &Plan| {
         let mut problems = plan::check_plan(plan, &run.limits, &roles);
-        problems.extend(values.as_ref().map(|values| values.unwritten(plan)).unwrap_or_default());
+        problems.extend(values.unwritten(plan));
         let mut wrong = reasons(&problems);
         wrong.extend(tools::problems(&plan::as_draft(plan), named));
         wrong
@@ -250,7 +240,7 @@ fn sound(decision: &mut DecisionBuilder<'_>, seq: Seq, plan: Plan, repairs: Vec<
         decision.emit(PlanIterated { lessons, changes });
         return adopt(decision, plan, repairs);
     }
-    if run.event_version >= REPLANS_SINCE && run.limits.iterate_plans && !survey::taught(run).is_empty() {
+    if run.limits.iterate_plans && !survey::taught(run).is_empty() {
         return decision.emit(PlanDrafted { plan, repairs });
     }
     adopt(decision, plan, repairs);
@@ -259,8 +249,7 @@ fn sound(decision: &mut DecisionBuilder<'_>, seq: Seq, plan: Plan, repairs: Vec<
 #[expect(clippy::needless_pass_by_value, reason = "it is the end of them")]
 fn adopt(decision: &mut DecisionBuilder<'_>, plan: Plan, repairs: Vec<String>) {
     let Some(run) = decision.open() else { return };
-    let knows_words = run.event_version >= REPLANS_SINCE;
-    let words = if knows_words { not_spoken_of(run, &plan, decision.reader()) } else { Vec::new() };
+    let words = not_spoken_of(run, &plan, decision.reader());
     decision.emit(PlanAdopted { plan, repairs: repairs.clone() });
     if !words.is_empty() {
         decision.emit(WordsUncovered { by: Checked::Plan, words });

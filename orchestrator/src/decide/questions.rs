@@ -11,7 +11,7 @@ use muster_shared::ids::{QuestionId, TaskId};
 use muster_shared::run::event::{
     ApprovalGiven, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,
 };
-use muster_shared::run::{QuestionEnd, QuestionState, REPAIRS_SINCE, Request, RunState, StopReason};
+use muster_shared::run::{QuestionEnd, QuestionState, Request, RunState, StopReason};
 use muster_shared::time::Millis;
 
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(super) fn ask(decision: &mut DecisionBuilder<'_>, about: About, question: Qu
     let no_more = run.questions.len() >= usize::try_from(people.max_questions).unwrap_or(usize::MAX);
     let mut question = bounded(question);
     question.to = question.to.or_else(|| people.ask.first().cloned());
-    if run.event_version >= REPAIRS_SINCE && !question.choices.is_empty() {
+    if !question.choices.is_empty() {
         // What is told as the default is what is taken in the end: one of the choices, or none.
         let default = question.default.take();
         question.default = default.and_then(|default| decision.reader().answer(&question, &default).ok());
@@ -56,9 +56,7 @@ pub(super) fn answer(
     if let Some(end) = &asked.end {
         return Err(ended_before(id, end));
     }
-    let text = if run.event_version < REPAIRS_SINCE {
-        asked.question.read_exactly(text)?
-    } else if review::is_verdict(&asked.about) {
+    let text = if review::is_verdict(&asked.about) {
         review::read(text, decision.reader())?
     } else if matches!(asked.about, About::Call(_)) {
         approvals::read(text, decision.reader())?
@@ -148,12 +146,8 @@ fn time_is_up(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
         OnTimeout::Proceed => by_default(decision, id),
         OnTimeout::Abort => {
             let reason = format!("nobody answered question {id} in time: {}", asked.question.text);
-            if run.event_version >= REPAIRS_SINCE {
-                let reason = "nobody answered in time, and the run is stopped for that".to_owned();
-                decision.emit(QuestionWithdrawn { id, reason });
-            } else {
-                by_default(decision, id);
-            }
+            let withdrawn = "nobody answered in time, and the run is stopped for that".to_owned();
+            decision.emit(QuestionWithdrawn { id, reason: withdrawn });
             control::abort(decision, StopReason::DeadlinePassed, reason);
         }
         OnTimeout::AskAnother => match next_person(run, asked) {

@@ -23,18 +23,12 @@ pub trait ReadText: Debug {
 
 /// What a decision in the record was told.
 #[derive(Debug, Clone, Copy)]
-pub struct RecordedReadings<'a> {
-    /// What stands in the decision.
-    pub readings: Option<&'a [Reading]>,
-    /// Says what stands nowhere, in records of before readings were kept.
-    pub rules: &'a dyn ReadText,
-}
+pub struct RecordedReadings<'a>(pub &'a [Reading]);
 
 impl ReadText for RecordedReadings<'_> {
     fn read(&self, question: &ReadingQuestion<'_>, nth: u32) -> Option<Said> {
-        let Some(readings) = self.readings else { return self.rules.read(question, nth) };
         let rule = question.rule();
-        let mut of_rule = readings.iter().filter(|reading| reading.rule == rule).peekable();
+        let mut of_rule = self.0.iter().filter(|reading| reading.rule == rule).peekable();
         of_rule.peek()?;
         let of = question.digest();
         // An answer stands until another one was given.

@@ -4,7 +4,7 @@ use muster_shared::flow::RefineOperation;
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan;
 use muster_shared::run::event::{PlanRefined, RefinementWanted};
-use muster_shared::run::{FEW_CALLS_SINCE, Phase, RunState};
+use muster_shared::run::{Phase, RunState};
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -32,8 +32,7 @@ pub(super) fn brought(
     operations: &[RefineOperation],
 ) -> bool {
     let is_free = |run: &&RunState| {
-        run.event_version >= FEW_CALLS_SINCE
-            && run.phase == Phase::Executing
+        run.phase == Phase::Executing
             && !run.planning.is_replanning()
             && survey::open_refinement(run).is_none()
     };
@@ -60,14 +59,14 @@ fn carried_out(decision: &mut DecisionBuilder<'_>, operations: &[RefineOperation
     let known = decision.nameable_tools();
     let run = decision.open()?;
     let before = run.plan.as_ref()?;
-    let limits = survey::limits_of_plans(run);
+    let limits = run.limits.clone();
     let values = survey::values(run);
     let rules = plan::RefineRules {
         limits: &limits,
         roles: &roles,
         specialists,
         named: survey::nameable(run, &known, decision.reader()),
-        values: values.as_ref(),
+        values: Some(&values),
     };
     Some(plan::refine_by(before, &survey::statuses_to_refine(run), operations, &rules))
 }

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{RefusedOperation, TaskStatus};
-use muster_shared::run::{FEW_CALLS_SINCE, REPAIRS_SINCE, RunState};
+use muster_shared::run::RunState;
 
 use super::survey::{leaves, result, stale, why};
 
@@ -29,9 +29,6 @@ pub(super) fn dissent_note(run: &RunState) -> Option<String> {
 
 /// What is said in a report of results that were to be verified by a model, and were not; nothing when all were.
 pub(super) fn unchecked_note(run: &RunState) -> Option<String> {
-    if run.event_version < REPAIRS_SINCE {
-        return None;
-    }
     let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
     let unchecked = given.filter_map(|(index, task, state)| {
         let reason = &state.outcome.as_ref()?.reason;
@@ -47,9 +44,6 @@ pub(super) fn unchecked_note(run: &RunState) -> Option<String> {
 /// What is said in a report of changes of the plan that were wanted and could not be made; nothing when all could, or a
 /// later one was made.
 pub(super) fn refused_note(run: &RunState) -> Option<String> {
-    if run.event_version < FEW_CALLS_SINCE {
-        return None;
-    }
     let (changes, refused) = run.refining.done.last()?;
     if !changes.is_empty() || refused.is_empty() {
         return None;
@@ -64,7 +58,7 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
     ))
 }
 
-/// The tasks whose cited places could not be looked up, and why. Only results of since they are say so.
+/// The tasks whose cited places could not be looked up, and why.
 pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
     let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
     let unknown = given.filter_map(|(index, task, state)| {

@@ -9,9 +9,7 @@ use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, replan};
 use muster_shared::plan::tools;
 use muster_shared::run::event::{GivingUp, ReplanWanted, Replanned, RunFailed, RunGivenUp};
-use muster_shared::run::{
-    FEW_CALLS_SINCE, FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunState, failed_plan,
-};
+use muster_shared::run::{FailedPlan, Phase, RunState, failed_plan};
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -26,8 +24,7 @@ const WHY: &str = "the plans failed and the goal was not reached";
 
 /// Whether failures lead to new plans in this run.
 fn is_on(run: &RunState) -> bool {
-    run.event_version >= REPLANS_SINCE
-        && !run.responses.used_up
+    !run.responses.used_up
         && run.limits.max_replans > 0
         && run.phase == Phase::Executing
         // A blueprint says itself what follows when a step fails.
@@ -37,7 +34,7 @@ fn is_on(run: &RunState) -> bool {
 
 /// Whether no planner is to be asked, whatever happens.
 pub(super) fn is_unwanted(run: &RunState) -> bool {
-    run.event_version >= REPAIRS_SINCE && run.limits.planning == Planning::Never
+    run.limits.planning == Planning::Never
 }
 
 /// Whether no further plan may be made.
@@ -157,8 +154,7 @@ pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool
 /// nobody has said so before, and no person brought the plan.
 pub(super) fn may_be_asked_for(run: &RunState, index: &TaskIndex) -> bool {
     let is_only = |plan: &Plan| plan.leaves().all(|(leaf, _)| leaf == index);
-    run.event_version >= FEW_CALLS_SINCE
-        && run.limits.planning == Planning::Sparing
+    run.limits.planning == Planning::Sparing
         && run.goal.plan.is_none()
         && is_on(run)
         && run.planning.replans.is_empty()
@@ -204,10 +200,10 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let mut proposal = proposal.clone();
     let mended = tools::fit(&mut proposal, named);
     let roles = survey::roles_for_planners(run, decision.capacity());
-    let limits = survey::limits_of_plans(run).for_planners();
+    let limits = run.limits.for_planners();
     let values = survey::values(run);
     let made =
-        replan(plan, &survey::statuses_to_refine(run), &proposal, &limits, &roles, (rigour, values.as_ref()));
+        replan(plan, &survey::statuses_to_refine(run), &proposal, &limits, &roles, (rigour, Some(&values)));
     let number = run.planning.next_replan();
     match made {
         Ok(made) => {
@@ -250,7 +246,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
          `muster show {}` has what was tried and learnt",
         if count == 1 { "plan" } else { "plans" },
         plans.last().and_then(|plan| plan.reasons.last()).map_or("of its tasks", String::as_str),
-        survey::short(run, run.id),
+        run.id.short(),
     );
     let report = Some(Box::new(report(run, decision.reader(), &plans, &lessons, &simpler)));
     let given_up = RunGivenUp { plans, lessons, simpler, report };

@@ -4,9 +4,7 @@ use muster_shared::flow::{LeafRef, Report};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::coverage::Contribution;
 use muster_shared::run::event::{RunCompleted, WordsUncovered};
-use muster_shared::run::{
-    Checked, REPAIRS_SINCE, REPORTS_CHECKED_SINCE, RunState, Shortfall, TaskEnd, count, shortfalls,
-};
+use muster_shared::run::{Checked, RunState, Shortfall, TaskEnd, count, shortfalls};
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -92,8 +90,8 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
 
 /// Documents that nobody could read: whoever gave them takes them for searched.
 fn unread(run: &RunState) -> Option<String> {
-    let told = run.event_version >= REPAIRS_SINCE && !run.goal.unread.is_empty();
-    told.then(|| format!("Not all documents could be read; {}.", line(&run.goal.unread, LONGEST_LINE)))
+    (!run.goal.unread.is_empty())
+        .then(|| format!("Not all documents could be read; {}.", line(&run.goal.unread, LONGEST_LINE)))
 }
 
 /// Where documents are from that were fetched, and as of when: what is cited may have changed since.
@@ -116,7 +114,7 @@ fn fetched(run: &RunState) -> Option<String> {
 /// What the tasks did not give, by rule: whatever the writer says, nobody takes the report for the whole answer.
 fn not_done(run: &RunState) -> Option<String> {
     let short = shortfalls(run);
-    if run.event_version < REPAIRS_SINCE || short.is_empty() {
+    if short.is_empty() {
         return None;
     }
     let counted = count(run)?.in_words();
@@ -154,7 +152,7 @@ fn with_note(body: &str, note: &str) -> String {
 /// The parts of the person's words that the report does not speak of (P8).
 fn not_spoken_of(run: &RunState, report: &Report, reader: &Reader<'_>) -> Vec<String> {
     // A blueprint says itself which parts its report has to have.
-    if run.event_version < REPORTS_CHECKED_SINCE || run.goal.blueprint.is_some() {
+    if run.goal.blueprint.is_some() {
         return Vec::new();
     }
     let results = survey::results(run);

@@ -13,7 +13,7 @@ use muster_shared::flow::{FailureKind, Response, Responses, TaskResult};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::plan::tools;
 use muster_shared::run::event::FailureAnswered;
-use muster_shared::run::{AgentEvent, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::run::{AgentEvent, RunState, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::{replan, stuck};
@@ -32,8 +32,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) outcome: Option<Seq>,
 }
 
-/// Looks the failure up, and records what is done about it, with the tool that is withheld from the next try. Runs of
-/// before there was the table have none.
+/// Looks the failure up, and records what is done about it, with the tool that is withheld from the next try.
 pub(super) fn answer(
     decision: &mut DecisionBuilder<'_>,
     task: &TaskId,
@@ -41,7 +40,7 @@ pub(super) fn answer(
     reason: &str,
     circumstances: Circumstances<'_>,
 ) -> Option<(Response, Option<String>)> {
-    let run = decision.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
+    let run = decision.open()?;
     let state = run.tasks.get(task)?;
     let generation = state.generation;
     let response = respond(failure, &tried(run, task, state, circumstances));

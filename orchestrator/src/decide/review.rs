@@ -9,10 +9,8 @@ use muster_shared::flow::verdict::Verdict;
 use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan;
-use muster_shared::run::event::{PlanEdited, RefinementWanted, RunFailed};
-use muster_shared::run::{
-    QuestionEnd, REPAIRS_SINCE, Request, RequestAction, RunState, StopReason, WAITS_SINCE,
-};
+use muster_shared::run::event::{PlanEdited, RefinementWanted};
+use muster_shared::run::{QuestionEnd, Request, RequestAction, RunState, StopReason};
 
 use serde_json::Value;
 
@@ -47,15 +45,9 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>, repairs: &[String]) {
         ReviewPolicy::Ask => true,
         ReviewPolicy::AskIfRisky => !risks.is_empty(),
     };
-    if !wanted {
-        return;
+    if wanted {
+        ask_about_plan(decision, risks.join("; "));
     }
-    if run.event_version < WAITS_SINCE {
-        let reason = "its plan was to be looked at by a person, which an orchestrator of an older version that is at \
-                      work cannot wait for: bring all to one version and ask again";
-        return decision.emit(RunFailed { reason: reason.to_owned() });
-    }
-    ask_about_plan(decision, risks.join("; "));
 }
 
 /// What speaks for a look at the plan.
@@ -86,7 +78,7 @@ fn question(text: String, reason: String) -> Question {
 
 /// Asks whether to go on after a task that ended well, where that is wanted.
 pub(super) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, result: &TaskResult) {
-    let Some(run) = decision.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
+    let Some(run) = decision.open() else { return };
     let people = &run.limits.people;
     let name = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map_or("", |task| &task.name);
     let is_named = |milestone: &String| {
@@ -108,7 +100,7 @@ pub(super) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, 
 
 /// Asks how to go on after a critical task that failed for good, where that is wanted.
 pub(super) fn after_failure(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, why: &str) {
-    let Some(run) = decision.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
+    let Some(run) = decision.open() else { return };
     let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
     if run.limits.people.pause_on_failure && task.critical {
         let text =
@@ -218,7 +210,7 @@ pub(super) fn reject(
     if request.reason.trim().is_empty() {
         return Err("say what is to be different: the plan is changed by that".to_owned());
     }
-    if run.event_version >= REPAIRS_SINCE && decision.reader().verdict(&request.reason) == Verdict::Yes {
+    if decision.reader().verdict(&request.reason) == Verdict::Yes {
         return Err(format!(
             "{:?} reads as an approval: `muster approve` is for that; say what is to be different",
             request.reason.trim()
@@ -268,8 +260,7 @@ const fn asked_of(request: &Request) -> Option<QuestionId> {
 /// The question that waits to be approved: the one that is named. Where none is, the oldest, unless a call is among several:
 /// whoever approves has to say which.
 fn under_review(run: &RunState, named: Option<QuestionId>) -> Result<(QuestionId, About), String> {
-    let steps_too = run.event_version >= REPAIRS_SINCE;
-    let waits = |about: &About| is_verdict(about) || (steps_too && about.is_approved());
+    let waits = |about: &About| is_verdict(about) || about.is_approved();
     let open = run.open_questions().filter(|(_, asked)| waits(&asked.about));
     let open: Vec<(QuestionId, &About)> = open.map(|(id, asked)| (id, &asked.about)).collect();
     let each = || open.iter().map(|(id, about)| format!("{id} ({about})")).collect::<Vec<_>>().join(", ");
@@ -321,7 +312,7 @@ fn checked(
 ) -> Result<Plan, String> {
     let roles = survey::leaf_roles(decision.capacity());
     let (named, values) = (survey::nameable(run, tools, decision.reader()), survey::values(run));
-    let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, values.as_ref());
+    let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, &values);
     if !problems.is_empty() {
         return Err(format!("the edited plan cannot be used: {}", problems.join("; ")));
     }

@@ -7,7 +7,7 @@ use muster_shared::flow::{
     CorpusRef, Placement, ReflectionLevel, RunLimits, TaskOffered, TaskRights, TaskStatus,
 };
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
-use muster_shared::run::{PEERS_SINCE, Phase, REPAIRS_SINCE, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
+use muster_shared::run::{Phase, RunState, TaskState};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -54,11 +54,7 @@ pub(crate) fn roles_due(run: &RunState) -> BTreeSet<Role> {
     if !named.chain(run.conflicts.settling.values().map(|settling| &settling.task.role)).any(is_specialist) {
         return BTreeSet::new();
     }
-    // Of runs that are older, what waits for a role that nobody has is offered again.
-    let waits = |state: &&TaskState| run.event_version < REPAIRS_SINCE && state.status == TaskStatus::Queued;
-    let again = run.tasks.iter().filter(|(_, state)| waits(state)).filter_map(|(task, _)| role(run, task));
-    let due = due(run).into_iter().filter_map(|task| role(run, &task));
-    due.chain(again).filter(is_specialist).collect()
+    due(run).into_iter().filter_map(|task| role(run, &task)).filter(is_specialist).collect()
 }
 
 const fn is_specialist(role: &Role) -> bool {
@@ -213,15 +209,11 @@ fn make_offer(
 ) {
     let Some(run) = decision.open() else { return };
     let specialists = match task {
-        TaskId::Plan => decision.specialists(),
-        TaskId::Refine(_) if run.event_version >= TOOLS_SINCE => decision.specialists(),
+        TaskId::Plan | TaskId::Refine(_) => decision.specialists(),
         TaskId::Reflect(_) if run.limits.reflection == ReflectionLevel::WhenNeeded => decision.specialists(),
-        TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => &[],
+        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Settle(_) | TaskId::Write | TaskId::DraftReview(_) => {
+            &[]
+        }
     };
     let Some(run) = decision.open() else { return };
     let Some(work) = work::work(run, decision.reader(), task, decision.capacity(), specialists) else {
@@ -255,7 +247,7 @@ fn make_offer(
         continues,
         answered: state.and_then(|state| state.answered.clone()),
         heard: heard.unwrap_or_default(),
-        may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some_and(|leaf| !leaf.is_member()),
+        may_ask_peers: task.leaf().is_some_and(|leaf| !leaf.is_member()),
         chain: handed_over_by(run, task),
         withheld: state.map(|state| state.answers.withheld.iter().cloned().collect()).unwrap_or_default(),
         alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
@@ -296,7 +288,7 @@ fn corpus_told(run: &RunState, task: &TaskId, rights: &TaskRights) -> Option<Cor
 
 /// The tasks by way of which a task was handed over.
 fn handed_over_by(run: &RunState, task: &TaskId) -> Vec<TaskIndex> {
-    let leaf = task.leaf().filter(|_| run.event_version >= TEAMS_SINCE);
+    let leaf = task.leaf();
     leaf.map(|leaf| delegate::chain(run, &leaf.planned())).unwrap_or_default()
 }
 

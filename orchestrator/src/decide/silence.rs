@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{AgentId, Generation, TaskId};
-use muster_shared::run::{REPAIRS_SINCE, RunState, TaskState};
+use muster_shared::run::{RunState, TaskState};
 
 use super::auction;
 use super::builder::DecisionBuilder;
@@ -21,8 +21,7 @@ const MOST_DOUBLINGS: u32 = 6;
 #[must_use]
 pub fn patience(run: &RunState, state: &TaskState) -> Option<Duration> {
     let limit = run.limits.silence_ms;
-    let watched =
-        run.event_version >= REPAIRS_SINCE && run.control.paused.is_none() && !run.status.is_ended();
+    let watched = run.control.paused.is_none() && !run.status.is_ended();
     let doubled = limit.saturating_mul(1u64 << state.failures.min(MOST_DOUBLINGS));
     (watched && limit > 0 && state.status == TaskStatus::Processing).then(|| Duration::from_millis(doubled))
 }

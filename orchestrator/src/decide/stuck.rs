@@ -4,7 +4,7 @@
 use muster_shared::flow::{About, Ending, Question, Reply, Use, Wait};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::event::{TaskBlocked, TaskReopened, TaskRetried, TaskWaits};
-use muster_shared::run::{QuestionState, RunState, STUCK_SINCE};
+use muster_shared::run::{QuestionState, RunState};
 
 use super::builder::DecisionBuilder;
 use super::{questions, replan, review, rights, survey};
@@ -43,8 +43,7 @@ pub(super) fn can_ask(run: &RunState, task: &TaskId) -> bool {
     let same =
         |asked: &&QuestionState| asked.about == About::Task(task.clone()) && asked.question.text == text;
     let times = run.questions.values().filter(same).count();
-    let somebody =
-        run.event_version >= STUCK_SINCE && survey::somebody_is_there(run) && run.questions.len() < most;
+    let somebody = survey::somebody_is_there(run) && run.questions.len() < most;
     let may = rights::of(run, task).allow(&Use::Person);
     somebody && may && times < MOST_TIMES
 }

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskDraft, TaskResult,
-    TaskStatus,
+    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, TaskDraft, TaskResult, TaskStatus,
 };
-use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::tools::{Nameable, NearestTool};
 use muster_shared::plan::{Values, order};
-use muster_shared::run::{
-    GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
-};
+use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskState};
 
 use super::{budget, conflicts, trials};
 
@@ -77,7 +74,7 @@ pub(super) fn roles_for_planners(run: &RunState, capacity: &BTreeMap<Queue, u32>
 /// The specialists among the roles that somebody who knows the fleet has named. Who is not there may be on the way, and is
 /// waited for as long as the run's limits say.
 pub(super) fn roles_to_come<'a>(run: &RunState, named: impl IntoIterator<Item = &'a str>) -> Vec<Role> {
-    let may_come = run.event_version >= REPAIRS_SINCE && run.limits.wait_for_role_ms > 0;
+    let may_come = run.limits.wait_for_role_ms > 0;
     let roles = named.into_iter().filter_map(|name| name.trim().to_lowercase().parse::<Role>().ok());
     roles.filter(|role| may_come && matches!(role, Role::Specialist(_))).collect()
 }
@@ -86,11 +83,6 @@ pub(super) fn roles_to_come<'a>(run: &RunState, named: impl IntoIterator<Item = 
 pub(super) fn roles_named(tasks: &[TaskDraft]) -> Vec<&str> {
     let below = tasks.iter().flat_map(|task| roles_named(&task.subtasks));
     tasks.iter().filter_map(|task| task.role.as_deref()).chain(below).collect()
-}
-
-/// The limits of plans that planners and refiners make.
-pub(super) fn limits_of_plans(run: &RunState) -> RunLimits {
-    if run.event_version >= GRANULARITY_SINCE { run.limits.clone() } else { run.limits.for_people() }
 }
 
 /// Whether a task is to be offered as soon as it is due: never offered, or its last try failed.
@@ -112,11 +104,6 @@ pub(super) fn anything_waits(run: &RunState) -> bool {
 /// Whether somebody can be asked how to go on: people have a say in the run, or it is watched.
 pub(super) fn somebody_is_there(run: &RunState) -> bool {
     run.limits.people.are_there() || run.goal.attended
-}
-
-/// How texts of the record name a run.
-pub(super) fn short(run: &RunState, named: RunId) -> String {
-    if run.event_version < REPAIRS_SINCE { named.beginning() } else { named.short() }
 }
 
 /// Whether what the task was allowed to use did not suffice.
@@ -148,10 +135,9 @@ pub(super) fn statuses_to_refine(run: &RunState) -> Statuses {
     statuses
 }
 
-/// What goals of a new plan may use of the shared context, where that is checked.
-pub(super) fn values(run: &RunState) -> Option<Values> {
-    let is_checked = run.event_version >= VALUES_CHECKED_SINCE;
-    is_checked.then(|| Values::new(run.peers.context.keys(), &run.statuses()))
+/// What goals of a new plan may use of the shared context.
+pub(super) fn values(run: &RunState) -> Values {
+    Values::new(run.peers.context.keys(), &run.statuses())
 }
 
 /// The leaves that ended with an outcome and wait for somebody to reflect on them, in order, as far as the run wants

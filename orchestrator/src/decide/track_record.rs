@@ -43,7 +43,7 @@ fn tallies(run: &RunState) -> BTreeMap<AgentId, Tally> {
     all
 }
 
-/// Counts all calls of a step. Of steps in records of earlier builds only the first is known.
+/// Counts all calls of a step.
 fn count(tools: &mut BTreeMap<String, ToolTally>, step: &StepDigest) {
     let first = step.action.split_whitespace().next().unwrap_or_default();
     if let Some(status) = step.status {

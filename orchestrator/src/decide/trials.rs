@@ -6,7 +6,7 @@ pub(super) mod shadow;
 use muster_shared::flow::{Arm, Pattern, TaskOffered, TaskStatus, TrialMark, TrialMode, TrialRule};
 use muster_shared::ids::{Generation, Queue, Role, TaskId};
 use muster_shared::run::event::TrialWithdrawn;
-use muster_shared::run::{RunState, RunStatus, StopReason, TRIALS_SINCE, TaskState};
+use muster_shared::run::{RunState, RunStatus, StopReason, TaskState};
 use sha2::{Digest, Sha256};
 
 use super::builder::DecisionBuilder;
@@ -38,7 +38,7 @@ impl TrialPart {
 
 /// The part that the next offer of a task takes in a trial, if it takes any.
 pub(super) fn part(run: &RunState, task: &TaskId) -> Option<TrialPart> {
-    if run.limits.trials.is_empty() || run.event_version < TRIALS_SINCE || run.goal.shadow.is_some() {
+    if run.limits.trials.is_empty() || run.goal.shadow.is_some() {
         return None;
     }
     let role = schedule::role(run, task)?;

@@ -1,15 +1,12 @@
 //! Tasks that wait: put down until what they wait for is there. They hold no slot meanwhile.
 
 use muster_shared::flow::{
-    About, Awaited, CallRuling, CallVerdict, Ending, FailureKind, FormReply, Observation, ObservationStatus,
-    PeerAnswer, Wait,
+    About, Awaited, CallRuling, CallVerdict, FormReply, Observation, ObservationStatus, PeerAnswer, Wait,
 };
 use muster_shared::ids::{Generation, TaskId};
-use muster_shared::run::WAITS_SINCE;
 use muster_shared::run::event::{TaskAnswered, TaskWaits};
 
 use super::builder::DecisionBuilder;
-use super::failure::{self, Failure};
 use super::trials::shadow;
 use super::{approvals, children, control, delegate, peers, questions, rights};
 
@@ -21,14 +18,6 @@ pub(super) fn begin(
     awaited: Awaited,
 ) {
     let Some(run) = decision.open() else { return };
-    if run.event_version < WAITS_SINCE || !peers::is_known_to(run, &awaited.wait) {
-        let reason =
-            "tasks of this run cannot wait for this: it was begun while an older orchestrator was at work"
-                .to_owned();
-        let (kind, ending) = (FailureKind::Blocked, Ending::Blocked);
-        let failure = Failure { kind, ending, outcome: None, part: None, reason };
-        return failure::failed(decision, &task, failure);
-    }
     let agent = run.tasks.get(&task).and_then(|state| state.agent.clone());
     control::put_down(decision, task.clone(), generation);
     let Awaited { step, wait } = awaited;

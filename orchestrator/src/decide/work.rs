@@ -9,7 +9,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
-use muster_shared::run::{FEW_CALLS_SINCE, RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
+use muster_shared::run::{RunState, TaskState};
 
 use super::place::Substance;
 use super::reading::Reader;
@@ -55,19 +55,19 @@ fn planning(
         roles: roles.iter().map(Role::to_string).collect(),
         lessons: survey::taught(run),
         specialists: nameable(run, specialists),
-        tools: nameable_tools(run, specialists),
+        tools: tools::known(specialists),
         blueprints: survey::blueprints(run).to_vec(),
         draft: run.planning.first_draft().cloned().map(Box::new),
         replan: replan::brief(run, reader).map(Box::new),
         answers: survey::answers_about_goal(run),
         refused_plan: refused_plan(run).map(Box::new),
-        held_to: held_to(run).map(Box::new),
+        held_to: Box::new(held_to(run)),
     }
 }
 
 /// The plan that was refused last, where it is known and nothing else was asked for since.
 fn refused_plan(run: &RunState) -> Option<PlanDraft> {
-    if run.event_version < FEW_CALLS_SINCE || refused(run).is_empty() {
+    if refused(run).is_empty() {
         return None;
     }
     match run.tasks.get(&TaskId::Plan)?.outcome.as_ref()?.product.as_ref()? {
@@ -81,22 +81,14 @@ fn refused_plan(run: &RunState) -> Option<PlanDraft> {
 }
 
 /// What a plan, or a change of one, is held against besides what an offer names.
-fn held_to(run: &RunState) -> Option<HeldTo> {
-    (run.event_version >= FEW_CALLS_SINCE).then(|| HeldTo {
-        statuses: survey::statuses_to_refine(run),
-        context: run.peers.context.keys().cloned().collect(),
-    })
+fn held_to(run: &RunState) -> HeldTo {
+    HeldTo { statuses: survey::statuses_to_refine(run), context: run.peers.context.keys().cloned().collect() }
 }
 
 /// Those that tasks may be given to by name: not whoever stands in for others in a trial.
 fn nameable(run: &RunState, specialists: &[Specialty]) -> Vec<Specialty> {
     let is_usual = |one: &&Specialty| trials::only_tried(run).all(|role| *role != one.role);
     specialists.iter().filter(is_usual).cloned().collect()
-}
-
-/// The tools that a task of the plan may name.
-fn nameable_tools(run: &RunState, specialists: &[Specialty]) -> Vec<String> {
-    if run.event_version >= TOOLS_SINCE { tools::known(specialists, run.event_version) } else { Vec::new() }
 }
 
 /// Why the last plan was refused, unless the planner has been asked for another thing since.
@@ -198,7 +190,7 @@ fn refine_brief(
         plan: run.plan.clone()?,
         operations_left: run.limits.max_refine_operations,
         roles: survey::roles_for_planners(run, capacity).iter().map(Role::to_string).collect(),
-        tools: nameable_tools(run, specialists),
+        tools: tools::known(specialists),
         blueprints: survey::blueprints(run).to_vec(),
     })
 }
@@ -242,8 +234,7 @@ fn refine(
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Option<Work> {
-    let knows_roles = run.event_version >= TOOLS_SINCE;
-    let roles = if knows_roles { survey::roles_for_planners(run, capacity) } else { Vec::new() };
+    let roles = survey::roles_for_planners(run, capacity);
     Some(Work::Refine {
         plan: run.plan.clone()?,
         progress: progress_tree(run),
@@ -261,9 +252,9 @@ fn refine(
         operations_left: run.limits.max_refine_operations,
         roles: roles.iter().map(Role::to_string).collect(),
         specialists: if knows_roles { nameable(run, specialists) } else { Vec::new() },
-        tools: nameable_tools(run, specialists),
+        tools: tools::known(specialists),
         blueprints: survey::blueprints(run).to_vec(),
-        held_to: held_to(run).map(Box::new),
+        held_to: Box::new(held_to(run)),
     })
 }
 
@@ -327,9 +318,6 @@ fn draft_review(run: &RunState, reader: &Reader<'_>) -> Option<Work> {
 /// The progress tree, with what the newest tasks that ended have come to in a line.
 pub(super) fn progress_tree(run: &RunState) -> String {
     let lines = progress::lines(run, progress::Detail::Decided);
-    if run.event_version < SUMMARIES_SINCE {
-        return progress::render(&lines);
-    }
     let ended = |index: &&TaskIndex| result_given(run, index);
     let told: Vec<&TaskIndex> = lines.iter().map(|line| &line.index).filter(ended).collect();
     let told = told.get(told.len().saturating_sub(MOST_SUMMARIES)..).unwrap_or_default();

@@ -373,7 +373,7 @@ fn planners_know_the_tools_of_servers_that_a_role_may_use() {
     joined("writer-1", "writer", &["calculator"]);
     let all = ["python", "own.count", "own.sum"];
     assert_eq!(known(), [of("worker", &all), of("researcher", &["own.sum"])]);
-    let tools = muster_shared::plan::tools::known(&capacity.specialists(), muster_shared::run::EVENT_VERSION);
+    let tools = muster_shared::plan::tools::known(&capacity.specialists());
     assert!(tools.contains(&"own.count".to_owned()));
     assert_eq!(muster_shared::plan::tools::nearest("own.cuont", &tools), Some("own.count"), "a typo is told");
     drop(capacity.agents_changed(RegistryChange::Left("tools-own-1".parse().unwrap())));

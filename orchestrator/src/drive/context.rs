@@ -8,7 +8,6 @@ use actix::ArbiterHandle;
 use dashmap::{DashMap, DashSet};
 use muster_bus::{BrokerClock, Bus};
 use muster_shared::ids::{AgentId, RunId};
-use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Profile, SetAside};
 use tokio_util::sync::CancellationToken;
@@ -140,7 +139,6 @@ impl OrchestratorContext {
     pub(crate) fn load(&self) -> Load {
         let room = self.settings.max_runs.saturating_sub(self.registry.len());
         Load {
-            event_version: EVENT_VERSION,
             room: u32::try_from(room).unwrap_or(u32::MAX),
             runs: self.registry.owned(),
             left_alone: self.left_alone.iter().map(|run| *run).collect(),

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_bus::{BusError, RunRecord, TakenCommand};
+use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
-use muster_shared::flow::{Goal, People, RunLimits};
 use muster_shared::ids::{AgentId, RunId, Seq};
-use muster_shared::run::{
-    CHANGES_APPROVED_SINCE, ChainEntry, EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request,
-    RequestAction, SignedOrder, apply,
-};
+use muster_shared::run::{ChainEntry, Inherited, Input, Origin, Request, RequestAction, SignedOrder, apply};
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
@@ -229,11 +226,11 @@ pub(super) async fn see_to(
 fn signed_by(input: Input, by: Option<&SignedOrder>) -> Input {
     let by = by.cloned().map(Box::new);
     match input {
-        Input::Goal { goal, limits, secret, event_version, lessons, signed: _ } => {
-            Input::Goal { goal, limits, secret, event_version, lessons, signed: by }
+        Input::Goal { goal, limits, secret, lessons, signed: _ } => {
+            Input::Goal { goal, limits, secret, lessons, signed: by }
         }
-        Input::Fork { from, state, goal, limits, secret, event_version, signed: _ } => {
-            Input::Fork { from, state, goal, limits, secret, event_version, signed: by }
+        Input::Fork { from, state, goal, limits, secret, signed: _ } => {
+            Input::Fork { from, state, goal, limits, secret, signed: by }
         }
         other => other,
     }
@@ -281,7 +278,7 @@ async fn admit(
     goal: &Goal,
     delivered: u64,
 ) -> Result<Option<Input>, BusError> {
-    let limits = context.settings.limits_for(goal);
+    let mut limits = context.settings.limits_for(goal);
     if let Err(wrong) = goal.check() {
         return Ok(Some(refusal(context, goal, wrong.to_string())));
     }
@@ -307,23 +304,13 @@ async fn admit(
     }
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
-    let event_version = context.ownership.sessions().common_version(EVENT_VERSION);
-    if limits.people.has_policy() && event_version < CHANGES_APPROVED_SINCE {
-        let reason = "certain people, or several, are to approve, which an orchestrator of an older version that is at work \
-                      does not know of: bring all to one version and ask again";
-        return Ok(Some(without_policy(refusal(context, &goal, reason.to_owned()))));
-    }
-    let mut limits = limits.as_of(event_version);
     limits.trials = trials::standing(context, &limits.trials).await;
-    let lessons = match event_version >= LESSONS_SINCE && goal.shadow.is_none() {
-        true => {
-            let mut lessons = context.lessons.recall(&goal.text, context.settings.lessons).await;
-            lessons.extend(context.track_record.advice(context.settings.lessons.min(MOST_ADVICE)));
-            lessons
-        }
-        false => Vec::new(),
-    };
-    Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version, lessons, signed: None }))
+    let mut lessons = Vec::new();
+    if goal.shadow.is_none() {
+        lessons = context.lessons.recall(&goal.text, context.settings.lessons).await;
+        lessons.extend(context.track_record.advice(context.settings.lessons.min(MOST_ADVICE)));
+    }
+    Ok(Some(Input::Goal { goal, limits, secret: secret(), lessons, signed: None }))
 }
 
 /// What becomes of a wish to fork a run.
@@ -372,17 +359,9 @@ async fn fork(
     };
     Ok(match admit(context, run, &goal, delivered).await? {
         None => Forking::Crowded,
-        Some(Input::Goal { goal, limits, secret, event_version, .. }) => {
+        Some(Input::Goal { goal, limits, secret, .. }) => {
             let state = Box::new(state);
-            Forking::Begin(Box::new(Input::Fork {
-                from,
-                state,
-                goal,
-                limits,
-                secret,
-                event_version,
-                signed: None,
-            }))
+            Forking::Begin(Box::new(Input::Fork { from, state, goal, limits, secret, signed: None }))
         }
         Some(refused) => Forking::Begin(Box::new(refused)),
     })
@@ -405,17 +384,6 @@ fn refusal(context: &OrchestratorContext, goal: &Goal, reason: String) -> Input 
         goal.text.push('…');
     }
     Input::Refuse { goal, limits, reason, busy: false }
-}
-
-/// A refusal that older orchestrators can read.
-fn without_policy(refusal: Input) -> Input {
-    match refusal {
-        Input::Refuse { mut goal, limits, reason, busy } => {
-            goal.limits = None;
-            Input::Refuse { goal, limits: RunLimits { people: People::USUAL, ..limits }, reason, busy }
-        }
-        other => other,
-    }
 }
 
 /// The refusal of a goal that is in order: there is too much to do.

@@ -76,18 +76,14 @@ pub async fn run(
     let clock = bus.allowances().clock().await?;
     let announced = bus.registry().announce(profile(&bus, &settings, clock.now())).await?;
     let context = Arc::new(OrchestratorContext::new(bus.clone(), settings, arbiter, clock));
-    let (registry, record, leases) = (bus.registry(), bus.record(), bus.leases());
+    let (registry, record) = (bus.registry(), bus.record());
     // Signals are followed from before the first run is read, so that none falls between.
-    let (agents, after, leases_were_used) =
-        tokio::try_join!(registry.list(), record.newest(), leases.were_used())?;
+    let (agents, after) = tokio::try_join!(registry.list(), record.newest())?;
     for agent in agents {
         drop(context.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
     }
     context.ownership.reached_all(&after);
     context.ownership.begin(|| context.load()).await?;
-    if !leases_were_used {
-        takeover::adopt_unnamed(&context).await?;
-    }
     let mut parts = begin_parts(&context, after);
     let ended = tokio::select! {
         () = stop.cancelled() => Ok(()),

@@ -4,7 +4,6 @@
 //! A run belongs to the author of its newest decision while that one's lease holds, a new run to whoever decides its
 //! goal first.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,9 +38,8 @@ struct OwnedRun {
 /// What a process has to say with its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Load {
-    pub(crate) event_version: u32,
     pub(crate) room: u32,
-    pub(crate) runs: BTreeMap<u32, Vec<RunId>>,
+    pub(crate) runs: Vec<RunId>,
     /// Runs that cannot be handled here.
     pub(crate) left_alone: Vec<RunId>,
 }
@@ -177,9 +175,9 @@ impl Ownership {
     /// The position first, the runs after: a run created in between is then named, or stands after the position.
     fn note(&self, load: impl FnOnce() -> Load) -> LeaseNote {
         let through = self.through().clone();
-        let Load { event_version, room, runs, left_alone } = load();
+        let Load { room, runs, left_alone } = load();
         let domains = self.domains.clone();
-        LeaseNote { event_version, room, runs, through, domains, left_alone, given_up: false }
+        LeaseNote { room, runs, through, domains, left_alone, given_up: false }
     }
 
     /// Whole after every statement that changes it.
@@ -203,15 +201,13 @@ mod tests {
     use std::sync::Arc;
 
     use muster_bus::BusSettings;
-    use muster_shared::run::EVENT_VERSION;
     use muster_shared::secret::Redactor;
     use uuid::Uuid;
 
     use super::*;
 
     fn load(runs: &[RunId]) -> Load {
-        let runs = [(EVENT_VERSION, runs.to_vec())].into();
-        Load { event_version: EVENT_VERSION, room: 8, runs, left_alone: Vec::new() }
+        Load { room: 8, runs: runs.to_vec(), left_alone: Vec::new() }
     }
 
     /// A process stood still for longer than its lease holds, and let go of its runs when it woke.

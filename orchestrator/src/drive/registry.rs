@@ -1,6 +1,5 @@
 //! Which runs are driven here, and by which actor.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,8 +27,8 @@ pub(crate) struct Registry {
 /// The actor of a run.
 struct Driven {
     actor: Addr<RunActor>,
-    /// The version of the run's events, once it is certain that the run is ours to decide.
-    owned: Option<u32>,
+    /// Whether it is certain that the run is ours to decide.
+    owned: bool,
     /// Whether it is about to be asked to read its record again, since its mailbox was full.
     behind: Arc<AtomicBool>,
     /// How many words of what agents wrote found its mailbox full.
@@ -48,21 +47,15 @@ impl Registry {
     }
 
     /// Takes note that the run is ours. Must come before the first write to it: the lease names the run from then on.
-    pub(crate) fn own(&self, run: RunId, version: u32) {
+    pub(crate) fn own(&self, run: RunId) {
         if let Some(mut driven) = self.actors.get_mut(&run) {
-            driven.owned = Some(version);
+            driven.owned = true;
         }
     }
 
-    /// The runs that are ours, by the version of their events.
-    pub(crate) fn owned(&self) -> BTreeMap<u32, Vec<RunId>> {
-        let mut owned: BTreeMap<u32, Vec<RunId>> = BTreeMap::new();
-        for driven in &self.actors {
-            if let Some(version) = driven.owned {
-                owned.entry(version).or_default().push(*driven.key());
-            }
-        }
-        owned
+    /// The runs that are ours.
+    pub(crate) fn owned(&self) -> Vec<RunId> {
+        self.actors.iter().filter(|driven| driven.owned).map(|driven| *driven.key()).collect()
     }
 
     /// Hands something to the actor of a run, if it is driven here. Never waits: when the mailbox is full, a task
@@ -129,7 +122,7 @@ impl Registry {
         let start = || {
             let inside = Arc::clone(context);
             let actor = RunActor::start_in_arbiter(&context.arbiter, move |_| RunActor::new(inside, run));
-            Driven { actor, owned: None, behind: Arc::default(), missed: Arc::default() }
+            Driven { actor, owned: false, behind: Arc::default(), missed: Arc::default() }
         };
         match context.registry.actors.entry(run) {
             Entry::Occupied(mut known) => {

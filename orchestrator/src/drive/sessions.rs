@@ -84,10 +84,10 @@ impl Sessions {
         self.known.values().filter(|known| !self.holds(known)).map(|known| &known.lease)
     }
 
-    /// Who is to take a run over: of all that know its events and have room the one that a hash of both names, so that
-    /// everybody comes to the same answer and every orchestrator gets its share.
-    pub(crate) fn successor(&self, run: RunId, version: u32) -> Option<&AgentId> {
-        let able = self.live().filter(|lease| lease.note.event_version >= version && lease.note.room > 0);
+    /// Who is to take a run over: of all that have room the one that a hash of both names, so that everybody comes to the
+    /// same answer and every orchestrator gets its share.
+    pub(crate) fn successor(&self, run: RunId) -> Option<&AgentId> {
+        let able = self.live().filter(|lease| lease.note.room > 0);
         able.map(|lease| &lease.holder).max_by_key(|holder| weight(&run.to_string(), holder))
     }
 
@@ -109,11 +109,6 @@ impl Sessions {
         let better = others.filter(|lease| fit(&lease.note.domains, domain) < fit(own, domain));
         let best = better.min_by_key(|lease| (fit(&lease.note.domains, domain), Reverse(lease.note.room)));
         best.map(|lease| &lease.holder)
-    }
-
-    /// The newest version of events that all orchestrators at work know, at most `own`.
-    pub(crate) fn common_version(&self, own: u32) -> u32 {
-        self.live().map(|lease| lease.note.event_version).fold(own, u32::min).max(1)
     }
 
     fn live(&self) -> impl Iterator<Item = &SeenLease> {
@@ -151,7 +146,7 @@ fn fit(domains: &[String], domain: Option<&str>) -> Fit {
 }
 
 fn has(lease: &SeenLease, run: RunId) -> bool {
-    lease.note.runs.values().any(|runs| runs.contains(&run))
+    lease.note.runs.contains(&run)
 }
 
 /// Rendezvous hashing: each holder's weight depends on it and the key alone, so when one comes or goes nothing moves
@@ -178,11 +173,9 @@ mod tests {
     }
 
     fn lease(holder: u32, epoch: u64, at: u64, runs: &[RunId]) -> SeenLease {
-        let runs = BTreeMap::from([(1, runs.to_vec())]);
         let note = LeaseNote {
-            event_version: 1,
             room: 10,
-            runs,
+            runs: runs.to_vec(),
             through: Places::default(),
             domains: Vec::new(),
             left_alone: Vec::new(),
@@ -260,7 +253,7 @@ mod tests {
         let mut shares: BTreeMap<AgentId, u32> = BTreeMap::new();
         for n in 0..400 {
             *shares
-                .entry(sessions.successor(run(n), 1).cloned().unwrap_or_else(AgentId::anonymous))
+                .entry(sessions.successor(run(n)).cloned().unwrap_or_else(AgentId::anonymous))
                 .or_default() += 1;
         }
         assert_eq!(shares.len(), 4);
@@ -268,19 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn the_heir_has_room_and_knows_the_events_of_the_run() {
+    fn the_heir_has_room() {
         let mut full = lease(1, 1, 1000, &[]);
         full.note.room = 0;
-        let mut old = lease(2, 2, 1000, &[]);
-        old.note.event_version = 1;
-        let mut new = lease(3, 3, 1000, &[]);
-        new.note.event_version = 2;
-        let sessions = sessions([full, old, new]);
-        assert_eq!(sessions.successor(run(1), 2), Some(&agent(3)));
-        assert_eq!(sessions.successor(run(1), 3), None);
-        assert_eq!(sessions.common_version(2), 1, "the oldest must be able to read it");
-        let heirs: Vec<_> = (0..50).filter_map(|n| sessions.successor(run(n), 1)).collect();
-        assert!(heirs.contains(&&agent(2)) && !heirs.contains(&&agent(1)));
+        let sessions = sessions([full, lease(2, 2, 1000, &[])]);
+        assert!((0..50).all(|n| sessions.successor(run(n)) == Some(&agent(2))));
     }
 
     #[test]

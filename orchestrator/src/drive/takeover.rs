@@ -5,7 +5,7 @@
 //! its runs has ended or is named by another lease: at every moment each unfinished run is named by some lease, or
 //! stands after the position that its creator's lease names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,12 +20,6 @@ use super::run_actor::RunMessage;
 
 /// How often the newest decision of what is left is looked at, to find out whether it has ended.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// The version of events that is taken for granted of a run of which none is known: any orchestrator may try it.
-const ANY_VERSION: u32 = 1;
-
-/// Runs that were left behind with a lease, by run, with the version of their events.
-type LeftBehind = BTreeMap<RunId, u32>;
 
 /// Takes runs over whose orchestrator's lease has lapsed, for as long as it is polled.
 ///
@@ -49,23 +43,6 @@ pub(super) async fn adopt_orphans(context: Arc<OrchestratorContext>) -> Result<(
     Err(BusError::Other { what: "watching leases".into(), reason: "the bus gave no more changes".into() })
 }
 
-/// How many of the newest runs are looked through at the start: an older one that is unfinished would have been left alone
-/// for hundreds of runs.
-const SCAN_RUNS: usize = 500;
-
-/// Takes up runs that no lease names: the record is older than leases are. Looks at the newest runs only.
-///
-/// # Errors
-/// When the bus fails.
-pub(super) async fn adopt_unnamed(context: &Arc<OrchestratorContext>) -> Result<(), BusError> {
-    for run in context.bus.record().newest_runs(SCAN_RUNS).await?.runs {
-        if is_unfinished(context, run).await? {
-            take_over(context, run, None);
-        }
-    }
-    Ok(())
-}
-
 /// What lapsed leases left, by the names of the leases.
 #[derive(Default)]
 struct AbandonedRunsByLease {
@@ -73,7 +50,7 @@ struct AbandonedRunsByLease {
 }
 
 struct AbandonedRuns {
-    left: LeftBehind,
+    left: BTreeSet<RunId>,
     looked: Option<Instant>,
 }
 
@@ -117,9 +94,9 @@ impl AbandonedRunsByLease {
 
     fn take_over_of(&mut self, context: &Arc<OrchestratorContext>, lease: &SeenLease) {
         let Some(abandoned) = self.known.get_mut(&lease.key) else { return };
-        abandoned.left.retain(|run, _| context.ownership.sessions().owner(*run).is_none());
-        for (run, version) in &abandoned.left {
-            if falls_to_us(context, *run, *version) {
+        abandoned.left.retain(|run| context.ownership.sessions().owner(*run).is_none());
+        for run in &abandoned.left {
+            if falls_to_us(context, *run) {
                 take_over(context, *run, Some(&lease.holder));
             }
         }
@@ -145,7 +122,7 @@ impl AbandonedRuns {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return Ok(());
         }
-        let runs: Vec<RunId> = self.left.keys().copied().collect();
+        let runs: Vec<RunId> = self.left.iter().copied().collect();
         for run in runs {
             if !is_unfinished(context, run).await? {
                 self.left.remove(&run);
@@ -158,25 +135,20 @@ impl AbandonedRuns {
 
 /// The runs that a lease names, and those that its holder created or took over after it was last renewed, without those
 /// that have ended. `decisions` begin at the latest where the lease stood.
-fn left_by(lease: &SeenLease, decisions: &[Entry]) -> LeftBehind {
-    let named = lease.note.runs.iter().flat_map(|(version, runs)| runs.iter().map(|run| (*run, *version)));
-    let left_alone = lease.note.left_alone.iter().map(|run| (*run, ANY_VERSION));
-    let mut left: LeftBehind = left_alone.chain(named).collect();
-    for entry in decisions.iter().filter(|entry| !lease.note.through.covers(entry.run, entry.seq)) {
-        if author(entry) == Some(&lease.holder) {
-            left.entry(entry.run).or_insert_with(|| version_in(entry));
-        }
-    }
+fn left_by(lease: &SeenLease, decisions: &[Entry]) -> BTreeSet<RunId> {
+    let mut left: BTreeSet<RunId> = lease.note.runs.iter().chain(&lease.note.left_alone).copied().collect();
+    let later = decisions.iter().filter(|entry| !lease.note.through.covers(entry.run, entry.seq));
+    left.extend(later.filter(|entry| author(entry) == Some(&lease.holder)).map(|entry| entry.run));
     for entry in decisions.iter().filter(|entry| ends(entry)) {
         left.remove(&entry.run);
     }
     left
 }
 
-fn falls_to_us(context: &OrchestratorContext, run: RunId, version: u32) -> bool {
+fn falls_to_us(context: &OrchestratorContext, run: RunId) -> bool {
     let is_free = !context.registry.has(run) && !context.is_set_aside(run);
     let has_room = context.registry.len() < context.settings.max_runs;
-    is_free && has_room && context.ownership.sessions().successor(run, version) == Some(context.bus.who())
+    is_free && has_room && context.ownership.sessions().successor(run) == Some(context.bus.who())
 }
 
 fn take_over(context: &Arc<OrchestratorContext>, run: RunId, from: Option<&AgentId>) {
@@ -204,11 +176,6 @@ const fn author(entry: &Entry) -> Option<&AgentId> {
         RecordEvent::Decided(decided) => Some(&decided.by),
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
     }
-}
-
-fn version_in(entry: &Entry) -> u32 {
-    let RecordEvent::Decided(decided) = &entry.event else { return ANY_VERSION };
-    decided.events.iter().find_map(RunEvent::version).unwrap_or(ANY_VERSION)
 }
 
 /// Whether a decision says nothing about how the run stands: it only closed inputs.

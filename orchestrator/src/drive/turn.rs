@@ -118,7 +118,7 @@ impl Place<'_> {
                 if let Some(author) = left_to {
                     return step.is_left_to(author);
                 }
-                self.context.registry.own(self.run, step.version);
+                self.context.registry.own(self.run);
                 self.context.is_in_hand(self.run);
                 step.is_ours(&self.view())
             }

@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 use std::collections::VecDeque;
 
 use muster_shared::ids::{AgentId, RunId};
-use muster_shared::run::{ApplyError, Covered, Entry, FIRST_EVENT_VERSION, Input, RunState};
+use muster_shared::run::{ApplyError, Covered, Entry, Input, RunState};
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
@@ -136,9 +136,10 @@ impl<E: Borrow<Entry>> Turn<E> {
             return turn.take_in(view);
         }
         // The fence tells if the run is there already.
-        match turn.commands.iter().find_map(version_to_begin) {
-            Some(version) => Next::Claim(ClaimRun { turn, version, author: None, then: AfterClaim::TakeIn }),
-            None => Next::Read(ReadRecord { turn, then: AfterRead::TakeIn }),
+        if turn.commands.iter().any(begins_run) {
+            Next::Claim(ClaimRun { turn, author: None, then: AfterClaim::TakeIn })
+        } else {
+            Next::Read(ReadRecord { turn, then: AfterRead::TakeIn })
         }
     }
 
@@ -146,8 +147,7 @@ impl<E: Borrow<Entry>> Turn<E> {
     fn claim(self: Box<Self>, then: AfterClaim, view: &View<'_>) -> Next<E> {
         let Some(run) = &self.log.run else { return then.go_on(self, view) };
         let author = self.log.author.clone().map(|author| (author, run.decided));
-        let version = run.event_version;
-        Next::Claim(ClaimRun { turn: self, version, author, then })
+        Next::Claim(ClaimRun { turn: self, author, then })
     }
 
     fn take_in(mut self: Box<Self>, view: &View<'_>) -> Next<E> {
@@ -286,22 +286,6 @@ impl<E> Turn<E> {
     }
 }
 
-/// The version of the events of the run that an input begins.
-const fn version_to_begin(input: &Input) -> Option<u32> {
-    match input {
-        Input::Goal { event_version, .. } | Input::Fork { event_version, .. } => Some(*event_version),
-        Input::Refuse { .. } => Some(FIRST_EVENT_VERSION),
-        Input::Agent { .. }
-        | Input::Unreadable { .. }
-        | Input::Capacity
-        | Input::Timer
-        | Input::AgentLost { .. }
-        | Input::Silent { .. }
-        | Input::ChildEnded { .. }
-        | Input::ContractBroken { .. }
-        | Input::GuardsSaid { .. }
-        | Input::Bids { .. }
-        | Input::TrialWithdrawn { .. }
-        | Input::Request(_) => None,
-    }
+const fn begins_run(input: &Input) -> bool {
+    matches!(input, Input::Goal { .. } | Input::Fork { .. } | Input::Refuse { .. })
 }

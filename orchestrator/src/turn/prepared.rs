@@ -134,7 +134,7 @@ impl Prepared {
             inputs,
             now,
             basis,
-            after: Some(after),
+            after,
             capacity,
             offers: 0,
             continues: false,

@@ -60,7 +60,6 @@ fn goal() -> Input {
         goal: Box::new(Goal::new("Why?")),
         limits: RunLimits { planning: muster_shared::flow::Planning::Always, ..RunLimits::default() },
         secret: "ab".repeat(32),
-        event_version: EVENT_VERSION,
         lessons: Vec::new(),
         signed: None,
     }

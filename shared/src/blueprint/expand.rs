@@ -16,9 +16,6 @@ use crate::flow::{Plan, PlanTask, RunLimits, TaskResult};
 use crate::ids::TaskIndex;
 use crate::plan::normal;
 
-/// Longest item of a list in runs of before items were done in batches, in bytes.
-const MAX_ITEM_BYTES: usize = 600;
-
 /// Longest reason in a text, in bytes.
 const MAX_REASON_BYTES: usize = 150;
 
@@ -46,8 +43,6 @@ pub struct BlueprintProgress<'a> {
     pub ended: &'a BTreeMap<TaskIndex, Ended>,
     /// What was said to questions, by step.
     pub approvals: &'a BTreeMap<String, bool>,
-    /// Whether items that cannot stand beside each other are done in batches. They were left out once.
-    pub in_batches: bool,
 }
 
 /// A question that a person has to say yes to before a step begins.
@@ -265,8 +260,7 @@ impl StepWork<'_> {
             Datum::Number(_) | Datum::Flag(_) | Datum::Nothing => Vec::new(),
         };
         let mut seen = BTreeSet::new();
-        let most = if self.progress.in_batches { MAX_VALUE_BYTES } else { MAX_ITEM_BYTES };
-        let items = raw.into_iter().map(|item| cut(item.trim(), most));
+        let items = raw.into_iter().map(|item| cut(item.trim(), MAX_VALUE_BYTES));
         items.filter(|item| !item.is_empty() && seen.insert(normal(item))).collect()
     }
 }

@@ -88,7 +88,7 @@ impl Layout {
 
     /// How many items of its list a step may be done for when the plan has `planned` tasks and so many others may
     /// still follow.
-    pub(super) fn items(&self, step: &BlueprintStep, planned: usize, to_come: usize) -> usize {
+    fn items(&self, step: &BlueprintStep, planned: usize, to_come: usize) -> usize {
         let beside = self.width.saturating_sub(step.fallback.len());
         let kept = to_come + self.parts() + 1 + step.fallback.len();
         beside.min(self.tasks.saturating_sub(planned).saturating_sub(kept)).max(1)

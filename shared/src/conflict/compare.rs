@@ -1,7 +1,7 @@
 //! Whether two values claimed of one subject agree.
 
 use super::read::read_value;
-use super::subject::{Subject, Wording, words};
+use super::subject::{Subject, words};
 use crate::flow::{ClaimValue, Finite};
 use crate::text::unit::{self, Dimension, Unit};
 
@@ -21,21 +21,11 @@ pub enum Comparison {
 pub struct Tolerance {
     /// Of the larger of the two, in percent; in percent points where both are percentages.
     pub percent: u8,
-    /// How claims are read.
-    pub wording: Wording,
-}
-
-impl Tolerance {
-    /// So many percent, of claims that are read by what they mean.
-    #[must_use]
-    pub const fn of(percent: u8) -> Self {
-        Self { percent, wording: Wording::Meant }
-    }
 }
 
 impl Default for Tolerance {
     fn default() -> Self {
-        Self::of(5)
+        Self { percent: 5 }
     }
 }
 
@@ -110,16 +100,14 @@ impl Quantity {
 
 fn numbers(subject: &Subject, one: &Quantity, other: &Quantity, tolerance: Tolerance) -> Comparison {
     let (unit_a, unit_b) = (&one.unit, &other.unit);
-    if tolerance.wording == Wording::Meant {
-        match (&unit_a.dimension, &unit_b.dimension) {
-            (Dimension::None, known) if *known != Dimension::None => {
-                return bare_number(subject, one.in_base(), other, tolerance);
-            }
-            (known, Dimension::None) if *known != Dimension::None => {
-                return bare_number(subject, other.in_base(), one, tolerance);
-            }
-            (_, _) => {}
+    match (&unit_a.dimension, &unit_b.dimension) {
+        (Dimension::None, known) if *known != Dimension::None => {
+            return bare_number(subject, one.in_base(), other, tolerance);
         }
+        (known, Dimension::None) if *known != Dimension::None => {
+            return bare_number(subject, other.in_base(), one, tolerance);
+        }
+        (_, _) => {}
     }
     let (a, b) = (one.in_base(), other.in_base());
     let percent = f64::from(tolerance.percent);

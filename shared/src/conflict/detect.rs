@@ -6,7 +6,7 @@ use super::compare::{Comparison, Tolerance, compare};
 use super::meant;
 use super::read::read_value;
 use super::side::Side;
-use super::subject::{Subject, Wording};
+use super::subject::Subject;
 use crate::flow::{Citation, ClaimValue};
 use crate::text::unit::{self, Dimension};
 
@@ -24,8 +24,8 @@ pub struct Found {
 impl Found {
     /// The subject in the words of a claim.
     #[must_use]
-    pub fn in_words(&self, wording: Wording) -> String {
-        let same = |side: &&Side| Subject::read(&side.claim.subject, wording).as_ref() == Some(&self.subject);
+    pub fn in_words(&self) -> String {
+        let same = |side: &&Side| Subject::of(&side.claim.subject).as_ref() == Some(&self.subject);
         let named = self.sides.iter().find(same).or(self.sides.first());
         named.map(|side| side.claim.subject.clone()).unwrap_or_default()
     }
@@ -36,11 +36,8 @@ impl Found {
 /// things by one name.
 #[must_use]
 pub fn detect(sides: &[Side], tolerance: Tolerance) -> Vec<Found> {
-    let subjects = by_subject(sides, tolerance.wording);
-    let denied = match tolerance.wording {
-        Wording::Exact => BTreeMap::new(),
-        Wording::Meant => verdicts(sides, &subjects, tolerance),
-    };
+    let subjects = by_subject(sides);
+    let denied = verdicts(sides, &subjects, tolerance);
     let found = subjects.into_iter().filter_map(|(subject, sides)| {
         let denied = denied.get(&subject).map(Vec::as_slice).unwrap_or_default();
         contradiction(subject, &sides, denied, tolerance)
@@ -49,17 +46,14 @@ pub fn detect(sides: &[Side], tolerance: Tolerance) -> Vec<Found> {
 }
 
 /// What is claimed, by subject.
-pub(super) fn by_subject(sides: &[Side], wording: Wording) -> BTreeMap<Subject, Vec<&Side>> {
+pub(super) fn by_subject(sides: &[Side]) -> BTreeMap<Subject, Vec<&Side>> {
     let mut subjects: BTreeMap<Subject, Vec<&Side>> = BTreeMap::new();
     for side in sides {
-        if let Some(subject) = Subject::read(&side.claim.subject, wording) {
+        if let Some(subject) = Subject::of(&side.claim.subject) {
             subjects.entry(subject).or_default().push(side);
         }
     }
-    match wording {
-        Wording::Exact => subjects,
-        Wording::Meant => with_places_joined(subjects),
-    }
+    with_places_joined(subjects)
 }
 
 /// "Rain in Paris, France" is "rain in Paris", unless there is a Paris elsewhere too.
@@ -145,7 +139,7 @@ fn one_each(subject: &Subject, sides: &[&Side], tolerance: Tolerance) -> Vec<Sid
             with_first(side) == Comparison::Differ
                 && documents_differ(&first.claim.evidence, &side.claim.evidence)
         };
-        if tolerance.wording == Wording::Exact || !differ.iter().all(stands_apart) {
+        if !differ.iter().all(stands_apart) {
             return Vec::new();
         }
         std::iter::once(first).chain(differ).cloned().collect()

@@ -25,5 +25,5 @@ pub use next::{Answer, ConflictFacts, Next, Word, next};
 pub use position::{Position, Says, positions};
 pub use read::read_value;
 pub use side::Side;
-pub use subject::{Subject, Wording};
+pub use subject::Subject;
 pub use verdict::{ConflictVerdict, as_said, by_authority, by_confidence, by_majority, by_methods};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::compare::{Comparison, Tolerance, compare};
 use super::detect::{by_subject, documents_differ};
 use super::side::Side;
-use super::subject::{Subject, Wording};
+use super::subject::Subject;
 use crate::ids::TaskIndex;
 
 /// Most pairs of a run that a model is asked about.
@@ -38,10 +38,7 @@ struct Named<'a> {
 /// `was_asked` says it was asked about before.
 #[must_use]
 pub fn near(sides: &[Side], tolerance: Tolerance, was_asked: impl Fn(&Near) -> bool) -> Vec<Near> {
-    if tolerance.wording == Wording::Exact {
-        return Vec::new();
-    }
-    let subjects = by_subject(sides, tolerance.wording);
+    let subjects = by_subject(sides);
     let named: Vec<Named<'_>> = subjects
         .iter()
         .take(MOST_SUBJECTS)

@@ -27,16 +27,6 @@ const DATED: [&str; 15] = [
     "since",
 ];
 
-/// How claims are read: since there were repairs by what their words mean, before by the words alone. A run keeps to one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wording {
-    /// By their words.
-    Exact,
-    /// By what is usually meant by them.
-    #[default]
-    Meant,
-}
-
 /// The subject of a claim in a form by which it is compared: two claims are about the same only where all of their
 /// telling words are the same. Words in common are not enough: the chance of rain on Saturday is not that on Sunday.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,20 +39,11 @@ impl Subject {
     /// The subject that these words name; nothing when no word of them tells anything.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        Self::read(text, Wording::Meant)
-    }
-
-    /// The same, by how a run reads claims.
-    #[must_use]
-    pub fn read(text: &str, wording: Wording) -> Option<Self> {
-        let plain = || words(text).filter(|word| !is_link(word));
-        let dated = plain().any(|word| DATED.contains(&word.as_str()));
-        let words: Vec<String> = match wording {
-            Wording::Exact => plain().collect(),
-            Wording::Meant => meant::words(text),
-        };
-        let dated = dated || wording == Wording::Meant && words.iter().any(|word| meant::is_dated(word));
-        Self::made(words, dated)
+        let mut plain = words(text).filter(|word| !is_link(word));
+        let meant = meant::words(text);
+        let dated = plain.any(|word| DATED.contains(&word.as_str()))
+            || meant.iter().any(|word| meant::is_dated(word));
+        Self::made(meant, dated)
     }
 
     fn made(mut words: Vec<String>, dated: bool) -> Option<Self> {

@@ -156,15 +156,6 @@ fn values_are_compared_by_what_they_are() {
     }
 }
 
-#[test]
-fn runs_of_before_keep_to_words() {
-    let before = Tolerance { wording: Wording::Exact, ..Tolerance::default() };
-    let subject = Subject::read("share", Wording::Exact).unwrap();
-    assert_eq!(compare(&subject, &number(30.0, ""), &number(15.0, "%"), before), Comparison::Unclear);
-    let of = |text| Subject::read(text, Wording::Exact);
-    assert_ne!(of("chance of rain"), of("probability of rain"));
-}
-
 /// The same thing by other words, and what only looks like it.
 #[test]
 fn claims_contradict_by_what_they_mean() {
@@ -212,8 +203,6 @@ fn two_documents_of_one_task_contradict_each_other() {
     assert_eq!((found.len(), found[0].sides.len(), found[0].certain), (1, 2, true));
     let same = [from(1, number(30.0, "%"), "a.md"), from(1, number(15.0, "%"), "a.md")];
     assert_eq!(detect(&same, Tolerance::default()), [], "one document speaks of two things by one name");
-    let before = Tolerance { wording: Wording::Exact, ..Tolerance::default() };
-    assert_eq!(detect(&sides, before), []);
     let none = BTreeMap::new();
     let policy = [ConflictStep::Methods, ConflictStep::Arbiter];
     let known = ConflictFacts { policy: &policy, says: Tolerance::default(), authority: &[], answers: &none };

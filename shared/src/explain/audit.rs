@@ -10,7 +10,7 @@ use super::{Told, is_about, words};
 use crate::flow::TaskOffered;
 use crate::ids::{AgentId, Seq, TaskId};
 use crate::run::event::{Request, RequestAction, SignedOrder};
-use crate::run::{CHAIN_SINCE, Decided, Entry, Input, RecordEvent, RunState};
+use crate::run::{Decided, Entry, Input, RecordEvent};
 
 /// Who decided what, and what watched over it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -25,11 +25,6 @@ pub struct AuditTold {
     pub rights: Vec<Told>,
     /// The orchestrators that decided, and how many decisions are theirs.
     pub decided_by: BTreeMap<AgentId, u64>,
-    /// Whether its decisions carry the links of a hash chain: then `muster audit` tells whether the record is as it was
-    /// written. Nothing here says so.
-    pub has_chain: bool,
-    /// The version of its events.
-    pub event_version: u32,
     /// The first and the last entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<[Seq; 2]>,
@@ -49,7 +44,7 @@ pub struct Voice {
 }
 
 /// Who decided what of a run, or of one task of it.
-pub(super) fn audit(state: &RunState, story: &Story<'_>, course: &Course, of: Option<&TaskId>) -> AuditTold {
+pub(super) fn audit(story: &Story<'_>, course: &Course, of: Option<&TaskId>) -> AuditTold {
     let is_wanted = |task: Option<&TaskId>| of.is_none_or(|of| task.is_some_and(|task| is_about(of, task)));
     let keep =
         |all: &[Told]| all.iter().filter(|told| is_wanted(told.task.as_ref())).cloned().collect::<Vec<_>>();
@@ -69,16 +64,7 @@ pub(super) fn audit(state: &RunState, story: &Story<'_>, course: &Course, of: Op
     orders.retain(|order: &Voice| is_wanted(order.told.task.as_ref()));
     let rights: Vec<Told> = rights.into_values().filter(|told| is_wanted(told.task.as_ref())).collect();
     let span = story.entries.first().zip(story.entries.last()).map(|(first, last)| [first.seq, last.seq]);
-    AuditTold {
-        orders,
-        people: keep(&course.people),
-        guards: keep(&course.guards),
-        rights,
-        decided_by,
-        has_chain: state.event_version >= CHAIN_SINCE,
-        event_version: state.event_version,
-        span,
-    }
+    AuditTold { orders, people: keep(&course.people), guards: keep(&course.guards), rights, decided_by, span }
 }
 
 /// What a task may use, by its newest offer.

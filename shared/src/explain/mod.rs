@@ -154,7 +154,7 @@ pub fn explain(state: &RunState, entries: &[Entry], of: Option<&TaskId>) -> Expl
         time,
         cost: cost::cost(state, &story),
         turning_points: keep(course.turning_points.clone()),
-        audit: audit::audit(state, &story, &course, of),
+        audit: audit::audit(&story, &course, of),
         steps: of.map(|of| steps_of(&story, of)).unwrap_or_default(),
         look_at,
     }

@@ -26,7 +26,6 @@ use super::response::Responses;
 use super::rights::Rights;
 use super::trial::TrialRule;
 use crate::ids::Role;
-use crate::run::{FEW_CALLS_SINCE, TRIALS_SINCE};
 use crate::setting::clamp;
 use crate::settings;
 
@@ -277,22 +276,6 @@ impl RunLimits {
         Self { budget, task_budget, ..bounded.unwrap_or(self) }
     }
 
-    /// These limits without what runs of older versions of events do not know, as near as it can be had there.
-    #[must_use]
-    pub fn as_of(mut self, event_version: u32) -> Self {
-        if event_version < TRIALS_SINCE {
-            self.trials.clear();
-        }
-        if event_version >= FEW_CALLS_SINCE {
-            return self;
-        }
-        let planning = if self.planning == Planning::Sparing { Planning::Auto } else { self.planning };
-        let when_needed = self.reflection == ReflectionLevel::WhenNeeded;
-        let reflection = if when_needed { ReflectionLevel::AfterFailure } else { self.reflection };
-        let (writer, verification) = (Writing::Always, ModelVerification::Own);
-        Self { planning, reflection, writer, verification, ..self }
-    }
-
     /// These limits as they hold for plans that planners make, with tasks as large as they are to be.
     #[must_use]
     pub fn for_planners(&self) -> Self {
@@ -338,22 +321,6 @@ impl RunLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn older_versions_are_told_what_they_know() {
-        let new = RunLimits {
-            planning: Planning::Sparing,
-            reflection: ReflectionLevel::WhenNeeded,
-            writer: Writing::UnlessSingle,
-            verification: ModelVerification::Off,
-            iterate_plans: false,
-            ..RunLimits::default()
-        };
-        assert_eq!(new.clone().as_of(FEW_CALLS_SINCE), new);
-        let reflection = ReflectionLevel::AfterFailure;
-        let old = RunLimits { reflection, iterate_plans: false, ..RunLimits::default() };
-        assert_eq!(new.as_of(FEW_CALLS_SINCE - 1), old);
-    }
 
     #[test]
     fn what_lies_outside_is_brought_within_and_budgets_stay() {

@@ -67,9 +67,6 @@ pub enum ReadingRule {
     SharedWords,
     /// Why a goal is planned at once instead of being begun as one task.
     Separable,
-    /// One that this version does not know.
-    #[serde(other)]
-    Unknown,
 }
 
 /// What a rule came to. Places are counted from 0 in what the rule was given.

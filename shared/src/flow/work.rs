@@ -52,8 +52,7 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused_plan: Option<Box<PlanDraft>>,
         /// What else the plan is held against.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        held_to: Option<Box<HeldTo>>,
+        held_to: Box<HeldTo>,
     },
     /// Do a leaf.
     Execute {
@@ -135,8 +134,7 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blueprints: Vec<BlueprintBrief>,
         /// What else the operations are held against.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        held_to: Option<Box<HeldTo>>,
+        held_to: Box<HeldTo>,
     },
     /// Write the report.
     Write {

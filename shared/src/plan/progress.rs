@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::{Group, REPAIRS_SINCE, RunState, Statuses, TaskState};
+use crate::run::{Group, RunState, Statuses, TaskState};
 use crate::text::one_line;
 
 /// Most of a text in the tree, in characters: texts of models must not break it.
@@ -71,11 +71,9 @@ pub enum Detail {
 pub fn lines(state: &RunState, detail: Detail) -> Vec<ProgressLine> {
     let Some(plan) = &state.plan else { return Vec::new() };
     let statuses = statuses(state, detail);
-    // What prompts of runs of before were told stays as it was.
-    let is_old = detail == Detail::Decided && state.event_version < REPAIRS_SINCE;
     let line = |(index, task): (&TaskIndex, &PlanTask)| ProgressLine {
         depth: index.depth().saturating_sub(1),
-        mark: mark(plan, &statuses, index, is_old),
+        mark: mark(plan, &statuses, index),
         index: index.clone(),
         name: one_line(&task.name, SHOWN),
         note: if plan.is_leaf(index) { note(state, index, detail) } else { String::new() },
@@ -144,10 +142,9 @@ pub fn render(lines: &[ProgressLine]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// How far a task is, by the leaves it stands for. Before there were repairs (`is_old`), one half of which had ended counted
-/// as ended otherwise.
+/// How far a task is, by the leaves it stands for.
 #[must_use]
-pub fn mark(plan: &Plan, statuses: &Statuses, index: &TaskIndex, is_old: bool) -> Mark {
+pub fn mark(plan: &Plan, statuses: &Statuses, index: &TaskIndex) -> Mark {
     let marks: Vec<Mark> = plan
         .leaves_of(index)
         .map(|leaf| leaf_mark(statuses.get(leaf).copied().unwrap_or(TaskStatus::Created)))
@@ -159,7 +156,7 @@ pub fn mark(plan: &Plan, statuses: &Statuses, index: &TaskIndex, is_old: bool) -
         Mark::NotStarted
     } else if all(Mark::Done) {
         Mark::Done
-    } else if is_old || marks.iter().all(|mark| matches!(mark, Mark::Done | Mark::Partly)) {
+    } else if marks.iter().all(|mark| matches!(mark, Mark::Done | Mark::Partly)) {
         Mark::Partly
     } else {
         // Some of it has ended, and the rest is to come.

@@ -2,7 +2,6 @@
 
 use super::blueprints;
 use crate::flow::{BlueprintBrief, PlanDraft, Specialty, TaskDraft};
-use crate::run::DATA_TOOLS_SINCE;
 
 /// The action that works by a blueprint.
 pub const BLUEPRINT: &str = "blueprint";
@@ -37,7 +36,7 @@ pub const STANDARD: [&str; 24] = [
     "write_context",
 ];
 
-/// The tools for data, which plans of newer runs may name ([`DATA_TOOLS_SINCE`]).
+/// The tools for data.
 pub const FOR_DATA: [&str; 5] = ["chart", "sql", "sql.save", "workspace.edit", "workspace.search"];
 
 /// What every task keeps of what its role may use: how to reach a person before it guesses.
@@ -48,10 +47,9 @@ const NEAR: f64 = 0.8;
 
 /// The tools that can be named in a plan: those that come with Muster, and what agents say they have beside these.
 #[must_use]
-pub fn known(specialists: &[Specialty], event_version: u32) -> Vec<String> {
+pub fn known(specialists: &[Specialty]) -> Vec<String> {
     let own = specialists.iter().flat_map(|specialist| specialist.tools.iter().cloned());
-    let for_data: &[&str] = if event_version >= DATA_TOOLS_SINCE { &FOR_DATA } else { &[] };
-    let ours = STANDARD.iter().chain(for_data).map(|&name| name.to_owned());
+    let ours = STANDARD.iter().chain(&FOR_DATA).map(|&name| name.to_owned());
     let mut known: Vec<String> = ours.chain(own).collect();
     known.sort();
     known.dedup();
@@ -228,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_nobody_has_is_told_with_the_nearest_one() {
-        let known = known(&[], DATA_TOOLS_SINCE);
+        let known = known(&[]);
         let known = Nameable { tools: &known, blueprints: &[], meant: &MostAlike };
         let cases = [
             (
@@ -268,7 +266,7 @@ mod tests {
             tools,
             gives: Vec::new(),
         };
-        for (tools, problems_found) in [(known(&[auditor], 1), 0), (known(&[], 1), 1)] {
+        for (tools, problems_found) in [(known(&[auditor]), 0), (known(&[]), 1)] {
             let known = Nameable { tools: &tools, blueprints: &[], meant: &MostAlike };
             assert_eq!(problems(&draft(&["nmap.scan"]), known).len(), problems_found);
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
 use crate::conflict::side::places;
-use crate::conflict::{ConflictVerdict, Side, Subject, Wording};
+use crate::conflict::{ConflictVerdict, Side, Subject};
 use crate::flow::{ConflictStep, PlanTask};
 use crate::ids::{AgentId, TaskIndex};
 use crate::time::Millis;
@@ -59,8 +59,8 @@ impl ConflictState {
 
     /// What it is about, in the form in which subjects are compared.
     #[must_use]
-    pub fn subject(&self, wording: Wording) -> Option<Subject> {
-        Subject::read(&self.subject, wording)
+    pub fn subject(&self) -> Option<Subject> {
+        Subject::of(&self.subject)
     }
 
     /// The side of a task.

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::RunStatus;
 use super::questions::QuestionEnd;
 use super::state::RunState;
 use super::task_state::TaskState;
-use super::{FEW_CALLS_SINCE, REPAIRS_SINCE, RunStatus};
 use crate::blueprint::StepOutcome;
 use crate::flow::{About, Ending, Plan, TaskStatus};
 use crate::ids::TaskIndex;
@@ -223,10 +223,7 @@ pub fn end_of(run: &RunState, index: &TaskIndex) -> TaskEnd {
         TaskStatus::Failed => unless_replaced(TaskEnd::Failed),
         TaskStatus::Blocked => unless_replaced(TaskEnd::Blocked),
         TaskStatus::Aborted => unless_replaced(TaskEnd::CutOff),
-        // Records of before do not say who decided.
-        TaskStatus::Skipped if state.skipped_by_person || run.event_version < REPAIRS_SINCE => {
-            TaskEnd::Skipped
-        }
+        TaskStatus::Skipped if state.skipped_by_person => TaskEnd::Skipped,
         TaskStatus::Skipped => unless_replaced(TaskEnd::LeftOut),
     }
 }
@@ -256,9 +253,7 @@ fn is_replaced(run: &RunState, index: &TaskIndex) -> bool {
 fn was_gone_on_with(run: &RunState, index: &TaskIndex) -> bool {
     let asked_by = format!("{index}: ");
     let asks = |why: &String| why.starts_with(&asked_by);
-    if run.event_version >= FEW_CALLS_SINCE
-        && run.planning.replans.iter().any(|replan| replan.failed.reasons.iter().any(asks))
-    {
+    if run.planning.replans.iter().any(|replan| replan.failed.reasons.iter().any(asks)) {
         return true;
     }
     let wanted = run.refining.wanted.iter().filter(|(_, reasons)| reasons.iter().any(asks));
@@ -278,8 +273,7 @@ fn is_fallen_back_from(run: &RunState, outcome: &StepOutcome, index: &TaskIndex)
 fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
     run.planning.expansion.iter().filter_map(|(step, outcome)| match outcome {
         StepOutcome::Placed { note, left_out, .. } if !note.is_empty() => {
-            // Records of before do not say how many.
-            Some((step.as_str(), usize::try_from(*left_out).unwrap_or(usize::MAX).max(1), note.as_str()))
+            Some((step.as_str(), usize::try_from(*left_out).unwrap_or(usize::MAX), note.as_str()))
         }
         StepOutcome::Placed { .. } | StepOutcome::LeftOut { .. } => None,
     })

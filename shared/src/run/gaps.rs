@@ -136,7 +136,7 @@ fn named(decided: &Decided) -> BTreeSet<Seq> {
         | Input::TrialWithdrawn { .. }
         | Input::Request(_) => None,
     });
-    of_agents.chain([decided.basis]).chain(decided.after).collect()
+    of_agents.chain([decided.basis, decided.after]).collect()
 }
 
 fn unmade(batch: Option<(Seq, u32)>) -> Option<Gap> {

@@ -16,7 +16,7 @@ fn entry(seq: u64, event: RecordEvent) -> Entry {
     Entry { seq: Seq(seq), at: Millis(seq), run: RUN, event }
 }
 
-fn decided(seq: u64, basis: u64, after: Option<u64>, named: &[u64]) -> Entry {
+fn decided(seq: u64, basis: u64, after: u64, named: &[u64]) -> Entry {
     let inputs = named.iter().map(|seq| Input::Agent { seq: Seq(*seq) }).collect();
     entry(
         seq,
@@ -26,11 +26,11 @@ fn decided(seq: u64, basis: u64, after: Option<u64>, named: &[u64]) -> Entry {
             inputs,
             now: Millis(seq),
             basis: Seq(basis),
-            after: after.map(Seq),
+            after: Seq(after),
             capacity: BTreeMap::new(),
             specialists: Vec::new(),
             placements: Vec::new(),
-            readings: None,
+            readings: Vec::new(),
             offers: 0,
             continues: false,
             events: Vec::new(),
@@ -40,7 +40,7 @@ fn decided(seq: u64, basis: u64, after: Option<u64>, named: &[u64]) -> Entry {
 }
 
 fn created(seq: u64) -> Entry {
-    let mut first = decided(seq, 0, Some(0), &[]);
+    let mut first = decided(seq, 0, 0, &[]);
     if let RecordEvent::Decided(decided) = &mut first.event {
         decided.events.push(RunEvent::RunCreated(RunCreated {
             goal: Box::new(Goal::new("Why?")),
@@ -101,15 +101,15 @@ fn unreadable(seq: u64, kind: EventKind) -> Entry {
 fn whole() -> Vec<Entry> {
     vec![
         created(10),
-        decided(11, 10, Some(10), &[]),
+        decided(11, 10, 10, &[]),
         unreadable(13, EventKind::Started),
-        decided(14, 13, Some(11), &[13]),
+        decided(14, 13, 11, &[13]),
         step(15, 1),
         step(17, 2),
         step(18, 3),
         outcome(20, &[1, 2, 3, 4]),
-        decided(21, 20, Some(14), &[20]),
-        decided(22, 21, Some(21), &[]),
+        decided(21, 20, 14, &[20]),
+        decided(22, 21, 21, &[]),
     ]
 }
 
@@ -142,14 +142,6 @@ fn whatever_is_lost_between_others_is_named() {
         let found = without(lost);
         assert!(found.iter().any(|gap| gap.contains(said)), "{lost}: {found:?}");
     }
-}
-
-#[test]
-fn records_of_before_decisions_named_the_one_before_are_looked_at_as_far_as_that_goes() {
-    let old = |seq, basis| decided(seq, basis, None, &[]);
-    assert_eq!(gaps(&[created(1), old(2, 1), old(3, 2)]), []);
-    let lost = gaps(&[created(1), old(3, 2)]);
-    assert_eq!(lost, [Gap::Entry { seq: Seq(2), named_by: Seq(3) }]);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::CHANGES_APPROVED_SINCE;
 use super::state::RunState;
 use crate::flow::{About, OnTimeout, Question, Reply};
 use crate::ids::QuestionId;
@@ -69,13 +68,6 @@ impl RunState {
     pub(super) fn take_approvals_back(&mut self) {
         let asked = self.questions.values_mut().filter(|asked| asked.is_open() && asked.about == About::Plan);
         asked.for_each(|asked| asked.approvals.clear());
-    }
-
-    /// The same, since there are approvals of changes: what is to be done is another thing now.
-    pub(super) fn changed_under_review(&mut self) {
-        if self.event_version >= CHANGES_APPROVED_SINCE {
-            self.take_approvals_back();
-        }
     }
 
     /// Whether nothing more is offered until somebody has answered.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::FEW_CALLS_SINCE;
 use super::children::Child;
 use super::conflicts::Conflicts;
 use super::control::Control;
@@ -87,8 +86,6 @@ pub struct RunState {
     pub goal: Goal,
     /// Limits in force.
     pub limits: RunLimits,
-    /// The version of its events.
-    pub event_version: u32,
     /// Its secret, in hexadecimal. Never shown.
     #[serde(skip)]
     pub secret: String,
@@ -281,8 +278,7 @@ impl RunState {
     /// have, and whoever reviews drafts wants one to be written.
     #[must_use]
     pub fn only_task(&self) -> Option<&TaskIndex> {
-        let by_rule = self.event_version >= FEW_CALLS_SINCE
-            && self.limits.writer == Writing::UnlessSingle
+        let by_rule = self.limits.writer == Writing::UnlessSingle
             && self.limits.draft_review == DraftReviewPolicy::Off
             && self.goal.blueprint.is_none();
         let mut leaves = self.plan.as_ref().filter(|_| by_rule)?.leaves();

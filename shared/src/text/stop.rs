@@ -437,19 +437,4 @@ mod tests {
         assert!(is_light_in_search("the") && !is_light_in_search("worker"));
         assert!(is_light_in_question("explain") && !is_light_in_question("lease"));
     }
-
-    /// What decisions were told stands in the record (`Decided.readings`), so that lists may change. Decisions of before that
-    /// was kept are made again by these lists: whoever changes one gives up replaying those.
-    #[test]
-    fn lists_that_decisions_go_by_are_what_they_were() {
-        let fingerprint = |list: &[&str]| {
-            let bytes = list.iter().flat_map(|word| word.bytes().chain([b'\n']));
-            bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            })
-        };
-        assert_eq!(fingerprint(&LINKS), 0xdb95_10b3_c335_d03b);
-        assert_eq!(fingerprint(&LIGHT_IN_CLAIMS), 0xa388_075d_0825_97e9);
-        assert_eq!(fingerprint(&LIGHT_IN_QUESTIONS), 0x099c_1afe_457e_0957);
-    }
 }

@@ -218,7 +218,6 @@ fn expanded() -> Decided {
         goal: Box::new(goal),
         limits: limits(),
         secret: "ab".repeat(32),
-        event_version: 2,
         lessons: Vec::new(),
         signed: None,
     };
@@ -684,7 +683,7 @@ fn read() -> Decided {
     ];
     let readings =
         said.into_iter().zip(4_000_000_000..).map(|((rule, says), of)| Reading { rule, of, nth: 0, says });
-    Decided { readings: Some(readings.collect()), ..decided() }
+    Decided { readings: readings.collect(), ..decided() }
 }
 
 /// A draft that was reviewed.
@@ -1133,7 +1132,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 replan: None,
                 answers: Vec::new(),
                 refused_plan: None,
-                held_to: None,
+                held_to: Box::default(),
             },
         ),
         (
@@ -1174,7 +1173,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 reflections: vec![(index("1-1"), reflection())],
                 results: vec![leaf()],
                 operations_left: 4,
-                held_to: None,
+                held_to: Box::default(),
                 roles: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
@@ -1258,7 +1257,6 @@ fn decided() -> Decided {
                 goal: Box::new(goal()),
                 limits: limits(),
                 secret: secret.clone(),
-                event_version: 1,
                 lessons: Vec::new(),
                 signed: None,
             },
@@ -1275,13 +1273,13 @@ fn decided() -> Decided {
         ],
         now: Millis(1_700_000_000_000),
         basis: Seq(42),
-        after: None,
+        after: Seq(0),
         capacity: BTreeMap::from([(Queue::Role(Role::Worker), 3), (Queue::Agent(agent()), 1)]),
         offers: 2,
         continues: true,
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: None,
+        readings: Vec::new(),
         events: run_events(secret),
         offer: None,
     }
@@ -1299,20 +1297,12 @@ fn forked() -> Decided {
         deadline,
     });
     Decided {
-        inputs: vec![Input::Fork {
-            from,
-            state: state.clone(),
-            goal,
-            limits,
-            secret,
-            event_version: 1,
-            signed: None,
-        }],
+        inputs: vec![Input::Fork { from, state: state.clone(), goal, limits, secret, signed: None }],
         offers: 0,
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: None,
+        readings: Vec::new(),
         events: vec![created, RunEvent::RunForked(RunForked { from, state })],
         ..decided()
     }
@@ -1324,7 +1314,7 @@ fn unreadable() -> Decided {
     let reason = format!("its agent wrote what cannot be read (outcome): {why}");
     Decided {
         inputs: vec![Input::Unreadable { seq: Seq(41), why }],
-        after: Some(Seq(40)),
+        after: Seq(40),
         offers: 0,
         continues: false,
         events: vec![RunEvent::TaskRetried(TaskRetried {
@@ -1345,7 +1335,7 @@ fn offering() -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: None,
+        readings: Vec::new(),
         events: vec![RunEvent::TaskCompleted(TaskCompleted { task: leaf, generation, outcome: Seq(41) })],
         ..decided()
     };
@@ -1396,7 +1386,7 @@ fn loss() -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        readings: None,
+        readings: Vec::new(),
         ..decided()
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use muster_bus::{Bus, BusError, ImportedRecord, KeptMessage, Outside};
 use serde_json::json;
 
-use super::{named, prepare};
+use super::named;
 use crate::app::{bus_failure, now};
 use crate::args::ImportArgs;
 use crate::audit::signed::{AuditKeys, KeysOrigin};
@@ -19,7 +19,6 @@ use crate::render::figures;
 pub(super) async fn import(bus: &Bus, args: &ImportArgs) -> Result<Exit, Failure> {
     let exported = read(&args.file)?;
     check(&exported, &args.file)?;
-    prepare(bus).await?;
     let ExportedRun { run, entries, files, objects, documents, keys, .. } = exported;
     check_new(bus, run).await?;
     let record = ImportedRecord { run, keys, lines: entries };

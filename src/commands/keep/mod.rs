@@ -39,7 +39,6 @@ pub(super) async fn perform(app: &App, action: &RunsAction) -> Result<Exit, Fail
 /// Marks a run, or takes the mark away.
 async fn keep(bus: &Bus, args: &KeepArgs) -> Result<Exit, Failure> {
     let run = select::run(bus, &args.run).await?;
-    prepare(bus).await?;
     let kept = !args.off;
     let mark = |before: KeepNote| KeepNote { kept, ..before };
     bus.kept().change(run, mark).await.map_err(bus_failure)?;
@@ -53,11 +52,6 @@ async fn keep(bus: &Bus, args: &KeepArgs) -> Result<Exit, Failure> {
         })?;
     }
     Ok(Exit::Completed)
-}
-
-/// A fleet that an earlier version set up has no place for notes: it is made.
-async fn prepare(bus: &Bus) -> Result<(), Failure> {
-    bus.mend().await.map_err(bus_failure)
 }
 
 /// What is said of a run that an earlier step of the same command found.

@@ -8,7 +8,7 @@ use muster_shared::ids::RunId;
 use muster_shared::run::RunState;
 use serde_json::json;
 
-use super::{export, named, prepare, select};
+use super::{export, named, select};
 use crate::app::bus_failure;
 use crate::args::DeleteArgs;
 use crate::exit::{Exit, Failure};
@@ -48,7 +48,6 @@ pub(super) async fn remove(
     rule: String,
     summary: Option<Bytes>,
 ) -> Result<RemovalNote, Failure> {
-    prepare(bus).await?;
     bus.kept().remove(run, Removal { rule, summary }).await.map_err(cannot_remove)
 }
 

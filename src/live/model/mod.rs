@@ -241,7 +241,9 @@ impl Model {
 /// Whether a run begins with an entry.
 pub(crate) fn begins(entry: &Entry) -> bool {
     match &entry.event {
-        RecordEvent::Decided(decided) => decided.events.iter().any(|event| event.version().is_some()),
+        RecordEvent::Decided(decided) => {
+            decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
+        }
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
     }
 }

@@ -39,13 +39,10 @@ fn record(teller: &Teller<'_>) -> Vec<Line> {
         many => format!("{many} entries"),
     };
     let span = audit.span.map(|[first, last]| format!(", {first} to {last}")).unwrap_or_default();
-    let mut lines = vec![words(format!("{entries}{span}; events of version {}", audit.event_version))];
+    let mut lines = vec![words(format!("{entries}{span}"))];
     let decided = audit.decided_by.iter().take(teller.most());
     lines.extend(decided.map(|(by, count)| words(format!("{by}: {}", figures::plural(*count, "decision")))));
-    lines.push(if audit.has_chain {
-        Line::Command(format!("muster audit {run}"), "verifies its hash chain and signatures".to_owned())
-    } else {
-        words("its decisions carry no hash chain: it was begun before there was one")
-    });
+    let verifies = "verifies its hash chain and signatures".to_owned();
+    lines.push(Line::Command(format!("muster audit {run}"), verifies));
     lines
 }

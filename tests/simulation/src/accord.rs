@@ -116,7 +116,7 @@ fn unmarked(run: &RunState) -> Vec<String> {
             broken.push(format!("what is not settled is marked: {}", conflict.subject));
         }
     }
-    let tolerance = Tolerance::of(run.limits.conflicts.tolerance_percent);
+    let tolerance = Tolerance { percent: run.limits.conflicts.tolerance_percent };
     for found in detect(&claimed(run), tolerance).into_iter().filter(|found| found.certain) {
         let subject = found.sides.first().map_or("", |side| side.claim.subject.as_str());
         if !text.contains(subject) {

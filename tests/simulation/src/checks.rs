@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{ByRules, Recorded, RecordedReadings, Situation, decide};
+use muster_orchestrator::decide::{Recorded, RecordedReadings, Situation, decide};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::chain::{Link, Read, verify};
@@ -258,7 +258,7 @@ impl Checks {
     fn decided_alike(&mut self, head: &Entry, decided: &Decided, batch: &[Rc<Entry>]) {
         let state = self.states.get(&head.run).and_then(Option::as_ref);
         let placing = Recorded(&decided.placements);
-        let reading = RecordedReadings { readings: decided.readings.as_deref(), rules: &ByRules };
+        let reading = RecordedReadings(&decided.readings);
         let situation = Situation {
             id: head.run,
             now: decided.now,

@@ -8,7 +8,7 @@ use muster_orchestrator::Capacity;
 use muster_orchestrator::turn::{Hashed, Order as TurnOrder};
 use muster_shared::flow::RunLimits;
 use muster_shared::ids::{AgentId, RunId, Seq};
-use muster_shared::run::{EVENT_VERSION, Entry, Input};
+use muster_shared::run::{Entry, Input};
 use muster_shared::wire::{ControlMessage, Profile};
 
 use crate::Sabotage;
@@ -99,7 +99,6 @@ impl Owner {
                         goal: Box::new(goal.clone()),
                         limits: goal.limits.clone().unwrap_or_else(|| self.limits.clone()),
                         secret: "ab".repeat(32),
-                        event_version: EVENT_VERSION,
                         lessons: Vec::new(),
                         signed: None,
                     },

@@ -6,7 +6,7 @@ use muster_shared::flow::{About, Goal};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::event::QuestionAsked;
 use muster_shared::run::{
-    EVENT_VERSION, Entry, Inherited, Input, Origin, RecordEvent, Request, RequestAction, RunEvent, RunState,
+    Entry, Inherited, Input, Origin, RecordEvent, Request, RequestAction, RunEvent, RunState,
 };
 use uuid::Uuid;
 
@@ -73,8 +73,7 @@ impl World {
         let goal = Box::new(Goal { limits: Some(limits.clone()), parent: None, ..goal });
         let (state, from) = (Box::new(state), Origin::new(from, Seq(last.seq.0)));
         let secret = "cd".repeat(32);
-        let fork =
-            Input::Fork { from, state, goal, limits, secret, event_version: EVENT_VERSION, signed: None };
+        let fork = Input::Fork { from, state, goal, limits, secret, signed: None };
         self.tell(|_| format!("somebody forks {} at {} as {}", from.run.short(), from.at, run.short()));
         self.scenario.runs.push(run);
         self.broker.put(Line::Commands, Item::Command(run, Rc::new(Order::Control(fork))), self.now);

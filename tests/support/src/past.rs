@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
+use muster_bus::Bus;
 use muster_bus::server::{LocalServer, ServerSettings};
-use muster_bus::{Bus, LeaseNote, Places};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
@@ -67,18 +67,6 @@ pub async fn multiply(bus: &Bus, url: &str, entries: &[Entry], copies: usize) ->
         .buffer_unordered(AT_ONCE)
         .try_collect::<Vec<()>>()
         .await?;
-    // Whoever drove them had a lease. Where nobody ever had one, orchestrators look through old runs for unfinished ones.
-    let note = LeaseNote {
-        event_version: 1,
-        room: 0,
-        runs: BTreeMap::new(),
-        through: Places::default(),
-        domains: Vec::new(),
-        left_alone: Vec::new(),
-        given_up: false,
-    };
-    let lease = bus.leases().begin(note.clone()).await.map_err(io::Error::other)?;
-    bus.leases().give_up(&lease, note).await.map_err(io::Error::other)?;
     empty_queues(url).await.map_err(|error| io::Error::other(error.to_string()))
 }
 

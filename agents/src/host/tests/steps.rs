@@ -46,7 +46,7 @@ fn a_single_answer_makes_two_entries() {
                 replan: None,
                 answers: Vec::new(),
                 refused_plan: None,
-                held_to: None,
+                held_to: Box::default(),
             },
         );
         let outcome = ground.done(ground.chat_kit(Role::Planner, &model), &plan).await;

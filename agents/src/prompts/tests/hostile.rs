@@ -99,7 +99,7 @@ fn planning() -> Work {
             tasks: Vec::new(),
             questions: vec![hostile()],
         })),
-        held_to: None,
+        held_to: Box::default(),
     }
 }
 
@@ -168,7 +168,7 @@ fn refining() -> Work {
         reflections: vec![(TaskIndex::top(1), reflection)],
         results: vec![input()],
         operations_left: 4,
-        held_to: None,
+        held_to: Box::default(),
         roles: vec!["worker".into()],
         specialists: Vec::new(),
         tools: vec![hostile()],

@@ -60,7 +60,6 @@ pub(in crate::react) fn as_far_as_it_stands(
 ) -> Submission {
     match look(history, &step.notes, &submission, offer) {
         Looked::Known(judged) => left_out(submission, &judged),
-        // Never looked up, in a record of before.
         Looked::ToAsk(_) => submission,
     }
 }

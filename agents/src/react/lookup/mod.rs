@@ -104,9 +104,7 @@ pub(super) fn look(
     }
     let judged = cites.into_iter().map(|cite| {
         let asked = without_known_numbers(cite.place.clone(), &evidence);
-        // Records of before have what is quoted with all its numbers.
-        let found = noted(notes, &asked).or_else(|| noted(notes, &cite.place));
-        let word = judge(&cite, found, has_documents, &evidence);
+        let word = judge(&cite, noted(notes, &asked), has_documents, &evidence);
         (cite, word)
     });
     Looked::Known(Judged { cites: judged.collect() })

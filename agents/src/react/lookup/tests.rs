@@ -154,22 +154,6 @@ fn what_was_not_looked_up_is_not_vouched_for() {
 }
 
 #[test]
-fn records_of_before_are_decided_without_a_look_up() {
-    let offer = with_documents();
-    let before = StepLimits { checks: 0, ..StepLimits::USUAL };
-    in_case(&offer, before, |case| {
-        let submission = case.rules.submission(&offer, &cited(3, "it is 20")).unwrap();
-        let next = verified(&History::default(), submitting(cited(3, "it is 20")), submission, case);
-        let NextStep::Refuse { observation, .. } = next else { panic!("{next:?}") };
-        assert!(observation.content.contains("was never read"), "{}", observation.content);
-        let open = json!({"ending": "done", "conclusion": "c", "unanswered": ["why it is so"]});
-        let submission = case.rules.submission(&offer, &open).unwrap();
-        let next = verified(&History::default(), submitting(open), submission, case);
-        assert!(matches!(next, NextStep::Refuse { .. }), "{next:?}");
-    });
-}
-
-#[test]
 fn evidence_that_is_no_document_has_to_be_seen() {
     let offer = leaf(Role::Worker);
     let mut read = step(1, "workspace.read", json!({"path": "out/table.csv"}), ObservationStatus::Success);

@@ -14,19 +14,16 @@ pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
     StepLimits {
         max_steps: kept("max_steps").unwrap_or(usual.max_steps),
         max_asks: kept("max_asks").unwrap_or(usual.max_asks),
-        // Records of before it was looked for were made without.
-        stale_after: kept("stale_after").unwrap_or(0),
-        max_spins: kept("max_spins").unwrap_or(u32::MAX),
+        stale_after: kept("stale_after").unwrap_or(usual.stale_after),
+        max_spins: kept("max_spins").unwrap_or(usual.max_spins),
         verification: match call.parameters["verification"].as_str() {
             Some("critical") => Verification::Critical,
             Some("brief") => Verification::Brief,
             Some("full") => Verification::Full,
             Some(_) | None => Verification::Off,
         },
-        max_revisions: kept("max_revisions").unwrap_or(0),
-        calls_a_step: kept("calls_a_step").unwrap_or(0),
-        // Records of before cited places were looked up say nothing.
-        checks: kept("checks").unwrap_or(0),
+        max_revisions: kept("max_revisions").unwrap_or(usual.max_revisions),
+        calls_a_step: kept("calls_a_step").unwrap_or(usual.calls_a_step),
         room: kept("room").unwrap_or(0),
         at_limit: match call.parameters["at_limit"].as_str() {
             Some("escalate") => AtLimit::Escalate,

@@ -14,9 +14,7 @@ const FROM_NO_RESULT: &str = "numbers that stand in no result";
 /// Numbers of a report that come from no result. Rules take theirs from nowhere else.
 pub(super) fn unknown(submission: &Submission, case: &StepContext<'_>) -> Vec<String> {
     match &submission.product {
-        Some(Product::Report(report)) if case.limits.checks > 0 && case.has_model => {
-            lookup::not_from_results(report, case.offer)
-        }
+        Some(Product::Report(report)) if case.has_model => lookup::not_from_results(report, case.offer),
         Some(
             Product::Report(_)
             | Product::Plan(_)

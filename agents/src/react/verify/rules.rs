@@ -2,13 +2,11 @@
 
 use muster_shared::expected;
 use muster_shared::flow::{
-    Check, Citation, Ending, Fault, Finding, Observation, ObservationStatus, PlanTask, Product, Step,
-    TaskResult, Work,
+    Check, Ending, Fault, Observation, ObservationStatus, PlanTask, Product, Step, TaskResult, Work,
 };
 
 use super::super::decide::StepContext;
 use super::super::history::History;
-use super::before::{correct, correct_report};
 use super::brief;
 use crate::roles::Submission;
 
@@ -40,26 +38,17 @@ fn files_written(history: &History, case: &StepContext<'_>) -> Option<Vec<String
     Some(done.filter_map(|(action, _)| action.arguments["path"].as_str().map(str::to_owned)).collect())
 }
 
-pub(super) fn faults_of(history: &History, submission: &Submission, case: &StepContext<'_>) -> Vec<Fault> {
+pub(super) fn faults_of(submission: &Submission, case: &StepContext<'_>) -> Vec<Fault> {
     match (&case.offer.work, &submission.product) {
-        (Work::Execute { task, inputs, .. }, Some(Product::Result(result))) => {
+        (Work::Execute { task, .. }, Some(Product::Result(result))) => {
             let mut faults = VerifyFaults::default();
             complete(task, submission.ending, result, case, &mut faults);
             consistent(result, &mut faults);
-            let known: Vec<&Citation> =
-                inputs.iter().flat_map(|leaf| citations(&leaf.result.findings)).collect();
-            if case.limits.checks == 0 {
-                correct(history, case.offer, result, &known, &mut faults);
-            }
             constrained(&result.conclusion, &mut faults);
             faults.0
         }
-        (Work::Write { results, .. }, Some(Product::Report(report))) => {
+        (Work::Write { .. }, Some(Product::Report(report))) => {
             let mut faults = VerifyFaults::default();
-            if case.limits.checks == 0 {
-                let known = results.iter().flat_map(|leaf| citations(&leaf.result.findings));
-                correct_report(report, &known.map(|citation| citation.path.as_str()).collect(), &mut faults);
-            }
             constrained(&report.body, &mut faults);
             faults.0
         }
@@ -77,10 +66,10 @@ pub(super) fn faults_of(history: &History, submission: &Submission, case: &StepC
 }
 
 #[derive(Default)]
-pub(super) struct VerifyFaults(pub(super) Vec<Fault>);
+struct VerifyFaults(Vec<Fault>);
 
 impl VerifyFaults {
-    pub(super) fn add(&mut self, check: Check, why: String) {
+    fn add(&mut self, check: Check, why: String) {
         if self.0.iter().filter(|fault| fault.check == check).count() < MAX_TOLD {
             self.0.push(Fault { check, why });
         }
@@ -98,8 +87,7 @@ fn complete(
         let why = "`conclusion` is empty: later tasks read it, so say in a few sentences what came out";
         faults.add(Check::Completeness, why.to_owned());
     }
-    let not_done = || result.unanswered.iter().any(|open| says_not_done(open));
-    let is_open = if case.limits.checks == 0 { !result.unanswered.is_empty() } else { not_done() };
+    let is_open = result.unanswered.iter().any(|open| says_not_done(open));
     if case.has_model && ending == Ending::Done && is_open {
         let why = format!(
             "`ending` is done, and yet unanswered is: {}. Answer it, or end with done_partial",
@@ -159,8 +147,4 @@ fn constrained(text: &str, faults: &mut VerifyFaults) {
             faults.add(Check::Constraints, format!("it holds {placeholder:?} where words should stand"));
         }
     }
-}
-
-pub(super) fn citations(findings: &[Finding]) -> impl Iterator<Item = &Citation> {
-    findings.iter().flat_map(|finding| &finding.citations)
 }

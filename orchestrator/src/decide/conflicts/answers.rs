@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::conflict::{Answer, Word, Wording};
+use muster_shared::conflict::{Answer, Word};
 use muster_shared::flow::{About, Claim, ClaimValue, ConflictStep, TaskResult};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictState, QuestionEnd, RunState, Settling, SettlingFor};
@@ -10,7 +10,7 @@ use muster_shared::run::{ConflictState, QuestionEnd, RunState, Settling, Settlin
 use super::super::reading::Reader;
 use super::super::survey;
 use super::ask::LEAVE_OPEN;
-use super::{near, wording};
+use super::near;
 
 /// What came of asking.
 pub(super) enum AskedSides<T> {
@@ -62,10 +62,9 @@ pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResu
 pub(super) fn claim_on<'a>(
     conflict: &ConflictState,
     result: &'a TaskResult,
-    wording: Wording,
     reader: &Reader<'_>,
 ) -> Option<&'a Claim> {
-    let same = |claim: &&Claim| reader.is_about(conflict, &claim.subject, wording);
+    let same = |claim: &&Claim| reader.is_about(conflict, &claim.subject);
     result.claims.iter().find(same).or(match result.claims.as_slice() {
         [only] => Some(only),
         [] | [_, ..] => None,
@@ -130,7 +129,7 @@ fn methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_
             return AskedSides::Pending;
         }
         if let Some(result) = given(run, &task) {
-            let claim = claim_on(conflict, result, wording(run), reader);
+            let claim = claim_on(conflict, result, reader);
             let value = claim.map(|claim| claim.value.clone());
             words.insert(side.clone(), Word { value, method: method(claim, result) });
         }
@@ -148,7 +147,7 @@ fn judged(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>
         return AskedSides::Pending;
     }
     AskedSides::Answered(Answer::Value(
-        given(run, &task).and_then(|result| value_in(run, conflict, reader, result)),
+        given(run, &task).and_then(|result| value_in(conflict, reader, result)),
     ))
 }
 
@@ -163,16 +162,15 @@ fn verified(run: &RunState, conflict: &ConflictState, reader: &Reader<'_>) -> As
         return AskedSides::Pending;
     }
     let mut results = leaves().filter_map(|leaf| survey::result_of(run, leaf));
-    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(run, conflict, reader, result))))
+    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(conflict, reader, result))))
 }
 
 fn value_in(
-    run: &RunState,
     conflict: &ConflictState,
     reader: &Reader<'_>,
     result: &TaskResult,
 ) -> Option<(ClaimValue, String)> {
-    let claim = claim_on(conflict, result, wording(run), reader)?;
+    let claim = claim_on(conflict, result, reader)?;
     Some((claim.value.clone(), method(Some(claim), result)))
 }
 

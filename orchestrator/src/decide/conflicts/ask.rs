@@ -14,7 +14,7 @@ use muster_shared::run::{ConflictState, RunState, Settling, SettlingFor};
 use super::super::builder::DecisionBuilder;
 use super::super::reading::Reader;
 use super::super::{questions, survey};
-use super::{answers, both, tolerance, wording};
+use super::{answers, both, tolerance};
 
 /// What a person answers who does not know either.
 pub(super) const LEAVE_OPEN: &str = "leave it open";
@@ -77,7 +77,7 @@ fn method_of(run: &RunState, conflict: &ConflictState, side: &Side) -> PlanTask 
         conflict.subject,
         listed(std::slice::from_ref(side)),
         listed(&others),
-        both::told(run),
+        both::TOLD,
     );
     small(&format!("show how {task} came to its value"), goal, side.role.clone().unwrap_or(Role::Worker))
 }
@@ -90,7 +90,7 @@ fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
          When it cannot be told, make no claim.{}",
         conflict.subject,
         listed(&with_methods(run, id, conflict, decision.reader())),
-        both::told(run),
+        both::TOLD,
     );
     let task = small("judge which value holds", goal, run.limits.conflicts.arbiter.clone());
     begin(decision, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
@@ -103,8 +103,7 @@ fn with_methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Read
         let SettlingFor::Method(of) = &settling.purpose else { continue };
         let Some(result) = answers::given(run, &task) else { continue };
         for side in sides.iter_mut().filter(|side| side.task == *of) {
-            side.claim.method =
-                answers::method(answers::claim_on(conflict, result, wording(run), reader), result);
+            side.claim.method = answers::method(answers::claim_on(conflict, result, reader), result);
         }
     }
     sides
@@ -138,7 +137,7 @@ fn add(
             conflict.subject,
             // A plan's goals may refer to results; what is claimed never does.
             listed(&with_methods(run, id, conflict, decision.reader())).replace("{{", "{ {"),
-            both::told(run),
+            both::TOLD,
         ),
         role: Some(last.role.as_ref().unwrap_or(&Role::Worker).to_string()),
         expected_output: "one claim with the value that holds".to_owned(),
@@ -166,8 +165,7 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
         choices: found
             .iter()
             .map(choice)
-            .chain([LEAVE_OPEN.to_owned()])
-            .chain(both::may_be_said(run).then(|| both::BOTH_HOLD.to_owned()))
+            .chain([LEAVE_OPEN.to_owned(), both::BOTH_HOLD.to_owned()])
             .collect(),
         default: Some(LEAVE_OPEN.to_owned()),
         ..Question::new(format!("Results contradict each other. What holds of {:?}?", conflict.subject))

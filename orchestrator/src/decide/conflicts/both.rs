@@ -1,11 +1,11 @@
 //! Claims that differ and both hold, because they speak of different things: whoever is asked about a conflict may say so.
 
 use muster_shared::flow::{About, Claim, ClaimValue, Plan, TaskResult};
-use muster_shared::run::{BOTH_HOLD_SINCE, ConflictEnd, ConflictState, QuestionEnd, RunState, SettlingFor};
+use muster_shared::run::{ConflictEnd, ConflictState, QuestionEnd, RunState, SettlingFor};
 
 use super::super::reading::Reader;
 use super::super::survey;
-use super::{answers, wording};
+use super::answers;
 
 /// The subject of a claim that says so, and what a person answers.
 pub(super) const BOTH_HOLD: &str = "both hold";
@@ -13,24 +13,13 @@ pub(super) const BOTH_HOLD: &str = "both hold";
 /// Longest distinction that is kept, in characters.
 const LONGEST: usize = 300;
 
-/// Whether this may be said in a run.
-pub(super) const fn may_be_said(run: &RunState) -> bool {
-    run.event_version >= BOTH_HOLD_SINCE
-}
-
 /// What whoever is asked is told of it.
-pub(super) fn told(run: &RunState) -> &'static str {
-    if may_be_said(run) {
-        " If they speak of different things, so that none is wrong, submit instead one claim with the subject \"both \
-         hold\" and the value yes, and say in its `method` what tells them apart."
-    } else {
-        ""
-    }
-}
+pub(super) const TOLD: &str = " If they speak of different things, so that none is wrong, submit instead one claim with the \
+                               subject \"both hold\" and the value yes, and say in its `method` what tells them apart.";
 
 /// What tells the sides apart, if somebody says that both hold.
 pub(super) fn holds(run: &RunState, id: u32, reader: &Reader<'_>) -> Option<String> {
-    let conflict = run.conflicts.found.get(&id).filter(|_| may_be_said(run))?;
+    let conflict = run.conflicts.found.get(&id)?;
     judged(run, id)
         .or_else(|| verified(run, conflict))
         .or_else(|| said(run, id))
@@ -92,7 +81,7 @@ fn before(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>
         Some(ConflictEnd::Settled(_) | ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_)) | None => None,
     });
     known
-        .find(|(earlier, _)| claimed(earlier) && reader.is_about(earlier, &conflict.subject, wording(run)))
+        .find(|(earlier, _)| claimed(earlier) && reader.is_about(earlier, &conflict.subject))
         .map(|(_, why)| why.clone())
 }
 

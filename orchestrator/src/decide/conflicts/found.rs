@@ -11,11 +11,11 @@ use muster_shared::run::{ConflictState, Phase, RunState};
 use super::super::builder::DecisionBuilder;
 use super::super::reading::{Counts, FoundContradiction, Reader};
 use super::super::survey;
-use super::{is_on, tolerance, until, wording};
+use super::{tolerance, until};
 
 /// Looks for contradictions to what a leaf claims that has just ended well.
 pub(in crate::decide) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &TaskIndex) {
-    let Some(run) = decision.open().filter(|run| is_on(run) && run.phase == Phase::Executing) else { return };
+    let Some(run) = decision.open().filter(|run| run.phase == Phase::Executing) else { return };
     if survey::result_of(run, index).is_none_or(|result| result.claims.is_empty()) {
         return;
     }
@@ -74,8 +74,7 @@ fn is_verifier(run: &RunState, task: &TaskIndex) -> bool {
 }
 
 fn is_overruled(run: &RunState, side: &Side, reader: &Reader<'_>) -> bool {
-    let is_same =
-        |known: &Side| reader.is_same_subject(&known.claim.subject, &side.claim.subject, wording(run));
+    let is_same = |known: &Side| reader.is_same_subject(&known.claim.subject, &side.claim.subject);
     run.conflicts.found.values().any(|conflict| {
         let lost = conflict.verdict().is_some_and(|verdict| verdict.losers.contains(&side.task));
         let is_it =

@@ -4,7 +4,7 @@
 use muster_shared::conflict::Near;
 use muster_shared::flow::{Claim, PlanTask};
 use muster_shared::run::event::ConflictFound;
-use muster_shared::run::{ConflictState, REPAIRS_SINCE, RunState, SettlingFor};
+use muster_shared::run::{ConflictState, RunState, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{budget, deadline};
@@ -55,8 +55,7 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
 /// Whether a model can be asked: one was used in this run, there is budget, and none was asked too often.
 fn may_ask(run: &RunState) -> bool {
     let looks = looks(run).count();
-    run.event_version >= REPAIRS_SINCE
-        && run.limits.conflicts.compare_near
+    run.limits.conflicts.compare_near
         && looks < MOST_LOOKS
         && run.spending.used.model_calls > 0
         && budget::affords(run, &muster_shared::ids::TaskId::Settle(u32::MAX))

@@ -1,6 +1,6 @@
 //! What the report says of results that contradict each other. Nothing that does reaches it unmarked.
 
-use muster_shared::conflict::{ConflictVerdict, Side, Wording};
+use muster_shared::conflict::{ConflictVerdict, Side};
 use muster_shared::flow::ConflictBrief;
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{ConflictEnd, ConflictState, RunState};
@@ -8,7 +8,7 @@ use muster_shared::run::{ConflictEnd, ConflictState, RunState};
 use super::super::reading::{Counts, Reader};
 use super::super::survey;
 use super::found::{self, claimed_now};
-use super::{is_on, tolerance, wording};
+use super::tolerance;
 
 /// What holds where both sides do.
 const EACH: &str = "each of them, of different things,";
@@ -47,9 +47,6 @@ fn of_conflict(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) ->
 /// Contradictions that nobody deals with any more: there were too many, or tasks that lost claim again what does not agree,
 /// perhaps with what was found out for them.
 fn unexamined(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
-    if !is_on(run) {
-        return Vec::new();
-    }
     let counts = Counts { uncertain: false, known: true };
     let sides = claimed_now(run, reader);
     let found = reader.contradictions(&sides, &run.conflicts.found, counts, tolerance(run)).into_iter();
@@ -103,9 +100,6 @@ fn is_mended(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> b
                 .zip(run.planned(task))
                 .is_some_and(|(side, state)| state.generation > side.generation)
         };
-        if wording(run) == Wording::Exact {
-            return verdict.losers.iter().all(changed);
-        }
         let claimants = conflict.sides.iter().map(|side| &side.task).filter(|_| verdict.losers.is_empty());
         verdict
             .losers
@@ -127,11 +121,7 @@ fn claimed_again(
             && insists(run, reader, conflict, verdict, task)
     };
     let again: Vec<String> = verdict.losers.iter().filter(is_again).map(TaskIndex::to_string).collect();
-    if again.is_empty() || wording(run) == Wording::Exact {
-        String::new()
-    } else {
-        format!("; {} claims otherwise again", again.join(", "))
-    }
+    if again.is_empty() { String::new() } else { format!("; {} claims otherwise again", again.join(", ")) }
 }
 
 /// Whether a task that was done again still claims what does not hold.
@@ -142,22 +132,18 @@ fn insists(
     verdict: &ConflictVerdict,
     task: &TaskIndex,
 ) -> bool {
-    let (wording, tolerance) = (wording(run), tolerance(run));
     let claims = survey::result_of(run, task).map(|result| result.claims.as_slice()).unwrap_or_default();
     claims.iter().any(|claim| {
-        reader.is_about(conflict, &claim.subject, wording)
-            && reader.contradicts(claim, &verdict.value, tolerance)
+        reader.is_about(conflict, &claim.subject) && reader.contradicts(claim, &verdict.value, tolerance(run))
     })
 }
 
 /// Whether what was settled was in question again later, and that is told: once is enough.
 fn is_asked_again(run: &RunState, reader: &Reader<'_>, id: u32, conflict: &ConflictState) -> bool {
-    let wording = wording(run);
     let mut later = run.conflicts.found.range(id.saturating_add(1)..).map(|(_, later)| later);
-    wording == Wording::Meant
-        && conflict.verdict().is_some()
+    conflict.verdict().is_some()
         && later.any(|later| {
-            reader.is_same_subject(&later.subject, &conflict.subject, wording)
+            reader.is_same_subject(&later.subject, &conflict.subject)
                 && !matches!(later.end, Some(ConflictEnd::Gone(_) | ConflictEnd::Both(_)))
                 && !is_mended(run, reader, later)
         })

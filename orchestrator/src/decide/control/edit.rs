@@ -7,7 +7,7 @@ use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::check::MAX_TEXT_BYTES;
 use muster_shared::plan::{self, goal_with_indices, reference, unknown_task};
 use muster_shared::run::event::{GoalEdited, RefinementWanted};
-use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunState};
+use muster_shared::run::{Phase, Request, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{groups, guards, survey};
@@ -106,7 +106,7 @@ pub(super) fn let_through(
 
 /// The goal with indices in place of the names of tasks, as plans keep it.
 fn named(run: &RunState, task: &TaskIndex, goal: &str) -> Result<String, String> {
-    if run.event_version < REPAIRS_SINCE || !plan_of(run)?.tasks.contains_key(task) {
+    if !plan_of(run)?.tasks.contains_key(task) {
         return Ok(goal.to_owned());
     }
     goal_with_indices(plan_of(run)?, task, goal).map_err(|problem| problem.to_string())
@@ -132,7 +132,7 @@ fn check(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(), String> {
 
 /// No task may come to use a value that nobody writes.
 fn check_values(run: &RunState, plan: &Plan, task: &TaskIndex, goal: &str) -> Result<(), String> {
-    let Some(values) = survey::values(run) else { return Ok(()) };
+    let values = survey::values(run);
     let mut edited = plan.clone();
     if let Some(task) = edited.tasks.get_mut(task) {
         goal.clone_into(&mut task.goal);
@@ -142,7 +142,7 @@ fn check_values(run: &RunState, plan: &Plan, task: &TaskIndex, goal: &str) -> Re
         None => Ok(()),
         Some(problem) => Err(format!(
             "{problem}; or write it first: `muster context {} --write KEY=VALUE`",
-            survey::short(run, run.id)
+            run.id.short()
         )),
     }
 }

@@ -9,7 +9,7 @@ mod skip;
 use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::ids::TaskId;
 use muster_shared::run::event::{RequestRefused, RunAborted, Stopped, TaskReopened};
-use muster_shared::run::{CHANGES_APPROVED_SINCE, Group, Request, RequestAction, RunState, StopReason};
+use muster_shared::run::{Group, Request, RequestAction, RunState, StopReason};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -136,13 +136,13 @@ fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), Stri
     }
     let needs_a_say = match &request.action {
         RequestAction::Cancel | RequestAction::Pause | RequestAction::Resume { .. } => false,
-        RequestAction::Approve { .. } | RequestAction::Reject { .. } | RequestAction::Answer { .. } => true,
-        RequestAction::Skip { .. } | RequestAction::Redo { .. } | RequestAction::Edit { .. } => {
-            run.event_version >= CHANGES_APPROVED_SINCE
-        }
-        RequestAction::SetContext { .. } => {
-            run.event_version >= CHANGES_APPROVED_SINCE && review::is_open(run)
-        }
+        RequestAction::Approve { .. }
+        | RequestAction::Reject { .. }
+        | RequestAction::Answer { .. }
+        | RequestAction::Skip { .. }
+        | RequestAction::Redo { .. }
+        | RequestAction::Edit { .. } => true,
+        RequestAction::SetContext { .. } => review::is_open(run),
     };
     if needs_a_say { questions::check_voice(run, request) } else { Ok(()) }
 }

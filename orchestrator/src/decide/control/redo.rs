@@ -6,7 +6,7 @@ use muster_shared::flow::{Plan, TaskStatus, WhenStale};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
 use muster_shared::run::event::TaskStale;
-use muster_shared::run::{Request, RunState, TEAMS_SINCE};
+use muster_shared::run::{Request, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{budget, groups};
@@ -37,9 +37,8 @@ pub(in crate::decide) fn redo(
 
 /// A report that is drafted is not given up for what nothing is left to do again with.
 pub(super) fn can_be_paid_for(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> Result<(), String> {
-    let has_draft = run.event_version >= TEAMS_SINCE && run.drafts.kept.is_some();
     let can_be = |leaf: &TaskIndex| budget::affords(run, &TaskId::Leaf(leaf.clone()));
-    if !has_draft || leaves.is_empty() || leaves.iter().any(can_be) {
+    if run.drafts.kept.is_none() || leaves.is_empty() || leaves.iter().any(can_be) {
         return Ok(());
     }
     Err(format!("{}, and the report is drafted already: begin a new run with more", budget::USED_UP))

@@ -4,7 +4,7 @@ use muster_shared::flow::{Plan, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::unknown_task;
 use muster_shared::run::event::TaskSkipped;
-use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunState};
+use muster_shared::run::{Phase, Request, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::groups;
@@ -21,10 +21,10 @@ pub(in crate::decide) fn skip(
     }
     let Some(run) = decision.open() else { return Ok(()) };
     let leaves = skippable(run, plan_of(run)?, task)?;
-    let (reason, by_person) = (asked_by(request), run.event_version >= REPAIRS_SINCE);
+    let reason = asked_by(request);
     for leaf in leaves {
         interrupt(decision, &TaskId::Leaf(leaf.clone()), &reason);
-        decision.emit(TaskSkipped { task: leaf, reason: reason.clone(), by_person });
+        decision.emit(TaskSkipped { task: leaf, reason: reason.clone(), by_person: true });
     }
     Ok(())
 }

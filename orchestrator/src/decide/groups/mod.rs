@@ -17,7 +17,7 @@ use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
 use muster_shared::run::event::{
     ChairCalled, MembersBegun, MembersDiscuss, MembersSettled, TaskAborted, TaskReopened, TaskSkipped,
 };
-use muster_shared::run::{Group, Phase, Request, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::run::{Group, Phase, Request, RunState, TaskState};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -29,10 +29,10 @@ use super::{outcome, survey};
 /// The letter of the chair; members have those from `a`.
 const CHAIR: char = 'z';
 
-/// How a leaf is given out; hierarchical where the run's orchestrators cannot do otherwise.
+/// How a leaf is given out.
 pub(super) fn pattern(run: &RunState, index: &TaskIndex) -> Pattern {
     let task: Option<&PlanTask> = run.plan.as_ref().and_then(|plan| plan.tasks.get(index));
-    let known = task.filter(|_| run.event_version >= TEAMS_SINCE && !index.is_member());
+    let known = task.filter(|_| !index.is_member());
     known.map_or(Pattern::Hierarchical, |task| run.limits.pattern_of(task))
 }
 

@@ -1,6 +1,6 @@
 //! Who of a group is of one mind, by what they say. Rules about language: decisions ask them by the reader.
 
-use muster_shared::conflict::{Comparison, Tolerance, Wording, agreement, same_statement};
+use muster_shared::conflict::{Comparison, Tolerance, agreement, same_statement};
 use muster_shared::flow::View;
 
 /// Those who agree, by letter of their first. Within a tolerance, to agree is not handed on from one to the next: each
@@ -54,10 +54,8 @@ fn agree(one: &View, other: &View, tolerance: Tolerance) -> bool {
         Comparison::Agree => true,
         Comparison::Differ => false,
         Comparison::Unclear => {
-            let by_words = plain(&one.conclusion) == plain(&other.conclusion);
-            let by_meaning =
-                tolerance.wording == Wording::Meant && same_statement(&one.conclusion, &other.conclusion);
-            by_words || by_meaning
+            plain(&one.conclusion) == plain(&other.conclusion)
+                || same_statement(&one.conclusion, &other.conclusion)
         }
     }
 }

@@ -101,7 +101,7 @@ mod tests {
         super::verdict(views, &Reader::new(&ByRules).camps(views, tolerance))
     }
 
-    const TOLERANCE: Tolerance = Tolerance::of(5);
+    const TOLERANCE: Tolerance = Tolerance { percent: 5 };
 
     fn says(member: &str, conclusion: &str, confidence: u8) -> View {
         View {

@@ -9,7 +9,7 @@ use muster_shared::time::Millis;
 use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
 use super::super::{partial, replan};
-use super::{Question, ask, watches_all};
+use super::{Question, ask, has_guards};
 
 /// Has guards asked about the report of a run that is stopped: the run ends with what they say of it. Work on it ends at
 /// once. Tells whether it waits for them.
@@ -26,7 +26,7 @@ pub(in crate::decide) fn hold_end(decision: &mut DecisionBuilder<'_>, given_up: 
 }
 
 fn hold(decision: &mut DecisionBuilder<'_>, report: Report, reason: String, about: AskedAbout) -> bool {
-    if !watches_all(decision) {
+    if !has_guards(decision) {
         return false;
     }
     if is_stopping(decision) {

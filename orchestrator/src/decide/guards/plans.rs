@@ -14,22 +14,22 @@ use muster_shared::run::{Held, Request, RequestAction, RunState};
 use super::super::builder::DecisionBuilder;
 use super::super::{blueprint, control, delegate, planning};
 use super::verdict::Refused;
-use super::{Question, ask, watches_all};
+use super::{Question, ask, has_guards};
 
 /// Has guards asked about the plan that came with the goal. Tells whether it waits for them.
 pub(in crate::decide) fn hold_brought(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) -> bool {
-    watches_all(decision) && ask_about(decision, brought.clone(), AskedAbout::BroughtPlan)
+    has_guards(decision) && ask_about(decision, brought.clone(), AskedAbout::BroughtPlan)
 }
 
 /// The same for what is still to be done of the plan that a fork took over: its guards may be others.
 pub(in crate::decide) fn hold_taken_over(decision: &mut DecisionBuilder<'_>) -> bool {
     let Some(left) = decision.open().and_then(taken_over) else { return false };
-    watches_all(decision) && ask_about(decision, left, AskedAbout::TakenOver)
+    has_guards(decision) && ask_about(decision, left, AskedAbout::TakenOver)
 }
 
 /// The same for the tasks by which the plan grows that is made from a blueprint.
 pub(in crate::decide) fn hold_steps(decision: &mut DecisionBuilder<'_>, steps: &StepsExpanded) -> bool {
-    if !watches_all(decision) {
+    if !has_guards(decision) {
         return false;
     }
     let Some(draft) = decision.open().and_then(|run| of_steps(run, steps)) else { return false };
@@ -44,7 +44,7 @@ pub(in crate::decide) fn hold_edit(
     decision: &mut DecisionBuilder<'_>,
     request: &Request,
 ) -> Result<bool, String> {
-    let Some(run) = decision.open().filter(|_| watches_all(decision)) else { return Ok(false) };
+    let Some(run) = decision.open().filter(|_| has_guards(decision)) else { return Ok(false) };
     let Some(draft) = of_edit(run, request) else { return Ok(false) };
     if let Some(other) = run.guarding.edit() {
         let by = if other.by.is_empty() { "somebody" } else { &other.by };
@@ -62,7 +62,7 @@ pub(in crate::decide) fn hold_hand_over(
     part: &TaskDraft,
     agent: Option<AgentId>,
 ) -> bool {
-    if !watches_all(decision) {
+    if !has_guards(decision) {
         return false;
     }
     let Some(run) = decision.open() else { return false };

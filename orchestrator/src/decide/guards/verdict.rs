@@ -6,13 +6,13 @@ use std::time::Duration;
 use muster_shared::flow::{Ending, FailureKind, Guarded, Product, Reflection, Report};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::event::{GuardsAnswered, GuardsAsked, RunFailed, TaskRetried, WritingBegan};
-use muster_shared::run::{AgentKey, GUARDS_WAITED_FOR_SINCE, Held, HeldBack, Phase, RunState};
+use muster_shared::run::{AgentKey, Held, HeldBack, Phase, RunState};
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
 use super::super::failure::{self, Failure};
 use super::super::{deadline, draft_review, outcome, planning, report};
-use super::{changed, ends, is_stopping, plans, product_of, waits_for_guards};
+use super::{changed, ends, is_stopping, plans, product_of};
 
 /// How long after one gave no verdict guards are asked again; twice as long each time after that, so often at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ fn of_report(
             deliver(decision, report);
         }
         // A writer would be as little guarded.
-        Some(Refused { why, failed: true }) if waits_for_guards(decision) => {
+        Some(Refused { why, failed: true }) => {
             decision.emit(RunFailed { reason: undelivered(&why) });
         }
         // A writer is asked, and told why.
@@ -113,7 +113,7 @@ impl Refused {
 /// When guards are asked again of whom one gave no verdict: whoever made what they are asked about is not to blame, and the
 /// guard may be there in a moment. Nothing where they gave one, or there is no time left.
 fn asked_again(decision: &DecisionBuilder<'_>, held: &HeldBack, said: &Guarded) -> Option<Millis> {
-    let run = decision.open().filter(|run| run.event_version >= GUARDS_WAITED_FOR_SINCE)?;
+    let run = decision.open()?;
     said.refusal().filter(|verdict| verdict.failed)?;
     let (role, last) = match &held.what {
         // Nobody waits for ever for the end of what is stopped; whoever hands work over can do it by himself.
@@ -145,17 +145,14 @@ fn deliver(decision: &mut DecisionBuilder<'_>, made: Report) {
 /// What an agent gave goes back to it, with the reason. For want of a verdict nobody is asked to make it anew.
 fn refuse(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, Refused { why, failed }: Refused) {
     let Some(run) = decision.open().filter(|run| outcome::is_current(run, key)) else { return };
-    let waits = run.event_version >= GUARDS_WAITED_FOR_SINCE;
     let refused = run.guarding.reports_refused;
     let failure = |reason: String| {
         let (kind, ending) = (FailureKind::NotAccepted, Ending::Done);
         Failure { kind, ending, outcome: Some(seq), part: None, reason }
     };
-    if waits {
-        decision.was_refused_by_guard(seq);
-    }
+    decision.was_refused_by_guard(seq);
     match &key.task {
-        TaskId::Plan if failed && waits => {
+        TaskId::Plan if failed => {
             let reason = format!("the plan was {why}");
             if !failure::spare(decision, key.generation, Some(seq), &reason) {
                 decision.emit(RunFailed { reason });
@@ -164,7 +161,7 @@ fn refuse(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, Refused 
         TaskId::Plan => planning::refuse(decision, seq, vec![why]),
         // What was learnt counts, without the change that it brings.
         TaskId::Reflect(_) => outcome::take_in_guarded(decision, seq),
-        TaskId::Write if failed && waits => undeliverable(decision, undelivered(&why)),
+        TaskId::Write if failed => undeliverable(decision, undelivered(&why)),
         TaskId::Write if refused >= MOST_REFUSED => {
             let reason = format!(
                 "the report was {why}; it was refused {MOST_REFUSED} times. What the tasks found is kept: see `muster show`"
@@ -172,11 +169,10 @@ fn refuse(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, Refused 
             undeliverable(decision, reason);
         }
         // So often as that, however often other things are tried.
-        TaskId::Write if waits => {
+        TaskId::Write => {
             let (task, generation, reason) = (TaskId::Write, key.generation, format!("the report was {why}"));
             decision.emit(TaskRetried { task, generation, outcome: Some(seq), reason, keeps_steps: false });
         }
-        TaskId::Write => failure::failed(decision, &key.task, failure(format!("the report was {why}"))),
         TaskId::Refine(_) | TaskId::Leaf(_) | TaskId::Settle(_) | TaskId::DraftReview(_) => {
             failure::failed(decision, &key.task, failure(format!("what it gave was {why}")));
         }
@@ -185,8 +181,7 @@ fn refuse(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, Refused 
 
 /// There will be no other report: the one that guards let through before, and whose review asked for more, is delivered.
 fn undeliverable(decision: &mut DecisionBuilder<'_>, reason: String) {
-    let may_rescue = waits_for_guards(decision);
-    if !may_rescue || !draft_review::rescue(decision, &reason) {
+    if !draft_review::rescue(decision, &reason) {
         decision.emit(RunFailed { reason });
     }
 }

@@ -7,10 +7,10 @@ mod help;
 mod share;
 mod values;
 
-use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest, Wait};
+use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::matching;
-use muster_shared::run::{CALLS_APPROVED_SINCE, PEERS_SINCE, RunState};
+use muster_shared::run::RunState;
 
 use super::builder::DecisionBuilder;
 use super::delegate::{self, Refusal};
@@ -27,15 +27,6 @@ const CUT: &str = "\n(More is left out: ask for single tasks.)";
 struct FoundAnswer {
     words: String,
     answer: PeerAnswer,
-}
-
-/// Whether tasks of the run may wait for this.
-pub(super) const fn is_known_to(run: &RunState, wait: &Wait) -> bool {
-    match wait {
-        Wait::Peer(_) => run.event_version >= PEERS_SINCE,
-        Wait::Approval(_) => run.event_version >= CALLS_APPROVED_SINCE,
-        Wait::Answer(_) | Wait::Task(_) | Wait::Run(_) => true,
-    }
 }
 
 /// Sees to a request of a task that waits for its answer. What cannot be done is answered with the reason.

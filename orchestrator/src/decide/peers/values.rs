@@ -7,7 +7,7 @@ use muster_shared::flow::{ContextAuthor, ContextRead, ContextWrite, PeerAnswer, 
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{order, reference, values};
 use muster_shared::run::event::ContextWritten;
-use muster_shared::run::{PEERS_SINCE, Request, RunState};
+use muster_shared::run::{Request, RunState};
 use serde_json::Value;
 
 use super::super::builder::DecisionBuilder;
@@ -41,11 +41,6 @@ pub(in crate::decide) fn set(
     (key, value, version): (&str, &Value, u32),
 ) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
-    if run.event_version < PEERS_SINCE {
-        return Err(
-            "this run has no shared context: it was begun while an older orchestrator was at work".into()
-        );
-    }
     let version = run.peers.check_write(&run.limits.context, key, value, version)?;
     let name = if request.by.is_empty() { "somebody" } else { &request.by };
     let by = ContextAuthor::Person(name.to_owned());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::conflict::{Near, Side, Tolerance, Wording};
+use muster_shared::conflict::{Near, Side, Tolerance};
 use muster_shared::flow::{Claim, ClaimValue, Goal, Question, ReadingRule, Specialty, TaskResult, View};
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::coverage::Contribution;
@@ -88,8 +88,6 @@ pub enum ReadingQuestion<'a> {
         one: &'a str,
         /// The other.
         other: &'a str,
-        /// How claims are read.
-        wording: Wording,
     },
     /// Does a claim agree with a value?
     SameValue {
@@ -212,7 +210,7 @@ impl ReadingQuestion<'_> {
                 sides.iter().for_each(|side| digest.add_side(side));
             }
             Self::Near { sides, .. } => sides.iter().for_each(|side| digest.add_side(side)),
-            Self::SameSubject { one, other, .. } => {
+            Self::SameSubject { one, other } => {
                 digest.add(one);
                 digest.add(other);
             }
@@ -276,7 +274,7 @@ mod tests {
     /// Records hold digests: another one finds nothing in them.
     #[test]
     fn digests_are_what_they_were() {
-        let same = |one, other| ReadingQuestion::SameSubject { one, other, wording: Wording::Meant };
+        let same = |one, other| ReadingQuestion::SameSubject { one, other };
         assert_eq!(ReadingQuestion::Verdict { text: "yes" }.digest(), 866_196_925);
         assert_ne!(same("ab", "c").digest(), same("a", "bc").digest());
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use muster_shared::conflict::{Near, Says, Side, Tolerance, Wording};
+use muster_shared::conflict::{Near, Says, Side, Tolerance};
 use muster_shared::flow::verdict::Verdict;
 use muster_shared::flow::{
     Claim, ClaimValue, Contradiction, Goal, Question, Reading, ReadingRule, Said, Specialty, TaskResult,
@@ -27,8 +27,8 @@ pub(super) const CHANGE: &str = "change";
 #[derive(Debug)]
 pub(in crate::decide) struct Reader<'a> {
     by: &'a dyn ReadText,
-    /// What stands in the record with the decision; nothing while no rule was asked.
-    kept: RefCell<Option<Vec<Reading>>>,
+    /// What stands in the record with the decision.
+    kept: RefCell<Vec<Reading>>,
     /// How often each question was asked.
     asked: RefCell<HashMap<(ReadingRule, u32), u32>>,
 }
@@ -46,11 +46,11 @@ pub(in crate::decide) struct FoundContradiction {
 
 impl<'a> Reader<'a> {
     pub(in crate::decide) fn new(by: &'a dyn ReadText) -> Self {
-        Self { by, kept: RefCell::new(None), asked: RefCell::default() }
+        Self { by, kept: RefCell::default(), asked: RefCell::default() }
     }
 
     /// What was said, for the record.
-    pub(in crate::decide) fn into_kept(self) -> Option<Vec<Reading>> {
+    pub(in crate::decide) fn into_kept(self) -> Vec<Reading> {
         self.kept.into_inner()
     }
 
@@ -59,7 +59,6 @@ impl<'a> Reader<'a> {
         let nth = self.count(rule, of);
         let said = self.by.read(question, nth);
         let mut kept = self.kept.borrow_mut();
-        let kept = kept.get_or_insert_default();
         let before = kept.iter().rev().find(|reading| (reading.rule, reading.of) == (rule, of));
         let before = before.map_or(&Said::Nothing, |reading| &reading.says);
         // An answer stands until another one is given.
@@ -181,19 +180,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether two texts name one subject.
-    pub(in crate::decide) fn is_same_subject(&self, one: &str, other: &str, wording: Wording) -> bool {
-        self.ask(&ReadingQuestion::SameSubject { one, other, wording }).is_some()
+    pub(in crate::decide) fn is_same_subject(&self, one: &str, other: &str) -> bool {
+        self.ask(&ReadingQuestion::SameSubject { one, other }).is_some()
     }
 
     /// Whether a text names what a conflict is about, in the words of any of its sides.
-    pub(in crate::decide) fn is_about(&self, conflict: &ConflictState, text: &str, wording: Wording) -> bool {
+    pub(in crate::decide) fn is_about(&self, conflict: &ConflictState, text: &str) -> bool {
         let mut names: Vec<&str> = vec![&conflict.subject];
         for side in &conflict.sides {
             if !names.contains(&side.claim.subject.as_str()) {
                 names.push(&side.claim.subject);
             }
         }
-        names.into_iter().any(|name| self.is_same_subject(name, text, wording))
+        names.into_iter().any(|name| self.is_same_subject(name, text))
     }
 
     /// Says which claims agree, as far apart as numbers may lie.

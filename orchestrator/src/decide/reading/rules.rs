@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::conflict::{
-    Comparison, Found, Near, Says as _, Side, Subject, Tolerance, compare, detect, near, read_value,
+    Comparison, Found, Near, Says as _, Side, Subject, compare, detect, near, read_value,
 };
 use muster_shared::expected;
 use muster_shared::flow::{Contradiction, Said, TextPart, verdict};
@@ -43,7 +43,7 @@ impl ReadText for ByRules {
             Ask::Contradictions { sides, known, counts, tolerance } => {
                 let found =
                     detect(sides, tolerance).into_iter().filter(|found| found.certain || counts.uncertain);
-                let found = found.filter_map(|found| contradiction(sides, &found, known, counts, tolerance));
+                let found = found.filter_map(|found| contradiction(sides, &found, known, counts));
                 let found: Vec<Contradiction> = found.collect();
                 (!found.is_empty()).then_some(Said::Contradictions(found))
             }
@@ -53,13 +53,13 @@ impl ReadText for ByRules {
                     |pair: &Near| Some(vec![place_of(sides, &pair.one)?, place_of(sides, &pair.other)?]);
                 (!pairs.is_empty()).then(|| Said::Groups(pairs.iter().filter_map(places).collect()))
             }
-            Ask::SameSubject { one, other, wording } => {
-                let subject = Subject::read(one, wording);
-                yes(subject.is_some() && subject == Subject::read(other, wording))
+            Ask::SameSubject { one, other } => {
+                let subject = Subject::of(one);
+                yes(subject.is_some() && subject == Subject::of(other))
             }
             Ask::SameValue { side, value, tolerance } => yes(tolerance.says(side, value)),
             Ask::OtherValue { claim, value, tolerance } => {
-                let subject = Subject::read(&claim.subject, tolerance.wording);
+                let subject = Subject::of(&claim.subject);
                 let how = subject.map(|subject| compare(&subject, &claim.value, value, tolerance));
                 yes(how == Some(Comparison::Differ))
             }
@@ -121,18 +121,15 @@ fn contradiction(
     found: &Found,
     known: &BTreeMap<u32, ConflictState>,
     counts: Counts,
-    tolerance: Tolerance,
 ) -> Option<Contradiction> {
-    let wording = tolerance.wording;
-    let same =
-        known.iter().filter(|(_, conflict)| conflict.subject(wording).as_ref() == Some(&found.subject));
+    let same = known.iter().filter(|(_, conflict)| conflict.subject().as_ref() == Some(&found.subject));
     let tries =
         |sides: &[Side]| sides.iter().map(|side| (side.task.clone(), side.generation)).collect::<Vec<_>>();
     let now = tries(&found.sides);
     if !counts.known && same.clone().any(|(_, conflict)| tries(&conflict.sides) == now) {
         return None;
     }
-    let words = found.in_words(wording);
+    let words = found.in_words();
     let names = found.sides.iter().find(|side| side.claim.subject == words)?;
     Some(Contradiction {
         sides: found.sides.iter().filter_map(|side| place_of(sides, side)).collect(),

@@ -4,7 +4,7 @@
 use muster_shared::flow::{About, Plan, Question};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::event::{ErrorBudgetUsedUp, TaskSkipped};
-use muster_shared::run::{Phase, REPAIRS_SINCE, RunState};
+use muster_shared::run::{Phase, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{questions, survey};
@@ -48,13 +48,13 @@ fn is_out_of_calls(run: &RunState) -> bool {
 
 fn has_made_too_many(run: &RunState) -> bool {
     let most = run.limits.max_calls;
-    run.event_version >= REPAIRS_SINCE && most > 0 && run.spending.used.calls() >= most
+    most > 0 && run.spending.used.calls() >= most
 }
 
 /// Whether try after try failed for want of a model that gives usable answers: the next would, too.
 fn no_model_answers(run: &RunState) -> bool {
     let most = run.limits.responses.model_failures;
-    run.event_version >= REPAIRS_SINCE && most > 0 && run.responses.model_failures >= most
+    most > 0 && run.responses.model_failures >= most
 }
 
 fn ask(decision: &mut DecisionBuilder<'_>, index: TaskIndex, failures: u32) {

@@ -86,8 +86,7 @@ const fn row(failure: FailureKind) -> &'static [(Response, u32)] {
     }
 }
 
-/// What is done about a failure where no row is looked up: members of a group are tried as its pattern has it, and tasks
-/// of runs of before there was a table as often as [`tries`] says.
+/// What is done about a failure where no row is looked up: members of a group are tried as its pattern has it.
 pub(in crate::decide) const fn respond_by_count(ending: Ending, is_another_left: bool) -> Response {
     match ending {
         _ if is_another_left => Response::Retry,
@@ -105,7 +104,7 @@ pub(in crate::decide) const fn respond_by_count(ending: Ending, is_another_left:
     }
 }
 
-/// How often a task of a run of before there was a table may be tried when it ends like this. What may be different next
+/// How often a member of a committee may be tried when it ends like this. What may be different next
 /// time is tried up to the limit; what the agent itself judged hopeless once more, told how it failed; what a person must
 /// decide not again.
 pub(in crate::decide) fn tries(ending: Ending, limits: &RunLimits) -> u32 {

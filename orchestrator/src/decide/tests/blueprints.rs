@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{Filled, StepOutcome, fill, parse};
 use muster_shared::flow::{Ending, Goal, RunLimits, TaskOffered, Work};
-use muster_shared::run::{EVENT_VERSION, Input, REPAIRS_SINCE, RequestAction, RunEvent, RunStatus};
+use muster_shared::run::{Input, RequestAction, RunEvent, RunStatus};
 use serde_json::json;
 
 use super::fleet::{Fleet, failed, good, result};
@@ -36,11 +36,11 @@ fn filled(text: &str) -> Filled {
     fill(&parse(text).unwrap(), &params).unwrap()
 }
 
-fn begun(filled: &Filled, event_version: u32) -> Fleet {
+fn begun(filled: &Filled) -> Fleet {
     let mut fleet = Fleet::new();
     let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
     let (limits, secret) = (RunLimits::default(), "ab".repeat(32));
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons: Vec::new(), signed: None }]);
     fleet
 }
 
@@ -59,7 +59,7 @@ fn goals(fleet: &Fleet) -> Vec<String> {
 
 #[test]
 fn steps_come_as_it_becomes_known_what_is_to_be_done() {
-    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS));
     fleet.work(|offer: &TaskOffered| match offer.task.to_string().as_str() {
         "1-1" => result("ants: there is more"),
         "1-2" => result("bees: nothing"),
@@ -81,7 +81,7 @@ fn steps_come_as_it_becomes_known_what_is_to_be_done() {
 
 #[test]
 fn a_condition_that_does_not_hold_leaves_the_step_out() {
-    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS));
     fleet.work(|offer| good(offer, &[]));
     assert!(matches!(fleet.run().planning.expansion["dig"], StepOutcome::LeftOut { .. }));
     assert!(goals(&fleet).last().unwrap().contains("was left out"), "{:?}", goals(&fleet));
@@ -90,7 +90,7 @@ fn a_condition_that_does_not_hold_leaves_the_step_out() {
 
 #[test]
 fn a_failure_block_is_done_when_a_step_fails_for_good() {
-    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS));
     fleet.work(|offer| match offer.task.to_string().as_str() {
         "1-1" => result("there is more"),
         "2-1" => failed(Ending::Escalate, "the spade broke"),
@@ -106,7 +106,7 @@ fn a_step_waits_for_one_that_can_never_start() {
     let text = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='list'\n\
                 [[steps]]\nid='a'\ngoal='a'\n[[steps]]\nid='b'\ngoal='use {{a.result}}'\n\
                 [[steps]]\nid='c'\ngoal='c'\nif='not b.ok'";
-    let mut fleet = begun(&filled(text), EVENT_VERSION);
+    let mut fleet = begun(&filled(text));
     fleet.work(|offer| match offer.task.to_string().as_str() {
         "1" => failed(Ending::Escalate, "no"),
         _ => good(offer, &[]),
@@ -116,19 +116,9 @@ fn a_step_waits_for_one_that_can_never_start() {
 }
 
 #[test]
-fn what_cannot_be_used_here_fails_before_anything_is_offered() {
+fn a_step_for_a_role_that_nobody_has_is_begun_all_the_same() {
     let unknown = STEPS.replace("id = 'sum'", "id = 'sum'\nrole = 'lawyer'");
-    let reasons = [
-        (filled(&unknown), REPAIRS_SINCE - 1, "no \"lawyer\" is in this fleet: there are researcher, worker"),
-        (filled(STEPS), 1, "too old for blueprints"),
-    ];
-    for (filled, version, why) in reasons {
-        let fleet = begun(&filled, version);
-        assert_eq!(fleet.status(), RunStatus::Failed);
-        assert!(fleet.reason().contains(why), "{}", fleet.reason());
-        assert!(fleet.offered().is_empty());
-    }
-    let fleet = begun(&filled(&unknown), EVENT_VERSION);
+    let fleet = begun(&filled(&unknown));
     assert_eq!(fleet.status(), RunStatus::Processing, "a lawyer may be on the way: {}", fleet.reason());
 }
 
@@ -136,7 +126,7 @@ fn what_cannot_be_used_here_fails_before_anything_is_offered() {
 fn problems_that_no_message_would_hold_are_told_in_part() {
     let mut huge = filled(STEPS);
     huge.blueprint.steps[0].goal = format!("{{{{{}}}}} ", "x.".repeat(60_000)).repeat(12);
-    let fleet = begun(&huge, EVENT_VERSION);
+    let fleet = begun(&huge);
     assert_eq!(fleet.status(), RunStatus::Failed);
     assert!(fleet.reason().contains("cannot be used here"), "{:.200}", fleet.reason());
     assert!(fleet.reason().len() < muster_shared::wire::codec::MAX_MESSAGE_BYTES, "{}", fleet.reason().len());
@@ -144,7 +134,7 @@ fn problems_that_no_message_would_hold_are_told_in_part() {
 
 #[test]
 fn what_was_planned_beforehand_is_not_refined() {
-    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS));
     fleet.work(|offer| match &offer.work {
         Work::Reflect { .. } => super::fleet::reflection(Some("do more")),
         _ => good(offer, &[]),
@@ -159,7 +149,7 @@ fn a_step_that_needs_approval_begins_after_a_yes_alone() {
                 [[steps]]\nid='draft'\ngoal='draft it'\n\
                 [[steps]]\nid='send'\ngoal='send {{draft.result}}'\napproval='May it be sent?'";
     for (answer, done) in [("yes", 2), ("no", 1)] {
-        let mut fleet = begun(&filled(text), EVENT_VERSION);
+        let mut fleet = begun(&filled(text));
         fleet.work(|offer| good(offer, &[]));
         assert_eq!(fleet.status(), RunStatus::Processing, "it waits for a person");
         let (question, asked) =

@@ -2,11 +2,11 @@
 
 use muster_shared::flow::{
     Advice, Awaited, Budget, ChildGoal, Ending, Goal, ObservationStatus, Outcome, Parent, Product, Report,
-    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskRights, TaskStatus, Usage, Wait, Work,
+    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskRights, Usage, Wait, Work,
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
 use muster_shared::run::{
-    AgentEvent, Child, ChildEnd, Input, Released, RequestAction, RunEvent, RunStatus, StopReason, WAITS_SINCE,
+    AgentEvent, Child, ChildEnd, Input, Released, RequestAction, RunEvent, RunStatus, StopReason,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
@@ -343,8 +343,8 @@ fn ends_told(fleet: &Fleet) -> Vec<RunStatus> {
 fn attend_again(fleet: &mut Fleet) {
     let run = fleet.run();
     let (goal, limits) = (Box::new(run.goal.clone()), run.limits.clone());
-    let (secret, event_version) = ("cd".repeat(32), run.event_version);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
+    let secret = "cd".repeat(32);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons: Vec::new(), signed: None }]);
 }
 
 #[test]
@@ -452,23 +452,4 @@ fn a_child_has_part_of_what_its_task_may_use() {
     assert!(fleet.run().spending.used.model_calls + offered + childs <= 80, "{offered} and {childs}");
     tell_end(&mut fleet, id, end(RunStatus::Completed, Some("Seven.")));
     finish(&mut fleet);
-}
-
-#[test]
-fn a_run_of_older_orchestrators_has_no_children() {
-    let mut fleet = Fleet::new();
-    let (goal, limits) = (Box::new(Goal::new("Which limits are there?")), RunLimits::default());
-    let limits = RunLimits { planning: muster_shared::flow::Planning::Always, max_replans: 0, ..limits };
-    let (secret, event_version) = ("ab".repeat(32), WAITS_SINCE - 1);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
-    for _ in 0..3 {
-        if let Some(offer) = fleet.open.iter().find(|offer| offer.task.to_string() == "1").cloned() {
-            fleet.start(&offer);
-            want_only(&mut fleet, &offer, WANTED);
-        }
-    }
-    assert!(fleet.run().children.is_empty());
-    assert_eq!(status(&fleet, "1"), TaskStatus::Failed);
 }

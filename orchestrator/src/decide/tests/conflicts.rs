@@ -6,7 +6,7 @@ use muster_shared::flow::{
     TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{ConflictEnd, ConflictState, Input, RequestAction, RunEvent, RunStatus};
+use muster_shared::run::{ConflictEnd, ConflictState, Input, RequestAction, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, failed, good, leaf, plan};
@@ -445,32 +445,6 @@ fn words_are_compared_by_a_model_where_that_is_wanted() {
             assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
         }
     }
-}
-
-#[test]
-fn runs_of_older_events_know_no_conflicts() {
-    let mut fleet = Fleet::new();
-    let goal = Box::new(muster_shared::flow::Goal::new("Which limits are there?"));
-    let limits = RunLimits {
-        planning: muster_shared::flow::Planning::Always,
-        max_replans: 0,
-        ..limits(&ConflictStep::USUAL)
-    };
-    let secret = "ab".repeat(32);
-    fleet.turn(vec![Input::Goal {
-        goal,
-        limits,
-        secret,
-        event_version: 2,
-        lessons: Vec::new(),
-        signed: None,
-    }]);
-    do_so(&mut fleet, "plan", plan(tasks()));
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
-    assert!(fleet.run().conflicts.found.is_empty());
-    let found = |event: &&RunEvent| matches!(event, RunEvent::ConflictFound(_));
-    assert!(!fleet.events().iter().any(found));
 }
 
 /// Whatever the order in which results come, the same task is done again.

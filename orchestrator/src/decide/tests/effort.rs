@@ -8,7 +8,7 @@ use muster_shared::flow::{
     TaskResult, Work, Writing,
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
-use muster_shared::run::{EVENT_VERSION, FEW_CALLS_SINCE, Input, RequestAction, RunStatus, TaskEnd, end_of};
+use muster_shared::run::{RequestAction, RunStatus, TaskEnd, end_of};
 
 use super::conflicts;
 use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, refinement, reflection, report, result};
@@ -328,18 +328,4 @@ fn what_was_contradicted_is_done_again_with_what_was_found_before() {
     fleet.end(&first, result("seven"));
     fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
     assert_eq!(operations(&fleet.find("1")), (false, false));
-}
-
-#[test]
-fn runs_of_older_versions_go_on_as_they_were() {
-    for version in [FEW_CALLS_SINCE - 1, EVENT_VERSION] {
-        let mut fleet = Fleet::new();
-        let (goal, secret) = (Box::new(Goal::new("What is it?")), "ab".repeat(32));
-        let limits = RunLimits { writer: Writing::UnlessSingle, ..RunLimits::default() };
-        let (event_version, lessons) = (version, Vec::new());
-        fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons, signed: None }]);
-        fleet.work(|offer| good(offer, &[]));
-        let has_writer = offered(&fleet).contains(&"write".to_owned());
-        assert_eq!(has_writer, version < FEW_CALLS_SINCE, "{version}");
-    }
 }

@@ -10,8 +10,8 @@ use muster_shared::flow::{
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::invariants::check_all;
 use muster_shared::run::{
-    AgentEvent, AgentKey, Decided, EVENT_VERSION, Entry, Input, RecordEvent, Released, Request,
-    RequestAction, RunEvent, RunState, RunStatus, Started, apply,
+    AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Released, Request, RequestAction, RunEvent,
+    RunState, RunStatus, Started, apply,
 };
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -89,14 +89,7 @@ impl Fleet {
 
     pub(super) fn begin_as_it_is(&mut self, goal: Goal, limits: RunLimits) {
         let (goal, secret) = (Box::new(goal), "ab".repeat(32));
-        self.turn(vec![Input::Goal {
-            goal,
-            limits,
-            secret,
-            event_version: EVENT_VERSION,
-            lessons: Vec::new(),
-            signed: None,
-        }]);
+        self.turn(vec![Input::Goal { goal, limits, secret, lessons: Vec::new(), signed: None }]);
     }
 
     pub(super) fn run(&self) -> &RunState {
@@ -167,7 +160,7 @@ impl Fleet {
             inputs,
             now: self.now,
             basis: self.run.as_ref().map_or(Seq(0), |run| run.folded),
-            after: Some(self.run.as_ref().map_or(Seq(0), |run| run.decided)),
+            after: self.run.as_ref().map_or(Seq(0), |run| run.decided),
             capacity,
             offers: 0,
             continues: false,

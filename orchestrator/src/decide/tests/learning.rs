@@ -232,7 +232,6 @@ fn a_new_run_is_given_what_earlier_ones_taught() {
         goal,
         limits: RunLimits::default(),
         secret,
-        event_version: 2,
         lessons: lessons.clone(),
         signed: None,
     }]);

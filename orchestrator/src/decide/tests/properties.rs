@@ -11,7 +11,7 @@ use muster_shared::wire::codec::{decode_unbounded, encode};
 use proptest::prelude::*;
 
 use super::fleet::{Fleet, ID, advising, cancel, failed, good, leaf, queue};
-use crate::decide::{ByRules, Recorded, RecordedReadings, Situation, decide};
+use crate::decide::{Recorded, RecordedReadings, Situation, decide};
 
 /// Plans in which every task may depend on earlier ones.
 fn plans() -> impl Strategy<Value = Vec<TaskDraft>> {
@@ -68,7 +68,7 @@ fn replay(fleet: &Fleet) {
                 capacity: &decided.capacity,
                 specialists: &decided.specialists,
                 placing: &Recorded(&decided.placements),
-                reading: &RecordedReadings { readings: decided.readings.as_deref(), rules: &ByRules },
+                reading: &RecordedReadings(&decided.readings),
             };
             let again = decide(run.as_ref(), &decided.inputs, situation).unwrap();
             assert_eq!(again.events, decided.events);

@@ -4,7 +4,7 @@ use muster_shared::flow::{
     Ending, Goal, Outcome, PlanDraft, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::TaskId;
-use muster_shared::run::{EVENT_VERSION, Input, RunStatus};
+use muster_shared::run::{Input, RunStatus};
 
 use super::fleet::{Fleet, failed, leaf, plan, reflection, report, result};
 
@@ -232,8 +232,8 @@ fn lessons_of_earlier_runs_improve_the_plan_with_one_more_call() {
     for (lessons, calls) in [(vec!["look at the roots first".to_owned()], 2), (Vec::new(), 1)] {
         let mut fleet = Fleet::new();
         let (goal, limits) = (Box::new(Goal::new(GOAL)), RunLimits::default());
-        let (secret, event_version) = ("ab".repeat(32), EVENT_VERSION);
-        fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons, signed: None }]);
+        let secret = "ab".repeat(32);
+        fleet.turn(vec![Input::Goal { goal, limits, secret, lessons, signed: None }]);
         let mut asked = 0;
         let mut plans = |work: &Work| {
             asked += 1;
@@ -252,8 +252,8 @@ fn lessons_of_earlier_runs_improve_the_plan_with_one_more_call() {
 fn a_draft_that_cannot_be_improved_is_carried_out_as_it_is() {
     let mut fleet = Fleet::new();
     let (goal, limits) = (Box::new(Goal::new(GOAL)), RunLimits::default());
-    let (secret, event_version, lessons) = ("ab".repeat(32), EVENT_VERSION, vec!["so it is".to_owned()]);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons, signed: None }]);
+    let (secret, lessons) = ("ab".repeat(32), vec!["so it is".to_owned()]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons, signed: None }]);
     let mut asked = 0;
     let mut plans = |_: &Work| {
         asked += 1;

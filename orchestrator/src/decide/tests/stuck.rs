@@ -5,7 +5,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::event::TaskBlocked;
-use muster_shared::run::{Input, QuestionEnd, RequestAction, RunEvent, RunStatus, STUCK_SINCE};
+use muster_shared::run::{Input, QuestionEnd, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, failed, good, leaf, plan};
@@ -157,18 +157,4 @@ fn a_pause_does_not_lose_the_question() {
     say(&mut fleet, 3, 1, "Count by hand.");
     fleet.work(|offer| good(offer, &tasks()));
     assert_eq!(fleet.status(), RunStatus::Completed);
-}
-
-#[test]
-fn runs_of_older_orchestrators_do_not_wait() {
-    let mut fleet = Fleet::new();
-    let limits = RunLimits { people: people(), max_replans: 0, ..RunLimits::default() };
-    let limits = RunLimits { planning: muster_shared::flow::Planning::Always, ..limits };
-    let goal = Box::new(muster_shared::flow::Goal::new("Which limits are there?"));
-    let (secret, event_version) = ("ab".repeat(32), STUCK_SINCE - 1);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
-    escalate(&mut fleet);
-    assert_eq!(status(&fleet, "1"), TaskStatus::Failed);
 }

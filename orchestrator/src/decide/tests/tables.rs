@@ -1,7 +1,7 @@
 //! One behaviour each.
 
 use muster_shared::flow::{
-    Ending, Goal, Product, RefineOperation, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
+    Ending, Product, RefineOperation, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{Generation, Role, TaskId, TaskIndex};
 use muster_shared::run::event::PlanAdopted;
@@ -61,13 +61,13 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
             roles: vec!["researcher".into(), "worker".into()],
             lessons: Vec::new(),
             specialists: Vec::new(),
-            tools: muster_shared::plan::tools::known(&[], muster_shared::run::EVENT_VERSION),
+            tools: muster_shared::plan::tools::known(&[]),
             blueprints: Vec::new(),
             draft: None,
             replan: None,
             answers: Vec::new(),
             refused_plan: None,
-            held_to: Some(Box::default()),
+            held_to: Box::default(),
         }
     );
     assert_eq!(offer.deadline, Millis(fleet.now.0 + fleet.run().limits.task_deadline_ms));
@@ -237,20 +237,6 @@ fn a_plan_without_tasks_is_asked_for_once_more_and_then_one_task_does_the_whole(
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
     assert_eq!(fleet.run().plan.as_ref().unwrap().tasks.len(), 1);
     assert_eq!(fleet.run().planning.refused.len(), 1);
-}
-
-/// As it was before plans without tasks were mended, which is what replays of such runs decide.
-#[test]
-fn a_plan_without_tasks_failed_earlier_runs() {
-    let mut fleet = Fleet::new();
-    let planning = muster_shared::flow::Planning::Always;
-    let limits = RunLimits { planning, ..RunLimits::default() };
-    let (goal, secret) = (Box::new(Goal::new("Which limits are there?")), "ab".repeat(32));
-    let event_version = muster_shared::run::REPAIRS_SINCE - 1;
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
-    fleet.work(|_| plan(Vec::new()));
-    assert_eq!(fleet.status(), RunStatus::Failed);
-    assert!(fleet.reason().contains("no plan could be made"), "{}", fleet.reason());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use muster_shared::flow::{
 };
 use muster_shared::plan::tools::STANDARD;
 use muster_shared::run::event::PlanAdopted;
-use muster_shared::run::{EVENT_VERSION, RunEvent, RunStatus};
+use muster_shared::run::{RunEvent, RunStatus};
 
 use super::fleet::{Fleet, ID, advising, good, leaf, plan, refinement};
 use crate::replay::replay;
@@ -23,7 +23,7 @@ fn tools_of(fleet: &Fleet, task: &str) -> Vec<String> {
 fn a_plan_with_tools_that_nobody_has_is_asked_for_again_and_then_mended() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let Work::Plan { tools, .. } = fleet.find("plan").work else { panic!() };
-    assert_eq!(tools, muster_shared::plan::tools::known(&[], EVENT_VERSION));
+    assert_eq!(tools, muster_shared::plan::tools::known(&[]));
     assert!(STANDARD.iter().all(|standard| tools.iter().any(|tool| tool == standard)), "{tools:?}");
     let tasks = [with("one", &["calculater", "corpus.*"]), with("two", &["telepathy"]), leaf("three", &[])];
     fleet.work(|offer| match &offer.work {

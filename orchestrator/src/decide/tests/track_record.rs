@@ -61,23 +61,3 @@ fn every_call_of_a_step_counts() {
     let tally = |calls, failed, ms| ToolTally { calls, failed, ms };
     assert_eq!(tools(&fleet), [("read", tally(2, 1, 305)), ("search", tally(2, 1, 30))]);
 }
-
-#[test]
-fn nothing_is_decided_by_the_further_calls_of_a_step() {
-    let older: Vec<StepDigest> =
-        steps().into_iter().map(|step| StepDigest { more: Vec::new(), ..step }).collect();
-    let read: Vec<StepDigest> = serde_json::from_value(serde_json::json!([
-        {"number": 1, "action": "search a; search b; read c", "status": "success", "millis": 10},
-        {"number": 2, "action": "read d", "status": "success", "millis": 5},
-    ]))
-    .unwrap();
-    assert_eq!(read, older, "as it stands in records of before");
-    for ending in [Ending::Done, Ending::GaveUp, Ending::Blocked] {
-        let (before, now) = (ended(&older, ending), ended(&steps(), ending));
-        assert!(decided(&before).len() > 8, "{ending:?}");
-        assert_eq!(decided(&before), decided(&now), "{ending:?}");
-    }
-    let tally = |calls, failed, ms| ToolTally { calls, failed, ms };
-    let before = ended(&older, Ending::Done);
-    assert_eq!(tools(&before), [("read", tally(1, 0, 5)), ("search", tally(1, 0, 10))]);
-}

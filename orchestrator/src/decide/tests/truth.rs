@@ -8,8 +8,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{
-    EVENT_VERSION, Input, REPAIRS_SINCE, RequestAction, RunStatus, TaskCount, TaskEnd, count, end_of,
-    is_completed_in_part, shortfalls,
+    Input, RequestAction, RunStatus, TaskCount, TaskEnd, count, end_of, is_completed_in_part, shortfalls,
 };
 use muster_shared::time::Millis;
 use serde_json::json;
@@ -167,14 +166,7 @@ fn by_blueprint(topics: usize, limits: RunLimits) -> Fleet {
     let mut fleet = Fleet::new();
     let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
     let secret = "ab".repeat(32);
-    fleet.turn(vec![Input::Goal {
-        goal,
-        limits,
-        secret,
-        event_version: EVENT_VERSION,
-        lessons: Vec::new(),
-        signed: None,
-    }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons: Vec::new(), signed: None }]);
     fleet
 }
 
@@ -271,17 +263,4 @@ fn a_person_who_watches_the_run_is_asked_what_to_do() {
         fleet.end(&one, failed(Ending::Escalate, "a security risk"));
         assert_eq!(fleet.run().open_questions().count(), usize::from(attended));
     }
-}
-
-#[test]
-fn reports_of_older_runs_stay_as_they_were() {
-    let mut fleet = Fleet::new();
-    let limits =
-        RunLimits { planning: muster_shared::flow::Planning::Always, max_replans: 0, ..RunLimits::default() };
-    let goal = Box::new(Goal::new("Which limits are there?"));
-    let (secret, event_version) = ("ab".repeat(32), REPAIRS_SINCE - 1);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new(), signed: None }]);
-    finish(&mut fleet, 2, |task| (task == "1").then(|| failed(Ending::Escalate, "no")));
-    assert!(!body(&fleet).contains("What was not done"), "{}", body(&fleet));
-    assert!(is_completed_in_part(fleet.run()), "what is shown of it is true all the same");
 }

@@ -1,11 +1,10 @@
 //! Who has a say in what is done, where certain people have to approve, or several.
 
-use muster_shared::flow::{Goal, Planning, RunLimits};
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::{APPROVALS_SINCE, Input, RequestAction};
+use muster_shared::run::RequestAction;
 use serde_json::json;
 
-use super::fleet::{Fleet, leaf, plan};
+use super::fleet::{Fleet, plan};
 use super::review::{YES, by, person, refused, signed, waiting};
 
 fn edit(task: Option<u16>, goal: &str) -> RequestAction {
@@ -74,27 +73,4 @@ fn whoever_changes_what_is_under_review_has_it_approved_anew() {
         signed(&mut fleet, 4, person("ann"), YES);
         assert!(!fleet.run().is_held(), "{change:?}");
     }
-}
-
-/// What was decided when nobody asked for that is decided so again.
-#[test]
-fn runs_of_before_go_on_by_the_rules_that_they_began_with() {
-    let mut fleet = Fleet::new();
-    let limits =
-        RunLimits { people: by(&["ann", "ben"], 2), planning: Planning::Always, ..RunLimits::default() };
-    fleet.turn(vec![Input::Goal {
-        goal: Box::new(Goal::new("Which limits are there?")),
-        limits,
-        secret: "ab".repeat(32),
-        event_version: APPROVALS_SINCE,
-        lessons: Vec::new(),
-        signed: None,
-    }]);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(vec![leaf("one", &[]), leaf("two", &[])]));
-    signed(&mut fleet, 1, person("ann"), YES);
-    signed(&mut fleet, 2, person("cy"), edit(Some(1), "another goal"));
-    assert_eq!((refused(&fleet), approvals(&fleet)), (Vec::<&str>::new(), Some(1)));
-    signed(&mut fleet, 3, person("ben"), YES);
-    assert!(!fleet.run().is_held());
 }

@@ -1,11 +1,10 @@
 //! The report is held against the person's own words.
 
-use muster_shared::flow::{Goal, Outcome, Product, Report, RunLimits, TaskOffered, Work};
-use muster_shared::ids::Role;
+use muster_shared::flow::{Outcome, Product, Report, RunLimits, TaskOffered, Work};
 use muster_shared::run::event::WordsUncovered;
-use muster_shared::run::{Checked, Input, RunEvent, RunStatus};
+use muster_shared::run::{Checked, RunEvent, RunStatus};
 
-use super::fleet::{Fleet, ID, done, good, leaf, queue};
+use super::fleet::{Fleet, ID, done, good, leaf};
 use crate::replay::replay;
 
 pub(super) const GOAL: &str = "Describe apples, and compare them with pears.";
@@ -61,23 +60,4 @@ fn later_tasks_read_in_a_line_what_each_has_come_to() {
     };
     assert!(!progress("1").contains(": apples is so"), "{}", progress("1"));
     assert!(progress("2").contains("[x] 1 apples: apples is so\n"), "{}", progress("2"));
-}
-
-#[test]
-fn runs_from_before_it_was_checked_are_decided_as_they_were() {
-    let mut fleet = Fleet::new();
-    fleet.slots.insert(queue(Role::Worker), 8);
-    let goal = Box::new(Goal { planning: Some(muster_shared::flow::Planning::Always), ..Goal::new(GOAL) });
-    let limits = RunLimits { planning: muster_shared::flow::Planning::Always, ..RunLimits::default() };
-    let secret = "ab".repeat(32);
-    fleet.turn(vec![Input::Goal {
-        goal,
-        limits,
-        secret,
-        event_version: 2,
-        lessons: Vec::new(),
-        signed: None,
-    }]);
-    fleet.work(answering("# Apples\n\nApples are so."));
-    assert_eq!((fleet.status(), uncovered(&fleet).len()), (RunStatus::Completed, 0));
 }

@@ -88,8 +88,6 @@ impl AfterClaim {
 #[derive(Debug)]
 pub struct ClaimRun<E> {
     pub(super) turn: Box<Turn<E>>,
-    /// The version of the run's events.
-    pub version: u32,
     /// Who made the newest decision, and where it stands; nothing for a run that is about to be begun.
     pub author: Option<(AgentId, Seq)>,
     pub(super) then: AfterClaim,

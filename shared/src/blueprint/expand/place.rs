@@ -68,12 +68,7 @@ impl StepWork<'_> {
 
     /// How the items of a step are laid out.
     fn arrangement(&self, step: &BlueprintStep, items: usize) -> Arrangement {
-        let (planned, to_come) = (self.plan.tasks.len(), self.to_come(step));
-        if self.progress.in_batches {
-            self.layout.arrange(step, items, planned, to_come)
-        } else {
-            Arrangement { items: self.layout.items(step, planned, to_come), batch: None }
-        }
+        self.layout.arrange(step, items, self.plan.tasks.len(), self.to_come(step))
     }
 
     /// What is said of the items that there is no room for, and how many they are.
@@ -83,12 +78,6 @@ impl StepWork<'_> {
             return (String::new(), 0);
         }
         let (number, all) = (without.len(), items.len());
-        if !self.progress.in_batches {
-            let note = format!(
-                "{number} of {all} items are left out: limits.max_width and limits.max_tasks allow no more"
-            );
-            return (note, 0);
-        }
         let named: Vec<String> = without
             .iter()
             .flatten()

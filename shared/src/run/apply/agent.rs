@@ -4,7 +4,6 @@ use super::super::event::{AgentEvent, AgentKey, EventKind, Input};
 use super::super::state::{RunState, Seen};
 use crate::flow::Step;
 use crate::ids::{Generation, Seq};
-use crate::run::HELD_SINCE;
 
 /// Drops the events of agents that a decision named. What an outcome among them used counts, whether or not
 /// the decision made anything of it: it was paid for. Only whoever had the task can say so.
@@ -56,7 +55,7 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
 fn is_heard(run: &RunState, key: &AgentKey) -> bool {
     let holder = run.tasks.get(&key.task).filter(|task| task.generation == key.generation);
     let holder = holder.and_then(|task| task.agent.as_ref());
-    run.event_version < HELD_SINCE || holder.is_none_or(|holder| *holder == key.agent)
+    holder.is_none_or(|holder| *holder == key.agent)
 }
 
 /// How much is noted of why something cannot be read, in characters.
@@ -101,7 +100,7 @@ fn note_step(seen: &mut Seen, step: &Step) {
 
 /// Whether it is for this agent to say what a generation of a task used.
 pub(in crate::run) fn is_to_count(run: &RunState, key: &AgentKey) -> bool {
-    run.event_version < HELD_SINCE || run.spending.awaits(key)
+    run.spending.awaits(key)
 }
 
 /// Counts what an agent says was used, if that is for it to say.

@@ -27,7 +27,7 @@ pub enum ApplyError {
         found: RunId,
     },
     /// The run was written by a newer (or no known) version.
-    #[error("run {run} has events of version {version}; this build knows versions 1 to {EVENT_VERSION}")]
+    #[error("run {run} has events of version {version}; this build knows version {EVENT_VERSION} only")]
     UnknownVersion {
         /// The run.
         run: RunId,

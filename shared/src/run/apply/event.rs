@@ -65,7 +65,7 @@ pub fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result
 }
 
 fn begun(run: RunId, created: &RunCreated, now: Millis) -> Result<RunState, ApplyError> {
-    if !(1..=EVENT_VERSION).contains(&created.event_version) {
+    if created.event_version != EVENT_VERSION {
         return Err(ApplyError::UnknownVersion { run, version: created.event_version });
     }
     Ok(RunState {
@@ -75,7 +75,6 @@ fn begun(run: RunId, created: &RunCreated, now: Millis) -> Result<RunState, Appl
         forked: None,
         goal: Goal::clone(&created.goal),
         limits: created.limits.clone(),
-        event_version: created.event_version,
         secret: created.secret.clone(),
         created_at: now,
         ended_at: None,

@@ -10,7 +10,6 @@ use super::agent::count_usage;
 use super::error::ApplyError;
 use crate::flow::{Ending, Outcome, TaskStatus};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
-use crate::run::REPAIRS_SINCE;
 use crate::time::Millis;
 
 /// Notes where the decision stands that took tasks from agents that were lost.
@@ -97,17 +96,16 @@ fn count_end(
     (to, is_late): (TaskStatus, bool),
     outcome: Option<&Outcome>,
 ) {
-    let counts_more = state.event_version >= REPAIRS_SINCE;
     let Some(tally) = state.tally(agent) else { return };
     match outcome.map(|outcome| outcome.ending) {
         // A part that counts because nothing better came is no task that was done in time.
-        _ if to == TaskStatus::Completed && counts_more && is_late => tally.late += 1,
+        _ if to == TaskStatus::Completed && is_late => tally.late += 1,
         _ if to == TaskStatus::Completed => tally.done += 1,
         Some(Ending::DeadlinePassed) | None => tally.late += 1,
-        Some(Ending::DonePartial) if counts_more && is_late => tally.late += 1,
-        Some(Ending::Blocked) if counts_more => tally.failed += 1,
-        Some(Ending::Delegate) if counts_more => tally.handed_back += 1,
-        Some(Ending::Cancelled | Ending::BudgetExhausted | Ending::Blocked | Ending::Delegate) => {}
+        Some(Ending::DonePartial) if is_late => tally.late += 1,
+        Some(Ending::Blocked) => tally.failed += 1,
+        Some(Ending::Delegate) => tally.handed_back += 1,
+        Some(Ending::Cancelled | Ending::BudgetExhausted) => {}
         Some(
             Ending::Done
             | Ending::DonePartial

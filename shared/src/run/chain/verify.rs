@@ -34,8 +34,6 @@ pub struct Verified {
     pub begins: Option<Seq>,
     /// Entries before it.
     pub before: u64,
-    /// Decisions and offers after it that have no link: in runs of before there was a chain, by older orchestrators.
-    pub unlinked: u64,
     /// What agents wrote and no link covers yet.
     pub uncovered: u64,
     /// The first of it.
@@ -156,15 +154,13 @@ impl fmt::Display for ChainFault {
     }
 }
 
-/// Goes through all entries of a run, in order, and computes each link again. With `all_linked` every decision must have
-/// one, as in all runs since [`CHAIN_SINCE`](crate::run::CHAIN_SINCE).
+/// Goes through all entries of a run, in order, and computes each link again. Every decision must have one.
 ///
 /// # Errors
 /// The first entry that does not fit.
-pub fn verify(run: RunId, entries: &[Read], all_linked: bool) -> Result<Verified, Misfit> {
+pub fn verify(run: RunId, entries: &[Read]) -> Result<Verified, Misfit> {
     let mut verifier = Verifier {
         run,
-        all_linked,
         entries,
         waiting: VecDeque::new(),
         offers: BTreeSet::new(),
@@ -183,7 +179,6 @@ pub fn verify(run: RunId, entries: &[Read], all_linked: bool) -> Result<Verified
 
 struct Verifier<'a> {
     run: RunId,
-    all_linked: bool,
     entries: &'a [Read],
     /// What agents wrote and no link has covered.
     waiting: VecDeque<&'a Read>,
@@ -212,15 +207,7 @@ impl<'a> Verifier<'a> {
         match &entry.link {
             Some(Ok(link)) => self.decision(at, entry, link),
             Some(Err(why)) => Err(misfit(entry.seq, ChainFault::Garbled { why: why.clone() })),
-            None if self.all_linked => Err(misfit(entry.seq, ChainFault::NoLink)),
-            None if self.found.begins.is_some() => {
-                self.found.unlinked += 1;
-                Ok(())
-            }
-            None => {
-                self.found.before += 1;
-                Ok(())
-            }
+            None => Err(misfit(entry.seq, ChainFault::NoLink)),
         }
     }
 

@@ -102,7 +102,7 @@ impl Payload for GoalEdited {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        run.changed_under_review();
+        run.take_approvals_back();
         let Some(index) = &self.task else {
             let first_words = std::mem::replace(&mut run.goal.text, self.goal.clone());
             run.planning.original_goal.get_or_insert(first_words);

@@ -12,7 +12,6 @@ use crate::run::apply::task::{
     GenerationEnd, count_in_a_row, end_generation, end_without_outcome, executable, illegal,
 };
 use crate::run::state::RunState;
-use crate::run::{FEW_CALLS_SINCE, REPAIRS_SINCE};
 use crate::time::Millis;
 
 /// A task ended well.
@@ -155,9 +154,6 @@ impl Payload for TaskQuarantined {
 
 /// Agents died of the task, and nobody goes on with it who could count what they had sent: a call each.
 fn count_unanswered(run: &mut RunState, task: &TaskId) {
-    if run.event_version < REPAIRS_SINCE {
-        return;
-    }
     let deaths = run.tasks.get(task).map_or(0, |task| task.deaths.len());
     let calls = u64::try_from(deaths).unwrap_or(u64::MAX);
     run.spending.used += Usage { wasted_calls: calls, ..Usage::default() };
@@ -240,7 +236,7 @@ impl Payload for TaskSkipped {
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         let task = TaskId::Leaf(self.task.clone());
         if self.by_person {
-            run.changed_under_review();
+            run.take_approvals_back();
         }
         let found = end_without_outcome(run, Self::NAME, &task, TaskStatus::Skipped, &self.reason)?;
         found.skipped_by_person = self.by_person;
@@ -270,12 +266,11 @@ impl Payload for TaskReopened {
 
     /// What was being written is no longer what is to be written.
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        let keeps_result = run.event_version >= FEW_CALLS_SINCE;
         let found = executable(run, &self.task, Self::NAME)?;
         if !found.status.was_begun() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));
         }
-        if let Some(result) = found.outcome.as_ref().filter(|_| keeps_result).and_then(|it| it.result()) {
+        if let Some(result) = found.outcome.as_ref().and_then(|it| it.result()) {
             found.earlier = Some(Box::new(result.clone()));
         }
         found.begin_anew();

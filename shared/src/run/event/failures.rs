@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::payload::{Payload, Words};
 use crate::flow::{FailureKind, Response};
 use crate::ids::{Generation, TaskId, TaskIndex};
-use crate::run::REPAIRS_SINCE;
 use crate::run::apply::ApplyError;
 use crate::run::apply::task::executable;
 use crate::run::state::RunState;
@@ -59,7 +58,7 @@ impl Payload for FailureAnswered {
         }
         answers.withheld.extend(self.withheld.clone());
         run.responses.failures = run.responses.failures.saturating_add(1);
-        if run.event_version >= REPAIRS_SINCE && self.failure.is_of_the_model() {
+        if self.failure.is_of_the_model() {
             run.responses.model_failures = run.responses.model_failures.saturating_add(1);
         }
         Ok(())

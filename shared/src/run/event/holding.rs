@@ -6,7 +6,6 @@ use super::payload::{Payload, Words};
 use super::{AgentEvent, AgentKey, is_zero};
 use crate::flow::TaskStatus;
 use crate::ids::{AgentId, Attempt, Generation, TaskId};
-use crate::run::HELD_SINCE;
 use crate::run::apply::ApplyError;
 use crate::run::apply::agent::{count_usage, is_to_count};
 use crate::run::apply::task::{GenerationEnd, at_generation, end_generation, illegal, move_to};
@@ -59,9 +58,7 @@ impl Payload for TaskStarted {
         task.agent = Some(self.agent.clone());
         task.attempt = self.attempt;
         task.ack = Some(self.ack.clone()).filter(|ack| !ack.is_empty());
-        if run.event_version >= HELD_SINCE {
-            run.spending.is_with(&self.task, self.generation, &self.agent);
-        }
+        run.spending.is_with(&self.task, self.generation, &self.agent);
         Ok(())
     }
 }

@@ -24,12 +24,6 @@ pub enum Input {
         limits: RunLimits,
         /// The run's secret: 32 random bytes in hexadecimal, from which fence nonces are derived.
         secret: String,
-        /// The version of the run's events: the newest that every orchestrator at work knows.
-        #[serde(
-            default = "crate::run::first_event_version",
-            skip_serializing_if = "crate::run::is_first_event_version"
-        )]
-        event_version: u32,
         /// What runs with a like goal taught.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lessons: Vec<String>,
@@ -49,12 +43,6 @@ pub enum Input {
         limits: RunLimits,
         /// The new run's own secret, see [`Input::Goal`].
         secret: String,
-        /// See [`Input::Goal`].
-        #[serde(
-            default = "crate::run::first_event_version",
-            skip_serializing_if = "crate::run::is_first_event_version"
-        )]
-        event_version: u32,
         /// See [`Input::Goal`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signed: Option<Box<SignedOrder>>,

@@ -113,7 +113,7 @@ impl Payload for PlanRefined {
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         require(run, &[Phase::Executing], Self::NAME)?;
         change_plan(run, &self.plan)?;
-        run.changed_under_review();
+        run.take_approvals_back();
         if self.by.is_some() {
             run.refining.by_reflection.insert(self.number);
         }

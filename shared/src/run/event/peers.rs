@@ -110,7 +110,7 @@ impl Payload for ContextWritten {
                 run.peers.wrote.entry(task.clone()).or_default().insert(key.clone());
             }
             // Goals say what this value is.
-            ContextAuthor::Person(_) => run.changed_under_review(),
+            ContextAuthor::Person(_) => run.take_approvals_back(),
         }
         let entry = ContextEntry { value: value.clone(), version: *version, by: by.clone(), at: now };
         run.peers.context.insert(key.clone(), entry);

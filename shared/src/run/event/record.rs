@@ -53,9 +53,8 @@ pub struct Decided {
     /// The highest position of the record that the decision took into account.
     pub basis: Seq,
     /// The newest position that orchestrators had written about the run before: what its write was fenced by. A record
-    /// in which that is missing has lost it. 0 for the first decision; nothing in records of before there was this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Seq>,
+    /// in which that is missing has lost it. 0 for the first decision.
+    pub after: Seq,
     /// Offers that each queue could still take when this was decided.
     #[serde(default)]
     pub capacity: BTreeMap<Queue, u32>,
@@ -65,10 +64,9 @@ pub struct Decided {
     /// To whom tasks go, where not simply to whoever of their role is free.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placements: Vec<Placement>,
-    /// What rules about language said, where that is not what they say of most; nothing where none was asked. In records of
-    /// before there was this, nothing stands where rules were asked too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub readings: Option<Vec<Reading>>,
+    /// What rules about language said, where that is not what they say of most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reading>,
     /// How many offers follow in this batch.
     pub offers: u32,
     /// Whether the decision goes on in the next batch. The batches of such a chain name the same inputs;

@@ -234,10 +234,4 @@ impl RunEvent {
     pub const fn ends_run(&self) -> bool {
         matches!(self, Self::RunCompleted(_) | Self::RunFailed(_) | Self::RunAborted(_))
     }
-
-    /// The version of the run's events, if this one creates it.
-    #[must_use]
-    pub const fn version(&self) -> Option<u32> {
-        if let Self::RunCreated(created) = self { Some(created.event_version) } else { None }
-    }
 }

@@ -158,7 +158,6 @@ fn steps(filled: &Filled, limits: &RunLimits, ok: bool, text: &str) -> Result<()
             step_outcomes: &outcomes,
             ended: &ended,
             approvals: &approvals,
-            in_batches: true,
         };
         let expansion = expand(filled, &progress);
         if expansion.is_empty() {

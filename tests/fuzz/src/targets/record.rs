@@ -68,7 +68,7 @@ static RECORDED: LazyLock<Result<Recorded, String>> = LazyLock::new(recorded);
 
 fn recorded() -> Result<Recorded, String> {
     let (mut state, mut entries, mut states) = (None, Vec::new(), Vec::new());
-    for line in fixture("tests/golden/run-v1.jsonl")?.lines() {
+    for line in fixture("tests/golden/run.jsonl")?.lines() {
         let Line { seq, at, subject, envelope } =
             serde_json::from_str(line).map_err(|error| error.to_string())?;
         let subject = Subject::parse(&subject)?;

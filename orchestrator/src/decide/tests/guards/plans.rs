@@ -8,9 +8,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Seq, TaskIndex};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{
-    AgentEvent, EVENT_VERSION, GUARDS_WAITED_FOR_SINCE, Inherited, Origin, Released, RequestAction, RunEvent,
-};
+use muster_shared::run::{AgentEvent, Inherited, Origin, Released, RequestAction, RunEvent};
 
 use super::*;
 use crate::decide::tests::fleet::result;
@@ -22,13 +20,13 @@ const STEPS: &str = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='lis
     [[steps]]\nid='look'\ngoal='look into {{item}}'\nfor_each='params.topics'\n\
     [[steps]]\nid='sum'\ngoal='sum up {{look.result}}'\nif='look.result contains \"more\"'";
 
-fn by_blueprint(limits: RunLimits, event_version: u32) -> Fleet {
+fn by_blueprint(limits: RunLimits) -> Fleet {
     let topics = BTreeMap::from([("topics".to_owned(), json!(["ants", "bees"]))]);
     let filled = fill(&parse(STEPS).unwrap(), &topics).unwrap();
     let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
     let mut fleet = Fleet::new();
     let (secret, lessons) = ("ab".repeat(32), Vec::new());
-    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons, signed: None }]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons, signed: None }]);
     fleet
 }
 
@@ -72,7 +70,7 @@ fn more(offer: &TaskOffered) -> Outcome {
 
 #[test]
 fn each_time_that_a_plan_grows_by_steps_of_a_blueprint_they_are_asked_about() {
-    let mut fleet = by_blueprint(limits(&PLANS), EVENT_VERSION);
+    let mut fleet = by_blueprint(limits(&PLANS));
     assert!(fleet.open.is_empty() && goals(&fleet).is_empty(), "nothing is begun before");
     let looked = &shown(&fleet).tasks[0];
     assert_eq!((looked.name.as_str(), looked.subtasks.len()), ("look", 2));
@@ -89,7 +87,7 @@ fn each_time_that_a_plan_grows_by_steps_of_a_blueprint_they_are_asked_about() {
 
 #[test]
 fn steps_of_a_blueprint_that_are_refused_end_the_run() {
-    let mut fleet = by_blueprint(limits(&PLANS), EVENT_VERSION);
+    let mut fleet = by_blueprint(limits(&PLANS));
     say(&mut fleet, refuse("too bold"));
     assert_eq!(fleet.status(), RunStatus::Failed);
     let words = "the plan that was made from the blueprint b was refused by guard eye: too bold";
@@ -98,7 +96,7 @@ fn steps_of_a_blueprint_that_are_refused_end_the_run() {
     replay(ID, &fleet.record).unwrap();
 
     // Where something was done, it is told of.
-    let mut fleet = by_blueprint(limits(&PLANS), EVENT_VERSION);
+    let mut fleet = by_blueprint(limits(&PLANS));
     say(&mut fleet, GuardReply::allow());
     fleet.work(more);
     say(&mut fleet, refuse("too bold"));
@@ -124,7 +122,7 @@ fn guards_change_the_words_of_steps_and_not_which_there_are() {
         (nobody, "astronaut"),
         (empty, "1-1"),
     ] {
-        let mut fleet = by_blueprint(limits(&PLANS), EVENT_VERSION);
+        let mut fleet = by_blueprint(limits(&PLANS));
         let mut plan = shown(&fleet);
         change(&mut plan);
         say(&mut fleet, GuardReply::change("better".into(), json!({ "plan": plan })));
@@ -134,18 +132,9 @@ fn guards_change_the_words_of_steps_and_not_which_there_are() {
     }
 }
 
-#[test]
-fn runs_of_before_are_asked_about_no_more_than_they_were() {
-    let mut fleet = by_blueprint(limits(&HOOKS), GUARDS_WAITED_FOR_SINCE - 1);
-    assert_eq!(goals(&fleet).len(), 2, "{:?}", goals(&fleet));
-    fleet.ask(1, RequestAction::Edit { task: Some("1-1".parse().unwrap()), goal: "look at wasps".into() });
-    assert_eq!(goals(&fleet)[0], "look at wasps");
-    assert_eq!(fleet.run().guarding.asked, 0);
-}
-
 /// Every plan that is held up before anything is done, by what it is.
 fn held_up() -> Vec<(&'static str, Fleet)> {
-    vec![("a blueprint", by_blueprint(limits(&PLANS), EVENT_VERSION)), ("a fork", forked())]
+    vec![("a blueprint", by_blueprint(limits(&PLANS))), ("a fork", forked())]
 }
 
 #[test]
@@ -350,8 +339,7 @@ fn fork_of(origin: &Fleet) -> Fleet {
     let (goal, limits) = (Box::new(origin.run().goal.clone()), limits(&PLANS));
     let (from, secret) = (Origin::new(ID, Seq(1)), "cd".repeat(32));
     let mut fork = Fleet::new();
-    let event_version = EVENT_VERSION;
-    fork.turn(vec![Input::Fork { from, state, goal, limits, secret, event_version, signed: None }]);
+    fork.turn(vec![Input::Fork { from, state, goal, limits, secret, signed: None }]);
     fork
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use muster_shared::flow::{Bid, Goal, Outcome, Planning, RunLimits, TaskDraft, TaskOffered, Work};
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::{
-    AgentEvent, AgentKey, Decided, EVENT_VERSION, Entry, Input, RecordEvent, RunState, Started, TaskState,
-    apply,
+    AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunState, Started, TaskState, apply,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::Profile;
@@ -123,10 +122,7 @@ impl Crowd {
         let limits = RunLimits { planning: Planning::Always, max_replans: 0, ..limits.clone() };
         let goal = Box::new(Goal::new("Which limits are there?"));
         let (secret, lessons) = ("ab".repeat(32), Vec::new());
-        self.tell(
-            at,
-            vec![Input::Goal { goal, limits, secret, event_version: EVENT_VERSION, lessons, signed: None }],
-        );
+        self.tell(at, vec![Input::Goal { goal, limits, secret, lessons, signed: None }]);
     }
 
     pub(super) fn join(&mut self, agent: &AgentId) {
@@ -252,7 +248,7 @@ impl Crowd {
             inputs,
             now: self.now,
             basis: one.state.as_ref().map_or(Seq(0), |run| run.folded),
-            after: Some(one.state.as_ref().map_or(Seq(0), |run| run.decided)),
+            after: one.state.as_ref().map_or(Seq(0), |run| run.decided),
             capacity,
             offers: 0,
             continues: false,

@@ -4,13 +4,24 @@ use std::fmt;
 use std::time::Duration;
 
 use muster_shared::span;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::render::figures;
 
 /// What a rule looks at. Each has a rule of its name that comes with Muster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Condition {
     /// The share of a tool's calls that fail, within the window.
@@ -200,7 +211,18 @@ impl fmt::Display for Condition {
 }
 
 /// How much an alert matters to its user. Muster makes no difference.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {
     /// Good to know.

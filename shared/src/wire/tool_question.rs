@@ -1,6 +1,7 @@
 //! What a tool of a server asks in the middle of a call, and what it is answered: by the model of whoever calls, or by a
 //! person. A question is named by what it says, so that the same call, made again, asks the same question under the same name.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,7 +24,8 @@ pub const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/
 pub const MOST_STOPS: usize = 8;
 
 /// Whom a question is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
     /// The model of whoever calls.
@@ -33,7 +35,8 @@ pub enum QuestionKind {
 }
 
 /// What a tool asks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallQuestion {
     /// A model.
@@ -43,7 +46,8 @@ pub enum CallQuestion {
 }
 
 /// A question to a person, by whoever looks after the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PersonQuestion {
     /// The question itself.
     pub text: String,
@@ -52,7 +56,8 @@ pub struct PersonQuestion {
 }
 
 /// A question to the model of whoever calls. The model sees nothing but this.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ModelQuestion {
     /// What the model is to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +75,8 @@ pub struct ModelQuestion {
 }
 
 /// A turn of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionTurn {
     /// Whether the model said it.
     #[serde(default)]
@@ -83,7 +89,8 @@ pub struct QuestionTurn {
 }
 
 /// A picture of a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionPicture {
     /// Its media type: `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
     pub media_type: String,
@@ -176,7 +183,8 @@ impl ModelQuestion {
 }
 
 /// What a tool is answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum CallAnswer {
     /// What a model said.
@@ -221,7 +229,8 @@ impl CallAnswer {
 }
 
 /// A question that is open in a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct OpenQuestion {
     /// Names it within its call: the same each time the call is made.
     pub id: String,
@@ -230,7 +239,8 @@ pub struct OpenQuestion {
 }
 
 /// The answer to a question of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionAnswer {
     /// The question.
     pub id: String,
@@ -239,7 +249,8 @@ pub struct QuestionAnswer {
 }
 
 /// An answer on its way to the process that asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolAnswer {
     /// The ticket of the call.
     pub ticket: String,

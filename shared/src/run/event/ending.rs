@@ -16,7 +16,8 @@ use crate::run::{FEW_CALLS_SINCE, REPAIRS_SINCE};
 use crate::time::Millis;
 
 /// A task ended well.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskCompleted {
     /// The task.
     pub task: TaskId,
@@ -48,7 +49,8 @@ impl Payload for TaskCompleted {
 }
 
 /// A try of a task failed; it will be offered again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskRetried {
     /// The task.
     pub task: TaskId,
@@ -87,7 +89,8 @@ impl Payload for TaskRetried {
 }
 
 /// A task failed for good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskFailed {
     /// The task.
     pub task: TaskId,
@@ -122,7 +125,8 @@ impl Payload for TaskFailed {
 }
 
 /// A task that agents kept dying of is given to nobody any more: it failed for good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskQuarantined {
     /// The task.
     pub task: TaskId,
@@ -164,7 +168,8 @@ fn count_unanswered(run: &mut RunState, task: &TaskId) {
 }
 
 /// A task cannot start because one it needs gave nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskBlocked {
     /// The task.
     pub task: TaskIndex,
@@ -190,7 +195,8 @@ impl Payload for TaskBlocked {
 }
 
 /// A task was cut off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskAborted {
     /// The task.
     pub task: TaskId,
@@ -215,7 +221,8 @@ impl Payload for TaskAborted {
 }
 
 /// A task was left out by decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskSkipped {
     /// The task.
     pub task: TaskIndex,
@@ -249,7 +256,8 @@ impl Payload for TaskSkipped {
 }
 
 /// A task that was begun, or had ended, is to be done again from its beginning.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskReopened {
     /// The task.
     pub task: TaskId,
@@ -294,7 +302,8 @@ impl Payload for TaskReopened {
 }
 
 /// What a task gave was made from a result that has changed since. It stays, and the report says so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskStale {
     /// The task.
     pub task: TaskIndex,

@@ -20,6 +20,7 @@ macro_rules! text_form {
                 deserializer.deserialize_str($crate::text_form::TextForm::new())
             }
         }
+        #[cfg(test)]
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 $name.into()

@@ -8,7 +8,8 @@ use crate::ids::{AgentId, RunId};
 use crate::time::Millis;
 
 /// What somebody's work came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Tally {
     /// Tasks that ended well.
@@ -127,7 +128,8 @@ impl Tally {
 }
 
 /// What one agent did in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentTrackRecord {
     /// The agent.
     pub agent: AgentId,
@@ -168,7 +170,8 @@ impl Identity {
 }
 
 /// How calls of a tool went.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ToolTally {
     /// Calls.
@@ -180,7 +183,8 @@ pub struct ToolTally {
 }
 
 /// What agents and tools did in one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunTrackRecord {
     /// The run.
     pub run: RunId,

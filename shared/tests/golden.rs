@@ -60,16 +60,17 @@ fn there_is_an_example_of_every_kind_and_every_run_event() {
     assert_eq!(names, RunEvent::NAMES.iter().copied().collect::<BTreeSet<_>>());
 }
 
+fn published() -> serde_json::Value {
+    serde_json::from_str(schema::JSON_SCHEMA).unwrap()
+}
+
 #[test]
 fn examples_fit_the_published_schema() {
-    let (all, bundle) = (schema::schemas(), schema::bundle());
-    let whole = jsonschema::validator_for(&bundle).unwrap();
+    let whole = jsonschema::validator_for(&published()).unwrap();
     for (name, envelope) in examples::envelopes() {
         let value = serde_json::to_value(&envelope).unwrap();
         let errors: Vec<String> = whole.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
-        let body = jsonschema::validator_for(&all[envelope.body.kind().name()]).unwrap();
-        assert!(body.is_valid(&value["body"]["content"]), "{name}");
     }
     assert!(!whole.is_valid(&serde_json::json!({ "body": { "type": "nonsense" } })));
 }
@@ -90,7 +91,7 @@ fn the_asyncapi_document_refers_to_what_it_holds_only() {
             _ => {}
         }
     }
-    let document = schema::asyncapi("1.2.3");
+    let document: serde_json::Value = serde_json::from_str(schema::ASYNCAPI).unwrap();
     let mut found = Vec::new();
     references(&document, &mut found);
     assert!(found.len() > 50);
@@ -108,6 +109,6 @@ fn a_client_may_send_little() {
     let envelope: Envelope = decode(text.as_bytes(), Encoding::Json).unwrap();
     assert_eq!((envelope.v, envelope.sender.as_str(), envelope.sent.0), (1, "anonymous", 0));
     assert!(envelope.id.is_nil());
-    let whole = jsonschema::validator_for(&schema::bundle()).unwrap();
+    let whole = jsonschema::validator_for(&published()).unwrap();
     assert!(whole.is_valid(&serde_json::from_str(text).unwrap()));
 }

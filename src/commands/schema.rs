@@ -9,8 +9,8 @@ use crate::output;
 /// Prints the schemas.
 pub(super) fn print(args: &SchemaArgs) -> Result<Exit, Failure> {
     match args.chosen() {
-        SchemaForm::JsonSchema => output::json(&schema::bundle())?,
-        SchemaForm::Asyncapi => output::json(&schema::asyncapi(env!("CARGO_PKG_VERSION")))?,
+        SchemaForm::JsonSchema => output::text(schema::JSON_SCHEMA)?,
+        SchemaForm::Asyncapi => output::text(schema::ASYNCAPI)?,
     }
     Ok(Exit::Completed)
 }

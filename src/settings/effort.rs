@@ -2,7 +2,6 @@
 //! settings file, so that whatever is set by itself holds.
 
 use config::ValueKind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,7 +14,18 @@ pub(crate) const KEY: &str = "ask.effort";
 const OWN_VERIFICATION: &str = "agent.limits.verification";
 
 /// How much is done for a goal.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Effort {
     /// One agent, and its result is the report: no plan, no reflection, no changes, no check by a model. 1 to 5 model

@@ -7,7 +7,6 @@ use std::time::Duration;
 use muster_shared::flow::guard::{MOST_GUARDS, MOST_NAMED, is_guard_name};
 use muster_shared::flow::{GuardRule, Hook, OnFailure};
 use muster_shared::settings;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Effective;
@@ -47,7 +46,9 @@ settings! {
 }
 
 /// What a guard is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::EnumMessage, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum GuardKind {
     /// `muster guard secrets`: finds keys and personal data, and takes them out.

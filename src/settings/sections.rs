@@ -14,7 +14,6 @@ use muster_orchestrator::OrchestratorSettings;
 use muster_readers::DocumentSettings;
 use muster_shared::flow::{Budget, RunLimits};
 use muster_shared::{setting, settings};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::alerts::AlertSettings;
@@ -141,7 +140,18 @@ settings! {
 }
 
 /// How log lines are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LogFormat {
     /// For people.

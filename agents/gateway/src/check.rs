@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use muster_shared::contract::Schema;
 use muster_shared::wire::gateway::{GatewayRefusal, GatewayVerb, MAX_MESSAGE_ID, RefusalCode};
-use muster_shared::wire::schema::of_request;
+use muster_shared::wire::schema::GATEWAY_REQUESTS;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -17,14 +17,17 @@ pub(crate) struct Checker {
 
 impl Checker {
     fn schemas(&self) -> &BTreeMap<GatewayVerb, Schema> {
-        let compiled = |verb: GatewayVerb| match Schema::new(of_request(verb)) {
+        let compiled = |(verb, schema): (GatewayVerb, Value)| match Schema::new(schema) {
             Ok(schema) => Some((verb, schema)),
             Err(why) => {
                 tracing::error!(%verb, why, "a schema of the gateway cannot be used");
                 None
             }
         };
-        self.schemas.get_or_init(|| GatewayVerb::ALL.into_iter().filter_map(compiled).collect())
+        self.schemas.get_or_init(|| {
+            let published: BTreeMap<_, _> = serde_json::from_str(GATEWAY_REQUESTS).unwrap_or_default();
+            published.into_iter().filter_map(compiled).collect()
+        })
     }
 
     /// Reads a request.

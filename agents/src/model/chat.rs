@@ -110,7 +110,9 @@ impl ChatRequest {
 }
 
 /// How much a model is to reason before it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::EnumMessage, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasoningEffort {
     /// Little: quick and cheap.

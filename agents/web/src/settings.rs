@@ -67,7 +67,18 @@ settings! {
 pub const MOST_HOSTS: usize = 64;
 
 /// Who answers `web_search`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchProvider {
     /// Nobody: agents have no `web_search`.

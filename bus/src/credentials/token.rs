@@ -34,7 +34,8 @@ const LONGEST: usize = 64 * 1024;
     Hash,
     serde::Serialize,
     serde::Deserialize,
-    schemars::JsonSchema,
+    strum::EnumMessage,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum DashboardRole {

@@ -54,7 +54,8 @@ pub const MAX_VALUE_BYTES: usize = 2 * 1024;
 pub const MAX_VALUES: usize = 64;
 
 /// A plan written beforehand.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Blueprint {
     /// What it is called by: lower case letters, digits and `_`.
@@ -77,7 +78,8 @@ pub struct Blueprint {
 }
 
 /// A parameter.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Param {
     /// What kind of value it takes.
@@ -98,7 +100,8 @@ pub struct Param {
 }
 
 /// The kind of a parameter's value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ParamKind {
     /// Text.
@@ -115,7 +118,8 @@ pub enum ParamKind {
 }
 
 /// A part of the report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// What stands in it.
@@ -136,7 +140,8 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 /// A step: a task of the run, or one task for each item of a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlueprintStep {
     /// What other steps call it by: `{{id.result}}`.
@@ -194,7 +199,8 @@ impl BlueprintStep {
 }
 
 /// A step of a failure block. The result of the last one stands for that of the step that failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FallbackStep {
     /// A few words that name it.
@@ -211,7 +217,8 @@ pub struct FallbackStep {
 }
 
 /// A blueprint with values for its parameters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Filled {
     /// The blueprint.
     pub blueprint: Blueprint,
@@ -221,7 +228,8 @@ pub struct Filled {
 }
 
 /// What became of a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
     /// It stands in the plan.

@@ -6,7 +6,8 @@ use crate::flow::{Citation, Claim};
 use crate::ids::{AgentId, Generation, Role, TaskIndex};
 
 /// A claim, and whose it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Side {
     /// The task, or the member of a committee.
     pub task: TaskIndex,

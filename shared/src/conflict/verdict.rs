@@ -20,7 +20,8 @@ const UNSAID: u32 = 50;
 const LEAD: u32 = 150;
 
 /// Who is right, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConflictVerdict {
     /// What holds.
     pub value: ClaimValue,

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A call that is not made before a person approves it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallToApprove {
     /// Which call of the step, from 0.
     #[serde(default, skip_serializing_if = "super::note::is_first")]
@@ -33,7 +34,8 @@ impl CallToApprove {
 }
 
 /// What a person said of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallVerdict {
     /// Which call of the step, from 0.
     #[serde(default, skip_serializing_if = "super::note::is_first")]
@@ -49,7 +51,8 @@ pub struct CallVerdict {
 }
 
 /// What becomes of a call that a person was asked about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallRuling {
     /// It is made.

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// A file that a task of a run made (R9).
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Artifact {
     /// Where it lies in the run's workspace, such as `notes/findings.md`.
     pub path: String,

@@ -8,7 +8,8 @@ use crate::settings;
 use crate::time::Millis;
 
 /// A call for proposals: who wants to do this task, and at what price?
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallForProposals {
     /// The run.
     pub run: RunId,
@@ -35,7 +36,8 @@ impl CallForProposals {
 }
 
 /// An agent's answer to a call: what it takes to do the task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bid {
     /// The agent.
     pub agent: AgentId,
@@ -72,7 +74,8 @@ impl Bid {
 
 settings! {
     /// How auctions are held.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default)]
     pub const struct AuctionRules {
         /// How long bids are taken.
@@ -95,7 +98,8 @@ impl AuctionRules {
 }
 
 /// The auction of a task, as its run knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Auction {
     /// Which auction of the task, from 1.
     pub number: u32,
@@ -112,7 +116,8 @@ pub struct Auction {
 }
 
 /// How an auction ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Award {
     /// Whose bid won; nobody's when the task is given out as any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,7 +17,8 @@ pub const MAX_TOLD_BYTES: usize = 32 * 1024;
 const MOST_SAID: usize = 200;
 
 /// A blueprint as a planner is told of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlueprintBrief {
     /// What it is called by.
     pub name: String,
@@ -30,7 +31,8 @@ pub struct BlueprintBrief {
 }
 
 /// A task that is done by a blueprint, with values for its parameters as far as the plan knows them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlueprintCall {
     /// The blueprint.
     pub name: String,

@@ -7,7 +7,8 @@ use crate::settings;
 
 settings! {
     /// The most that may be used. What is absent is not limited.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub struct Budget {
         /// Most model calls, answered or not.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,7 +14,8 @@ use sha2::{Digest, Sha256};
 pub const MOST_VERSION: usize = 128;
 
 /// How long an answer of a pure tool serves others that make the same call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolCache {
     /// How long, in milliseconds. Settings may say less.
     pub serves_ms: u64,
@@ -38,7 +40,8 @@ impl ToolCache {
 }
 
 /// Where the answer to a call came from, if the tool was not called: the same call was answered before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CachedAnswer {
     /// How old the answer is, in milliseconds.
     pub age_ms: u64,

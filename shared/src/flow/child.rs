@@ -7,7 +7,8 @@ use crate::ids::{RunId, TaskId};
 use crate::text::beginning;
 
 /// The task that a run was begun for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parent {
     /// The run of the task.
     pub run: RunId,
@@ -27,7 +28,8 @@ pub struct Parent {
 }
 
 /// What a run within a run is told of the work that it is a part of. Each of its texts, and how many there are, is bounded.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Background {
     /// What the person asked, in their words.

@@ -10,7 +10,8 @@ use crate::settings;
 
 settings! {
     /// When claims count as contradicting each other, and how that is settled. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub struct Conflicts {
         /// The ways to settle a conflict, in order: methods (each side shows how it came to its value), majority,
@@ -47,8 +48,20 @@ impl Conflicts {
 
 /// A way to settle a conflict.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
 )]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ConflictStep {
     /// Each side shows how it came to its value, and looks at it once more.

@@ -11,7 +11,8 @@ use crate::time::Millis;
 pub const MAX_KEY: usize = 64;
 
 /// A value of the shared context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContextEntry {
     /// What it is. Its type stays what it was when it was written first.
     pub value: Value,
@@ -60,7 +61,8 @@ pub fn is_key(name: &str) -> bool {
 }
 
 /// Who wrote a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextAuthor {
     /// A task of the run.
@@ -87,7 +89,8 @@ impl std::fmt::Display for ContextAuthor {
 
 settings! {
     /// How much the tasks of a run may know in common. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct ContextLimits {
         /// Most values in the shared context of one run.

@@ -24,7 +24,8 @@ const MAX_ITEM: usize = 300;
 pub const MAX_BYTES: usize = MAX_TURNS * (MAX_ASKED + MAX_ANSWERED + 2 * MAX_ITEMS * MAX_ITEM);
 
 /// One earlier run that a goal follows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Turn {
     /// The run.
     pub run: RunId,

@@ -3,7 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 /// Whether somebody other than the writer looks at a report before it is delivered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DraftReviewPolicy {
     /// The report is delivered as it was written.
@@ -21,7 +33,8 @@ impl DraftReviewPolicy {
 }
 
 /// What a reviewer says of a draft.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DraftReview {
     /// Whether the draft may be delivered as it is.
@@ -38,7 +51,8 @@ pub struct DraftReview {
 }
 
 /// Whether a draft may be delivered as it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DraftVerdict {
     /// It may.
@@ -49,7 +63,8 @@ pub enum DraftVerdict {
 }
 
 /// One thing that is wrong with a draft.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DraftRemark {
     /// Where: a heading, or the first words of a sentence.
@@ -114,7 +129,8 @@ impl DraftRemark {
 }
 
 /// What a writer is told that writes a draft again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Revision {
     /// The draft as it was, without what is added to reports by rule.

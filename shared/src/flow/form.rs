@@ -21,7 +21,8 @@ const DECLINE: &str = "decline";
 const DONE: [&str; 4] = ["done", "yes", "ok", "accept"];
 
 /// What a person is asked for, beside the words of the question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// Values that fit this JSON Schema: an object of plain values.
@@ -31,7 +32,8 @@ pub enum Form {
 }
 
 /// A form, and the question of a call that it answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallForm {
     /// Names the question within its call: the same each time the call is made.
     pub id: String,
@@ -40,7 +42,8 @@ pub struct CallForm {
 }
 
 /// What came of a form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FormReply {
     /// The question of the call.
     pub id: String,
@@ -52,7 +55,8 @@ pub struct FormReply {
 }
 
 /// What somebody gave who was asked for something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Given {
     /// The values; none where none were asked for.

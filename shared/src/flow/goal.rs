@@ -19,7 +19,8 @@ use crate::wire::{Encoding, TraceContext};
 pub const MAX_GOAL_BYTES: usize = 16 * 1024;
 
 /// What a person asks, with what belongs to the asking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Goal {
     /// The person's own words.
     pub text: String,
@@ -119,7 +120,19 @@ pub fn is_domain(name: &str) -> bool {
 pub const MAX_ROLE_NAME_BYTES: usize = 200;
 
 /// Whether a goal is given to a planner (R10).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Planning {
     /// Unless the goal is small.
@@ -271,7 +284,8 @@ impl Goal {
 }
 
 /// Documents that were fetched from elsewhere when a goal was asked: from where, and as of when.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FetchedDocuments {
     /// What their paths begin with, as they are cited: `example.org/guide.html`, `example.org/owner/repo`.
     pub path: String,
@@ -299,7 +313,8 @@ impl FetchedDocuments {
 }
 
 /// The documents of a run: a manifest in the object store, by content hash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CorpusRef {
     /// Content hash that names the corpus.
     pub id: String,

@@ -12,7 +12,8 @@ use crate::settings;
 
 settings! {
     /// What holds of committees. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct Committees {
         // As many as a committee has members.
@@ -47,7 +48,19 @@ impl Committees {
 }
 
 /// When a committee has a chair.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Chair {
     /// Never: majority and confidence decide.
@@ -60,7 +73,8 @@ pub enum Chair {
 }
 
 /// How a member goes about its task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Temperament {
     /// Says only what it has made sure of.
@@ -84,7 +98,8 @@ impl Temperament {
 }
 
 /// What a member is told of the group that it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Membership {
     /// How many members there are.
     pub members: u8,
@@ -103,7 +118,8 @@ pub struct Membership {
 }
 
 /// What a member found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct View {
     /// The member.
     pub member: TaskIndex,
@@ -125,7 +141,8 @@ impl View {
 }
 
 /// How the result of a group was settled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GroupVerdict {
     /// The member whose result is that of the task.
     pub counts: TaskIndex,
@@ -139,7 +156,8 @@ pub struct GroupVerdict {
 }
 
 /// What decided which result counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// It was the first good one.
@@ -172,7 +190,8 @@ impl DecidedBy {
 }
 
 /// A result that the verdict is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Dissent {
     /// Whose it is.
     pub member: TaskIndex,

@@ -18,8 +18,20 @@ const MOST_NAME: usize = 48;
 
 /// A point of a run at which guards are asked.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
 )]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Hook {
     /// Before a model is asked: the messages that it has not been sent yet.
@@ -54,8 +66,20 @@ impl Hook {
 
 /// What holds when a guard gives no verdict: it is gone, takes too long, or answers what is none.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
 )]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// As if it had allowed.
@@ -66,7 +90,8 @@ pub enum OnFailure {
 }
 
 /// What a guard says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// It may go on as it is.
@@ -79,7 +104,8 @@ pub enum Ruling {
 
 /// A guard of a run: when it is asked, and what holds when it gives no verdict. Fixed when the run is created. It is never
 /// the guard's own word.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardRule {
     /// Its name: it answers on `guard.<name>`.
     pub name: String,
@@ -155,7 +181,8 @@ pub fn joined(fleet: &[GuardRule], added: &[GuardRule]) -> Vec<GuardRule> {
 }
 
 /// What a guard is asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardRequest {
     /// At which hook.
     pub hook: Hook,
@@ -173,7 +200,8 @@ pub struct GuardRequest {
 }
 
 /// What a guard answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardReply {
     /// Whether it may go on.
     pub verdict: Ruling,
@@ -206,7 +234,8 @@ impl GuardReply {
 }
 
 /// Why a guard gave no verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GuardFailure {
     /// Nobody serves its subject.
@@ -244,7 +273,8 @@ impl GuardFailure {
 }
 
 /// The verdict of a guard, as the record keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardVerdict {
     /// The guard.
     pub guard: String,
@@ -325,7 +355,8 @@ impl std::fmt::Display for GuardVerdict {
 }
 
 /// What the guards of a hook said of one thing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Guarded {
     /// How many of them had nothing against it.
     #[serde(default, skip_serializing_if = "is_none")]

@@ -14,7 +14,8 @@ const LONGEST: usize = 400;
 const LONGEST_GOAL: usize = 2_000;
 
 /// The lessons of one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunLessons {
     /// The run.
     pub run: RunId,

@@ -60,7 +60,8 @@ pub const LONGEST_RUN_MS: u64 = 30 * 24 * 3600 * 1000;
 settings! {
     /// Limits of one run. Fixed when the run is created, so that a replay decides alike. Nobody gains from more than the
     /// most that stands here; it keeps one run from taking more than its share of the fleet.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub struct RunLimits {
         // P3.

@@ -9,7 +9,8 @@ use crate::text::counted;
 pub const MOST_PLACES: usize = 1_000;
 
 /// One place that a result cites, and what was found there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LookedUp {
     /// The document, as it was cited.
     pub path: String,
@@ -22,7 +23,8 @@ pub struct LookedUp {
 }
 
 /// What was found at a place that is cited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceFound {
     /// The words stand there, or near: then what is to be corrected is named.
@@ -56,7 +58,8 @@ pub enum PlaceFound {
 }
 
 /// Where the words stand, as far as that is not as it was cited.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Standing {
     /// The document's path in full.

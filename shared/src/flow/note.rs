@@ -11,7 +11,8 @@ use super::permissions::RolePermission;
 use super::rights::Refusal;
 
 /// A remark of the loop on one step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
     /// The model goes in circles (W4).
@@ -98,7 +99,8 @@ pub enum Note {
 }
 
 /// A message that a model was sent in other words than the task has for it: a guard changed it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reworded {
     /// SHA-256 of its own text, in hexadecimal.
     pub of: String,
@@ -230,7 +232,8 @@ impl Note {
 }
 
 /// How going in circles was noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SpinLevel {
     /// The very same action.
@@ -242,7 +245,8 @@ pub enum SpinLevel {
 }
 
 /// Who verified a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verifier {
     /// Rules.
@@ -252,7 +256,8 @@ pub enum Verifier {
 }
 
 /// What a model was to look at and gave no verdict on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unchecked {
     /// Whether a result holds.
@@ -262,9 +267,8 @@ pub enum Unchecked {
 }
 
 /// A link of the chain of verification.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// Everything that was asked is answered, or named as unanswered.
@@ -294,7 +298,8 @@ impl Check {
 }
 
 /// What did not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fault {
     /// Which check.
     pub check: Check,

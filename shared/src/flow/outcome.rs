@@ -13,7 +13,8 @@ use super::step::{Action, ObservationStatus, Step};
 use super::usage::Usage;
 
 /// The end of one generation of a task. Terminal: the fence lets only the first through.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
@@ -83,7 +84,8 @@ impl Outcome {
 }
 
 /// How a task ended (W6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// It was done.
@@ -130,7 +132,8 @@ impl Ending {
 }
 
 /// What a task gave, by its kind of work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Product {
     /// Of planning.
@@ -148,7 +151,8 @@ pub enum Product {
 }
 
 /// What a leaf found or made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TaskResult {
     /// The answer in a few sentences; what `{{1-2.result}}` stands for.
@@ -194,7 +198,8 @@ impl TaskResult {
 }
 
 /// A statement and where it comes from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Finding {
     /// The statement.
@@ -215,7 +220,8 @@ pub struct Finding {
 }
 
 /// A place in a document.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Citation {
     /// Path relative to the folder given with `--docs`.
     pub path: String,
@@ -227,7 +233,8 @@ pub struct Citation {
 }
 
 /// What an agent says of the plan when it submits (W6).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Advice {
     /// Whether the plan should be refined.
@@ -242,7 +249,8 @@ pub struct Advice {
 }
 
 /// One step in brief.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepDigest {
     /// The step's number.
     pub number: u32,
@@ -259,7 +267,8 @@ pub struct StepDigest {
 }
 
 /// One more call of a step in brief.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallDigest {
     /// The tool.
     pub tool: String,

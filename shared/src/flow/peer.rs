@@ -13,7 +13,8 @@ use crate::ids::{Role, TaskIndex};
 use crate::settings;
 
 /// A request of a task to its peers. Names are text as the asker wrote them: what is wrong with one is the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum PeerRequest {
     /// Another agent answers a question, as a task of its own.
@@ -86,7 +87,8 @@ impl PeerRequest {
 }
 
 /// A question to another agent. It becomes a task, so that it is answered once whoever dies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HelpRequest {
     /// Who is asked.
     pub to: Peer,
@@ -98,7 +100,8 @@ pub struct HelpRequest {
 }
 
 /// Who is asked for help.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Peer {
     /// Any agent of a role.
@@ -127,7 +130,8 @@ impl Peer {
 }
 
 /// Something that other tasks of the run should know.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct InformationShare {
     /// What.
@@ -139,7 +143,8 @@ pub struct InformationShare {
 }
 
 /// A wish to know what other tasks gave, or how the run stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ContextRequest {
     /// Of which tasks, by index or name; of the run when empty.
@@ -151,7 +156,8 @@ pub struct ContextRequest {
 }
 
 /// A wish to know who can do something.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CapabilityQuery {
     /// What is to be done, in a word or two each; everybody is named when empty.
@@ -159,7 +165,8 @@ pub struct CapabilityQuery {
 }
 
 /// A value that is to stand in the shared context of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContextWrite {
     /// What it is called.
     pub key: String,
@@ -171,7 +178,8 @@ pub struct ContextWrite {
 }
 
 /// A wish to know what the shared context has. Whoever asks is told when it changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ContextRead {
     /// The key, or how keys begin.
@@ -182,7 +190,8 @@ pub struct ContextRead {
 }
 
 /// The answer to a request, for programs. The observation says the same in words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum PeerAnswer {
     /// Help was given.
@@ -224,7 +233,8 @@ pub enum PeerAnswer {
 }
 
 /// A role that can be asked for help.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Capable {
     /// The role.
     pub role: Role,
@@ -237,7 +247,8 @@ pub struct Capable {
 }
 
 /// Something that a task was told by another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Information {
     /// Its number in the run: it is heard once, however often it is told.
     pub number: u32,
@@ -260,7 +271,8 @@ impl Information {
 
 settings! {
     /// How much tasks may ask of each other. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct Peers {
         /// Most requests to peers of one run (help, information, context, capabilities); further ones are refused.

@@ -9,7 +9,8 @@ use crate::settings;
 settings! {
     /// When people are asked, for how long an answer is waited for, and what follows when none comes. Part of a run's
     /// limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct People {
         /// Whether a person looks at the plan before it is carried out: auto (nobody does), ask, or ask-if-risky.
@@ -128,7 +129,19 @@ const fn is_one(count: &u8) -> bool {
 }
 
 /// Whether a person looks at the plan before it is carried out (R1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReviewPolicy {
     /// It is carried out at once.

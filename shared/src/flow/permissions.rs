@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::settings;
 
 /// One thing that a role may do or not.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RolePermission {
     /// Make plans of its own within a task.
@@ -45,7 +44,8 @@ impl RolePermission {
 
 settings! {
     /// What a role may do. Everything unless something is closed.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub struct RolePermissions {
         /// Whether it may make plans of its own within a task.

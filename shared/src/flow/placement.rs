@@ -6,7 +6,8 @@ use crate::ids::{AgentId, Queue, TaskId};
 
 /// To whom a task goes. Stands in the decision that offered it, where it made a difference: a replay is told, and does
 /// not look at the fleet again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Placement {
     /// The task.
     pub task: TaskId,
@@ -32,7 +33,8 @@ impl Placement {
 }
 
 /// An agent that a task does not go to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PassedOver {
     /// The agent.
     pub agent: AgentId,

@@ -12,7 +12,8 @@ use super::rights::Rights;
 use crate::ids::{Role, TaskIndex};
 
 /// What a planner proposes, before any check.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanDraft {
     /// The goal in the planner's words.
     #[serde(default)]
@@ -25,7 +26,8 @@ pub struct PlanDraft {
 }
 
 /// One proposed task, with its subtasks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskDraft {
     /// A few words that name it.
     pub name: String,
@@ -81,7 +83,8 @@ pub struct TaskDraft {
 }
 
 /// A checked plan: every task under its index.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The goal in the planner's words.
     pub goal: String,
@@ -90,7 +93,8 @@ pub struct Plan {
 }
 
 /// A node of the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanTask {
     /// A few words that name it.
     pub name: String,

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 /// What a task is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskQuery {
     /// Documents are searched for the answer to a question.
@@ -19,7 +20,8 @@ pub enum TaskQuery {
 }
 
 /// A question to documents.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchQuery {
     /// The question.
     pub question: String,

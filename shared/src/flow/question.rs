@@ -15,7 +15,8 @@ pub const MAX_QUESTION_BYTES: usize = 16 * 1024;
 pub const MAX_CHOICES: usize = 20;
 
 /// What a person is asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Question {
     /// The question itself.
@@ -107,7 +108,8 @@ impl Question {
 }
 
 /// What a question is about, and so what its answer is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum About {
     /// A task waits for the answer: it is the observation of its step.
@@ -172,7 +174,19 @@ impl fmt::Display for About {
 }
 
 /// What follows when nobody answers in time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
     /// Go on with the question's default; without one, it counts as not answered.
@@ -185,7 +199,8 @@ pub enum OnTimeout {
 }
 
 /// An answer to a question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reply {
     /// The question.
     pub question: QuestionId,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::claim::ClaimValue;
 
 /// What a rule about language made of a text, where that is not what it makes of most. Stands in the decision that used it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reading {
     /// The rule.
     pub rule: ReadingRule,
@@ -26,7 +27,8 @@ const fn is_first(nth: &u32) -> bool {
 }
 
 /// A rule about language that decisions go by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReadingRule {
     /// Whether a goal is small enough to be done without a plan: its number of words.
@@ -70,7 +72,8 @@ pub enum ReadingRule {
 }
 
 /// What a rule came to. Places are counted from 0 in what the rule was given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
     /// What it says of most texts, after it had said something else.
@@ -96,7 +99,8 @@ pub enum Said {
 }
 
 /// A part of a text that is on one line, with its words one space apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TextPart {
     /// Where it begins, in bytes.
     pub at: u32,
@@ -121,7 +125,8 @@ impl TextPart {
 }
 
 /// Claims about one subject that contradict each other.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contradiction {
     /// The places of the claims.
     pub sides: Vec<u32>,

@@ -6,7 +6,8 @@ use super::plan::TaskDraft;
 use crate::ids::TaskIndex;
 
 /// One change of plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "operation", rename_all = "snake_case")]
 pub enum RefineOperation {
     /// Replace a failed, current or future leaf by 2 to 4 smaller ones below it.
@@ -53,7 +54,8 @@ impl RefineOperation {
 }
 
 /// An operation that was refused, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefusedOperation {
     /// What was wanted.
     pub operation: RefineOperation,

@@ -7,7 +7,8 @@ use super::refinement::RefineOperation;
 use super::step::ObservationStatus;
 
 /// Posterior knowledge of a task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Reflection {
     /// What was done and what came of it.
@@ -27,7 +28,8 @@ pub struct Reflection {
 }
 
 /// What a task says of one tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolNote {
     /// The tool.
     pub tool: String,
@@ -36,7 +38,19 @@ pub struct ToolNote {
 }
 
 /// Which leaves are reflected on, and how thoroughly (M2).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReflectionLevel {
     /// None.

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::artifact::Artifact;
 
 /// The answer of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Report {
     /// One line.

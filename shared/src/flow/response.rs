@@ -29,9 +29,8 @@ pub const EFFECT_UNKNOWN: &str = "it must not be done twice";
 pub const BEFORE_A_RESULT: &str = "before a result was submitted";
 
 /// What kind of failure a try of a task ended with.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// No model answered: rate limits, outages, a wrong key.
@@ -230,9 +229,8 @@ fn of_last_tool(outcome: &Outcome) -> Option<FailureKind> {
 }
 
 /// What is done about a failure.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
     /// It is tried once more, told how it failed.
@@ -298,7 +296,19 @@ impl fmt::Display for Response {
 }
 
 /// How results are checked before they count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Acceptance {
     /// By rule: what was asked for is there, and the milestones were reached.
@@ -318,7 +328,8 @@ const fn is_usual_model_failures(failures: &u32) -> bool {
 
 settings! {
     /// What is done when something goes wrong. Part of a run's limits.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct Responses {
         /// Models that try what others failed, one after the other: more capable, or with a larger window.

@@ -12,7 +12,8 @@ use super::work::{LeafRef, Work};
 use crate::ids::Role;
 
 /// What a role is for, as planners are told it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Specialty {
     /// The role.
     pub role: Role,
@@ -92,7 +93,8 @@ impl Specialty {
 }
 
 /// The JSON Schemas that a specialist holds to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ContractSchemas {
     /// Of what it takes on, see [`given`].
@@ -124,7 +126,8 @@ impl ContractSchemas {
 }
 
 /// A contract that was not held.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContractViolation {
     /// Whose part of it.
     pub side: ContractSide,
@@ -133,7 +136,8 @@ pub struct ContractViolation {
 }
 
 /// A side of a contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContractSide {
     /// What was asked: the task does not fit `contract.input`. The agent did not begin it.

@@ -8,7 +8,8 @@ use super::peer::Information;
 use super::usage::Usage;
 
 /// One turn of a ReAct loop, as it stands in the record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Step {
     /// From 1 within a generation, over all its attempts.
     pub number: u32,
@@ -40,7 +41,8 @@ pub struct Step {
 }
 
 /// Another action of the same answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FurtherAction {
     /// What the model chose to do.
     pub action: Action,
@@ -63,7 +65,8 @@ impl Step {
 }
 
 /// What a model thought before it acted (W1).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Thought {
     /// The thought itself.
@@ -80,7 +83,8 @@ pub struct Thought {
 }
 
 /// What a model chose to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Action {
     /// A tool, or `submit` when the task ends with this step.
     pub name: String,
@@ -95,7 +99,8 @@ impl Action {
 }
 
 /// What came of an action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Observation {
     /// How it went.
     pub status: ObservationStatus,
@@ -113,7 +118,8 @@ pub struct Observation {
 }
 
 /// How an action went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationStatus {
     /// It did what it should.
@@ -127,7 +133,8 @@ pub enum ObservationStatus {
 }
 
 /// One call of a model, with the exact request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModelCall {
     /// The model that answered, as `provider/model`.
     pub model: String,
@@ -166,7 +173,8 @@ pub struct ModelCall {
 }
 
 /// One message of a request as it was sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoredMessage {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
@@ -175,7 +183,8 @@ pub struct StoredMessage {
 }
 
 /// Which template a prompt was made from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TemplateRef {
     /// Name, such as `worker`.
     pub name: String,

@@ -17,9 +17,8 @@ use crate::time::Millis;
 use crate::wire::{Encoding, TraceContext};
 
 /// The state of a task (R3).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// In the plan, or put down; not offered.
@@ -101,7 +100,8 @@ impl TaskStatus {
 }
 
 /// An offer of a task. Its record entry is at the same time its queue entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskOffered {
     /// The run.
     pub run: RunId,

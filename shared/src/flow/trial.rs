@@ -22,7 +22,10 @@ pub fn is_trial_name(name: &str) -> bool {
 }
 
 /// How a variant is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::EnumMessage, strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TrialMode {
     /// It does the same tasks besides, and nothing of it counts.
@@ -43,7 +46,8 @@ impl TrialMode {
 }
 
 /// What is tried in place of the usual.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Variant {
     /// The role whose agents do it; the same role where absent.
@@ -65,7 +69,19 @@ impl std::fmt::Display for Variant {
 }
 
 /// What a canary is compared by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// The share of tasks whose first try ended well.
@@ -78,7 +94,8 @@ pub enum Measure {
 }
 
 /// When a canary is withdrawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WithdrawRule {
     /// By what.
     pub measure: Measure,
@@ -144,7 +161,8 @@ fn dollars(micros: u64) -> String {
 }
 
 /// What tasks of one arm came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ArmCount {
     /// Tasks whose first try has ended.
@@ -183,7 +201,8 @@ impl ArmCount {
 }
 
 /// What both arms of a trial came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TrialCounts {
     /// The usual.
@@ -207,7 +226,8 @@ impl TrialCounts {
 }
 
 /// A trial, as it holds for a run. Fixed when the run is created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialRule {
     /// Its name.
     pub name: String,
@@ -248,7 +268,8 @@ impl TrialRule {
 }
 
 /// On which side of a trial a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
     /// It is done as usual, and compared with.
@@ -272,7 +293,8 @@ impl Arm {
 }
 
 /// Which trial a task takes part in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialMark {
     /// The trial.
     pub trial: String,
@@ -281,7 +303,8 @@ pub struct TrialMark {
 }
 
 /// What the first try of a task came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialSample {
     /// Whether it ended well.
     pub done: bool,
@@ -295,7 +318,8 @@ pub struct TrialSample {
 }
 
 /// A task that takes part in a trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskTrial {
     /// Which, and on which side.
     pub mark: TrialMark,
@@ -305,7 +329,8 @@ pub struct TaskTrial {
 }
 
 /// What a run is that does one task of another run once more, to see how a variant does it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShadowOf {
     /// The trial.
     pub trial: String,

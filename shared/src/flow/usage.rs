@@ -5,7 +5,8 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 /// What was used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Model calls that were answered.

@@ -11,7 +11,8 @@ use super::step::Observation;
 use crate::blueprint::Filled;
 
 /// What a task waits for. It is put down meanwhile, and goes on with what came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
     /// An answer to a question: a person's, or the one that is taken when nobody gives any.
@@ -41,7 +42,8 @@ impl Wait {
 }
 
 /// The goal of a run that a task waits for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ChildGoal {
     /// What is to be achieved.
@@ -55,7 +57,8 @@ pub struct ChildGoal {
 }
 
 /// What an agent waits for, and the step that it belongs to: begun, and without an observation so far.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Awaited {
     /// The step.
     pub step: u32,
@@ -64,7 +67,8 @@ pub struct Awaited {
 }
 
 /// What came of a wait: the observation of the step that it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answered {
     /// The step.
     pub step: u32,

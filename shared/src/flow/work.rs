@@ -17,7 +17,8 @@ use super::task::TaskStatus;
 use crate::ids::TaskIndex;
 
 /// What is to be done, by kind. Carries all that the agent needs to know of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Split the goal into a plan.
@@ -192,7 +193,8 @@ impl Work {
 
 /// What a plan, or a change of one, is held against besides the limits, roles and tools that an offer names: whoever
 /// makes it can look by the same rules.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct HeldTo {
     /// How far the tasks of the plan are, as a change of it sees them.
@@ -204,7 +206,8 @@ pub struct HeldTo {
 }
 
 /// What whoever reflects is told of the plan, to change it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefineBrief {
     /// The plan as it stands.
     pub plan: Plan,
@@ -222,7 +225,8 @@ pub struct RefineBrief {
 }
 
 /// What a writer is told of results that contradict each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConflictBrief {
     /// What they are about.
     pub subject: String,
@@ -236,7 +240,8 @@ pub struct ConflictBrief {
 }
 
 /// What a planner is told of a plan that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplanBrief {
     /// The plan as it stands.
     pub plan: Plan,
@@ -258,7 +263,8 @@ pub struct ReplanBrief {
 }
 
 /// A leaf and what it gave.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeafRef {
     /// The leaf.
     pub index: TaskIndex,

@@ -8,7 +8,8 @@ use crate::ids::{Generation, TaskId};
 use crate::time::Millis;
 
 /// A run that was begun for a task (R6).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Child {
     /// The task.
     pub task: TaskId,
@@ -24,7 +25,8 @@ pub struct Child {
 }
 
 /// How a run ended that was begun for a task of another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChildEnd {
     /// How.
     pub status: RunStatus,

@@ -12,7 +12,8 @@ use crate::ids::{AgentId, TaskIndex};
 use crate::time::Millis;
 
 /// Results of a run that contradict each other, and who helps to settle that.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Conflicts {
     /// Every conflict that was found, by its number, and what became of it.
@@ -24,7 +25,8 @@ pub struct Conflicts {
 }
 
 /// Claims of different tasks that contradict each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConflictState {
     /// What they are about, in the words of a claim.
     pub subject: String,
@@ -87,7 +89,8 @@ impl ConflictState {
 }
 
 /// How a conflict ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictEnd {
     /// It is known what holds.
@@ -123,7 +126,8 @@ impl ConflictEnd {
 }
 
 /// A small task outside the plan that helps to settle a conflict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Settling {
     /// The conflict.
     pub conflict: u32,
@@ -134,7 +138,8 @@ pub struct Settling {
 }
 
 /// What a task is for that helps to settle a conflict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SettlingFor {
     /// To say whether claims contradict each other that are words.

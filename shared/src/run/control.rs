@@ -8,7 +8,8 @@ use uuid::Uuid;
 use crate::time::Millis;
 
 /// What people have a run do: whether it rests, and what they asked of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Control {
     /// Whether nothing is offered for now, and why.
@@ -20,7 +21,8 @@ pub struct Control {
 }
 
 /// Why and since when nothing is offered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Paused {
     /// Since when.
     pub since: Millis,

@@ -6,7 +6,8 @@ use crate::flow::{DraftReview, Report};
 use crate::time::Millis;
 
 /// What became of the drafts of a run's report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DraftHistory {
     /// The reviews, in order: the first one has the number 1.
@@ -19,7 +20,8 @@ pub struct DraftHistory {
 }
 
 /// One review of a draft.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReviewOfDraft {
     /// Until when it is waited for.
     pub until: Millis,
@@ -29,7 +31,8 @@ pub struct ReviewOfDraft {
 }
 
 /// How the review of a draft ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DraftReviewEnd {
     /// The reviewer said something.

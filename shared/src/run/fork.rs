@@ -19,7 +19,8 @@ use crate::flow::{Plan, Reflection, RefusedOperation, TaskStatus};
 use crate::ids::{Attempt, RunId, Seq, TaskId, TaskIndex};
 
 /// Where a forked run came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Origin {
     /// The run.
     pub run: RunId,
@@ -40,7 +41,8 @@ impl Origin {
 
 /// What a forked run takes over: the plan and all that had ended. It shares no entry of the record with its origin,
 /// and has a secret, a deadline and a count of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Inherited {
     /// What it goes on with.
     pub phase: Phase,
@@ -98,7 +100,8 @@ pub struct Inherited {
 }
 
 /// What had become of the plans of the run that was forked, as it stands in the record.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct InheritedPlanning {
     /// The person's first words, where the goal was changed since.

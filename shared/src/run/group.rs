@@ -8,7 +8,8 @@ use crate::ids::{TaskId, TaskIndex};
 use crate::time::Millis;
 
 /// The members of one task. They stand in [`RunState::tasks`] and in no plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
     /// How the task was given out.
     pub pattern: Pattern,

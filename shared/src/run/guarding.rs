@@ -14,7 +14,8 @@ use crate::time::Millis;
 const MOST_KEPT: usize = 32;
 
 /// What guards are asked about, and what they said.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Guarding {
     /// How often guards were asked.
@@ -35,7 +36,8 @@ pub struct Guarding {
 }
 
 /// What guards are asked about.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeldBack {
     /// At which hook.
     pub hook: Hook,
@@ -54,7 +56,8 @@ const fn is_never(times: &u32) -> bool {
 }
 
 /// What waits for the verdict of guards.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     /// What an agent gave: its outcome is decided upon when the verdict is there.

@@ -11,7 +11,8 @@ use crate::ids::TaskIndex;
 use crate::time::Millis;
 
 /// What tasks asked and told each other.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PeerTalk {
     /// How many requests there were.
@@ -31,7 +32,8 @@ pub struct PeerTalk {
 }
 
 /// Something that a task, or a person by a value, told others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Shared {
     /// The task that told it; nothing when a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

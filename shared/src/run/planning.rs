@@ -10,7 +10,8 @@ use crate::flow::Plan;
 use crate::ids::TaskIndex;
 
 /// What became of a run's plans.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Planning {
     /// The person's first words, where the goal was changed since.
@@ -49,7 +50,8 @@ pub struct Planning {
 }
 
 /// How far a run's plan is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStage {
     /// Nobody has given one that is in order.
@@ -64,7 +66,8 @@ pub enum PlanStage {
 }
 
 /// How a plan was improved.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Iterated {
     /// What earlier runs had taught.
     pub lessons: Vec<String>,
@@ -73,7 +76,8 @@ pub struct Iterated {
 }
 
 /// One time that what was left was planned anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Replan {
     /// The plan that failed, and why.
     pub failed: FailedPlan,
@@ -84,7 +88,8 @@ pub struct Replan {
 }
 
 /// What there is to say of a run whose plans all failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GivenUp {
     /// The plans, in order.
     pub plans: Vec<FailedPlan>,

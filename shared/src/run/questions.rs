@@ -8,7 +8,8 @@ use crate::ids::QuestionId;
 use crate::time::Millis;
 
 /// A question of the run, answered or not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuestionState {
     /// What its answer is for.
     pub about: About,
@@ -35,7 +36,8 @@ pub struct QuestionState {
 }
 
 /// How a question ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionEnd {
     /// It was answered, or its default was taken.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::flow::RefusedOperation;
 
 /// Changes of a run's plan: those that are wanted, and those that were made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Refining {
     /// What each refinement is to be for, by its number.

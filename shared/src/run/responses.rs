@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::flow::{FailureKind, Response};
 
 /// What was done about failures in a run so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ResponseHistory {
     /// Failures of all kinds that count against the error budget.
@@ -22,7 +23,8 @@ pub struct ResponseHistory {
 }
 
 /// How the failures of one task were answered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Answers {
     /// How often each response was given.

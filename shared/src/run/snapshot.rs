@@ -3,9 +3,6 @@
 //! The run's secret is not in it, so that whoever reads the store does not learn it; it is taken from the first entry
 //! of the record when the state is restored.
 
-use std::fmt::Write as _;
-use std::sync::OnceLock;
-
 use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
@@ -13,14 +10,16 @@ use super::event::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent};
 use super::state::{RunState, Seen};
 use crate::ids::{AgentId, Seq, TaskId};
 
-/// To be raised when [`apply`](super::apply()) comes to another state from the same entries and the types stay the
-/// same: their shape is part of the version by itself.
-const MEANING: u32 = 3;
+/// Distinguishes builds that derive or serialize the state differently: the release, a revision and the digest of the
+/// state's shape. Raise the revision when [`apply`](super::apply()) derives another state from the same events. A test
+/// compares the digest with the types.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-3-0000000000000000");
 
 /// A run's state as it stood at a position of its record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Snapshot {
-    /// See [`Snapshot::current_version`].
+    /// See [`VERSION`].
     version: String,
     /// Who made the newest decision.
     author: Option<AgentId>,
@@ -39,7 +38,7 @@ impl Snapshot {
         let pending = run.pending.iter().map(|(seq, (key, event))| (*seq, key.clone(), event.clone()));
         let seen = run.seen.iter().map(|(task, seen)| (task.clone(), seen.clone()));
         Self {
-            version: Self::current_version().to_owned(),
+            version: VERSION.to_owned(),
             author,
             created,
             chain: Chain::default(),
@@ -66,23 +65,10 @@ impl Snapshot {
         &self.chain
     }
 
-    /// Tells builds apart that would come to different states or write them differently.
-    #[must_use]
-    pub fn current_version() -> &'static str {
-        static VERSION: OnceLock<String> = OnceLock::new();
-        VERSION.get_or_init(|| {
-            let schema = schemars::schema_for!(Snapshot);
-            let mut shape = Fnv(0xcbf2_9ce4_8422_2325);
-            // Writing into a number cannot fail.
-            let _ = write!(shape, "{}", schema.as_value());
-            format!("{}-{MEANING}-{:016x}", env!("CARGO_PKG_VERSION"), shape.0)
-        })
-    }
-
     /// Whether this build can go on from it.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        self.version == Self::current_version()
+        self.version == VERSION
     }
 
     /// The place of the entry that [`Snapshot::restore`] needs.
@@ -111,14 +97,34 @@ fn secret_in(first: &Entry) -> Option<&str> {
     })
 }
 
-/// A hash that is the same in every build (FNV-1a).
-struct Fnv(u64);
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use sha2::{Digest, Sha256};
 
-impl std::fmt::Write for Fnv {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        for byte in text.bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    use super::*;
+    use crate::wire::schema::tests::sorted;
+
+    /// The schema without its documentation.
+    fn shape(value: &Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let fields =
+                    fields.iter().filter(|(name, field)| *name != "description" || !field.is_string());
+                Value::Object(fields.map(|(name, field)| (name.clone(), shape(field))).collect())
+            }
+            Value::Array(items) => items.iter().map(shape).collect(),
+            other => other.clone(),
         }
-        Ok(())
+    }
+
+    #[test]
+    fn version_names_the_shape_of_the_state() {
+        let shape = sorted(&shape(schemars::schema_for!(Snapshot).as_value()));
+        let digest = hex::encode(&Sha256::digest(shape.to_string())[..8]);
+        assert!(
+            VERSION.ends_with(&digest),
+            "the serialized shape of the run's state changed: end VERSION in snapshot.rs with {digest}"
+        );
     }
 }

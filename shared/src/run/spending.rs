@@ -7,7 +7,8 @@ use crate::ids::{AgentId, Generation, TaskId};
 use crate::run::AgentKey;
 
 /// What a run used, and what is set aside for what it has in work.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Spending {
     /// What its tasks used, as far as decisions know.
@@ -21,7 +22,8 @@ pub struct Spending {
 }
 
 /// Whoever had a generation of a task last, and has not said what was used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Uncounted {
     /// The task.
     pub task: TaskId,
@@ -32,7 +34,8 @@ pub struct Uncounted {
 }
 
 /// A part of the run's budget that was set aside for one generation of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Allotment {
     /// The task.
     pub task: TaskId,

@@ -30,7 +30,8 @@ use crate::time::Millis;
 use crate::track_record::Tally;
 
 /// The state of a run (R3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// It exists; nothing was offered yet.
@@ -57,7 +58,8 @@ impl RunStatus {
 }
 
 /// What a run is busy with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Making the plan.
@@ -71,7 +73,8 @@ pub enum Phase {
 }
 
 /// The state of a run. Only [`apply`](super::apply()) changes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunState {
     /// The run.
     pub id: RunId,
@@ -309,7 +312,8 @@ impl RunState {
 pub type Statuses = BTreeMap<TaskIndex, TaskStatus>;
 
 /// What an agent was seen doing with a task, decided upon or not.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Seen {
     /// The generation that this is about.
     pub generation: Generation,

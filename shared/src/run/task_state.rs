@@ -13,7 +13,8 @@ use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskIndex};
 use crate::time::Millis;
 
 /// The state of one task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskState {
     /// Its state.
     pub status: TaskStatus,
@@ -250,7 +251,8 @@ impl TaskState {
 }
 
 /// An agent that a task should rather not go to again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Avoided {
     /// The agent.
     pub agent: AgentId,
@@ -262,7 +264,8 @@ pub struct Avoided {
 }
 
 /// What a task waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Waiting {
     /// The step that is begun.
     pub step: u32,
@@ -279,7 +282,8 @@ pub struct Waiting {
 }
 
 /// An agent that was lost while it had a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Death {
     /// The agent.
     pub agent: AgentId,
@@ -293,7 +297,8 @@ pub struct Death {
 }
 
 /// Who had a task, and lost it by a decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Lost {
     /// The agent.
     pub agent: AgentId,

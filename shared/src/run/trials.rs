@@ -13,7 +13,8 @@ use crate::ids::{RunId, TaskId};
 use crate::time::Millis;
 
 /// What trials came to in a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Trials {
     /// What was counted here, by trial.
@@ -28,7 +29,8 @@ pub struct Trials {
 }
 
 /// A run that does a task of another one once more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Shadow {
     /// The trial.
     pub trial: String,

@@ -1,7 +1,8 @@
 //! What a setting may be, as [`settings!`](crate::settings) writes it after `=>`.
 
-use schemars::JsonSchema;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::json;
+use strum::{EnumMessage, VariantArray};
 
 use super::{Kind, Setting, Takes, Word, Zero};
 
@@ -84,7 +85,7 @@ pub const fn text() -> Takes {
 
 /// The words of an enum.
 #[must_use]
-pub const fn words<T: JsonSchema>() -> Takes {
+pub const fn words<T: Serialize + EnumMessage + VariantArray>() -> Takes {
     of(Kind::Words(words_of::<T>))
 }
 
@@ -96,7 +97,7 @@ pub const fn list() -> Takes {
 
 /// A list of the words of an enum.
 #[must_use]
-pub const fn list_of<T: JsonSchema>() -> Takes {
+pub const fn list_of<T: Serialize + EnumMessage + VariantArray>() -> Takes {
     of(Kind::List { most: usize::MAX, words: words_of::<T> })
 }
 
@@ -159,23 +160,11 @@ impl Takes {
     }
 }
 
-/// The words that a type is written as, with what they mean; none for a type that is no enum of words.
-fn words_of<T: JsonSchema>() -> Vec<Word> {
-    let schema = schemars::schema_for!(T).to_value();
-    let plain = |word: &Value| Some(Word { word: word.as_str()?.to_owned(), meaning: String::new() });
-    let listed = |schema: &Value| -> Vec<Word> {
-        schema.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(plain).collect()
+/// The serialized form of each variant, with its documentation.
+fn words_of<T: Serialize + EnumMessage + VariantArray>() -> Vec<Word> {
+    let word = |variant: &T| Word {
+        word: json!(variant).as_str().unwrap_or_default().to_owned(),
+        meaning: variant.get_documentation().unwrap_or_default().trim_end().replace('\n', " "),
     };
-    let described = |branch: &Value| -> Vec<Word> {
-        let meaning =
-            branch.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
-        match branch.get("const").and_then(Value::as_str) {
-            Some(word) => vec![Word { word: word.to_owned(), meaning }],
-            None => listed(branch),
-        }
-    };
-    match schema.get("oneOf").and_then(Value::as_array) {
-        Some(branches) => branches.iter().flat_map(described).collect(),
-        None => listed(&schema),
-    }
+    T::VARIANTS.iter().map(word).collect()
 }

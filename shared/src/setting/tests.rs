@@ -3,7 +3,9 @@ use serde_json::json;
 
 use super::*;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, strum::EnumMessage, strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 enum Colour {
     /// Like grass.

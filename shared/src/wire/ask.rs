@@ -10,7 +10,8 @@ use crate::ids::RunId;
 pub const MAX_ASK_ID: usize = 256;
 
 /// A request: `ask.submit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Ask {
     /// Work on a goal. It is answered as soon as an orchestrator has taken it up or refused it.
@@ -38,7 +39,8 @@ impl Ask {
 }
 
 /// The answer to a request that is granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accepted {
     /// The run. What happens to it stands in its record.
     pub run: RunId,
@@ -48,7 +50,8 @@ pub struct Accepted {
 }
 
 /// The answer to a request that is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refused {
     /// Why, and what to do, with the field that is wrong if it is one.
     pub reason: String,

@@ -22,7 +22,20 @@ const MOST_SAID: usize = 4_000;
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
 /// How a message is encoded. The `Content-Type` header names it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
     /// MessagePack with field names, human-readable forms.

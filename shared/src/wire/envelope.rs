@@ -15,7 +15,8 @@ pub const WIRE_VERSION: u16 = 1;
 
 /// The envelope of a message. What may be left out has a sense of its own when it is missing, so that a
 /// program writing JSON by hand needs `body` only, and its name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Envelope {
     /// Version of the envelope and of the body's schema.
     #[serde(default = "first_version")]
@@ -96,12 +97,14 @@ fn anonymous() -> AgentId {
 }
 
 /// W3C trace context, in its header form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct TraceContext(pub String);
 
 /// What a message says. The tag is the message's type.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type", content = "content", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "an envelope is built, sent and dropped")]
 pub enum Body {
@@ -147,7 +150,8 @@ pub enum Body {
 pub const INLINE_LIMIT: usize = 128 * 1024;
 
 /// A reference to a body in the object store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoredBody {
     /// Its kind.
     pub kind: MessageKind,
@@ -158,7 +162,8 @@ pub struct StoredBody {
 }
 
 /// The type of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the Body variant of the same name")]
 pub enum MessageKind {

@@ -4,7 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema as JsonSchemaOf, SchemaGenerator};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +17,8 @@ use crate::ids::{AgentId, Generation, RunId, Seq, TaskId};
 pub const MAX_MESSAGE_ID: usize = 128;
 
 /// What a program may ask of a gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GatewayVerb {
     /// A task to do.
@@ -77,21 +79,22 @@ impl FromStr for GatewayVerb {
 }
 
 /// `take`: waits for a task, and says who asks.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TakeRequest {
     /// Who asks: a name of your own, the same for as long as the process lives.
     pub agent: AgentId,
     /// Names this message: asked again with it, the answer is the same task.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// How long to wait for a task, in milliseconds; the gateway's own limit when absent.
     #[serde(default)]
     pub patience_ms: Option<u64>,
     /// How many tasks you do at the same time.
     #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 1024))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 1024)))]
     pub slots: u32,
     /// What the role is for, in a sentence or two: planners are told it.
     #[serde(default)]
@@ -124,7 +127,8 @@ const fn one() -> u32 {
 }
 
 /// A thought, in words or in its parts.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub enum ThoughtSaid {
     /// In words.
@@ -149,7 +153,8 @@ impl From<ThoughtSaid> for Thought {
 }
 
 /// What came of an action, in words or in its parts.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub enum SeenThere {
     /// It did what it should, and this is what came of it.
@@ -175,14 +180,15 @@ impl From<SeenThere> for Observation {
 
 /// `step`: records a step. Without an observation it announces an action with lasting effect; the same step with its
 /// observation follows.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StepRequest {
     /// The task.
     pub token: String,
     /// Names this message: sent again with it, it is recorded once.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// What was thought.
     #[serde(default)]
@@ -204,14 +210,15 @@ pub struct StepRequest {
 }
 
 /// `finish`: ends the task.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FinishRequest {
     /// The task.
     pub token: String,
     /// Names this message: sent again with it, it is recorded once.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// How it ends.
     #[serde(default = "done")]
@@ -221,7 +228,7 @@ pub struct FinishRequest {
     pub reason: String,
     /// What it gives, by the schema that `take` told.
     #[serde(default)]
-    #[schemars(schema_with = "any_object")]
+    #[cfg_attr(test, schemars(schema_with = "any_object"))]
     pub result: Option<Value>,
     /// What was thought last.
     #[serde(default)]
@@ -231,7 +238,8 @@ pub struct FinishRequest {
     pub usage: Usage,
 }
 
-fn any_object(_: &mut SchemaGenerator) -> JsonSchemaOf {
+#[cfg(test)]
+fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": ["object", "null"], "description": "What it gives, by the schema that take told"})
 }
 
@@ -240,14 +248,15 @@ const fn done() -> Ending {
 }
 
 /// `wait`: puts the task down until what it waits for is there. It comes back by a later `take`, with the answer.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WaitRequest {
     /// The task.
     pub token: String,
     /// Names this message: sent again with it, it is recorded once.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// What it waits for: an `answer` of a person, a person's `approval` of a call, a `task` that part of it is handed over to,
     /// a `run` of its own, or word of a `peer`.
@@ -262,23 +271,25 @@ pub struct WaitRequest {
 }
 
 /// `beat`: the heartbeat of a task. The answer has news.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BeatRequest {
     /// The task.
     pub token: String,
     /// Names this message.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// What it does, in a few words, for whoever watches.
     #[serde(default)]
-    #[schemars(length(max = 400))]
+    #[cfg_attr(test, schemars(length(max = 400)))]
     pub status: Option<String>,
 }
 
 /// What is asked of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FilesAction {
     /// The files of the run, and the run's documents.
@@ -294,14 +305,15 @@ pub enum FilesAction {
 }
 
 /// `files`: files of the run and documents of the goal, by name.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilesRequest {
     /// The task.
     pub token: String,
     /// Names this message.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// What is asked.
     #[serde(rename = "do")]
@@ -326,12 +338,13 @@ pub struct FilesRequest {
     pub query: String,
     /// Of `search`: most passages.
     #[serde(default)]
-    #[schemars(range(max = 100))]
+    #[cfg_attr(test, schemars(range(max = 100)))]
     pub most: Option<u32>,
 }
 
 /// One message of a question to a model.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Spoken {
     /// Who speaks: `user` or `assistant`.
@@ -341,7 +354,8 @@ pub struct Spoken {
 }
 
 /// Who speaks to a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
     /// The asker.
@@ -351,36 +365,38 @@ pub enum Speaker {
 }
 
 /// `model`: a call of the fleet's model, by its keys, rates and budgets.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelRequest {
     /// The task.
     pub token: String,
     /// Names this message: sent again with it to the same gateway, the model is asked once.
     #[serde(default)]
-    #[schemars(length(min = 1, max = 128))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// Instructions.
     #[serde(default)]
     pub system: String,
     /// The conversation, oldest first.
-    #[schemars(length(min = 1, max = 200))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 200)))]
     pub messages: Vec<Spoken>,
     /// JSON Schema of the wanted answer, when it is to be a JSON document.
     #[serde(default)]
     pub schema: Option<Value>,
     /// Sampling temperature.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 2.0))]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 2.0)))]
     pub temperature: Option<f64>,
     /// Most tokens of the answer.
     #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_tokens: Option<u32>,
 }
 
 /// Why a request is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalCode {
     /// It cannot be read at all.
@@ -436,7 +452,8 @@ impl RefusalCode {
 }
 
 /// Why a request is refused, and what to do. Stands in `error` of the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GatewayRefusal {
     /// The kind of reason, for programs.
     pub code: RefusalCode,

@@ -11,6 +11,7 @@
 //! | `tool.<lender>.leases.<process>` | whoever looks on | none | [`ToolLeases`] |
 //! | `tool.<lender>.revoke.<process>` | an operator | [`Revocation`] | [`ToolLeases`] that were ended |
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +53,8 @@ pub fn serves_tools(name: &str) -> bool {
 }
 
 /// An agent asks for a lease of a tool, for one task. Whoever has one asks for it again, and it is renewed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LeaseRequest {
     /// The run.
     pub run: String,
@@ -74,7 +76,8 @@ impl LeaseRequest {
 }
 
 /// What a lender says to that.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum LeaseReply {
     /// It lends the tool.
@@ -96,7 +99,8 @@ pub enum LeaseReply {
 }
 
 /// A call of a tool that is lent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LentCall {
     /// The lease under which it is made.
     pub lease: String,
@@ -105,7 +109,8 @@ pub struct LentCall {
 }
 
 /// What a lender says to that.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LentReply {
     /// What every tool server says of a call.
@@ -115,14 +120,16 @@ pub enum LentReply {
 }
 
 /// Names a lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LeaseName {
     /// The lease.
     pub lease: String,
 }
 
 /// A lease as its lender has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolLease {
     /// Its name.
     pub lease: String,
@@ -147,14 +154,16 @@ pub struct ToolLease {
 }
 
 /// Leases of a process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolLeases {
     /// The leases, the oldest first.
     pub leases: Vec<ToolLease>,
 }
 
 /// Which leases are to end: those that fit all that is named. One that names nothing means none.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Revocation {
     /// This lease. Its task is not lent the tool again.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,8 @@ use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
 use crate::run::{ChildEnd, Origin, Request, SignedOrder};
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
     /// Work on a goal. The asker names the run, so that asking twice makes one run.
@@ -126,7 +127,8 @@ impl Command {
 }
 
 /// What an agent is and can do (F5). Kept in the registry while the agent lives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Profile {
     /// The process.
     pub agent: AgentId,
@@ -250,7 +252,8 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 /// A run that its orchestrator leaves alone for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SetAside {
     /// The run.
     pub run: RunId,
@@ -272,7 +275,8 @@ const fn one() -> u32 {
 }
 
 /// What a specialist says of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Advertised {
     /// What it is for, in a sentence or two.
@@ -286,7 +290,8 @@ pub struct Advertised {
 
 /// A message that interrupts at once: `ctl.all`, `ctl.role.<role>`, `ctl.agent.<agent>`. May be lost; a durable
 /// command or the record says the same for good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "control", rename_all = "snake_case")]
 pub enum ControlMessage {
     /// Drop all tasks of a run.
@@ -352,7 +357,8 @@ pub enum ControlMessage {
 
 /// What orchestrators tell each other about runs that another one has. All of it may be lost: a command stays in its
 /// queue until it is on record, and whoever takes a run over looks at its deadlines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum OwnerMessage {
     /// A command came to the wrong one. A request: it is answered.
@@ -376,7 +382,8 @@ pub enum OwnerMessage {
 }
 
 /// What became of a command that was handed to another orchestrator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerAnswer {
     /// It stands in the record, or changes nothing any more.
@@ -388,7 +395,8 @@ pub enum OwnerAnswer {
 }
 
 /// An agent is alive: `hb.<role>.<agent>`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Heartbeat {
     /// The process.
     pub agent: AgentId,
@@ -404,7 +412,8 @@ pub struct Heartbeat {
 }
 
 /// What is happening right now: `live.<run>.<role>.<agent>.<task>`. May be lost; the record has what counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Live {
     /// The run.
     pub run: RunId,
@@ -424,7 +433,8 @@ pub struct Live {
 pub const UNANSWERED: &str = "no answer from ";
 
 /// What is watched live (W13).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LiveKind {
     /// More of the model's thought.

@@ -1,6 +1,7 @@
 //! What a tool of a server asks a person in the middle of a call, and what it is answered. A question is named by what it
 //! says, so that the same call, made again, asks the same question under the same name.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,7 +11,8 @@ use crate::flow::Form;
 use crate::flow::question::MAX_QUESTION_BYTES;
 
 /// A question to a person, by whoever looks after the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PersonQuestion {
     /// The question itself.
     pub text: String,
@@ -39,7 +41,8 @@ impl PersonQuestion {
 }
 
 /// What a tool is answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum CallAnswer {
     /// What a person gave.
@@ -74,7 +77,8 @@ impl CallAnswer {
 }
 
 /// A question that is open in a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct OpenQuestion {
     /// Names it within its call: the same each time the call is made.
     pub id: String,
@@ -83,7 +87,8 @@ pub struct OpenQuestion {
 }
 
 /// The answer to a question of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionAnswer {
     /// The question.
     pub id: String,
@@ -92,7 +97,8 @@ pub struct QuestionAnswer {
 }
 
 /// An answer on its way to the process that asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolAnswer {
     /// The ticket of the call.
     pub ticket: String,

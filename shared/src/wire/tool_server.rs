@@ -13,6 +13,7 @@
 //!
 //! An agent may speak under its own role and name alone, and a server under its own name: the bus sees to it.
 
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,7 +61,8 @@ pub fn is_tool_server_name(name: &str) -> bool {
 pub const SERVER_NAME_RULE: &str = "lower-case letters, digits, - and _, beginning with a letter, 32 at most, no namespace of Muster's own tools, and not beginning with lent-";
 
 /// What is done about a call of which nobody knows whether it took effect.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhenUncertain {
     /// It is made again.
@@ -73,7 +75,8 @@ pub enum WhenUncertain {
 }
 
 /// A tool as its server describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ServedTool {
     /// Its name without that of the server.
     pub name: String,
@@ -161,7 +164,8 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 /// A process that serves tools says that it is there, or that it leaves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolServerNotice {
     /// The name of the server.
     pub server: String,
@@ -173,7 +177,8 @@ pub struct ToolServerNotice {
 }
 
 /// The tools of a process, as it describes them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolSpecs {
     /// The tools, by name.
     pub tools: Vec<ServedTool>,
@@ -188,7 +193,8 @@ impl ToolSpecs {
 }
 
 /// A call of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolCall {
     /// The run.
     pub run: String,
@@ -230,14 +236,16 @@ impl ToolCall {
 }
 
 /// Names a call that a server is at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolTicket {
     /// The ticket of the call.
     pub ticket: String,
 }
 
 /// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServedStatus {
     /// The tool did what it was asked.
@@ -253,7 +261,8 @@ pub enum ServedStatus {
 }
 
 /// What came of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ServedResult {
     /// How it ended.
     pub status: ServedStatus,
@@ -265,7 +274,8 @@ pub struct ServedResult {
 }
 
 /// What a server says of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ToolReply {
     /// It has ended.

@@ -377,6 +377,7 @@ impl<'de, K: PatternKind> Deserialize<'de> for Allowed<K> {
     }
 }
 
+#[cfg(test)]
 impl<K> schemars::JsonSchema for Allowed<K> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Allowed".into()

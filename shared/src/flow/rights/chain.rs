@@ -15,7 +15,8 @@ pub const MOST_GRANTS: usize = 16;
 const MOST_TOLD: usize = 200;
 
 /// Who narrowed the rights of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grantor {
     /// Whoever asked, or the fleet: the limits of the run.
@@ -71,7 +72,8 @@ impl fmt::Display for Grantor {
 }
 
 /// One link of the chain: who narrowed the rights, and to what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Grant {
     /// Who.
     pub by: Grantor,
@@ -80,7 +82,8 @@ pub struct Grant {
 }
 
 /// What a task may use: what every grant of its chain allows. Without a grant, everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct TaskRights {
     grants: Vec<Grant>,
@@ -184,7 +187,8 @@ impl TaskRights {
 }
 
 /// What one grant of a chain says of the right that is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefusalLink {
     /// Who granted.
     pub by: String,
@@ -196,7 +200,8 @@ pub struct RefusalLink {
 }
 
 /// A use that a task has no right to, with the chain of grants that say something of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// The right that is missing.
     pub right: Right,

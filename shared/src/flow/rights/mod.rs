@@ -26,7 +26,8 @@ use crate::settings;
 settings! {
     /// What a task may use. What is not named is open. Each list has what is allowed; what begins with ! is left out of it,
     /// of everything where nothing else is listed.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub struct Rights {
         /// Tools that tasks may call: calculator, or corpus.* for all that begin so.

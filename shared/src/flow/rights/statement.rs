@@ -45,7 +45,8 @@ pub fn statement(offer: &TaskOffered) -> Vec<u8> {
 
 /// Proves to whoever carries out a call for a task what the task may use: the signature of its offer, and what it was made
 /// of besides run, task and rights.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Voucher {
     /// The generation that was offered.
     pub generation: Generation,

@@ -10,9 +10,8 @@ use crate::wire::lending::own_name;
 const WAYS: [&str; 2] = ["find_tool", "use_tool"];
 
 /// One kind of things that may be used or not.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
     /// Calling tools.

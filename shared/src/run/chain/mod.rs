@@ -56,7 +56,8 @@ pub fn add(so_far: Digest, place: Seq, entry: Digest) -> Digest {
 }
 
 /// An entry of an agent: its place, and its hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Covered {
     /// Its place.
     pub seq: Seq,
@@ -79,7 +80,8 @@ pub enum ChainEntry {
 }
 
 /// The chain of a run as an orchestrator carries it on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Chain {
     /// The hash of the newest link.
     head: Option<Digest>,

@@ -10,7 +10,8 @@ use crate::flow::{Awaited, Outcome, Step, Usage};
 use crate::ids::{AgentId, Attempt, Generation, Role, TaskId};
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentKey {
     /// The agent's role.
     pub role: Role,
@@ -23,7 +24,8 @@ pub struct AgentKey {
 }
 
 /// What an agent reports of the task it holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEvent {
     /// It started.
@@ -57,7 +59,8 @@ impl AgentEvent {
 
 /// An entry under an agent's name that cannot be read. Nobody ever writes one: it is what a reader makes of what is
 /// damaged, foreign, or not what the protocol has. One that was to begin or to end a generation ends it as a failure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unreadable {
     /// What its subject says it is.
     pub kind: EventKind,
@@ -66,7 +69,8 @@ pub struct Unreadable {
 }
 
 /// The last token of an agent's subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// See [`AgentEvent::Started`].
@@ -122,7 +126,8 @@ impl FromStr for EventKind {
 }
 
 /// An agent started a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Started {
     /// Which try of this generation, from 1; 0, or left out, leaves the counting to whoever decides.
     #[serde(default)]
@@ -141,7 +146,8 @@ pub struct Started {
 }
 
 /// A tool whose effect cannot be taken back is about to be called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolStarted {
     /// The step as far as it is known: the model's answer is journaled with it.
     pub step: Step,
@@ -151,7 +157,8 @@ pub struct ToolStarted {
 }
 
 /// A task is handed over in good order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Released {
     /// Why.
     pub reason: String,

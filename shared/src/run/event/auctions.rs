@@ -12,7 +12,8 @@ use crate::run::state::{Phase, RunState};
 use crate::time::Millis;
 
 /// Agents are asked to bid for a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuctionOpened {
     /// The task.
     pub task: TaskIndex,
@@ -44,7 +45,8 @@ impl Payload for AuctionOpened {
 }
 
 /// The auction of a task is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskAwarded {
     /// The task.
     pub task: TaskIndex,
@@ -82,7 +84,8 @@ impl Payload for TaskAwarded {
 }
 
 /// It shows whether an agent held its bid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BidHeld {
     /// The task.
     pub task: TaskIndex,

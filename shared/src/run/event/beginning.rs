@@ -12,7 +12,8 @@ use crate::run::state::{Phase, RunState};
 use crate::time::Millis;
 
 /// The run exists. Always the first event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunCreated {
     /// The goal.
     pub goal: Box<Goal>,
@@ -48,7 +49,8 @@ impl Payload for RunCreated {
 }
 
 /// The run goes on from where another one stood. Comes with its creation only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunForked {
     /// Where that was.
     pub from: Origin,
@@ -77,7 +79,8 @@ impl Payload for RunForked {
 }
 
 /// Earlier runs with a like goal taught something. Comes with the run's creation only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LessonsRecalled {
     /// The lessons, those of the likest goals first.
     pub lessons: Vec<String>,

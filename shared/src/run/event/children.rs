@@ -12,7 +12,8 @@ use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// A run was begun for a task that waits for its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChildBegun {
     /// The task.
     pub task: TaskId,
@@ -45,7 +46,8 @@ impl Payload for ChildBegun {
 }
 
 /// Nothing was heard of a child for long: word of it is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChildAsked {
     /// The run.
     pub run: RunId,
@@ -69,7 +71,8 @@ impl Payload for ChildAsked {
 }
 
 /// A run that was begun for a task ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChildEnded {
     /// The run.
     pub run: RunId,

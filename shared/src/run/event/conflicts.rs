@@ -17,7 +17,8 @@ use crate::run::task_state::TaskState;
 use crate::time::Millis;
 
 /// Results contradict each other, or another one takes part where they do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConflictFound {
     /// Which conflict of the run, from 1; that of an open one when another result takes part in it.
     pub id: u32,
@@ -79,7 +80,8 @@ impl ConflictFound {
 }
 
 /// Somebody is asked about a conflict: the sides for their methods, or a judge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConflictExamined {
     /// The conflict.
     pub id: u32,
@@ -138,7 +140,8 @@ fn asked_for(purpose: &SettlingFor) -> String {
 }
 
 /// The plan has a task more, which finds out what holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerificationAdded {
     /// The conflict.
     pub id: u32,
@@ -170,7 +173,8 @@ impl Payload for VerificationAdded {
 }
 
 /// A conflict ended: settled, or not, or it is none any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConflictResolved {
     /// The conflict.
     pub id: u32,

@@ -12,7 +12,8 @@ use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// Nothing is offered until the run is resumed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunPaused {
     /// Who asked for it, and why.
     pub reason: String,
@@ -39,7 +40,8 @@ impl Payload for RunPaused {
 }
 
 /// The run goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunResumed {
     /// Who asked for it, and why.
     pub reason: String,
@@ -78,7 +80,8 @@ impl Payload for RunResumed {
 }
 
 /// A goal was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoalEdited {
     /// The task whose goal it is; the run's own when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +120,8 @@ impl Payload for GoalEdited {
 }
 
 /// What somebody asked of the run cannot be done. Nothing else changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestRefused {
     /// The request.
     pub id: Uuid,

@@ -15,7 +15,8 @@ use crate::run::state::{Phase, RunState, RunStatus};
 use crate::time::Millis;
 
 /// The run ended well.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunCompleted {
     /// The answer.
     pub report: Report,
@@ -41,7 +42,8 @@ impl Payload for RunCompleted {
 }
 
 /// The run failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunFailed {
     /// Why, and what to do.
     pub reason: String,
@@ -66,7 +68,8 @@ impl Payload for RunFailed {
 }
 
 /// The run was stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunAborted {
     /// What stopped it.
     pub why: StopReason,

@@ -15,7 +15,8 @@ use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// A task ended well.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskCompleted {
     /// The task.
     pub task: TaskId,
@@ -47,7 +48,8 @@ impl Payload for TaskCompleted {
 }
 
 /// A try of a task failed; it will be offered again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskRetried {
     /// The task.
     pub task: TaskId,
@@ -86,7 +88,8 @@ impl Payload for TaskRetried {
 }
 
 /// A task failed for good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskFailed {
     /// The task.
     pub task: TaskId,
@@ -121,7 +124,8 @@ impl Payload for TaskFailed {
 }
 
 /// A task that agents kept dying of is given to nobody any more: it failed for good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskQuarantined {
     /// The task.
     pub task: TaskId,
@@ -160,7 +164,8 @@ fn count_unanswered(run: &mut RunState, task: &TaskId) {
 }
 
 /// A task cannot start because one it needs gave nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskBlocked {
     /// The task.
     pub task: TaskIndex,
@@ -186,7 +191,8 @@ impl Payload for TaskBlocked {
 }
 
 /// A task was cut off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskAborted {
     /// The task.
     pub task: TaskId,
@@ -211,7 +217,8 @@ impl Payload for TaskAborted {
 }
 
 /// A task was left out by decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskSkipped {
     /// The task.
     pub task: TaskIndex,
@@ -245,7 +252,8 @@ impl Payload for TaskSkipped {
 }
 
 /// A task that was begun, or had ended, is to be done again from its beginning.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskReopened {
     /// The task.
     pub task: TaskId,
@@ -289,7 +297,8 @@ impl Payload for TaskReopened {
 }
 
 /// What a task gave was made from a result that has changed since. It stays, and the report says so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskStale {
     /// The task.
     pub task: TaskIndex,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::AgentId;
 
 /// Why a task is in quarantine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The agents that died of it, in order.
     pub agents: Vec<AgentId>,
@@ -16,7 +17,8 @@ pub struct Evidence {
 }
 
 /// What stopped a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// Somebody cancelled it.
@@ -30,7 +32,8 @@ pub enum StopReason {
 }
 
 /// What is held against the person's own words (P8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
     /// The plan.
@@ -40,7 +43,8 @@ pub enum Checked {
 }
 
 /// A plan that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedPlan {
     /// Its tasks, one line each, with how they ended.
     pub tasks: Vec<String>,

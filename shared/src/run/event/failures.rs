@@ -11,7 +11,8 @@ use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// How a failed try of a task is answered. What follows from it comes next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailureAnswered {
     /// The task.
     pub task: TaskId,
@@ -66,7 +67,8 @@ impl Payload for FailureAnswered {
 }
 
 /// The run had as many failures as it may have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ErrorBudgetUsedUp {
     /// How many.
     pub failures: u32,
@@ -100,7 +102,8 @@ impl Payload for ErrorBudgetUsedUp {
 }
 
 /// A task does not wait any longer for what another is to give.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DependencyLeft {
     /// The task.
     pub task: TaskIndex,

@@ -14,7 +14,8 @@ use crate::run::task_state::TaskState;
 use crate::time::Millis;
 
 /// Several members do a task, each as a task of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MembersBegun {
     /// The task.
     pub task: TaskIndex,
@@ -93,7 +94,8 @@ fn in_work<'a>(
 }
 
 /// The members of a task are to think again, knowing what the others found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MembersDiscuss {
     /// The task.
     pub task: TaskIndex,
@@ -141,7 +143,8 @@ fn told(views: &[View]) -> Vec<String> {
 }
 
 /// One more member of a committee reads what the others found, and gives the verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChairCalled {
     /// The task.
     pub task: TaskIndex,
@@ -177,7 +180,8 @@ impl Payload for ChairCalled {
 }
 
 /// A task that members did ended with the result of one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MembersSettled {
     /// The task.
     pub task: TaskIndex,

@@ -13,7 +13,8 @@ use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// Guards are asked. What they are asked about waits for their verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardsAsked {
     /// Which question of the run, from 1.
     pub number: u32,
@@ -27,7 +28,8 @@ pub struct GuardsAsked {
 }
 
 /// What guards are asked about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskedAbout {
     /// What an agent gave.
@@ -84,7 +86,8 @@ impl AskedAbout {
 }
 
 /// Work that a task hands over: it waits until guards have said whether it may.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HandOver {
     /// The task.
     pub task: TaskId,
@@ -98,7 +101,8 @@ pub struct HandOver {
 }
 
 /// A run that is to be given up as soon as guards have said what becomes of its report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GivingUp {
     /// What was tried and learnt, with what there is to report.
     pub given_up: RunGivenUp,
@@ -107,7 +111,8 @@ pub struct GivingUp {
 }
 
 /// A run that is to be stopped as soon as guards have said what becomes of its report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stopped {
     /// What stops it.
     pub why: StopReason,
@@ -172,7 +177,8 @@ impl Payload for GuardsAsked {
 }
 
 /// Guards gave their verdict. What waited for it goes on: as it was, as they changed it, or refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardsAnswered {
     /// Which question of the run.
     pub number: u32,

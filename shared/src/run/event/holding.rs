@@ -14,7 +14,8 @@ use crate::run::task_state::{Death, Lost, TaskState};
 use crate::time::Millis;
 
 /// An agent started a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskStarted {
     /// The task.
     pub task: TaskId,
@@ -64,7 +65,8 @@ impl Payload for TaskStarted {
 }
 
 /// The agent that had a task was lost. The task goes to another within the same generation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskOrphaned {
     /// The task.
     pub task: TaskId,
@@ -108,7 +110,8 @@ impl Payload for TaskOrphaned {
 }
 
 /// The agent that had a task handed it over in good order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskReleased {
     /// The task.
     pub task: TaskId,
@@ -171,7 +174,8 @@ fn note_step(task: &mut TaskState, step: u32) {
 
 /// Whoever had a task wrote nothing about it for too long. It is offered to another, which goes on after the last
 /// step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskTakenBack {
     /// The task.
     pub task: TaskId,
@@ -211,7 +215,8 @@ impl Payload for TaskTakenBack {
 }
 
 /// A task was put down where it stands, to be offered again: the next generation goes on from there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskParked {
     /// The task.
     pub task: TaskId,

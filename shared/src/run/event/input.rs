@@ -13,7 +13,8 @@ use crate::run::fork::{Inherited, Origin};
 use crate::track_record::Tally;
 
 /// What a run decides upon. What comes from outside the record is copied into it here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
     /// A goal was submitted.

@@ -17,7 +17,8 @@ use crate::run::state::{Phase, RunState};
 use crate::time::Millis;
 
 /// What was learnt from a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reflected {
     /// The task.
     pub task: TaskIndex,
@@ -46,7 +47,8 @@ impl Payload for Reflected {
 }
 
 /// Somebody asks for a change of plan. Wishes are collected until the refinement is offered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefinementWanted {
     /// Which refinement of the run, from 1.
     pub number: u32,
@@ -73,7 +75,8 @@ impl Payload for RefinementWanted {
 }
 
 /// The plan was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanRefined {
     /// Which refinement of the run, from 1.
     pub number: u32,
@@ -123,7 +126,8 @@ impl Payload for PlanRefined {
 }
 
 /// What is left is to be planned anew. Nothing new is begun until it is; more reasons may follow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplanWanted {
     /// Which new plan of the run, from 1.
     pub number: u32,
@@ -168,7 +172,8 @@ impl Payload for ReplanWanted {
 }
 
 /// What was left is planned anew. What has ended stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Replanned {
     /// Which new plan of the run, from 1.
     pub number: u32,
@@ -219,7 +224,8 @@ fn drop_untouched_refinements(run: &mut RunState) {
 }
 
 /// The plans of the run failed, and there will be no other. The run fails with the next event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunGivenUp {
     /// The plans that failed, in order.
     pub plans: Vec<FailedPlan>,

@@ -12,7 +12,8 @@ use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// A task, or a person by a value, told others something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InformationShared {
     /// Its number in the run, from 1.
     pub number: u32,
@@ -72,7 +73,8 @@ impl InformationShared {
 }
 
 /// A value of the shared context was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContextWritten {
     /// Its key.
     pub key: String,

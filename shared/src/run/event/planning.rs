@@ -17,7 +17,8 @@ use crate::run::state::{Phase, RunState};
 use crate::time::Millis;
 
 /// The planner's plan was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanRefused {
     /// Why, one line each.
     pub reasons: Vec<String>,
@@ -45,7 +46,8 @@ impl Payload for PlanRefused {
 }
 
 /// No planner is asked: the goal is small, the person brought a plan, or wants none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanningSkipped {
     /// Why.
     pub reason: String,
@@ -70,7 +72,8 @@ impl Payload for PlanningSkipped {
 }
 
 /// The planner's plan is in order, and is to be improved from lessons of earlier runs before it is carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanDrafted {
     /// The plan.
     pub plan: Plan,
@@ -109,7 +112,8 @@ pub(super) fn ask_again(run: &mut RunState) {
 }
 
 /// The plan was improved from lessons of earlier runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanIterated {
     /// The lessons.
     pub lessons: Vec<String>,
@@ -138,7 +142,8 @@ impl Payload for PlanIterated {
 }
 
 /// There is a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanAdopted {
     /// The plan.
     pub plan: Plan,
@@ -168,7 +173,8 @@ impl Payload for PlanAdopted {
 }
 
 /// A person gave the plan as it is to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanEdited {
     /// The plan.
     pub plan: Plan,
@@ -195,7 +201,8 @@ impl Payload for PlanEdited {
 }
 
 /// It was decided of steps of the run's blueprint what becomes of them, and the plan grew by their tasks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepsExpanded {
     /// What became of each step.
     pub step_outcomes: BTreeMap<String, StepOutcome>,
@@ -239,7 +246,8 @@ fn became_of(step: &str, outcome: &StepOutcome) -> String {
 }
 
 /// The plan, or the report, was held against the person's own words, and does not speak of all of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WordsUncovered {
     /// What was checked.
     pub by: Checked,

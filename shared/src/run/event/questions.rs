@@ -11,7 +11,8 @@ use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// Somebody is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuestionAsked {
     /// The question's number in this run.
     pub id: QuestionId,
@@ -58,7 +59,8 @@ impl Payload for QuestionAsked {
 }
 
 /// A question was answered, or its time is up and its default is taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuestionAnswered {
     /// The answer.
     pub reply: Reply,
@@ -91,7 +93,8 @@ impl Payload for QuestionAnswered {
 }
 
 /// Somebody approved what is asked about, and others have to as well.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalGiven {
     /// The question.
     pub id: QuestionId,
@@ -126,7 +129,8 @@ impl Payload for ApprovalGiven {
 }
 
 /// Nobody answered in time: somebody else is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuestionPassedOn {
     /// The question.
     pub id: QuestionId,
@@ -157,7 +161,8 @@ impl Payload for QuestionPassedOn {
 }
 
 /// Nobody needs the answer any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuestionWithdrawn {
     /// The question.
     pub id: QuestionId,

@@ -40,7 +40,8 @@ pub enum RecordEvent {
 /// an orchestrator writes; several offers follow in the same batch, a single one stands inside.
 ///
 /// Replay feeds the inputs back with `now` and `capacity`: no other clock or randomness reaches a decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decided {
     /// Names the batch, so that an author can find out whether an ambiguous write landed.
     pub batch: Uuid,

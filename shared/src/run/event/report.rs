@@ -14,7 +14,8 @@ use crate::run::task_state::TaskState;
 use crate::time::Millis;
 
 /// The report is being written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WritingBegan {
     /// The only task of the plan, where what it gave is the report and no writer is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +44,8 @@ impl Payload for WritingBegan {
 }
 
 /// The report is written, and a reviewer reads this draft before it is delivered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DraftReviewBegun {
     /// Which review of the run, from 1.
     pub number: u32,
@@ -88,7 +90,8 @@ fn report_in(outcome: &Outcome) -> Option<&Report> {
 }
 
 /// A reviewer has read the draft.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DraftReviewed {
     /// Which review of the run, from 1.
     pub number: u32,
@@ -130,7 +133,8 @@ impl Payload for DraftReviewed {
 }
 
 /// The review of the draft did not take place, or nothing came of it. The draft is delivered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DraftReviewMissed {
     /// Which review of the run, from 1.
     pub number: u32,

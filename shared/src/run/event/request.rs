@@ -9,7 +9,8 @@ use crate::flow::PlanDraft;
 use crate::ids::{QuestionId, RunId, TaskIndex};
 
 /// Something that is asked of a run: the same on its way (`cmd.<run>.<action>`) and in the record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Request {
     /// The run.
     pub run: RunId,
@@ -31,7 +32,8 @@ pub struct Request {
 }
 
 /// What can be asked of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RequestAction {
     /// Stop the run.

@@ -28,7 +28,8 @@ use crate::time::Millis;
 macro_rules! run_events {
     ($($(#[doc = $doc:literal])+ $kind:ident),+ $(,)?) => {
         /// A change of the run's state.
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(tag = "event", rename_all = "snake_case")]
         #[expect(clippy::large_enum_variant, reason = "the large one begins a run and comes once in it")]
         pub enum RunEvent {

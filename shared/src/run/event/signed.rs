@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// An order as it was signed: a durable command, or a request that became one. Kept in the record, so that it can be verified
 /// whenever somebody wants to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SignedOrder {
     /// Who signed it: the name in the credentials.
     pub by: String,
@@ -22,7 +23,8 @@ pub struct SignedOrder {
 }
 
 /// What credentials are for by which an order was signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SignerKind {
     /// Whoever runs the fleet: he gives orders in the name of whoever he says.

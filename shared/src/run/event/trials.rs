@@ -12,7 +12,8 @@ use crate::time::Millis;
 
 /// A task is to be done once more, by what a trial tries, in a run of its own. Nobody waits for that, and nothing of it
 /// comes back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShadowAsked {
     /// The trial.
     pub trial: String,
@@ -49,7 +50,8 @@ impl Payload for ShadowAsked {
 }
 
 /// Nothing more of this run goes to what a trial tries.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialWithdrawn {
     /// The trial.
     pub trial: String,

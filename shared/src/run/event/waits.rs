@@ -16,7 +16,8 @@ use crate::run::task_state::Waiting;
 use crate::time::Millis;
 
 /// A task was put down until what it waits for is there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskWaits {
     /// The task.
     pub task: TaskId,
@@ -64,7 +65,8 @@ fn count_request(run: &mut RunState, task: &TaskId, request: &PeerRequest) {
 }
 
 /// What a task waited for is there: its next generation goes on with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskAnswered {
     /// The task.
     pub task: TaskId,
@@ -106,7 +108,8 @@ impl Payload for TaskAnswered {
 }
 
 /// A task handed over part of its work: the plan has a task more, and the one that asked for it waits for its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TaskDelegated {
     /// The task that waits.
     pub task: TaskIndex,
@@ -137,7 +140,8 @@ impl Payload for TaskDelegated {
 
 /// Handing work over would have gone in a circle, or too far. The task goes on by itself, with another agent if there
 /// is one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HandOverRefused {
     /// The task that wanted to hand work over.
     pub task: TaskIndex,
@@ -174,7 +178,8 @@ impl Payload for HandOverRefused {
 }
 
 /// Tasks waited for each other, or for what cannot come. One of them goes on without.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeadlockEnded {
     /// The task that goes on.
     pub task: TaskId,

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::envelope::MessageKind;
+use crate::wire::envelope::MessageKind;
+use crate::wire::{Encoding, Envelope, decode};
 
 const RUN: &str = "0193f0c0c0c070008000000000000001";
 const AGENT: &str = "word_counter-5f3a9c21";
@@ -71,24 +72,17 @@ fn step(more: Value) -> Value {
     step
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
-    use super::*;
-    use crate::wire::{Encoding, Envelope, decode};
-
-    #[test]
-    fn examples_are_read_as_what_they_are_said_to_be() {
-        let mut read = 0;
-        for kind in MessageKind::ALL {
-            for example in of(kind) {
-                let text = example.to_string();
-                let envelope: Envelope =
-                    decode(text.as_bytes(), Encoding::Json).unwrap_or_else(|error| panic!("{text}: {error}"));
-                assert_eq!(envelope.body.kind(), kind, "{text}");
-                read += 1;
-            }
+#[test]
+fn examples_are_read_as_what_they_are_said_to_be() {
+    let mut read = 0;
+    for kind in MessageKind::ALL {
+        for example in of(kind) {
+            let text = example.to_string();
+            let envelope: Envelope =
+                decode(text.as_bytes(), Encoding::Json).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(envelope.body.kind(), kind, "{text}");
+            read += 1;
         }
-        assert!(read >= 11, "{read}");
     }
+    assert!(read >= 11, "{read}");
 }

@@ -12,8 +12,7 @@ use crate::wire::gateway::{
 };
 
 /// The schema of a request, which stands by itself (JSON Schema 2020-12).
-#[must_use]
-pub fn of_request(verb: GatewayVerb) -> Value {
+pub(super) fn of_request(verb: GatewayVerb) -> Value {
     let mut generator =
         SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None).into_generator();
     let schema = inline_of(verb)(&mut generator);

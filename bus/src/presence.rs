@@ -6,13 +6,12 @@
 
 use std::fmt;
 
-use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::backend::{Headers, Message};
+use crate::backend::Message;
 use crate::bus::Bus;
 use crate::error::BusError;
 
@@ -151,7 +150,10 @@ fn read(message: &Message) -> Option<Presence> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use bytes::Bytes;
+
     use super::*;
+    use crate::backend::Headers;
 
     fn message(subject: &str, payload: &str) -> Message {
         let payload = Bytes::from(payload.to_owned());

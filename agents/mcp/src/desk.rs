@@ -11,8 +11,8 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestMethod, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, ErrorData, FormElicitationCapability, Implementation,
-    InputRequest, InputRequests, InputResponses, ListRootsResult, LoggingMessageNotificationParam,
-    ProtocolVersion, UrlElicitationCapability,
+    InputRequest, InputRequests, InputResponses, ListRootsRequestMethod, ProtocolVersion,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -92,7 +92,9 @@ impl Desk {
                 InputRequest::CreateMessage(_) => {
                     return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
                 }
-                InputRequest::ListRoots(_) => value_of(&ListRootsResult::default())?,
+                InputRequest::ListRoots(_) => {
+                    return Err(ErrorData::method_not_found::<ListRootsRequestMethod>());
+                }
                 _ => return Err(ErrorData::invalid_params("a question of a kind that is not known", None)),
             };
             answers.insert(key, answer);
@@ -174,15 +176,6 @@ impl ClientHandler for Desk {
             answer = self.elicit(params, self.asked_during()) => answer,
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }
-    }
-
-    async fn on_logging_message(
-        &self,
-        params: LoggingMessageNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        let said = cut(&visible(&params.data.to_string()), MAX_LINE);
-        tracing::debug!(server = self.server, "an MCP server logs: {said}");
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

@@ -10,8 +10,8 @@ use super::holder::Holder;
 use crate::partition::Partitions;
 use crate::subject::{TOOL_WHO, host_requests, join_requests, tool_subject};
 use crate::topology::{
-    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, DEAD, FILES,
-    FILES_SHOWN, KEPT, LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD, TRIALS,
+    ADVISORIES, AGENTS, ALLOWANCE, ALLOWANCE_SHOWN, ANSWERS, ASKED, COMMANDS, DEAD, FILES, FILES_SHOWN, KEPT,
+    LEASE, LESSONS, OBJECTS, OBJECTS_STREAM, TASKS, TRACK_RECORD, TRIALS,
 };
 
 /// Subjects that a process may use.

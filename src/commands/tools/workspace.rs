@@ -44,7 +44,8 @@ impl HandWorkspace {
                 })?;
             }
         }
-        opened.before = opened.files().clone();
+        let before = opened.files().clone();
+        opened.before = before;
         Ok(Arc::new(opened))
     }
 

@@ -27,7 +27,7 @@ pub fn agreement(one: &[Claim], other: &[Claim], tolerance: Tolerance) -> Compar
 fn by_subject(claims: &[Claim], tolerance: Tolerance) -> BTreeMap<Subject, &ClaimValue> {
     let mut subjects: BTreeMap<Subject, Vec<&Claim>> = BTreeMap::new();
     for claim in claims {
-        if let Some(subject) = Subject::read(&claim.subject, tolerance.wording) {
+        if let Some(subject) = Subject::of(&claim.subject) {
             subjects.entry(subject).or_default().push(claim);
         }
     }

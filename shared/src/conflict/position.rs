@@ -31,7 +31,7 @@ pub trait Says {
 
 impl Says for Tolerance {
     fn says(&self, side: &Side, value: &ClaimValue) -> bool {
-        Subject::read(&side.claim.subject, self.wording)
+        Subject::of(&side.claim.subject)
             .is_some_and(|subject| compare(&subject, &side.claim.value, value, *self) == Comparison::Agree)
     }
 }

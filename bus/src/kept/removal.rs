@@ -13,7 +13,6 @@ use crate::backend::Stored;
 use crate::bus::now;
 use crate::error::BusError;
 use crate::files::Files;
-use crate::kv::Bucket;
 use crate::places::Places;
 use crate::record::{Record, RecordFilter, RecordLine};
 use crate::store::{ListedObject, Store, hash};

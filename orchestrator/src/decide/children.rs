@@ -183,7 +183,7 @@ pub(super) fn ended(decision: &mut DecisionBuilder<'_>, child: RunId, end: &Chil
     let (task, is_awaited) = (kept.task.clone(), awaited_by(decision.open(), child).is_some());
     decision.emit(ChildEnded { run: child, end: Box::new(end.clone()) });
     if is_awaited {
-        let Some(observed) = decision.open().map(|run| observed(run, child, end)) else { return };
+        let observed = observed(child, end);
         waits::answer(decision, &task, observed);
     }
 }
@@ -316,7 +316,7 @@ fn awaited_by(run: Option<&RunState>, child: RunId) -> Option<&Child> {
 }
 
 /// What the task that waited is told.
-fn observed(run: &RunState, child: RunId, end: &ChildEnd) -> Observation {
+fn observed(child: RunId, end: &ChildEnd) -> Observation {
     let text = |report: &Report| {
         let open = report.unanswered.iter().map(|open| format!("\n- {open}"));
         let open: String = open.collect();

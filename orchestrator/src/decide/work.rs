@@ -186,7 +186,7 @@ fn refine_brief(
         && survey::open_refinement(run).is_none()
         && survey::next_refinement(run) <= run.limits.max_refinements;
     Some(RefineBrief {
-        held_to: held_to(run).filter(|_| may_bring)?,
+        held_to: may_bring.then(|| held_to(run))?,
         plan: run.plan.clone()?,
         operations_left: run.limits.max_refine_operations,
         roles: survey::roles_for_planners(run, capacity).iter().map(Role::to_string).collect(),
@@ -251,7 +251,7 @@ fn refine(
         results: survey::results(run),
         operations_left: run.limits.max_refine_operations,
         roles: roles.iter().map(Role::to_string).collect(),
-        specialists: if knows_roles { nameable(run, specialists) } else { Vec::new() },
+        specialists: nameable(run, specialists),
         tools: tools::known(specialists),
         blueprints: survey::blueprints(run).to_vec(),
         held_to: Box::new(held_to(run)),

@@ -59,14 +59,14 @@ pub(super) fn compare(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 
 /// Has each side that has not told it show how it came to its value.
 fn methods(decision: &mut DecisionBuilder<'_>, id: u32) {
-    let Some((run, conflict)) = conflict(decision, id) else { return };
+    let Some((_, conflict)) = conflict(decision, id) else { return };
     let asked = conflict.sides.iter().filter(|side| side.claim.method.is_empty());
     let tasks =
-        asked.map(|side| (SettlingFor::Method(side.task.clone()), method_of(run, conflict, side))).collect();
+        asked.map(|side| (SettlingFor::Method(side.task.clone()), method_of(conflict, side))).collect();
     begin(decision, id, Some(ConflictStep::Methods), tasks);
 }
 
-fn method_of(run: &RunState, conflict: &ConflictState, side: &Side) -> PlanTask {
+fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
     let others: Vec<Side> = conflict.sides.iter().filter(|other| other.task != side.task).cloned().collect();
     let task = &side.task;
     let goal = format!(

@@ -30,19 +30,3 @@ settings! {
         pub at_once: u64 = 2 => whole(1, 64),
     }
 }
-
-settings! {
-    /// Settings of `chart`. Unknown fields are refused.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct ChartSettings {
-        /// Most values of one chart.
-        pub max_points: u64 = 5_000 => whole(10, 100_000).unit("values"),
-        /// Most series of one chart: more cannot be told apart.
-        pub max_series: u64 = 12 => whole(1, 40),
-        /// Width of a chart where nothing is said.
-        pub width: u64 = 800 => whole(200, 4_000).unit("pixels"),
-        /// Height of a chart where nothing is said.
-        pub height: u64 = 450 => whole(150, 4_000).unit("pixels"),
-    }
-}

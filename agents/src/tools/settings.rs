@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use muster_data::{ChartSettings, SqlSettings};
+use muster_data::SqlSettings;
 use muster_mcp::McpSettings;
 use muster_sandbox::SandboxSettings;
 use muster_shared::ids::Role;
@@ -60,8 +60,6 @@ settings! {
         pub http: HttpSettings = HttpSettings::default() => group(HttpSettings::SETTINGS),
         /// How much `sql` may use.
         pub sql: SqlSettings = SqlSettings::default() => group(SqlSettings::SETTINGS),
-        /// How much `chart` may draw.
-        pub chart: ChartSettings = ChartSettings::default() => group(ChartSettings::SETTINGS),
         /// MCP servers: the file that names them, what is believed of what they say, and limits.
         pub mcp: McpSettings = McpSettings::default() => group(McpSettings::SETTINGS),
         /// Processes that serve tools over the bus: `muster agent tools`, `muster agent mcp`.

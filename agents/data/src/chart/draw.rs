@@ -1,314 +1,229 @@
-//! Draws a plot. Pure.
+//! Drawing of a plot as SVG, with plotters. Pure.
 
-use super::data::{Along, Plot};
-use super::scale::{self, Extent, Scale, Spacing, Tick};
-use super::svg::{Anchor, Area, At, MAX_LABEL, Svg, colour, dashes, label};
-use super::{Kind, Wish, round};
+use std::iter::once;
 
-/// Size of labels, in pixels.
-const SMALL: u32 = 12;
-/// Size of the title, in pixels.
-const LARGE: u32 = 16;
-/// About how wide a character of a label is, in pixels.
-const CHARACTER: f64 = 6.6;
-/// Most dots at the points of a line.
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use muster_shared::text::is_control;
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::BoldPoints;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+
+use super::data::{Axis, Plot};
+use super::{Kind, Wish};
+
+/// Longest label, in characters.
+pub(super) const MAX_LABEL: usize = 60;
+/// Longest label of a category or a series, in characters.
+const MAX_NAME: usize = 16;
+/// Most values of a line that get a dot each.
 const MAX_DOTS: usize = 60;
+const FONT: (&str, i32) = ("sans-serif", 12);
 
-/// Draws a plot as an SVG document.
-pub(super) fn draw(plot: &Plot, wish: &Wish, shows: &str) -> String {
-    let (width, height) = (f64::from(wish.width), f64::from(wish.height));
-    let mut svg = Svg::new(width, height, &wish.title, shows);
-    let mut top = 12.0;
-    if !wish.title.is_empty() {
-        svg.text(At { x: width / 2.0, y: 24.0 }, Anchor::Middle, LARGE, &wish.title);
-        top = 38.0;
+/// Colors that people with any color vision can distinguish: Okabe and Ito, then Tol.
+const COLORS: [u32; 12] = [
+    0x0072B2, 0xE69F00, 0x009E73, 0xCC79A7, 0xD55E00, 0x56B4E9, 0x999933, 0xAA4499, 0x44AA99, 0x882255,
+    0x6699CC, 0x888888,
+];
+
+type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Outcome = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+fn color(number: usize) -> RGBColor {
+    let [_, red, green, blue] = COLORS[number % COLORS.len()].to_be_bytes();
+    RGBColor(red, green, blue)
+}
+
+/// Draws a plot as an SVG document with a title and a description.
+pub(super) fn draw(plot: &Plot, wish: &Wish, shows: &str) -> Result<String, String> {
+    let mut svg = String::new();
+    let size = (wish.width.unwrap_or(800), wish.height.unwrap_or(450));
+    let canvas = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+    on_canvas(canvas, plot, wish).map_err(|error| error.to_string())?;
+    let escaped = |text| label(text, 1_000).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let (title, shows) = (escaped(&wish.title), escaped(shows));
+    Ok(svg.replacen('>', &format!(" role=\"img\">\n<title>{title}</title>\n<desc>{shows}</desc>"), 1))
+}
+
+fn on_canvas(mut canvas: Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
+    canvas.fill(&WHITE)?;
+    if !wish.title.trim().is_empty() {
+        canvas = canvas.titled(&label(&wish.title, MAX_LABEL), ("sans-serif", 16))?;
     }
-    match wish.kind {
-        Kind::Pie | Kind::Donut => {
-            let area = Area { left: 12.0, top, width: width - 24.0, height: height - top - 12.0 };
-            round::draw(&mut svg, plot, area, wish.kind == Kind::Donut);
-        }
-        Kind::Heatmap => {
-            super::heat::draw(&mut svg, plot, wish, Area { left: 0.0, top, width, height: height - top })
-        }
-        Kind::Line | Kind::Bar | Kind::Area | Kind::Scatter | Kind::Histogram | Kind::Box => {
-            let names: Vec<&str> = plot.series.iter().map(|series| series.name.as_str()).collect();
-            if names.len() > 1 {
-                top = legend(&mut svg, &names, top, width);
-            }
-            on_axes(&mut svg, plot, wish, Area { left: 0.0, top, width, height: height - top });
-        }
+    if matches!(wish.kind, Kind::Pie | Kind::Donut) {
+        return pie(&canvas, plot, wish.kind);
     }
-    svg.ends()
-}
-
-/// The names of the series with their colours. Gives where the drawing goes on below.
-fn legend(svg: &mut Svg, names: &[&str], top: f64, width: f64) -> f64 {
-    let (mut x, mut y) = (16.0, top + 10.0);
-    for (at, name) in names.iter().enumerate() {
-        let wide = 30.0 + length(name);
-        if x + wide > width && x > 16.0 {
-            (x, y) = (16.0, y + 18.0);
+    if plot.series.len() > 1 {
+        let width = canvas.dim_in_pixel().0.cast_signed();
+        let (left, right) = canvas.split_horizontally(width - (width / 4).min(150));
+        for ((number, (name, _)), y) in plot.series.iter().enumerate().zip((20..).step_by(18)) {
+            right.draw(&Rectangle::new([(4, y), (14, y + 10)], color(number).filled()))?;
+            right.draw(&Text::new(label(name, MAX_NAME), (20, y), FONT))?;
         }
-        svg.bar(Area { left: x, top: y - 9.0, width: 12.0, height: 12.0 }, colour(at), name);
-        svg.text(At { x: x + 17.0, y: y + 1.0 }, Anchor::Start, SMALL, name);
-        x += wide;
+        canvas = left;
     }
-    y + 14.0
+    on_axes(&canvas, plot, wish)
 }
 
-/// About how wide a label is, in pixels.
-pub(super) fn length(text: &str) -> f64 {
-    let characters = u16::try_from(text.chars().count().min(MAX_LABEL)).unwrap_or(u16::MAX);
-    f64::from(characters) * CHARACTER
+fn pie(canvas: &Canvas<'_>, plot: &Plot, kind: Kind) -> Outcome {
+    let shares: Vec<f64> = plot.series[0].1.iter().map(|value| value.unwrap_or(0.0)).collect();
+    let labels: Vec<String> = plot.names.iter().map(|name| label(name, MAX_NAME)).collect();
+    let colors: Vec<RGBColor> = (0..shares.len()).map(color).collect();
+    let (width, height) = canvas.dim_in_pixel();
+    let (center, radius) =
+        ((width.cast_signed() / 2, height.cast_signed() / 2), f64::from(width.min(height)) * 0.36);
+    let mut pie = Pie::new(&center, &radius, &shares, &colors, &labels);
+    pie.start_angle(-90.0);
+    pie.label_style(FONT);
+    pie.percentages(FONT);
+    pie.donut_hole(if kind == Kind::Donut { radius / 2.0 } else { 0.0 });
+    canvas.draw(&pie)
 }
 
-/// What marks are drawn by: the place of each value in both directions.
-struct Axes {
-    x: Placing,
-    y: Scale,
-    area: Area,
-}
-
-/// Where what stands along the axis is.
-enum Placing {
-    /// By its value.
-    Values(Scale, Vec<f64>),
-    /// In a band of its own; how many there are.
-    Bands(f64),
-}
-
-impl Axes {
-    /// The middle of what stands at this number along the axis.
-    fn x(&self, at: usize) -> f64 {
-        match &self.x {
-            Placing::Values(scale, values) => scale.place(values.get(at).copied().unwrap_or_default()),
-            Placing::Bands(count) => self.area.left + (number(at) + 0.5) * self.area.width / count,
-        }
-    }
-
-    fn band(&self) -> f64 {
-        match &self.x {
-            Placing::Values(..) => 0.0,
-            Placing::Bands(count) => self.area.width / count,
-        }
-    }
-
-    /// Where marks begin that reach up from nothing.
-    fn base(&self) -> f64 {
-        self.y.place(self.y.low().max(0.0))
-    }
-}
-
-fn number(at: usize) -> f64 {
-    f64::from(u32::try_from(at).unwrap_or(u32::MAX))
-}
-
-fn on_axes(svg: &mut Svg, plot: &Plot, wish: &Wish, around: Area) {
-    let spacing = if wish.log { Spacing::Log } else { Spacing::Linear };
-    let extent = extent_of(plot, wish);
-    let ticks = Scale::new(extent, spacing, 0.0, 1.0).ticks();
-    let widest = ticks.iter().map(|tick| length(&tick.label)).fold(0.0, f64::max);
-    let left = around.left + widest + 36.0;
-    let area = Area {
-        left,
-        top: around.top + 8.0,
-        width: (around.right() - 20.0 - left).max(40.0),
-        height: (around.height - 60.0).max(40.0),
+/// The lowest and the highest value.
+pub(super) fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let ends = |ends: Option<(f64, f64)>, at: f64| {
+        Some(ends.map_or((at, at), |(low, high)| (low.min(at), high.max(at))))
     };
-    let y = Scale::new(extent, spacing, area.bottom(), area.top);
-    let x = match &plot.x {
-        Along::Numbers(values) => placing(values, Spacing::Linear, area),
-        Along::Days(values) => placing(values, Spacing::Days, area),
-        Along::Names(_) => Placing::Bands(number(bands(plot, wish)).max(1.0)),
+    values.fold(None, ends)
+}
+
+/// The ends of an axis, which differ, and its ticks.
+fn axis(values: impl Iterator<Item = f64>) -> (std::ops::Range<f64>, Vec<f64>) {
+    let (low, high) = ends(values).unwrap_or_default();
+    let size = low.abs().max(high.abs());
+    let is_flat = high - low <= (size * 1e-9).max(1e-12);
+    let pad = if is_flat { (size / 2.0).max(1.0) } else { 0.0 };
+    let range = low - pad..high + pad;
+    let ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(8));
+    (range, ticks)
+}
+
+fn on_axes(canvas: &Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
+    let starts_at_zero = matches!(wish.kind, Kind::Bar | Kind::Area | Kind::Histogram);
+    let is_stacked = wish.stacked && starts_at_zero;
+    // The position, start and end of each value.
+    let mut floors = vec![0.0; plot.places.len()];
+    let mut mark = |((x, value), floor): ((&f64, &Option<f64>), &mut f64)| {
+        let (from, value) = (*floor, value.or(is_stacked.then_some(0.0))?);
+        *floor += if is_stacked { value } else { 0.0 };
+        Some((*x, from, if wish.log { value.log10() } else { from + value }))
     };
-    let axes = Axes { x, y, area };
-    frame(svg, &axes, &y.ticks());
-    labels_along(svg, plot, wish, &axes);
-    let (x_name, y_name) =
-        (wish.x_label.as_ref().unwrap_or(&plot.x_name), wish.y_label.as_ref().unwrap_or(&plot.y_name));
-    svg.text(At { x: area.left + area.width / 2.0, y: area.bottom() + 40.0 }, Anchor::Middle, SMALL, x_name);
-    svg.upward(At { x: around.left + 16.0, y: area.top + area.height / 2.0 }, SMALL, y_name);
-    marks(svg, plot, wish, &axes);
-}
-
-/// How many bands there are: of boxes one for each group, else one for each name.
-fn bands(plot: &Plot, wish: &Wish) -> usize {
-    if wish.kind == Kind::Box { super::boxes::groups(plot).len() } else { plot.x.len() }
-}
-
-fn placing(values: &[f64], spacing: Spacing, area: Area) -> Placing {
-    let extent = Extent::of(values.iter().copied()).unwrap_or(Extent { low: 0.0, high: 1.0 });
-    Placing::Values(Scale::new(extent, spacing, area.left, area.right()), values.to_vec())
-}
-
-/// What the values reach from and to: from 0 where marks begin there.
-fn extent_of(plot: &Plot, wish: &Wish) -> Extent {
-    let values = plot.series.iter().flat_map(|series| series.values.iter().flatten().copied());
-    let extent = Extent::of(values).unwrap_or(Extent { low: 0.0, high: 1.0 });
-    let from_nothing = matches!(wish.kind, Kind::Bar | Kind::Area | Kind::Histogram);
-    if is_stacked(wish) {
-        let sums = (0..plot.x.len())
-            .map(|at| plot.series.iter().filter_map(|series| series.values.get(at).copied().flatten()).sum());
-        return Extent::of(sums).unwrap_or(extent).with(0.0);
-    }
-    if from_nothing { extent.with(0.0) } else { extent }
-}
-
-fn is_stacked(wish: &Wish) -> bool {
-    wish.stacked && matches!(wish.kind, Kind::Bar | Kind::Area)
-}
-
-fn frame(svg: &mut Svg, axes: &Axes, ticks: &[Tick]) {
-    let area = axes.area;
-    for tick in ticks {
-        let y = axes.y.place(tick.value);
-        svg.line("grid", At { x: area.left, y }, At { x: area.right(), y });
-        svg.text(At { x: area.left - 6.0, y: y + 4.0 }, Anchor::End, SMALL, &tick.label);
-    }
-    svg.line("axis", At { x: area.left, y: axes.base() }, At { x: area.right(), y: axes.base() });
-    svg.line("axis", At { x: area.left, y: area.top }, At { x: area.left, y: area.bottom() });
-}
-
-fn labels_along(svg: &mut Svg, plot: &Plot, wish: &Wish, axes: &Axes) {
-    let y = axes.area.bottom() + 18.0;
-    match &axes.x {
-        Placing::Values(scale, _) => {
-            for tick in scale.ticks() {
-                svg.text(At { x: scale.place(tick.value), y }, Anchor::Middle, SMALL, &tick.label);
-            }
-        }
-        Placing::Bands(_) => {
-            let names: Vec<String> = if wish.kind == Kind::Box {
-                super::boxes::groups(plot).into_iter().map(|group| group.name).collect()
-            } else {
-                (0..plot.x.len()).map(|at| plot.x.words(at)).collect()
-            };
-            let widest = names.iter().map(|name| length(name)).fold(0.0, f64::max) + 8.0;
-            // Where not all have room, some are named, and those that are left are cut.
-            let every = (0..names.len())
-                .map(|n| n + 1)
-                .find(|every| number(*every) * axes.band() >= widest.min(90.0))
-                .unwrap_or(1);
-            let room = number(every) * axes.band() / CHARACTER;
-            for (at, name) in names.iter().enumerate().step_by(every) {
-                svg.text(At { x: axes.x(at), y }, Anchor::Middle, SMALL, &fitting(name, room));
-            }
-        }
-    }
-}
-
-/// A name, cut to the room for this many characters.
-pub(super) fn fitting(name: &str, room: f64) -> String {
-    let name = label(name);
-    if number(name.chars().count()) <= room.max(3.0) {
-        return name;
-    }
-    let mut cut: String = name
-        .chars()
-        .enumerate()
-        .take_while(|(at, _)| number(*at) < room.max(3.0) - 1.0)
-        .map(|(_, c)| c)
+    let marks: Vec<Vec<Option<(f64, f64, f64)>>> = plot
+        .series
+        .iter()
+        .map(|(_, values)| plot.places.iter().zip(values).zip(&mut floors).map(&mut mark).collect())
         .collect();
-    cut.push('…');
-    cut
-}
-
-fn marks(svg: &mut Svg, plot: &Plot, wish: &Wish, axes: &Axes) {
-    match wish.kind {
-        Kind::Line => lines(svg, plot, axes),
-        Kind::Scatter => dots(svg, plot, axes, 3.5),
-        Kind::Area => areas(svg, plot, wish, axes),
-        Kind::Bar | Kind::Histogram => bars(svg, plot, wish, axes),
-        Kind::Box => {
-            for (at, group) in super::boxes::groups(plot).iter().enumerate() {
-                super::boxes::draw(svg, group, axes.x(at), axes.band() * 0.5, &axes.y);
-            }
-        }
-        // Drawn without axes.
-        Kind::Pie | Kind::Donut | Kind::Heatmap => {}
+    let tops = marks.iter().flatten().flatten().map(|(_, _, top)| *top).chain(starts_at_zero.then_some(0.0));
+    let (y, y_ticks) = if wish.log {
+        // A logarithmic axis reaches from one power of ten to another.
+        let (range, ticks) = axis(tops.flat_map(|top| [top.floor(), top.floor() + 1.0]));
+        (range, ticks.into_iter().filter(|tick| tick.fract() == 0.0).collect())
+    } else {
+        axis(tops)
+    };
+    let middle = if plot.axis == Axis::Names { 0.5 } else { 0.0 };
+    let (x, mut x_ticks) = axis(plot.places.iter().flat_map(|at| [at - middle, at + middle]));
+    if plot.axis == Axis::Names {
+        // Only as many categories have labels as fit.
+        let widest = plot.names.iter().map(|name| name.chars().count().min(MAX_NAME)).max().unwrap_or(0);
+        let room = canvas.dim_in_pixel().0 as usize / (widest * 8 + 8);
+        x_ticks = plot.places.iter().copied().step_by(plot.places.len().div_ceil(room.max(1))).collect();
     }
-}
-
-fn points(values: &[Option<f64>], axes: &Axes) -> Vec<Vec<At>> {
-    let mut runs = vec![Vec::new()];
-    for (at, value) in values.iter().enumerate() {
-        match (value, runs.last_mut()) {
-            (Some(value), Some(run)) => run.push(At { x: axes.x(at), y: axes.y.place(*value) }),
-            (Some(_), None) => {}
-            (None, _) => runs.push(Vec::new()),
-        }
-    }
-    runs.retain(|run| !run.is_empty());
-    runs
-}
-
-fn lines(svg: &mut Svg, plot: &Plot, axes: &Axes) {
-    for (number, series) in plot.series.iter().enumerate() {
-        let runs = points(&series.values, axes);
-        let few = series.values.len() <= MAX_DOTS;
-        for run in &runs {
-            if run.len() > 1 {
-                svg.curve(run, colour(number), dashes(number));
-            }
-            // A point between gaps has no line that shows it.
-            for at in run.iter().filter(|_| few || run.len() == 1) {
-                svg.dot(*at, 3.0, colour(number));
-            }
-        }
-    }
-}
-
-fn dots(svg: &mut Svg, plot: &Plot, axes: &Axes, radius: f64) {
-    for (number, series) in plot.series.iter().enumerate() {
-        for at in points(&series.values, axes).into_iter().flatten() {
-            svg.dot(at, radius, colour(number));
-        }
-    }
-}
-
-fn areas(svg: &mut Svg, plot: &Plot, wish: &Wish, axes: &Axes) {
-    let mut below = vec![0.0; plot.x.len()];
-    for (number, series) in plot.series.iter().enumerate() {
-        let mut upper = Vec::new();
-        let mut lower = Vec::new();
-        for (at, floor) in below.iter_mut().enumerate() {
-            let value = series.values.get(at).copied().flatten();
-            if !is_stacked(wish) && value.is_none() {
+    let x_label = |at: &f64| match plot.axis {
+        Axis::Numbers => number(*at),
+        Axis::Days => day(*at),
+        Axis::Names => plot
+            .places
+            .iter()
+            .zip(&plot.names)
+            .find(|(place, _)| *place == at)
+            .map_or_else(String::new, |(_, name)| label(name, MAX_NAME)),
+    };
+    let y_label = |at: &f64| number(if wish.log { 10_f64.powf(*at) } else { *at });
+    let widest = y_ticks.iter().map(|tick| y_label(tick).len()).max().unwrap_or(0);
+    let mut chart = ChartBuilder::on(canvas)
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(7 * widest.min(12) as u32 + 30)
+        .build_cartesian_2d(x.with_key_points(x_ticks), y.with_key_points(y_ticks))?;
+    let described =
+        |wished: &Option<String>, usual: &String| label(wished.as_ref().unwrap_or(usual), MAX_LABEL);
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .bold_line_style(BLACK.mix(0.15))
+        .label_style(FONT)
+        .x_label_formatter(&x_label)
+        .y_label_formatter(&y_label)
+        .x_desc(described(&wish.x_label, &plot.x_name))
+        .y_desc(described(&wish.y_label, &plot.y_name))
+        .draw()?;
+    let width = if wish.kind == Kind::Histogram { 1.0 } else { 0.8 };
+    let each = if is_stacked { width } else { width / marks.iter().fold(0.0, |count, _| count + 1.0) };
+    let mut left = -width / 2.0;
+    for (number, marks) in marks.iter().enumerate() {
+        let color = color(number);
+        for run in marks.split(Option::is_none).filter(|run| !run.is_empty()) {
+            let run: Vec<(f64, f64, f64)> = run.iter().flatten().copied().collect();
+            let line: Vec<(f64, f64)> = run.iter().map(|(x, _, top)| (*x, *top)).collect();
+            if starts_at_zero && wish.kind != Kind::Area {
+                let bar = |(x, from, top): &(f64, f64, f64)| [(x + left, *from), (x + left + each, *top)];
+                chart.draw_series(run.iter().map(|mark| Rectangle::new(bar(mark), color.filled())))?;
                 continue;
             }
-            let from = if is_stacked(wish) { axes.y.place(*floor) } else { axes.base() };
-            let top = value.unwrap_or(0.0) + if is_stacked(wish) { *floor } else { 0.0 };
-            upper.push(At { x: axes.x(at), y: axes.y.place(top) });
-            lower.push(At { x: axes.x(at), y: from });
-            *floor = top;
+            if wish.kind == Kind::Area {
+                let floor = run.iter().rev().map(|(x, from, _)| (*x, *from));
+                let outline: Vec<(f64, f64)> = line.iter().copied().chain(floor).collect();
+                chart.draw_series(once(Polygon::new(outline, color.mix(0.5))))?;
+            }
+            // A value between gaps has no line that shows it.
+            if wish.kind == Kind::Scatter || marks.len() <= MAX_DOTS || line.len() == 1 {
+                chart.draw_series(line.iter().map(|at| Circle::new(*at, 3, color.mix(0.75).filled())))?;
+            }
+            if wish.kind != Kind::Scatter {
+                chart.draw_series(once(PathElement::new(line, color.stroke_width(2))))?;
+            }
         }
-        let opacity = if is_stacked(wish) { 0.85 } else { 0.35 };
-        let outline: Vec<At> = upper.iter().copied().chain(lower.into_iter().rev()).collect();
-        svg.shape(&outline, colour(number), opacity);
-        svg.curve(&upper, colour(number), dashes(number));
+        left += if is_stacked { 0.0 } else { each };
     }
+    Ok(())
 }
 
-fn bars(svg: &mut Svg, plot: &Plot, wish: &Wish, axes: &Axes) {
-    let wide = axes.band() * if wish.kind == Kind::Histogram { 1.0 } else { 0.8 };
-    let each = if is_stacked(wish) { wide } else { wide / number(plot.series.len()).max(1.0) };
-    for at in 0..plot.x.len() {
-        let mut floor = 0.0;
-        for (place, series) in plot.series.iter().enumerate() {
-            let Some(value) = series.values.get(at).copied().flatten() else { continue };
-            let from = if is_stacked(wish) { floor } else { 0.0 };
-            let (low, high) = (axes.y.place(from), axes.y.place(from + value));
-            let offset = if is_stacked(wish) { 0.0 } else { number(place) * each };
-            let area = Area {
-                left: axes.x(at) - wide / 2.0 + offset,
-                top: low.min(high),
-                width: each,
-                height: (low - high).abs(),
-            };
-            let shows = format!("{}, {}: {}", plot.x.words(at), series.name, scale::number(value));
-            svg.bar(area, colour(place), &shows);
-            floor = from + value;
-        }
+/// The date of days since 1970, with its time unless that is midnight.
+fn day(days: f64) -> String {
+    let since = SignedDuration::try_from_secs_f64((days * 86_400.0).round());
+    let at = since.ok().and_then(|since| DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(since).ok());
+    at.map(|at| at.to_string().trim_end_matches("T00:00:00").to_owned()).unwrap_or_default()
+}
+
+/// A number as a label: `12,500`, `0.25`, `1.5e12`.
+pub(super) fn number(value: f64) -> String {
+    let shortened = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    if value != 0.0 && !(1e-4..1e10).contains(&value.abs()) {
+        let text = format!("{value:.3e}");
+        return text
+            .split_once('e')
+            .map_or(String::new(), |(digits, power)| format!("{}e{power}", shortened(digits)));
+    }
+    // There is no negative zero on an axis.
+    let mut text = shortened(&format!("{:.6}", value + 0.0));
+    let mut at = text.find('.').unwrap_or(text.len());
+    while at > 3 + usize::from(value < 0.0) {
+        at -= 3;
+        text.insert(at, ',');
+    }
+    text
+}
+
+/// A text in one line of at most `most` characters that XML can hold.
+pub(super) fn label(text: &str, most: usize) -> String {
+    let is_text = |c: &char| !is_control(*c) && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let text: String =
+        text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_text).collect();
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+        None => text,
     }
 }

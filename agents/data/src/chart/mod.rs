@@ -1,12 +1,7 @@
-//! `chart`: draws figures as an SVG file of the workspace, for the report and whoever looks.
+//! `chart`: draws numbers as an SVG file of the workspace, for the report.
 
-mod boxes;
 mod data;
 mod draw;
-mod heat;
-mod round;
-mod scale;
-mod svg;
 
 use std::sync::Arc;
 
@@ -17,19 +12,18 @@ use muster_tools::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolS
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::data::Plot;
 use crate::cell::Cell;
-use crate::settings::ChartSettings;
 use crate::shown::{Rows, Total};
 use crate::sql::{Queries, Query, file_query};
 
 /// Most rows that are read for a chart.
 const MAX_ROWS: usize = 100_000;
 
-/// What kind of chart it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// The kind of a chart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
+    #[default]
     Line,
     Bar,
     Area,
@@ -37,57 +31,47 @@ enum Kind {
     Pie,
     Donut,
     Histogram,
-    Heatmap,
-    Box,
 }
 
 impl Kind {
-    const fn words(self) -> &'static str {
+    fn words(self) -> String {
         match self {
-            Self::Line => "line chart",
-            Self::Bar => "bar chart",
-            Self::Area => "area chart",
-            Self::Scatter => "scatter plot",
-            Self::Pie => "pie chart",
-            Self::Donut => "donut chart",
-            Self::Histogram => "histogram",
-            Self::Heatmap => "heat map",
-            Self::Box => "box plot",
+            Self::Scatter => "scatter plot".to_owned(),
+            Self::Histogram => "histogram".to_owned(),
+            kind => format!("{kind:?} chart").to_lowercase(),
         }
+    }
+
+    /// Whether each position has a name, whatever the x column holds.
+    const fn has_categories(self) -> bool {
+        matches!(self, Self::Bar | Self::Pie | Self::Donut)
     }
 }
 
-/// What is asked for.
-#[derive(Debug, Clone, Deserialize)]
+/// The arguments of a call.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 struct Wish {
     kind: Kind,
-    #[serde(default)]
     title: String,
     x: Option<String>,
-    #[serde(default)]
     y: Vec<String>,
     series: Option<String>,
-    #[serde(default)]
     stacked: bool,
-    #[serde(default)]
     log: bool,
     bins: Option<u32>,
     x_label: Option<String>,
     y_label: Option<String>,
-    #[serde(default)]
-    width: u32,
-    #[serde(default)]
-    height: u32,
-    #[serde(default)]
+    width: Option<u32>,
+    height: Option<u32>,
     path: String,
     data: Option<Inline>,
     file: Option<String>,
     query: Option<String>,
-    #[serde(default)]
     files: Vec<String>,
 }
 
-/// Data that stands in the call.
+/// Data in the call itself.
 #[derive(Debug, Clone, Deserialize)]
 struct Inline {
     columns: Vec<String>,
@@ -95,37 +79,35 @@ struct Inline {
 }
 
 /// The tool `chart`.
-pub(crate) fn chart_tool(queries: Arc<Queries>, settings: ChartSettings) -> Arc<dyn Tool> {
-    Arc::new(Chart { queries, settings })
+pub(crate) fn chart_tool(queries: Arc<Queries>) -> Arc<dyn Tool> {
+    Arc::new(Chart(queries))
 }
 
-struct Chart {
-    queries: Arc<Queries>,
-    settings: ChartSettings,
-}
+struct Chart(Arc<Queries>);
 
 fn schema() -> Value {
-    let name = json!({"type": "string", "minLength": 1, "maxLength": 200});
     let label = json!({"type": "string", "maxLength": 200});
+    let names =
+        |description| json!({"type": "array", "items": label, "maxItems": 100, "description": description});
     json!({
         "type": "object",
         "properties": {
-            "kind": {"enum": ["line", "bar", "area", "scatter", "pie", "donut", "histogram", "heatmap", "box"]},
+            "kind": {"enum": ["line", "bar", "area", "scatter", "pie", "donut", "histogram"]},
             "title": label,
             "data": {
                 "type": "object",
                 "properties": {
-                    "columns": {"type": "array", "items": {"type": "string", "maxLength": 200}, "minItems": 1, "maxItems": 100},
+                    "columns": {"type": "array", "items": label, "minItems": 1, "maxItems": 100},
                     "rows": {"type": "array", "items": {"type": "array", "maxItems": 100}, "maxItems": MAX_ROWS}
                 },
                 "required": ["columns", "rows"],
                 "additionalProperties": false
             },
-            "file": {"type": "string", "maxLength": 1000, "description": "instead of data: a CSV file or another with one table"},
+            "file": {"type": "string", "description": "instead of data: a CSV file or another with one table"},
             "query": {"type": "string", "description": "instead of data: a query as `sql` takes it"},
-            "files": {"type": "array", "items": name, "maxItems": 50, "description": "with query: the files that it reads"},
+            "files": names("with query: the files that it reads"),
             "x": {"type": "string", "description": "the column along the axis; the first when absent"},
-            "y": {"type": "array", "items": name, "maxItems": 100, "description": "the columns of numbers; all others when absent"},
+            "y": names("the columns of numbers; all others when absent"),
             "series": {"type": "string", "description": "a column whose values tell the series of one column in y apart"},
             "stacked": {"type": "boolean"},
             "log": {"type": "boolean", "description": "a logarithmic axis"},
@@ -154,125 +136,79 @@ impl Tool for Chart {
         .with_side_effects()
         // The file is replaced as a whole: writing it twice is as good as once.
         .when_uncertain(Uncertain::Repeat)
-        .with_timeout(self.queries.timeout())
+        .with_timeout(self.0.timeout())
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let wish: Wish =
-            serde_json::from_value(args).map_err(|error| ToolFailure::InvalidArguments(error.to_string()))?;
-        let wish = self.completed(wish);
+        let wish: Wish = serde_json::from_value(args).map_err(|error| invalid(error.to_string()))?;
         let path = path_of(&wish)?;
         ctx.rights.allows(&Use::WriteFile).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
-        let workspace = ctx
-            .workspace
-            .as_ref()
-            .ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))?;
+        let Some(workspace) = &ctx.workspace else {
+            return Err(ToolFailure::Unavailable("this run has no workspace".to_owned()));
+        };
         let (rows, sources) = self.rows(ctx, &wish).await?;
-        let settings = self.settings.clone();
-        let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &wish, &settings)).await;
+        let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &wish)).await;
         let drawn = drawn.map_err(|broken| ToolFailure::Failed(format!("the chart broke: {broken}")))?;
-        let drawn =
-            drawn.map_err(|reason| ToolFailure::InvalidArguments(format!("Nothing was drawn: {reason}.")))?;
-        workspace.write(&path, &drawn.svg).await?;
+        let (svg, shows) = drawn.map_err(|reason| invalid(format!("Nothing was drawn: {reason}.")))?;
+        workspace.write(&path, &svg).await?;
         let from = if sources.is_empty() { String::new() } else { format!("\nFrom {}.", sources.join(", ")) };
-        let markdown = format!("![{}]({path})", drawn.shows.replace(['[', ']', '\n'], " "));
-        let said = format!(
-            "Wrote {path} ({} bytes): {}{from}\nIn a report: {markdown}",
-            drawn.svg.len(),
-            drawn.shows
-        );
-        Ok(ToolOutput::text(said).with_data(json!({
-            "path": path.as_str(), "bytes": drawn.svg.len(), "shows": drawn.shows, "markdown": markdown, "sources": sources
+        let (bytes, markdown) = (svg.len(), format!("![{}]({path})", shows.replace(['[', ']'], " ")));
+        let text = format!("Wrote {path} ({bytes} bytes): {shows}{from}\nIn a report: {markdown}");
+        Ok(ToolOutput::text(text).with_data(json!({
+            "path": path.as_str(), "bytes": bytes, "shows": shows, "markdown": markdown, "sources": sources
         })))
     }
 }
 
-/// A chart and what it shows.
-struct Drawn {
-    svg: String,
-    shows: String,
+fn invalid(fault: String) -> ToolFailure {
+    ToolFailure::InvalidArguments(fault)
 }
 
-fn drawn(rows: &Rows, wish: &Wish, settings: &ChartSettings) -> Result<Drawn, String> {
-    let plot = data::plot(rows, wish, settings)?;
-    let shows = shows(&plot, wish);
-    Ok(Drawn { svg: draw::draw(&plot, wish, &shows), shows })
-}
-
-/// What a chart shows, in a sentence, for those who do not see it.
-fn shows(plot: &Plot, wish: &Wish) -> String {
-    let named = |names: Vec<&str>| {
-        let shown: Vec<String> = names.iter().take(6).map(|name| svg::label(name)).collect();
-        if names.len() > 6 {
-            format!("{} and {} more", shown.join(", "), names.len() - 6)
-        } else {
-            shown.join(", ")
-        }
-    };
-    let series = named(plot.series.iter().map(|series| series.name.as_str()).collect());
-    let values = || plot.series.iter().flat_map(|series| series.values.iter().flatten().copied());
-    let range = scale::Extent::of(values())
-        .map(|extent| format!("{} to {}", scale::number(extent.low), scale::number(extent.high)));
+/// The chart as SVG, and a sentence that describes it for readers who do not see it.
+fn drawn(rows: &Rows, wish: &Wish) -> Result<(String, String), String> {
+    let plot = data::plot(rows, wish)?;
+    let label = |text: &str| draw::label(text, draw::MAX_LABEL);
+    let mut series = plot.series.iter().take(6).map(|(name, _)| label(name)).collect::<Vec<_>>().join(", ");
+    if plot.series.len() > 6 {
+        series = format!("{series} and {} more", plot.series.len() - 6);
+    }
     let title =
-        if wish.title.trim().is_empty() { String::new() } else { format!("{}: ", svg::label(&wish.title)) };
-    format!(
-        "{title}{} of {series} by {}, {} values from {}",
-        wish.kind.words(),
-        svg::label(&plot.x_name),
-        values().count(),
-        range.unwrap_or_default()
-    )
+        if wish.title.trim().is_empty() { String::new() } else { format!("{}: ", label(&wish.title)) };
+    let (low, high) = draw::ends(plot.values()).unwrap_or_default();
+    let (low, high) = (draw::number(low), draw::number(high));
+    let (kind, by, count) = (wish.kind.words(), label(&plot.x_name), plot.values().count());
+    let shows = format!("{title}{kind} of {series} by {by}, {count} values from {low} to {high}");
+    Ok((draw::draw(&plot, wish, &shows)?, shows))
 }
 
 fn path_of(wish: &Wish) -> Result<WorkspacePath, ToolFailure> {
-    if wish.path.trim().is_empty() {
-        let title = if wish.title.trim().is_empty() { wish.kind.words() } else { &wish.title };
-        let words: Vec<String> = title
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_lowercase)
-            .collect();
-        let name: String = words.join("-").chars().take(40).collect();
-        let name = if name.is_empty() { "chart".to_owned() } else { name };
+    let path = wish.path.trim();
+    if path.is_empty() {
+        let title = if wish.title.trim().is_empty() { wish.kind.words() } else { wish.title.to_lowercase() };
+        let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let name: String = words.collect::<Vec<_>>().join("-").chars().take(40).collect();
+        let name = if name.is_empty() { "chart" } else { &name };
         return Ok(WorkspacePath::parse(&format!("charts/{name}.svg"))?);
     }
-    let path = WorkspacePath::parse(wish.path.trim())?;
-    if path.as_str().to_lowercase().ends_with(".svg") {
-        return Ok(path);
-    }
-    Err(ToolFailure::InvalidArguments(format!("`{path}` must end in .svg")))
+    let path = WorkspacePath::parse(path)?;
+    let is_svg = path.as_str().to_lowercase().ends_with(".svg");
+    if is_svg { Ok(path) } else { Err(invalid(format!("`{path}` must end in .svg"))) }
 }
 
 impl Chart {
-    fn completed(&self, mut wish: Wish) -> Wish {
-        let pixels =
-            |wanted: u32, usual: u64| if wanted == 0 { u32::try_from(usual).unwrap_or(800) } else { wanted };
-        wish.width = pixels(wish.width, self.settings.width);
-        wish.height = pixels(wish.height, self.settings.height);
-        wish
-    }
-
-    /// The rows that are drawn, and where they are from.
+    /// The rows that are drawn, and their sources.
     async fn rows(&self, ctx: &ToolContext, wish: &Wish) -> Result<(Rows, Vec<String>), ToolFailure> {
-        let query = match (&wish.data, &wish.file, &wish.query) {
+        let (sql, files) = match (&wish.data, &wish.file, &wish.query) {
             (Some(inline), None, None) => return Ok((inline_rows(inline)?, Vec::new())),
-            (None, Some(file), None) => {
-                Query { sql: file_query(file), files: vec![file.clone()], most: MAX_ROWS }
-            }
-            (None, None, Some(query)) => {
-                Query { sql: query.clone(), files: wish.files.clone(), most: MAX_ROWS }
-            }
+            (None, Some(file), None) => (file_query(file), vec![file.clone()]),
+            (None, None, Some(query)) => (query.clone(), wish.files.clone()),
             (None, None, None) | (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (None, Some(_), Some(_)) => {
-                return Err(ToolFailure::InvalidArguments(
-                    "give one of `data`, `file` and `query`".to_owned(),
-                ));
+                return Err(invalid("give one of `data`, `file` and `query`".to_owned()));
             }
         };
-        let answer = self.queries.ask(ctx, query).await?;
+        let answer = self.0.ask(ctx, Query { sql, files, most: MAX_ROWS }).await?;
         if answer.rows.is_cut() {
-            return Err(ToolFailure::InvalidArguments(format!(
-                "there are more than {MAX_ROWS} rows; aggregate them first"
-            )));
+            return Err(invalid(format!("there are more than {MAX_ROWS} rows; aggregate them first")));
         }
         Ok((answer.rows, answer.sources))
     }
@@ -281,10 +217,8 @@ impl Chart {
 fn inline_rows(inline: &Inline) -> Result<Rows, ToolFailure> {
     let width = inline.columns.len();
     if let Some((at, row)) = (1..).zip(&inline.rows).find(|(_, row): &(usize, _)| row.len() != width) {
-        return Err(ToolFailure::InvalidArguments(format!(
-            "row {at} has {} values, and there are {width} columns",
-            row.len()
-        )));
+        let count = row.len();
+        return Err(invalid(format!("row {at} has {count} values, and there are {width} columns")));
     }
     let rows = inline.rows.iter().map(|row| row.iter().map(Cell::of_json).collect()).collect();
     Ok(Rows { columns: inline.columns.clone(), rows, total: Total::Given })

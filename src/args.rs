@@ -46,8 +46,8 @@ pub(crate) use keys::{
     CertificateArgs, ContextArgs as KeysContextArgs, IssueArgs, KeysArgs, KeysCommand, RotateArgs, TokenArgs,
 };
 pub(crate) use look::{
-    ArtifactsArgs, AuditArgs, ExplainArgs, GraphArgs, GraphForm, Reader, ReplayArgs, ShowArgs, TapArgs,
-    TopArgs, TraceArgs,
+    ArtifactsArgs, AuditArgs, ExplainArgs, GraphArgs, GraphForm, ReplayArgs, ShowArgs, TapArgs, TopArgs,
+    TraceArgs,
 };
 pub(crate) use machines::{InviteArgs, JoinArgs};
 pub(crate) use mcp::{McpAction, McpArgs};

@@ -122,18 +122,16 @@ pub(crate) struct TraceArgs {
     pub(crate) content: bool,
 }
 
-/// Explain a run from its record: why this result, what went wrong, where time and money went.
+/// Explain a run: result, evidence, failures, and cost.
 ///
-/// Everything is told by rule from the record alone; no model is asked. Sums are those of `muster show`.
+/// All statements come from the event log. Sums are those of `muster show`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  muster explain last                  # for developers: all but what an audit needs
-  muster explain last 1-2              # one task, with its steps in brief
-  muster explain last --for user       # the result, its evidence, what is open, what it cost
-  muster explain 0193c2 --for auditor  # who decided what, by which entries
-  muster explain last --markdown > why.md
-  muster explain last --json           # all of it, uncut")]
+  muster explain last         # result, evidence, failures, time and cost
+  muster explain last 1-2     # one task
+  muster explain last --full  # alternatives, turning points, commands, cost by task; with log entries
+  muster explain last --json  # everything")]
 pub(crate) struct ExplainArgs {
     /// Run id, the last digits of it, or `last`.
     #[arg(default_value = "last")]
@@ -141,26 +139,12 @@ pub(crate) struct ExplainArgs {
     /// Only this task: an index such as 1-2, or plan, reflect-1-2, refine-1, write; 1-2/1-1 or 1-2/plan is in the child
     /// run of 1-2.
     pub(crate) task: Option<Place<TaskId>>,
-    /// Who reads it: how much is told, and of what.
-    #[arg(long = "for", value_name = "READER", value_enum, default_value_t = Reader::Developer)]
-    pub(crate) reader: Reader,
-    /// Print Markdown.
+    /// Show all sections, with log entries.
     #[arg(long, conflicts_with = "json")]
-    pub(crate) markdown: bool,
-    /// Print JSON: everything, whoever reads it.
+    pub(crate) full: bool,
+    /// Print everything as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Who reads an explanation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Reader {
-    /// Result, evidence, open questions, what was assumed, cost.
-    User,
-    /// Also failures, slow spots, the critical path, turning points, prompts to look at.
-    Developer,
-    /// Also who decided what, guards, rights, signatures.
-    Auditor,
 }
 
 /// Replay the decisions of a run from its log and compare them.

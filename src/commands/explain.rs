@@ -1,4 +1,4 @@
-//! `muster explain`: why a run came to what it came to.
+//! `muster explain`: result, evidence, failures, and cost of a run.
 
 use muster_shared::explain::{self, Explanation};
 use muster_shared::ids::TaskId;
@@ -33,13 +33,8 @@ pub(super) async fn explain(app: &App, args: &ExplainArgs) -> Result<Exit, Failu
         output::json(&in_json(&explained, missing.as_deref()))?;
         return Ok(Exit::Completed);
     }
-    let page = render::explain::page(&explained, args.reader);
-    if args.markdown {
-        output::line(&page.markdown())?;
-    } else {
-        let width = output::is_terminal().then(output::columns);
-        output::line(&page.text(width, app.paint()))?;
-    }
+    let width = output::is_terminal().then(output::columns);
+    output::line(&render::explain::text(&explained, args.full, width, app.paint()))?;
     Ok(Exit::Completed)
 }
 

@@ -14,7 +14,6 @@ use muster_shared::wire::{Body, Envelope};
 
 use super::paint::Paint;
 use super::{doing, explain, figures, json, progress, run, runs, tap, trace};
-use crate::args::Reader;
 
 #[derive(serde::Deserialize)]
 struct Line {
@@ -242,28 +241,25 @@ fn its_timeline_is_told() {
 }
 
 #[test]
-fn it_is_explained_to_each_reader() {
+fn explanation_is_short_or_full() {
     let (state, entries) = (states().pop().unwrap(), entries());
     let explained = |task: Option<&TaskId>| muster_shared::explain::explain(&state, &entries, task);
     let whole = explained(None);
     assert_eq!(whole.cost.total, state.used());
-    let text = |reader| explain::page(&whole, reader).text(None, Paint::PLAIN);
-    let (user, developer, auditor) = (text(Reader::User), text(Reader::Developer), text(Reader::Auditor));
-    for page in [&user, &developer, &auditor] {
-        assert!(page.contains("\nWhy this result\n  it ended with a report"), "{page}");
-        assert!(page.contains("\nWhat it rests on\n"), "{page}");
+    let text = |full| explain::text(&whole, full, None, Paint::PLAIN);
+    let (short, full) = (text(false), text(true));
+    for page in [&short, &full] {
+        assert!(page.contains("\nResult\n  it ended with a report"), "{page}");
+        assert!(page.contains("\nEvidence\n") && page.contains("\nTime and cost\n"), "{page}");
     }
-    assert!(user.contains("\nWhat it took\n") && !user.contains("[entry"), "{user}");
-    assert!(developer.contains("\nCritical path\n") && !developer.contains("\nThe record\n"), "{developer}");
-    assert!(auditor.contains("\nThe record\n  49 entries"), "{auditor}");
-    let markdown = explain::page(&whole, Reader::User).markdown();
-    assert!(
-        markdown.starts_with("# Run ") && markdown.contains("\n\n## Why this result\n\n- "),
-        "{markdown}"
-    );
+    assert!(!short.contains("[entry") && !short.contains("\nCost by task\n"), "{short}");
+    for title in ["Goals and commands", "Cost by task"] {
+        assert!(full.contains(&format!("\n{title}\n")), "{title}: {full}");
+    }
+    assert!(full.contains("[entry") && full.contains("; not signed [entry"), "{full}");
     let task = state.tasks.keys().find(|task| task.as_leaf().is_some()).unwrap();
-    let one = explain::page(&explained(Some(task)), Reader::Developer).text(Some(100), Paint::PLAIN);
-    assert!(one.starts_with(&format!("Task {task} of run ")) && one.contains("\nSteps\n"), "{one}");
+    let one = explain::text(&explained(Some(task)), true, Some(100), Paint::PLAIN);
+    assert!(one.starts_with(&format!("Task {task} of run ")), "{one}");
 }
 
 #[test]

@@ -269,7 +269,7 @@ fn the_dashboard_shows_what_commands_print_and_does_what_each_role_may() {
         let some = eve.get(&format!("{of}/entries?from={third}&limit=2")).await;
         assert_eq!(some, json!([trace[2], trace[3]]));
         for (path, words) in [
-            (format!("{of}/explain?for=auditor"), vec!["explain", &run, "--json"]),
+            (format!("{of}/explain"), vec!["explain", &run, "--json"]),
             (format!("{of}/files"), vec!["artifacts", &run, "--json"]),
             ("/api/tools".to_owned(), vec!["tools", "stats", "--json"]),
             ("/api/dead".to_owned(), vec!["dead", "list", "--json"]),
@@ -465,7 +465,6 @@ async fn bad_requests_get_a_clear_answer(owner: &Visitor, run: &str, port: u64) 
         (format!("/api/runs/{run}/steps/1/1/99"), 404),
         (format!("/api/runs/{run}/steps/nothing%20at%20all/1/1"), 400),
         (format!("/api/runs/{run}/steps/1/x/1"), 400),
-        (format!("/api/runs/{run}/explain?for=boss"), 400),
         (format!("/api/runs/{run}/explain?task=9-9"), 400),
         (format!("/api/runs/{run}/source?document=a&line=1"), 404),
         (format!("/api/runs/{run}/source"), 400),

@@ -35,14 +35,13 @@ fn a_failure_and_its_mending_are_told_and_the_sums_are_those_of_show() {
 
     let text = folder.output(&["explain", "last"]).unwrap();
     for wanted in [
-        "Why this result",
+        "Result",
         "it ended with a report",
-        "What went wrong",
+        "Failures",
         "1 count: done in the end",
         "calculator was refused",
         "→ 1: a tool was refused; tried without that tool: calculator",
-        "Critical path",
-        "muster prompt ",
+        "Time and cost",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
@@ -61,17 +60,11 @@ fn a_failure_and_its_mending_are_told_and_the_sums_are_those_of_show() {
         told["cost"]["by_task"].as_array().unwrap().iter().all(|row| row["task"].is_string()),
         "{told:#}"
     );
-    let path = told["time"]["critical_path"].as_array().unwrap();
-    let parts: u64 = path.iter().filter_map(|part| part["millis"].as_u64()).sum();
-    assert_eq!(Some(parts), told["time"]["total_ms"].as_u64(), "{path:#?}");
+    assert!(told["total_ms"].as_u64() > Some(0), "{told:#}");
 
-    let one = folder.output(&["explain", "last", "1", "--for", "auditor"]).unwrap();
-    assert!(one.starts_with("Task 1 of run ") && one.contains("1 step 1: calculator"), "{one}");
-    let user = folder.output(&["explain", "last", "--for", "user", "--markdown"]).unwrap();
-    assert!(
-        user.starts_with("# Run ") && user.contains("## What it took") && !user.contains("[entry"),
-        "{user}"
-    );
+    let one = folder.output(&["explain", "last", "1", "--full"]).unwrap();
+    assert!(one.starts_with("Task 1 of run ") && one.contains("step 1: calculator was refused"), "{one}");
+    assert!(one.contains("[entry") && !text.contains("[entry"), "{one}\n{text}");
 
     for (run, task, wanted) in [
         ("last", "9", "there is no task 9"),

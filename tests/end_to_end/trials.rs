@@ -67,7 +67,7 @@ fn a_canary_that_does_worse_is_withdrawn_by_rule_and_seen_to_be() {
     assert!(stands["withdrawn"]["by"].as_str().unwrap().starts_with("rule, in run"), "{stands}");
     let trace = fleet.folder().output(&["trace", "last"]).unwrap();
     assert!(trace.contains("trial cheap is withdrawn:") && trace.contains("trial cheap: canary"), "{trace}");
-    let explained = fleet.folder().output(&["explain", "last"]).unwrap();
+    let explained = fleet.folder().output(&["explain", "last", "--full"]).unwrap();
     assert!(explained.contains("trial cheap"), "{explained}");
     fleet.folder().output(&["replay", "last"]).unwrap();
     let compared = fleet.folder().json(&["compare", "cheap", "--json"]).unwrap();

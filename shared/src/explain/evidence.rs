@@ -1,102 +1,87 @@
-//! What the result rests on: each finding and claim of the results that count, with where it stands, who found it where,
-//! and whether it was checked or contested.
+//! Evidence for the result: each finding and claim of accepted results, with citations, confidence, checks, and conflicts.
 
 use serde::Serialize;
 
-use super::story::Story;
+use super::run_timeline::RunTimeline;
 use super::words;
 use crate::flow::{Citation, Claim, Finding, Observation, TaskResult, TaskStatus};
 use crate::ids::{AgentId, Role, Seq, TaskId, TaskIndex};
 use crate::run::{AgentEvent, ConflictEnd, ConflictState, Entry, RecordEvent, RunState, TaskState};
 
-/// Shortest quote by which a step is found that saw it, in bytes: shorter ones stand anywhere.
+/// Shortest quote that identifies a step, in bytes.
 const LEAST_QUOTE: usize = 12;
 
-/// A statement that the result rests on.
+/// Statement that supports the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Evidence {
-    /// What kind of statement it is.
-    pub kind: EvidenceKind,
-    /// It in words.
+    /// Text.
     pub text: String,
-    /// The task that gave it.
+    /// Task with the statement in its result.
     pub task: TaskId,
-    /// Who did the task.
+    /// Role of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// The agent that did it.
+    /// Agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// Where it stands.
+    /// Sources.
     pub citations: Vec<Citation>,
-    /// How sure its author is, in percent; 0 when that is not said.
+    /// Confidence in percent; 0 if unknown.
     pub confidence: u8,
-    /// Whether all its citations were looked up by rule, and stand.
+    /// Whether the quotes were found in all cited sources.
     pub looked_up: bool,
-    /// Whether somebody other than the finder looked it up.
+    /// Whether another task verified it.
     pub verified: bool,
-    /// Whether others claim something else.
-    pub standing: Standing,
-    /// Whether what it was made from has changed since.
+    /// Result of conflicts with other claims.
+    pub status: ClaimStatus,
+    /// Whether an input of the task changed later.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
-    /// The step that saw what it cites, else the one that gave it.
+    /// Step that read the source, or the last step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found_in: Option<FoundIn>,
-    /// The entry that gave it.
+    /// Entry of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<Seq>,
 }
 
-/// What kind of statement it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EvidenceKind {
-    /// The task's conclusion, where it gives no single statements.
-    Conclusion,
-    /// A single statement.
-    Finding,
-    /// A statement that can be compared with what others say of the same subject.
-    Claim,
-}
-
-/// Whether others claim something else.
+/// Result of conflicts with other claims, with the number of the conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "conflict")]
-pub enum Standing {
-    /// Nobody does.
+pub enum ClaimStatus {
+    /// No conflict.
     Uncontested,
-    /// Somebody did, and this is what holds.
+    /// Confirmed.
     Upheld(u32),
-    /// Somebody did, and that is what holds.
+    /// Rejected.
     Overruled(u32),
-    /// Somebody does, and it is not known what holds.
+    /// Not settled.
     Contested(u32),
-    /// Somebody did, and both hold.
+    /// Both claims are true.
     BothHold(u32),
 }
 
-/// A step of a task.
+/// Step of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FoundIn {
-    /// Its number.
+    /// Number.
     pub step: u32,
-    /// Where it stands.
+    /// Entry.
     pub entry: Seq,
 }
 
-/// What the result of a run rests on, task by task.
-pub(super) fn evidence(state: &RunState, story: &Story<'_>) -> Vec<Evidence> {
+/// Evidence by task.
+pub(super) fn evidence(state: &RunState, timeline: &RunTimeline<'_>) -> Vec<Evidence> {
     let mut all = Vec::new();
     for (index, found) in state.leaves() {
         if let Some(result) = counted(state, index, found) {
-            all.extend(Giver::new(state, story, index, found).evidence(result));
+            all.extend(EvidenceSource::new(state, timeline, index, found).evidence(result));
         }
     }
     all
 }
 
-/// The result of a leaf, if the run builds on it. Of members it is told with the task that they are members of.
+/// Result of a leaf, if the run uses it. The results of members belong to the task of the group.
 fn counted<'a>(state: &RunState, index: &TaskIndex, found: &'a TaskState) -> Option<&'a TaskResult> {
     let outcome = found.outcome.as_deref()?;
     let is_counted = found.status == TaskStatus::Completed && !index.is_member();
@@ -104,18 +89,18 @@ fn counted<'a>(state: &RunState, index: &TaskIndex, found: &'a TaskState) -> Opt
     outcome.result().filter(|_| is_counted && is_planned)
 }
 
-/// Whoever gave a result.
-struct Giver<'a> {
+/// Task with a result.
+struct EvidenceSource<'a> {
     state: &'a RunState,
     task: TaskId,
     role: Option<Role>,
     found: &'a TaskState,
-    /// The entries of agents about it, and about the member whose result is its own.
+    /// Agent entries of the task, or of the member with the accepted result.
     entries: Vec<&'a Entry>,
 }
 
-impl<'a> Giver<'a> {
-    fn new(state: &'a RunState, story: &Story<'a>, index: &TaskIndex, found: &'a TaskState) -> Self {
+impl<'a> EvidenceSource<'a> {
+    fn new(state: &'a RunState, timeline: &RunTimeline<'a>, index: &TaskIndex, found: &'a TaskState) -> Self {
         let task = TaskId::Leaf(index.clone());
         let member = state.groups.get(index).and_then(|group| group.verdict.as_ref());
         let did = member.map_or_else(|| task.clone(), |verdict| TaskId::Leaf(verdict.counts.clone()));
@@ -123,15 +108,15 @@ impl<'a> Giver<'a> {
             RecordEvent::Agent(key, _) => key.task == did,
             RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
         };
-        let entries = story.entries.iter().filter(is_its).collect();
-        Self { state, role: story.roles.get(&did).cloned(), task, found, entries }
+        let entries = timeline.entries.iter().filter(is_its).collect();
+        Self { state, role: timeline.roles.get(&did).cloned(), task, found, entries }
     }
 
     fn evidence(&self, result: &TaskResult) -> Vec<Evidence> {
         let mut all: Vec<Evidence> = result.findings.iter().map(|finding| self.finding(finding)).collect();
         all.extend(result.claims.iter().map(|claim| self.claim(claim)));
         if all.is_empty() && !result.conclusion.trim().is_empty() {
-            all.push(self.new_evidence(EvidenceKind::Conclusion, &result.conclusion, &[]));
+            all.push(self.new_evidence(&result.conclusion, &[]));
         }
         all
     }
@@ -141,7 +126,7 @@ impl<'a> Giver<'a> {
             confidence: finding.confidence,
             looked_up: finding.looked_up,
             verified: finding.verified,
-            ..self.new_evidence(EvidenceKind::Finding, &finding.text, &finding.citations)
+            ..self.new_evidence(&finding.text, &finding.citations)
         }
     }
 
@@ -149,14 +134,13 @@ impl<'a> Giver<'a> {
         let text = format!("{}: {}", claim.subject, claim.value);
         Evidence {
             confidence: claim.confidence,
-            standing: self.standing(claim),
-            ..self.new_evidence(EvidenceKind::Claim, &text, &claim.evidence)
+            status: self.status(claim),
+            ..self.new_evidence(&text, &claim.evidence)
         }
     }
 
-    fn new_evidence(&self, kind: EvidenceKind, text: &str, citations: &[Citation]) -> Evidence {
+    fn new_evidence(&self, text: &str, citations: &[Citation]) -> Evidence {
         Evidence {
-            kind,
             text: words::brief(text),
             task: self.task.clone(),
             role: self.role.clone(),
@@ -165,32 +149,32 @@ impl<'a> Giver<'a> {
             confidence: 0,
             looked_up: false,
             verified: false,
-            standing: Standing::Uncontested,
+            status: ClaimStatus::Uncontested,
             stale: self.found.stale.is_some(),
             found_in: self.found_in(citations),
             entry: self.outcome(),
         }
     }
 
-    fn standing(&self, claim: &Claim) -> Standing {
+    fn status(&self, claim: &Claim) -> ClaimStatus {
         let index = self.task.as_leaf();
         let takes_part = |conflict: &ConflictState| {
             conflict.sides.iter().any(|side| Some(&side.task) == index && side.claim == *claim)
         };
         let found = self.state.conflicts.found.iter().rfind(|(_, conflict)| takes_part(conflict));
-        let Some((id, conflict)) = found else { return Standing::Uncontested };
+        let Some((id, conflict)) = found else { return ClaimStatus::Uncontested };
         match &conflict.end {
             Some(ConflictEnd::Settled(verdict)) => {
                 let lost = index.is_some_and(|index| verdict.losers.contains(index));
-                if lost { Standing::Overruled(*id) } else { Standing::Upheld(*id) }
+                if lost { ClaimStatus::Overruled(*id) } else { ClaimStatus::Upheld(*id) }
             }
-            Some(ConflictEnd::Both(_)) => Standing::BothHold(*id),
-            Some(ConflictEnd::Gone(_)) => Standing::Uncontested,
-            Some(ConflictEnd::Unsettled(_)) | None => Standing::Contested(*id),
+            Some(ConflictEnd::Both(_)) => ClaimStatus::BothHold(*id),
+            Some(ConflictEnd::Gone(_)) => ClaimStatus::Uncontested,
+            Some(ConflictEnd::Unsettled(_)) | None => ClaimStatus::Contested(*id),
         }
     }
 
-    /// The entry of the outcome that is kept.
+    /// Entry of the accepted outcome.
     fn outcome(&self) -> Option<Seq> {
         let kept = self.found.outcome.as_deref()?;
         let is_it = |entry: &&&Entry| match &entry.event {
@@ -201,7 +185,7 @@ impl<'a> Giver<'a> {
         outcomes().find(is_it).or_else(|| outcomes().next()).map(|entry| entry.seq)
     }
 
-    /// The first step that saw the words that are cited, else their document; else the step that gave the result.
+    /// First step that read the quote, else the document; else the last step.
     fn found_in(&self, citations: &[Citation]) -> Option<FoundIn> {
         let saw = |seen: &Observation| {
             citations.iter().any(|one| one.quote.len() >= LEAST_QUOTE && seen.content.contains(&one.quote))

@@ -1,87 +1,82 @@
-//! Why this result: how the run ended and by which rule, what was contested, what stayed unanswered, and what was assumed.
+//! Result: status and reason, open questions, assumptions, and conflicts.
 
 use serde::Serialize;
 
-use super::story::Story;
-use super::{Told, is_about, words};
+use super::run_timeline::RunTimeline;
+use super::topics::{Topic, topics};
+use super::{ExplanationItem, is_about, words};
 use crate::flow::TaskStatus;
-use crate::ids::{QuestionId, Seq, TaskId};
+use crate::ids::{Seq, TaskId};
 use crate::run::{
-    Phase, QuestionEnd, RecordEvent, RunEvent, RunState, RunStatus, StopReason, TaskCount, count,
+    QuestionEnd, RecordEvent, RunEvent, RunState, RunStatus, StopReason, TaskCount, count,
     is_completed_in_part, shortfalls,
 };
 
-/// How a run ended, and what follows of that.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ResultTold {
-    /// How it stands.
+pub struct ResultSummary {
+    /// Status.
     pub status: RunStatus,
-    /// Whether it ended with a report although something is missing.
-    pub in_part: bool,
-    /// How it ended and by which rule, in a sentence.
+    /// Whether the report is incomplete.
+    pub is_partial: bool,
+    /// Reason for the status, in one sentence.
     pub how: String,
-    /// What ended it: the tasks and limits of the last decision.
-    pub because: Vec<Told>,
-    /// The title of its report.
+    /// Events of the decision that ended the run.
+    pub because: Vec<ExplanationItem>,
+    /// Title of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
-    /// Who made the report, in words.
+    /// Author of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report_by: Option<String>,
-    /// What became of its tasks; nothing before there is a plan.
+    /// Tasks by final state; absent without a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskCount>,
-    /// What stayed unanswered, and why.
-    pub unanswered: Vec<Told>,
-    /// What was taken for granted, since nobody said otherwise.
-    pub assumed: Vec<Told>,
-    /// Results that contradicted each other, with both sides and what became of it.
-    pub conflicts: Vec<ConflictTold>,
+    /// Unanswered parts of the goal, and open questions.
+    pub unanswered: Vec<ExplanationItem>,
+    /// Assumptions and defaults.
+    pub assumed: Vec<ExplanationItem>,
+    /// Conflicts between results.
+    pub conflicts: Vec<ConflictSummary>,
 }
 
-/// Results that contradicted each other.
+/// Conflict between results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ConflictTold {
-    /// Its number in the run.
+pub struct ConflictSummary {
+    /// Number in the run.
     pub number: u32,
-    /// What they are about.
+    /// Subject.
     pub subject: String,
-    /// Who claims what.
+    /// Claims with their tasks.
     pub sides: Vec<String>,
-    /// What became of it.
+    /// Resolution.
     pub end: String,
-    /// The entries in which it was found and ended.
+    /// Entries of its detection and resolution.
     pub entries: Vec<Seq>,
 }
 
-/// How a run ended, or what is to be said of that on one task.
-pub(super) fn result(state: &RunState, story: &Story<'_>, of: Option<&TaskId>) -> ResultTold {
-    let is_wanted = |task: Option<&TaskId>| of.is_none_or(|of| task.is_some_and(|task| is_about(of, task)));
-    let keep = |mut all: Vec<Told>| {
-        all.retain(|told| is_wanted(told.task.as_ref()));
-        all
-    };
-    ResultTold {
+/// Result of a run; conflicts of one task only, if a task is given.
+pub(super) fn result(state: &RunState, timeline: &RunTimeline<'_>, of: Option<&TaskId>) -> ResultSummary {
+    ResultSummary {
         status: state.status,
-        in_part: is_completed_in_part(state),
+        is_partial: is_completed_in_part(state),
         how: how(state),
-        because: because(story),
+        because: because(timeline),
         report: state.report.as_ref().map(|report| words::brief(&report.title)),
-        report_by: state.report.as_ref().map(|_| report_by(state, story)),
+        report_by: state.report.as_ref().map(|_| report_by(state, timeline)),
         tasks: count(state),
-        unanswered: keep(unanswered(state, story)),
-        assumed: keep(assumed(state, story)),
-        conflicts: conflicts(state, story, of),
+        unanswered: unanswered(state, timeline),
+        assumed: assumed(state, timeline),
+        conflicts: conflicts(state, timeline, of),
     }
 }
 
-/// How it ended and by which rule.
 fn how(state: &RunState) -> String {
     let reason =
         state.reason.as_deref().map(|reason| format!(": {}", words::brief(reason))).unwrap_or_default();
     match state.status {
         RunStatus::Created => "it was created, and nothing was offered yet".to_owned(),
-        RunStatus::Processing => format!("it goes on: {}", busy_with(state.phase)),
+        RunStatus::Processing => "it is in progress".to_owned(),
         RunStatus::Completed if is_completed_in_part(state) => {
             "it ended with a report, and something that was asked for is missing".to_owned()
         }
@@ -94,39 +89,15 @@ fn how(state: &RunState) -> String {
     }
 }
 
-const fn busy_with(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Planning => "the plan is being made",
-        Phase::Executing => "its tasks are being done",
-        Phase::Writing => "the report is being written",
-        Phase::Ended => "it is about to end",
-    }
-}
-
-/// What stands in the decision that ended the run beside its end.
-fn because(story: &Story<'_>) -> Vec<Told> {
-    let Some(entry) = story.ended.and_then(|place| story.entries.get(place)) else { return Vec::new() };
+fn because(timeline: &RunTimeline<'_>) -> Vec<ExplanationItem> {
+    let Some(entry) = timeline.ended else { return Vec::new() };
     let RecordEvent::Decided(decided) = &entry.event else { return Vec::new() };
-    let ends = |event: &&RunEvent| {
-        matches!(
-            event,
-            RunEvent::TaskFailed(_)
-                | RunEvent::TaskQuarantined(_)
-                | RunEvent::TaskBlocked(_)
-                | RunEvent::PlanRefused(_)
-                | RunEvent::ErrorBudgetUsedUp(_)
-                | RunEvent::RunGivenUp(_)
-                | RunEvent::RunFailed(_)
-                | RunEvent::RunAborted(_)
-                | RunEvent::RunCompleted(_)
-        )
-    };
-    decided.events.iter().filter(ends).map(|event| words::told(entry, event)).collect()
+    let ends = |event: &&RunEvent| event.ends_run() || topics(event).contains(&Topic::Failure);
+    decided.events.iter().filter(ends).map(|event| words::item(entry, event)).collect()
 }
 
-/// Who made the report.
-fn report_by(state: &RunState, story: &Story<'_>) -> String {
-    let from = story.events().filter_map(|(_, event)| {
+fn report_by(state: &RunState, timeline: &RunTimeline<'_>) -> String {
+    let from = timeline.events().filter_map(|(_, event)| {
         if let RunEvent::WritingBegan(began) = event { Some(began.from.clone()) } else { None }
     });
     let written = state.tasks.get(&TaskId::Write).is_some_and(|task| task.status == TaskStatus::Completed);
@@ -137,39 +108,39 @@ fn report_by(state: &RunState, story: &Story<'_>) -> String {
     }
 }
 
-fn unanswered(state: &RunState, story: &Story<'_>) -> Vec<Told> {
-    let mut all: Vec<Told> = missing(state, story).chain(left_open(state, story)).collect();
+fn unanswered(state: &RunState, timeline: &RunTimeline<'_>) -> Vec<ExplanationItem> {
+    let mut all: Vec<ExplanationItem> = missing(state, timeline).chain(left_open(state, timeline)).collect();
     if let Some(report) = &state.report {
-        let is_new = |what: &&String| !all.iter().any(|told| told.text.contains(&words::brief(what)));
+        let is_new = |what: &&String| !all.iter().any(|item| item.text.contains(&words::brief(what)));
         let further = report.unanswered.iter().filter(is_new);
         let further = further.map(|what| format!("not answered by the report: {}", words::brief(what)));
-        let entries: Vec<Seq> = story.ended.map(|place| story.seq(place)).into_iter().collect();
-        let told = |text| Told { entries: entries.clone(), ..words::plain(text) };
-        let further: Vec<Told> = further.map(told).collect();
+        let entries: Vec<Seq> = timeline.ended.map(|entry| entry.seq).into_iter().collect();
+        let item = |text| ExplanationItem { entries: entries.clone(), ..words::plain(text) };
+        let further: Vec<ExplanationItem> = further.map(item).collect();
         all.extend(further);
     }
     all.extend(state.open_questions().map(|(id, open)| {
         let text = format!("question {id} is open: {}", words::brief(&open.question.text));
-        Told { entries: asked(story, id), ..words::plain(text) }
+        ExplanationItem { entries: timeline.asked(id), ..words::plain(text) }
     }));
     all
 }
 
-/// Tasks that did not give what they were to give.
-fn missing(state: &RunState, story: &Story<'_>) -> impl Iterator<Item = Told> {
+/// Tasks without the expected result.
+fn missing(state: &RunState, timeline: &RunTimeline<'_>) -> impl Iterator<Item = ExplanationItem> {
     shortfalls(state).into_iter().map(|short| {
         let why =
             if short.why.is_empty() { String::new() } else { format!(": {}", words::brief(&short.why)) };
         let task = short.task.map(TaskId::Leaf);
         let which = task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();
         let text = format!("{which}{} is {}{why}", words::brief(&short.name), short.end.in_words());
-        let entries = task.as_ref().map(|task| story.end_of(task)).unwrap_or_default();
-        Told { task, entries, ..words::plain(text) }
+        let entries = task.as_ref().map(|task| timeline.end_of(task)).unwrap_or_default();
+        ExplanationItem { task, entries, ..words::plain(text) }
     })
 }
 
-/// What tasks that ended well say that they could not answer.
-fn left_open(state: &RunState, story: &Story<'_>) -> impl Iterator<Item = Told> {
+/// Questions that completed tasks report as unanswered.
+fn left_open(state: &RunState, timeline: &RunTimeline<'_>) -> impl Iterator<Item = ExplanationItem> {
     let done = state.leaves().filter(|(_, found)| found.status == TaskStatus::Completed);
     done.flat_map(move |(index, found)| {
         let result = found.outcome.as_deref().and_then(|outcome| outcome.result());
@@ -177,50 +148,48 @@ fn left_open(state: &RunState, story: &Story<'_>) -> impl Iterator<Item = Told> 
         open.iter().map(move |what| {
             let text = format!("not answered by {index}: {}", words::brief(what));
             let task = TaskId::Leaf(index.clone());
-            Told { entries: story.end_of(&task), task: Some(task), ..words::plain(text) }
+            ExplanationItem { entries: timeline.end_of(&task), task: Some(task), ..words::plain(text) }
         })
     })
 }
 
-/// The entry in which a question was asked.
-fn asked(story: &Story<'_>, id: QuestionId) -> Vec<Seq> {
-    let is_it = |event: &RunEvent| matches!(event, RunEvent::QuestionAsked(asked) if asked.id == id);
-    story.events().filter(|(_, event)| is_it(event)).map(|(entry, _)| entry.seq).collect()
-}
-
-fn assumed(state: &RunState, story: &Story<'_>) -> Vec<Told> {
+fn assumed(state: &RunState, timeline: &RunTimeline<'_>) -> Vec<ExplanationItem> {
     let mut all = Vec::new();
-    for (entry, event) in story.events() {
+    for (entry, event) in timeline.events() {
         let is_default = if let RunEvent::QuestionAnswered(answered) = event {
             answered.reply.by.is_none()
         } else {
             matches!(event, RunEvent::DependencyLeft(_) | RunEvent::PlanningSkipped(_))
         };
         if is_default {
-            all.push(words::told(entry, event));
+            all.push(words::item(entry, event));
         }
     }
     let withdrawn =
         state.questions.iter().filter(|(_, asked)| matches!(asked.end, Some(QuestionEnd::Withdrawn(_))));
     all.extend(withdrawn.map(|(id, asked)| {
         let text = format!("question {id} was never answered: {}", words::brief(&asked.question.text));
-        Told { entries: self::asked(story, *id), ..words::plain(text) }
+        ExplanationItem { entries: timeline.asked(*id), ..words::plain(text) }
     }));
     for (task, found) in &state.tasks {
         if let Some(marked) = &found.answers.marked {
             let text = format!("{task} counts in part: {}", words::brief(marked));
-            all.push(Told { task: Some(task.clone()), entries: story.end_of(task), ..words::plain(text) });
+            all.push(ExplanationItem {
+                task: Some(task.clone()),
+                entries: timeline.end_of(task),
+                ..words::plain(text)
+            });
         }
     }
     all
 }
 
-fn conflicts(state: &RunState, story: &Story<'_>, of: Option<&TaskId>) -> Vec<ConflictTold> {
+fn conflicts(state: &RunState, timeline: &RunTimeline<'_>, of: Option<&TaskId>) -> Vec<ConflictSummary> {
     let found = state.conflicts.found.iter().filter(|(_, conflict)| {
         of.is_none_or(|of| conflict.sides.iter().any(|side| is_about(of, &TaskId::Leaf(side.task.clone()))))
     });
     found
-        .map(|(number, conflict)| ConflictTold {
+        .map(|(number, conflict)| ConflictSummary {
             number: *number,
             subject: words::brief(&conflict.subject),
             sides: conflict.sides.iter().map(|side| words::brief(&side.in_full())).collect(),
@@ -228,16 +197,12 @@ fn conflicts(state: &RunState, story: &Story<'_>, of: Option<&TaskId>) -> Vec<Co
                 Some(end) => words::brief(&end.in_full(&conflict.redone)),
                 None => "it is being settled".to_owned(),
             },
-            entries: entries_of(story, *number),
+            entries: timeline.entries_with(|event| is_conflict(event, *number)),
         })
         .collect()
 }
 
-fn entries_of(story: &Story<'_>, number: u32) -> Vec<Seq> {
-    let is_about = |event: &RunEvent| {
-        matches!(event, RunEvent::ConflictFound(found) if found.id == number)
-            || matches!(event, RunEvent::ConflictResolved(resolved) if resolved.id == number)
-    };
-    let about = story.events().filter(|(_, event)| is_about(event));
-    about.map(|(entry, _)| entry.seq).collect()
+fn is_conflict(event: &RunEvent, number: u32) -> bool {
+    matches!(event, RunEvent::ConflictFound(found) if found.id == number)
+        || matches!(event, RunEvent::ConflictResolved(resolved) if resolved.id == number)
 }

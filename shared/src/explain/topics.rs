@@ -1,4 +1,4 @@
-//! Which questions an event has something to say on.
+//! Topics of run events.
 
 use crate::flow::Ruling;
 use crate::run::event::{
@@ -7,26 +7,25 @@ use crate::run::event::{
 };
 use crate::run::{ConflictEnd, RunEvent};
 
-/// A question that people have of a run.
+/// Topic of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
-    /// Where did the course change?
+    /// Turning point.
     Turn,
-    /// What else was considered?
+    /// Alternative considered.
     Considered,
-    /// What went wrong?
+    /// Failure.
     Failure,
-    /// What was done about it?
+    /// Reaction to a failure.
     Answer,
-    /// Who decided?
+    /// Question to a person, or decision of one.
     People,
-    /// What did guards say?
+    /// Verdict of a guard.
     Guards,
 }
 
 use Topic::{Answer, Considered, Failure, Guards, People, Turn};
 
-/// What an event has something to say on.
 pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
     match event {
         RunEvent::RunForked(_) | RunEvent::PlanIterated(_) | RunEvent::TaskDelegated(_) => &[Turn],
@@ -79,32 +78,10 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         },
         RunEvent::GuardsAnswered(answered) => of_guards(answered),
         RunEvent::DraftReviewed(DraftReviewed { revise, .. }) => on(*revise, &[Considered, Turn]),
-        RunEvent::RunCreated(_)
-        | RunEvent::LessonsRecalled(_)
-        | RunEvent::PlanningSkipped(_)
-        | RunEvent::PlanDrafted(_)
-        | RunEvent::StepsExpanded(_)
-        | RunEvent::TaskStarted(_)
-        | RunEvent::TaskReleased(_)
-        | RunEvent::TaskCompleted(_)
-        | RunEvent::MembersBegun(_)
-        | RunEvent::TaskParked(_)
-        | RunEvent::TaskWaits(_)
-        | RunEvent::TaskAnswered(_)
-        | RunEvent::InformationShared(_)
-        | RunEvent::ChildAsked(_)
-        | RunEvent::ConflictExamined(_)
-        | RunEvent::Reflected(_)
-        | RunEvent::RefinementWanted(_)
-        | RunEvent::AuctionOpened(_)
-        | RunEvent::GuardsAsked(_)
-        | RunEvent::WritingBegan(_)
-        | RunEvent::DraftReviewBegun(_)
-        | RunEvent::RunCompleted(_) => &[],
+        _ => &[],
     }
 }
 
-/// These, if something holds.
 const fn on(holds: bool, topics: &'static [Topic]) -> &'static [Topic] {
     if holds { topics } else { &[] }
 }

@@ -1,32 +1,34 @@
-//! How events are put in words here: by the same rule as everywhere, cut so that no text of others fills the page.
+//! Texts of statements: one line, limited in length.
 
-use super::Told;
+use super::ExplanationItem;
+use crate::ids::TaskId;
 use crate::run::event::Words;
 use crate::run::{Entry, RunEvent};
 use crate::text::one_line;
 
-/// Longest text of others that is told, in characters.
-const LONGEST: usize = 600;
+/// Longest text, in characters.
+const MAX_TEXT: usize = 600;
 
 /// Longest name, in characters.
-const LONGEST_NAME: usize = 60;
+const MAX_NAME: usize = 60;
 
-/// A text on one line, cut to what is told.
 pub(super) fn brief(text: &str) -> String {
-    one_line(text, LONGEST)
+    one_line(text, MAX_TEXT)
 }
 
-/// An event in words.
-pub(super) fn event(event: &RunEvent) -> String {
-    event.text(Words { brief: &brief, name: &|name| one_line(name, LONGEST_NAME) })
+/// Statement of an event.
+pub(super) fn item(entry: &Entry, event: &RunEvent) -> ExplanationItem {
+    let text = event.text(Words { brief: &brief, name: &|name| one_line(name, MAX_NAME) });
+    ExplanationItem { text, task: event.task(), at: Some(entry.at), entries: vec![entry.seq] }
 }
 
-/// An event as it is told, with the entry that it stands in.
-pub(super) fn told(entry: &Entry, of: &RunEvent) -> Told {
-    Told { text: event(of), task: of.task(), at: Some(entry.at), entries: vec![entry.seq] }
+/// Statement about a task.
+pub(super) fn about(entry: &Entry, task: &TaskId, text: &str) -> ExplanationItem {
+    let task = Some(task.clone());
+    ExplanationItem { text: brief(text), task, at: Some(entry.at), entries: vec![entry.seq] }
 }
 
-/// Something about no task in particular, by the state alone.
-pub(super) const fn plain(text: String) -> Told {
-    Told { text, task: None, at: None, entries: Vec::new() }
+/// Statement without task and entry.
+pub(super) const fn plain(text: String) -> ExplanationItem {
+    ExplanationItem { text, task: None, at: None, entries: Vec::new() }
 }

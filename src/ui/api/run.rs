@@ -199,24 +199,19 @@ pub(crate) async fn graph(
     json(&nodes)
 }
 
-/// For whom, and of which task, an explanation is wanted.
+/// Explained task; the whole run if empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Explained {
-    #[serde(rename = "for")]
-    reader: String,
     task: String,
 }
 
-/// Why a run came to what it came to, as `muster explain --json` tells it: everything, whoever reads it.
+/// Explanation of a run, as `muster explain --json` prints it.
 pub(crate) async fn explain(
     State(ui): Shared,
     Named(run): Named<String>,
     After(wanted): After<Explained>,
 ) -> Reply {
-    if !["", "user", "developer", "auditor"].contains(&wanted.reader.as_str()) {
-        return Err(Problem::bad("an explanation is for user, developer or auditor"));
-    }
     let task: Option<TaskId> = match wanted.task.as_str() {
         "" => None,
         text => Some(text.parse().map_err(|error| Problem::bad(format!("{text:?} is no task: {error}")))?),
@@ -250,7 +245,6 @@ fn side(run: RunId, record: &KeptRecord) -> Result<Value, Failure> {
     let explained = explain::explain(&state, &record.entries, None);
     let mut side = runs::brief(&state);
     side["cost"] = json!(explained.cost);
-    side["time"] = json!(explained.time);
     side["summaries"] = json!(summary::all(&state, Detail::Seen));
     side["report"] = json!(state.report.as_ref().map(|report| &report.title));
     side["entries"] = json!(record.entries.len());

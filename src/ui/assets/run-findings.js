@@ -1,7 +1,6 @@
-// What contradicted itself in a run, what was learnt, and how the plan was changed by it.
+// Reflections of a run, changes of its plan, and lessons from earlier runs.
 
-import { button, empty, fill, h, panel, settled } from './dom.js';
-import { at, get } from './api.js';
+import { button, empty, fill, h, panel } from './dom.js';
 import { cut, short, shown } from './format.js';
 import { link } from './route.js';
 
@@ -9,37 +8,26 @@ class Findings {
   constructor({ model, inspector }) {
     Object.assign(this, { model, inspector });
     this.el = h('div', { class: 'stack' });
-    const again = settled(() => this.load(), 800);
     this.stop = model.on(({ past, found }) => {
       if (past || found?.size) this.draw();
-      // Contradictions are told in words by the explanation, which is asked for anew when there is another, or an end of one.
-      if ((past && model.at === null) || found?.has('conflicts')) again();
     });
-    this.load();
-  }
-
-  async load() {
-    this.told = await get(at('runs', this.model.id, 'explain')).catch(() => null);
-    if (!this.isClosed) this.draw();
+    this.draw();
   }
 
   draw() {
     const { state } = this.model;
     if (!state) return;
-    const conflicts = this.told?.result?.conflicts ?? [];
     const reflections = Object.entries(state.reflections ?? {});
     const refinements = state.refinements ?? [];
     const lessons = Array.isArray(state.lessons) ? state.lessons : Object.values(state.lessons ?? {});
     const task = (id) => button(id, () => this.inspector.task(id, { focus: true }), { kind: 'tiny' });
     fill(this.el,
-      panel('Contradictions', conflicts.length ? h('ul', { class: 'body stack' }, conflicts.map((one) => h('li', { class: 'conflict' }, h('h3', null, one.subject), h('ol', { class: 'sides' }, one.sides.map((side) => h('li', null, side))), h('p', null, h('span', { class: 'quiet' }, 'Verdict: '), one.end)))) : empty('None', 'No result contradicts another.')),
       panel('What was learnt', reflections.length ? h('ul', { class: 'body stack' }, reflections.map(([id, one]) => h('li', { class: 'row top' }, task(id), h('div', null, h('p', null, cut(one.summary, 1500)), [...(one.on_plan ?? []), ...(one.uncovered ?? [])].length ? h('ul', { class: 'plain' }, [...(one.on_plan ?? []), ...(one.uncovered ?? [])].map((text) => h('li', null, cut(shown(text), 500)))) : null, (one.lessons ?? []).length ? h('ul', { class: 'plain' }, one.lessons.map((text) => h('li', null, h('strong', null, 'Lesson: '), cut(shown(text), 500)))) : null)))) : empty('Nothing yet', 'Tasks are reflected on when something went wrong or stayed open.')),
       panel('Changes of plan', refinements.length ? h('ol', { class: 'body stack' }, refinements.map(([changes, refused]) => h('li', null, h('ul', { class: 'plain' }, [...(changes ?? []).map((text) => h('li', null, shown(text))), ...(refused ?? []).map((one) => h('li', { class: 'problem' }, `refused: ${shown(one.reason ?? one)}`))])))) : empty('None', 'The plan stands as it was made.')),
       panel('Lessons of earlier runs', lessons.length ? h('ul', { class: 'body stack tight' }, lessons.map((one) => h('li', null, cut(shown(one.text ?? one.lesson ?? one), 600), one.run ? [' ', h('a', { href: link(['runs', one.run]) }, short(one.run))] : null))) : empty('None were given', 'The planner is given lessons of runs with a like goal.')));
   }
 
   close() {
-    this.isClosed = true;
     this.stop();
   }
 }

@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "continue", value_name = "RUN")]
     pub(crate) follow: Option<String>,
     /// File with the plan to run, instead of calling a planner: .json, .toml, .yaml or .yml.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["planning", "no_plan"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "planning")]
     pub(crate) plan: Option<PathBuf>,
     /// Persona of the agents, such as "tax adviser".
     #[arg(long, value_name = "NAME")]
@@ -113,9 +113,6 @@ pub(crate) struct RunArgs {
     /// separable, or when the agent asks for it).
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) planning: Option<PlanningChoice>,
-    /// Run the goal as a single task, without a planner. Same as --planning never.
-    #[arg(long, conflicts_with = "planning")]
-    pub(crate) no_plan: bool,
     /// Print one JSON object at the end: run, status, report, usage, times.
     #[arg(long)]
     pub(crate) json: bool,

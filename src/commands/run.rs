@@ -219,9 +219,6 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
 }
 
 const fn planning(args: &RunArgs) -> Option<Planning> {
-    if args.no_plan {
-        return Some(Planning::Never);
-    }
     match args.planning {
         Some(PlanningChoice::Auto) => Some(Planning::Auto),
         Some(PlanningChoice::Always) => Some(Planning::Always),

@@ -14,6 +14,7 @@ pub(crate) mod explain;
 pub(crate) mod figures;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
+#[path = "golden_tests.rs"]
 pub(crate) mod golden;
 pub(crate) mod graph;
 pub(crate) mod json;

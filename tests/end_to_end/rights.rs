@@ -21,7 +21,7 @@ fn refusals(trace: &[Value]) -> Vec<Value> {
 fn a_tool_that_a_flag_takes_is_refused_and_the_trace_says_who_took_it() {
     let folder = folder();
     // How it ends without its tool is not what is looked at.
-    folder.run(&["run", SUM, "--no-plan", "--deny-tools", "calculator", "--quiet"]).unwrap();
+    folder.run(&["run", SUM, "--planning", "never", "--deny-tools", "calculator", "--quiet"]).unwrap();
     let text = folder.output(&["trace", "last"]).unwrap();
     let said = "refused     calculator: this task may not call it (goal: all tools but calculator)";
     assert!(text.contains(said), "{text}");

@@ -122,27 +122,6 @@ pub enum SearchKind {
     Regex,
 }
 
-/// In how many passages terms occur.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TermStatistics {
-    /// How many passages the corpus has.
-    pub passages: u64,
-    /// How many documents the corpus has.
-    pub documents: u64,
-    /// Per term asked for, in the same order, how many passages have it in text or heading.
-    pub frequencies: Vec<u64>,
-}
-
-impl TermStatistics {
-    /// Inverse document frequency of the term at `index`, as BM25 uses it but never below zero.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    pub fn idf(&self, index: usize) -> f64 {
-        let with = self.frequencies.get(index).copied().unwrap_or(0) as f64;
-        (1.0 + (self.passages as f64 - with + 0.5).max(0.0) / (with + 0.5)).ln()
-    }
-}
-
 /// A line as a read shows it: a very long one is cut, around these words if they stand in it.
 fn shown(line: &str, find: Option<&str>) -> String {
     if line.len() <= MAX_LINE_BYTES {

@@ -196,19 +196,6 @@ impl Index {
         if file.unit.is_cut() { self.number_of(file.id, u64::MAX >> 1) } else { Ok(file.lines) }
     }
 
-    /// How many passages have the term in their text or heading.
-    pub(super) fn passages_with(&self, term: &str) -> Result<u64, CorpusError> {
-        let Some(query) = query::in_text(term) else { return Ok(0) };
-        let mut statement = self.0.prepare_cached("SELECT count(*) FROM words WHERE words MATCH ?1")?;
-        Ok(statement.query_row([query], |row| row.get(0))?)
-    }
-
-    /// How many passages and documents there are.
-    pub(super) fn sizes(&self) -> Result<(u64, u64), CorpusError> {
-        let count = |sql| self.0.query_row(sql, [], |row| row.get::<_, u64>(0));
-        Ok((count("SELECT coalesce(max(id), 0) FROM passages")?, count("SELECT count(*) FROM files")?))
-    }
-
     /// The document of that path.
     pub(super) fn file(&self, path: &str) -> Result<Option<FileEntry>, CorpusError> {
         let mut statement = self.0.prepare_cached(&format!("{FILES} WHERE path = ?1"))?;

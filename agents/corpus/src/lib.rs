@@ -30,7 +30,7 @@ pub use self::{
     decode::decode,
     error::CorpusError,
     extract::{ExtractFailure, Extracted, ExtractedDocument, Extractor},
-    found::{Hit, Lines, Outline, SearchKind, TermStatistics},
+    found::{Hit, Lines, Outline, SearchKind},
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
     outline::in_words,
     pack::SentPack,
@@ -216,14 +216,6 @@ impl Corpus {
         self.ask(move |index| index.section(&path, &heading)).await
     }
 
-    /// The best passages for given terms, each a word or a phrase; none is left out as a stop word.
-    ///
-    /// # Errors
-    /// As for [`Corpus::search`].
-    pub async fn search_terms(&self, terms: &[&str], k: usize) -> Result<Vec<Hit>, CorpusError> {
-        self.find(query::any_of(terms), k).await
-    }
-
     async fn find(&self, query: Option<String>, k: usize) -> Result<Vec<Hit>, CorpusError> {
         let Some(query) = query else { return Ok(Vec::new()) };
         let packs = PackFolder::of(&self.inner.cache);
@@ -304,38 +296,6 @@ impl Corpus {
         let most = places.len().min(muster_shared::flow::looked_up::MOST_PLACES);
         let readable = self.readable();
         self.ask(move |index| cite::look_up_in(index, &readable, &packs, &places[..most], shows)).await
-    }
-
-    /// Whether there is a document of that path.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
-    pub async fn contains_path(&self, path: &str) -> Result<bool, CorpusError> {
-        if !self.readable().is(path) {
-            return Ok(false);
-        }
-        let path = path.to_owned();
-        self.ask(move |index| Ok(index.file(&path)?.is_some())).await
-    }
-
-    /// How often terms occur, to weigh them by rarity. At most 64 terms are counted.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
-    pub async fn term_statistics(&self, terms: &[&str]) -> Result<TermStatistics, CorpusError> {
-        const MOST: usize = 64;
-        let terms: Vec<String> = terms.iter().take(MOST).map(|term| (*term).to_owned()).collect();
-        if !self.readable().is_all() {
-            // The numbers would tell of documents that are not there for whoever asks.
-            let frequencies = vec![0; terms.len()];
-            return Ok(TermStatistics { passages: 0, documents: 0, frequencies });
-        }
-        self.ask(move |index| {
-            let (passages, documents) = index.sizes()?;
-            let frequencies = terms.iter().map(|term| index.passages_with(term)).collect::<Result<_, _>>()?;
-            Ok(TermStatistics { passages, documents, frequencies })
-        })
-        .await
     }
 
     /// Puts a question to the index on a thread of its own. A broken index is built again, once.

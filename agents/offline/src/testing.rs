@@ -185,10 +185,8 @@ impl Folder {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let cache = tempfile::tempdir().unwrap();
         let options = CorpusOptions::new(cache.path().to_owned(), vec![path.to_owned()]);
-        let corpus =
-            runtime.block_on(Corpus::open_or_build(options, &MemoryBlobs::default())).unwrap().corpus;
-        let files = runtime.block_on(corpus.term_statistics(&["a"])).unwrap().documents;
-        (Self { runtime, corpus, _cache: cache }, files)
+        let opened = runtime.block_on(Corpus::open_or_build(options, &MemoryBlobs::default())).unwrap();
+        (Self { runtime, corpus: opened.corpus, _cache: cache }, opened.documents)
     }
 
     /// What of findings does not stand by the rule that agents are held to.

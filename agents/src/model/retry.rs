@@ -260,26 +260,5 @@ impl RetrySequence {
     }
 }
 
-/// Asks `model` until `cancel` fires.
-///
-/// # Errors
-/// [`ModelErrorKind::Cancelled`] when it fired first, else what the model says.
-pub async fn ask_unless_cancelled(
-    model: &dyn ChatModel,
-    request: &ChatRequest,
-    on_delta: &mut (dyn FnMut(Delta) + Send),
-    cancel: &tokio_util::sync::CancellationToken,
-) -> Result<ChatAnswer, ModelError> {
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(ModelError::new(
-            ModelErrorKind::Cancelled,
-            model.describe(),
-            "the call was cancelled",
-        )),
-        answer = model.ask(request, on_delta) => answer,
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -147,7 +147,7 @@ impl ToolEngine {
         let EngineLimits { max_content, max_data, .. } = self.rules.limits;
         let result = match self.admit(name, args, ctx) {
             Ok(call) => {
-                let most = self.rules.max_content(call.spec());
+                let most = self.rules.limits.max_content;
                 let mut ending = self.perform(&call, ctx, begun).await;
                 if let Some(keeper) = &ctx.keeper {
                     ending = ending.kept_by(keeper.as_ref(), most).await;

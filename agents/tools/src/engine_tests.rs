@@ -137,9 +137,7 @@ struct Dangerous;
 #[async_trait]
 impl Tool for Dangerous {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new("test.dangerous", "Is off.", json!({"type": "object"}))
-            .until_allowed()
-            .with_max_output(3)
+        ToolSpec::new("test.dangerous", "Is off.", json!({"type": "object"})).until_allowed()
     }
 
     async fn call(&self, _: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
@@ -161,16 +159,6 @@ async fn what_is_off_is_called_only_where_settings_allow_it_and_is_not_told_of()
         let told = engine.call("nothing.like.it", json!({}), &ToolContext::new("run", "1")).await;
         assert_eq!(told.content.contains("test.dangerous"), is_on, "{told:?}");
     }
-}
-
-#[tokio::test]
-async fn a_tool_may_allow_itself_less_output_than_others_have() {
-    let registry = ToolRegistry::new();
-    registry.register(Arc::new(Dangerous)).unwrap();
-    let rules = EngineRules { allow: ToolPatterns::new(vec!["*".to_owned()]), ..EngineRules::default() };
-    let engine = ToolEngine::with_rules(Arc::new(registry), rules);
-    let result = engine.call("test.dangerous", json!({}), &ToolContext::new("run", "1")).await;
-    assert!(result.truncated && result.content.starts_with("don\n[cut:"), "{result:?}");
 }
 
 #[tokio::test]

@@ -150,9 +150,6 @@ pub struct ToolSpec {
     /// Whether a person approves each call before it is made, whatever settings say.
     #[serde(default)]
     pub approve: bool,
-    /// Longest observation, in bytes, where that is less than what every tool may give.
-    #[serde(default)]
-    pub max_output: Option<usize>,
     /// Whether the engine may try a call again.
     #[serde(default)]
     pub repetition: Repetition,
@@ -186,7 +183,6 @@ impl ToolSpec {
             timeout: DEFAULT_TIMEOUT,
             off_until_allowed: false,
             approve: false,
-            max_output: None,
             repetition: Repetition::Usual,
             source: ToolSource::BuiltIn,
             sample: None,
@@ -243,13 +239,6 @@ impl ToolSpec {
     #[must_use]
     pub const fn until_allowed(mut self) -> Self {
         self.off_until_allowed = true;
-        self
-    }
-
-    /// Sets the longest observation of one call, in bytes.
-    #[must_use]
-    pub const fn with_max_output(mut self, bytes: usize) -> Self {
-        self.max_output = Some(bytes);
         self
     }
 

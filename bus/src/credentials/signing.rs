@@ -323,12 +323,6 @@ impl Verifier {
         &self.trust
     }
 
-    /// For an account whose key vouches for its users itself, without signing keys.
-    #[must_use]
-    pub const fn of_account(account: String) -> Self {
-        Self::of(Trust { account, signing_keys: Vec::new(), revoked: BTreeMap::new() })
-    }
-
     /// For the fleet with these keys, if it is the one that one's own credentials are of.
     ///
     /// # Errors

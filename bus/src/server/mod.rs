@@ -371,14 +371,6 @@ impl LocalServer {
     }
 }
 
-/// Ends a detached server by its process id.
-///
-/// # Errors
-/// When the process cannot be signalled. One that has ended already is no error.
-pub fn stop_detached(pid: u32) -> Result<(), ServerError> {
-    signal(pid, Signal::SIGTERM)
-}
-
 /// Tells the server that keeps its data in this directory of what has changed with the fleet's keys: it cuts off whose
 /// credentials were revoked, and nobody else. Says whether there is one.
 ///

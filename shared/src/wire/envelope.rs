@@ -74,18 +74,6 @@ impl Envelope {
             body,
         }
     }
-
-    /// The same, about a run.
-    #[must_use]
-    pub fn about_run(self, run: RunId) -> Self {
-        Self { run: Some(run), ..self }
-    }
-
-    /// The same, about a task of a run.
-    #[must_use]
-    pub fn about_task(self, run: RunId, task: TaskId) -> Self {
-        Self { run: Some(run), task: Some(task), ..self }
-    }
 }
 
 const fn first_version() -> u16 {

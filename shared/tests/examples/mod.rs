@@ -842,8 +842,9 @@ fn envelope(body: Body) -> Envelope {
         correlation: Some(Uuid::from_u128(2)),
         attempt: None,
         trace: Some(trace),
+        run: Some(run()),
+        task: Some(TaskId::Leaf(index("1-2"))),
         ..Envelope::new(Uuid::from_u128(1), agent(), Millis(1_700_000_000_000), body)
-            .about_task(run(), TaskId::Leaf(index("1-2")))
     }
 }
 

@@ -143,13 +143,6 @@ impl EngineRules {
         meant.map(|(pattern, quota)| (pattern.as_str(), quota))
     }
 
-    /// The longest observation of a tool, in bytes.
-    #[must_use]
-    pub fn max_content(&self, spec: &ToolSpec) -> usize {
-        let most = self.limits.max_content;
-        spec.max_output.map_or(most, |own| own.min(most))
-    }
-
     /// How long answers of a tool serve others, where they are shared; nothing where they serve nobody.
     #[must_use]
     pub fn serves(&self, spec: &ToolSpec) -> Option<Duration> {

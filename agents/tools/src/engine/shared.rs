@@ -47,7 +47,7 @@ impl ToolEngine {
             answers: Arc::clone(answers),
             key: SharedKey::of(spec, &call.args, ctx)?,
             oldest,
-            most: self.rules.max_content(spec).saturating_sub(REMARK),
+            most: self.rules.limits.max_content.saturating_sub(REMARK),
             largest: self.rules.cache.max_bytes.min(self.rules.limits.max_data),
             begun: Instant::now(),
         })

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use muster_tools::{DocumentReader, Tool};
 
-pub use settings::{ChartSettings, SqlSettings};
+pub use settings::SqlSettings;
 pub use workspace::workspace_tools;
 
 /// What the tools for files are made with.
@@ -29,8 +29,6 @@ pub use workspace::workspace_tools;
 pub struct DataParts {
     /// How much `sql` may use.
     pub sql: SqlSettings,
-    /// How much `chart` may draw.
-    pub chart: ChartSettings,
     /// Reads spreadsheets; without it they are told of as unreadable.
     pub reader: Option<Arc<dyn DocumentReader>>,
 }
@@ -38,10 +36,9 @@ pub struct DataParts {
 /// The tools for files: `sql`, `sql.save`, `chart`, `workspace.edit`, `workspace.search`.
 #[must_use]
 pub fn tools(parts: DataParts) -> Vec<Arc<dyn Tool>> {
-    let chart_settings = parts.chart.clone();
     let queries = Arc::new(sql::Queries::new(parts));
     let mut tools = sql::sql_tools(&queries);
-    tools.push(chart::chart_tool(queries, chart_settings));
+    tools.push(chart::chart_tool(queries));
     tools.extend(workspace_tools());
     tools
 }

@@ -23,7 +23,7 @@ pub(super) fn further_tools(settings: &AgentSettings) -> Vec<Arc<dyn Tool>> {
         reader: reader.clone(),
         resolver: Arc::new(SystemResolver),
     };
-    let data = DataParts { sql: tool.sql.clone(), chart: tool.chart.clone(), reader };
+    let data = DataParts { sql: tool.sql.clone(), reader };
     let code = Language::ALL.map(|language| {
         Arc::new(CodeTool::new(language, Arc::clone(&sandbox), tool.sandbox.clone())) as Arc<dyn Tool>
     });

@@ -7,8 +7,13 @@ use muster_shared::text::nearest_name;
 use super::scale;
 use super::{Kind, Wish};
 use crate::cell::Cell;
-use crate::settings::ChartSettings;
 use crate::shown::Rows;
+
+/// Most values of one chart. More than there are pixels.
+const MAX_POINTS: u64 = 5_000;
+
+/// Most series of one chart: more cannot be told apart.
+const MAX_SERIES: u64 = 12;
 
 /// The largest value that is drawn: sums and differences of such stay numbers.
 const LARGEST: f64 = 1e150;
@@ -69,7 +74,7 @@ impl Along {
 ///
 /// # Errors
 /// What is wrong with the data or the wish, and what to do.
-pub(super) fn plot(rows: &Rows, wish: &Wish, settings: &ChartSettings) -> Result<Plot, String> {
+pub(super) fn plot(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
     if rows.rows.is_empty() {
         return Err("there are no rows to draw".to_owned());
     }
@@ -85,13 +90,13 @@ pub(super) fn plot(rows: &Rows, wish: &Wish, settings: &ChartSettings) -> Result
         | Kind::Box => columns(rows, wish)?,
     };
     let values = plot.series.iter().map(|series| series.values.iter().flatten().count()).sum::<usize>();
-    check_size(&plot, values, wish.kind, settings)?;
+    check_size(&plot, values, wish.kind)?;
     check_signs(&plot, wish)?;
     Ok(plot)
 }
 
-fn check_size(plot: &Plot, values: usize, kind: Kind, settings: &ChartSettings) -> Result<(), String> {
-    let (most, most_series) = (settings.max_points, settings.max_series);
+fn check_size(plot: &Plot, values: usize, kind: Kind) -> Result<(), String> {
+    let (most, most_series) = (MAX_POINTS, MAX_SERIES);
     if values == 0 {
         return Err("there are no numbers to draw".to_owned());
     }

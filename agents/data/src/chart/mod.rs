@@ -19,9 +19,14 @@ use serde_json::{Value, json};
 
 use self::data::Plot;
 use crate::cell::Cell;
-use crate::settings::ChartSettings;
 use crate::shown::{Rows, Total};
 use crate::sql::{Queries, Query, file_query};
+
+/// Width of a chart where nothing is said. In pixels.
+const WIDTH: u64 = 800;
+
+/// Height of a chart where nothing is said. In pixels.
+const HEIGHT: u64 = 450;
 
 /// Most rows that are read for a chart.
 const MAX_ROWS: usize = 100_000;
@@ -95,13 +100,12 @@ struct Inline {
 }
 
 /// The tool `chart`.
-pub(crate) fn chart_tool(queries: Arc<Queries>, settings: ChartSettings) -> Arc<dyn Tool> {
-    Arc::new(Chart { queries, settings })
+pub(crate) fn chart_tool(queries: Arc<Queries>) -> Arc<dyn Tool> {
+    Arc::new(Chart { queries })
 }
 
 struct Chart {
     queries: Arc<Queries>,
-    settings: ChartSettings,
 }
 
 fn schema() -> Value {
@@ -168,8 +172,7 @@ impl Tool for Chart {
             .as_ref()
             .ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))?;
         let (rows, sources) = self.rows(ctx, &wish).await?;
-        let settings = self.settings.clone();
-        let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &wish, &settings)).await;
+        let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &wish)).await;
         let drawn = drawn.map_err(|broken| ToolFailure::Failed(format!("the chart broke: {broken}")))?;
         let drawn =
             drawn.map_err(|reason| ToolFailure::InvalidArguments(format!("Nothing was drawn: {reason}.")))?;
@@ -193,8 +196,8 @@ struct Drawn {
     shows: String,
 }
 
-fn drawn(rows: &Rows, wish: &Wish, settings: &ChartSettings) -> Result<Drawn, String> {
-    let plot = data::plot(rows, wish, settings)?;
+fn drawn(rows: &Rows, wish: &Wish) -> Result<Drawn, String> {
+    let plot = data::plot(rows, wish)?;
     let shows = shows(&plot, wish);
     Ok(Drawn { svg: draw::draw(&plot, wish, &shows), shows })
 }
@@ -247,8 +250,8 @@ impl Chart {
     fn completed(&self, mut wish: Wish) -> Wish {
         let pixels =
             |wanted: u32, usual: u64| if wanted == 0 { u32::try_from(usual).unwrap_or(800) } else { wanted };
-        wish.width = pixels(wish.width, self.settings.width);
-        wish.height = pixels(wish.height, self.settings.height);
+        wish.width = pixels(wish.width, WIDTH);
+        wish.height = pixels(wish.height, HEIGHT);
         wish
     }
 

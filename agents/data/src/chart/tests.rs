@@ -13,7 +13,7 @@ const SALES: &str = "region,year,amount\nnorth,2025,10.5\nsouth,2025,20\nnorth,2
 
 async fn draw(held: &Arc<Held>, args: Value) -> ToolResult {
     let queries = Arc::new(Queries::new(DataParts::default()));
-    engine(vec![chart_tool(queries, ChartSettings::default())]).call("chart", args, &context(held)).await
+    engine(vec![chart_tool(queries)]).call("chart", args, &context(held)).await
 }
 
 fn months() -> Value {
@@ -187,11 +187,10 @@ proptest! {
         if flags[3] {
             args["series"] = json!(names[2]);
         }
-        let settings = ChartSettings::default();
         let mut wish: Wish = serde_json::from_value(args).unwrap();
         (wish.width, wish.height) = if small { (200, 150) } else { (800, 450) };
         let rows = inline_rows(wish.data.as_ref().unwrap()).unwrap();
-        if let Ok(drawn) = drawn(&rows, &wish, &settings) {
+        if let Ok(drawn) = drawn(&rows, &wish) {
             let parsed = roxmltree::Document::parse(&drawn.svg);
             prop_assert!(parsed.is_ok(), "{:?} {}", parsed.err(), drawn.svg);
             prop_assert!(drawn.svg.len() < 200_000, "{}", drawn.svg.len());

@@ -49,7 +49,7 @@ fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
             "step",
             step(&|said| said["observation"] = json!("x".repeat(600_000))),
             "too_large",
-            "gateway.message_bytes",
+            "is the most",
         ),
         ("step", step(&|said| said["surprise"] = json!(1)), "invalid", "surprise"),
         ("step", step(&|said| said["action"] = json!("count")), "invalid", "`action`"),

@@ -8,6 +8,9 @@ use muster_mcp::{McpFile, Reading, parse};
 use crate::app::App;
 use crate::exit::Failure;
 
+/// Most servers in the file. Each one is a process.
+const MAX_SERVERS: u32 = 32;
+
 /// Largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -61,7 +64,7 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
         ))
         .help("`muster trust` shows it and asks"));
     }
-    let most = app.settings().tool.mcp.max_servers;
+    let most = MAX_SERVERS;
     let environment = |name: &str| std::env::var(name).ok();
     let reading = Reading { max_servers: most as usize, environment: &environment };
     parse(&text, &reading).map_err(|error| Failure::usage(format!("{shown}: {error}")))

@@ -27,6 +27,8 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError};
 use muster_shared::secret;
+#[cfg(test)]
+use muster_shared::setting::Sensitivity;
 use muster_shared::setting::Takes;
 use serde::Serialize;
 use serde_json::Value;
@@ -42,11 +44,14 @@ pub(crate) use keep::KeepSettings;
 use keys::Keys;
 use layer::{Layer, Origin};
 use project::Project;
-pub(crate) use sections::{Dollars, FleetSettings, LogFormat, LogSettings, MOST_PROCESSES, Settings};
+pub(crate) use sections::{
+    AGENTS_DIR, Dollars, FOLDER_SCAN_INTERVAL, FleetSettings, LogFormat, LogSettings, MOST_PROCESSES,
+    STOP_LIMIT, Settings, TOOLS_DIR,
+};
 pub(crate) use team::{Source as MemberSource, Team, TeamSpecialist};
 pub(crate) use travel::{Carried, RunsWith, carry, is_shared_by_all, list, runs_with, shared_by_all};
 
-pub(crate) use ui::{PORT as UI_PORT, ProxySettings, UiSettings};
+pub(crate) use ui::{MAX_REQUEST, PORT as UI_PORT, ProxySettings, SESSION_TIME, UiSettings};
 
 use crate::trust::{Item, Trust};
 
@@ -134,13 +139,8 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     warnings.extend(inputs.flags.iter().filter_map(|(key, value, flag)| open_password(key, value, flag)));
     let over = |key: &str| [&from_team, &from_environment, &from_flags].iter().any(|layer| layer.has(key));
     let mine = |name: &str| from_own.origins().any(|(key, _)| guards::named(&key).as_deref() == Some(name));
-    let limits_use = |key: &str| {
-        key.starts_with("limits.rights.")
-            || key.starts_with("tool.quotas.")
-            || matches!(key, "tool.approve" | "limits.people.approve_tools")
-    };
-    let rights = |key: &str| limits_use(key) && from_own.has(key);
-    let outside = project::Outside { over: &over, mine: &mine, rights: &rights };
+    let own_value = |key: &str| from_own.has(key);
+    let outside = project::Outside { over: &over, mine: &mine, own_value: &own_value };
     let project = project::read(inputs, &keys, own.as_deref(), outside)?;
 
     let from_effort = effort::layer(&[&from_own, &project.layer, &from_team, &from_environment, &from_flags]);
@@ -235,11 +235,10 @@ fn made_of(layer: Layer, keys: &Keys) -> Result<(), SettingsError> {
     ranges::check(&effective(&settings, &merged, keys, &given), keys)
 }
 
-/// The keys of settings that take a kind of value.
+/// What a project's file may say of the setting with this key, in which `*` stands for any name.
 #[cfg(test)]
-pub(crate) fn text_keys(of: impl Fn(&muster_shared::setting::Kind) -> bool) -> Vec<String> {
-    let keys = Keys::of(Settings::SETTINGS);
-    keys.iter().filter(|key| of(&key.setting.takes.kind)).map(|key| key.name.clone()).collect()
+pub(crate) fn sensitivity(key: &str) -> Option<Sensitivity> {
+    Keys::of(Settings::SETTINGS).iter().find(|known| known.name == key).map(|known| known.sensitivity)
 }
 
 /// Whether nobody set it, nor anything that gives it a value.

@@ -9,6 +9,7 @@ use muster_composite::{Composite, together};
 use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tools_of};
 
 use crate::app::App;
+use crate::settings::TOOLS_DIR;
 use crate::trust::{Trust, files_of};
 
 /// Most files that are looked at.
@@ -27,7 +28,7 @@ pub(crate) struct Found {
 
 /// The folder in which a fleet looks for tool files.
 pub(crate) fn folder_of(app: &App) -> PathBuf {
-    app.beside_fleet(&app.settings().fleet.tools_dir)
+    app.beside_fleet(Path::new(TOOLS_DIR))
 }
 
 /// The tool files in a folder, by name. One that is not there has none.

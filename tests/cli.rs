@@ -164,9 +164,9 @@ fn config_shows_what_comes_first_and_explains_any_setting() {
         command
     };
     let brief = contains("agent.model").and(contains("limits.budget.cost")).and(contains("--explain KEY"));
-    config(&[]).assert().success().stdout(brief.and(contains("limits.max_redos").not()));
-    config(&["--all"]).assert().success().stdout(contains("limits.conflicts.max_redos"));
-    config(&["limits.conflicts"]).assert().success().stdout(contains("limits.conflicts.max_redos"));
+    config(&[]).assert().success().stdout(brief.and(contains("limits.conflicts.policy").not()));
+    config(&["--all"]).assert().success().stdout(contains("limits.conflicts.policy"));
+    config(&["limits.conflicts"]).assert().success().stdout(contains("limits.conflicts.policy"));
     config(&["--explain", "limits.budget.cost"])
         .assert()
         .success()

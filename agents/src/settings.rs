@@ -8,7 +8,7 @@ use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
 use muster_composite::Composites;
 use muster_readers::DocumentSettings;
-use muster_shared::flow::RolePermissions;
+use muster_shared::flow::{RolePermission, RolePermissions};
 use muster_shared::ids::Role;
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,17 @@ use crate::react::decide::StepLimits;
 use crate::react::prompt::CallStyle;
 use crate::tools::{EngineLimits, ToolSettings};
 
+/// Longest wait of one call for its turn, where a rate is limited. Ten minutes: a task has as long by default.
+pub(crate) const RATE_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Most model calls of one task, answered or not, where its budget names no number. More than any task needs in which all
+/// is well.
+pub(crate) const MAX_CALLS: u64 = 500;
+
+/// How long writing to the record is tried while the bus cannot be reached. A server that is started anew, or a
+/// cluster that elects a leader, is back within it.
+pub(crate) const LOG_WRITE_PATIENCE: Duration = Duration::from_secs(60);
+
 settings! {
     /// Settings of an agent process, whatever its role. Unknown fields are refused.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,32 +41,30 @@ settings! {
     pub struct AgentSettings {
         /// The name of this agent, or of another process of a fleet, on its host: by it, it is known again when it is started
         /// again. A local fleet names its processes.
-        pub name: String = String::new() => text(),
+        pub name: String = String::new() => text(); Fleet Harmless,
         /// Tasks done at the same time, by role. A worker, researcher or reflector has 8 by default, others 4.
-        pub slots: BTreeMap<Role, u32> = BTreeMap::new() => named("worker", &whole(1, MAX_SLOTS as u64).example("8")),
+        pub slots: BTreeMap<Role, u32> = BTreeMap::new() => named("worker", &whole(1, MAX_SLOTS as u64).example("8")); Fleet Harmless,
         /// Model as `provider/model`; by the conventional environment variables when absent, else offline.
-        pub model: Option<String> = None => text().example("\"openai/gpt-4.1-mini\""),
+        pub model: Option<String> = None => text().example("\"openai/gpt-4.1-mini\""); Project Trust,
         /// Models of single roles.
         pub models: BTreeMap<Role, String> = BTreeMap::new()
-            => named("planner", &text().example("\"anthropic/claude-sonnet-4-5\"")),
+            => named("planner", &text().example("\"anthropic/claude-sonnet-4-5\"")); Fleet Trust,
         /// Models to ask, in this order, when the chosen one fails for good.
-        pub fallback_models: Vec<String> = Vec::new() => list().example("[\"ollama/llama3.2\"]"),
+        pub fallback_models: Vec<String> = Vec::new() => list().example("[\"ollama/llama3.2\"]"); Fleet Trust,
         /// Where the provider of `model` is reached.
-        pub endpoint: Option<String> = None => text().example("\"http://localhost:8080/v1\""),
+        pub endpoint: Option<String> = None => text().example("\"http://localhost:8080/v1\""); Fleet Trust,
         /// A file that holds the key of the provider of `model`.
-        pub key_file: Option<String> = None => text().example("\"/run/secrets/model-key\""),
+        pub key_file: Option<String> = None => text().example("\"/run/secrets/model-key\""); Fleet Trust,
         /// Sampling temperature; the provider's default when absent.
-        pub temperature: Option<f64> = None => real(0.0, 2.0).example("0.2"),
+        pub temperature: Option<f64> = None => real(0.0, 2.0).example("0.2"); Fleet Harmless,
         /// How much a model is to reason before it answers, where it can be told (`muster models show`); left to the model
         /// when absent.
-        pub reasoning_effort: Option<ReasoningEffort> = None => words::<ReasoningEffort>().example("\"low\""),
+        pub reasoning_effort: Option<ReasoningEffort> = None => words::<ReasoningEffort>().example("\"low\""); Fleet Harmless,
         /// How much models of single roles are to reason.
         pub reasoning_efforts: BTreeMap<Role, ReasoningEffort> = BTreeMap::new()
-            => named("planner", &words::<ReasoningEffort>().example("\"high\"")),
+            => named("planner", &words::<ReasoningEffort>().example("\"high\"")); Fleet Harmless,
         /// Most tokens of one answer; the provider's default when absent.
-        pub max_answer_tokens: Option<u32> = None => whole(1, 10_000_000).unit("tokens").example("4096"),
-        /// How models are told of actions. A server that refuses native calls is asked in text from then on.
-        pub tool_calling: ToolCalling = ToolCalling::default() => words::<ToolCalling>(),
+        pub max_answer_tokens: Option<u32> = None => whole(1, 10_000_000).unit("tokens").example("4096"); Fleet Harmless,
         /// What models can do, by the beginning of their names, where it is not known or known wrongly.
         pub capabilities: BTreeMap<String, ModelSettings> = BTreeMap::new()
             => named("house-model-1", &group(ModelSettings::SETTINGS)),
@@ -64,12 +73,9 @@ settings! {
         /// How long an answer of a model may serve agents of the same role that ask the very same, in the whole fleet; 0 for
         /// never. A task that is done again, and members of a group, are always answered anew.
         #[serde(with = "muster_shared::span")]
-        pub reuse_answers: Duration = Duration::ZERO => span(0, 30 * DAY),
+        pub reuse_answers: Duration = Duration::ZERO => span(0, 30 * DAY); Fleet Harmless,
         /// How often models may be asked by the whole fleet together, by `provider/model`. Calls above it wait their turn.
         pub rates: BTreeMap<String, Rate> = BTreeMap::new() => named("openai/gpt-4.1", &group(Rate::SETTINGS)),
-        /// Longest wait of one call for its turn, where a rate is limited.
-        #[serde(with = "muster_shared::span")]
-        pub rate_patience: Duration = Duration::from_secs(600) => span(0, 30 * DAY),
         /// The most that the whole fleet may use. Not a setting of its own: `fleet.budget` is copied here.
         #[serde(skip)]
         pub fleet: FleetBudget = FleetBudget::default() => internal(),
@@ -79,18 +85,13 @@ settings! {
         /// What holds for tools. Not a setting of its own: the section `tool` is copied here.
         #[serde(skip)]
         pub tool: ToolSettings = ToolSettings::default() => internal(),
-        /// Composite tools. Not a setting of its own: they are read from the folder `fleet.tools_dir`.
+        /// Composite tools. Not a setting of its own: they are read from the folder `tools`.
         #[serde(skip)]
         pub composites: Composites = Composites::default() => internal(),
-        /// Limits of one task. limits.max_steps of the run counts too, the smaller of the two wins.
+        /// What happens at the limits of one task.
         pub limits: StepLimits = StepLimits::default() => group(StepLimits::SETTINGS),
-        /// Most steps of one task by role, instead of `limits.max_steps`.
-        pub max_steps: BTreeMap<Role, u32> = BTreeMap::new() => named("worker", &whole(1, 10_000).example("20")),
-        /// Most model calls of one task, answered or not, where its budget names no number; 0 for any. More than any task
-        /// needs in which all is well.
-        pub max_calls: u64 = 500 => whole(0, 1_000_000),
         /// What roles may do: `plan`, `tools`, `people`, `blueprints`, `delegate`. What is not named is open.
-        pub permissions: BTreeMap<Role, RolePermissions> = BTreeMap::new() => named("worker", &group(RolePermissions::SETTINGS)),
+        pub permissions: BTreeMap<Role, RolePermissions> = BTreeMap::new() => named("worker", &list_of::<RolePermission>().example("[\"plan\", \"tools\"]")); Fleet Trust,
         /// Limits of one model call.
         pub calls: CallLimits = CallLimits::default() => group(CallLimits::SETTINGS),
         /// Limits of asking a failing model again.
@@ -99,27 +100,18 @@ settings! {
         pub breaker: BreakerRules = BreakerRules::default() => group(BreakerRules::SETTINGS),
         /// Tools that a role may use instead of its own: names, `prefix.*`, or `*`.
         pub tools: BTreeMap<Role, Vec<String>> = BTreeMap::new()
-            => named("worker", &list().example("[\"calculator\", \"corpus.*\"]")),
+            => named("worker", &list().example("[\"calculator\", \"corpus.*\"]")); Fleet Harmless,
         /// Where documents and their indices are kept on this host, shared by all agents.
-        pub cache_dir: PathBuf = PathBuf::from(".muster/cache") => text(),
+        pub cache_dir: PathBuf = PathBuf::from(".muster/cache") => text(); User Trust,
         /// A folder with prompt templates (`worker.md.j2`, …) that take the place of the built-in ones.
-        pub template_dir: Option<PathBuf> = None => text().example("\"prompts\""),
+        pub template_dir: Option<PathBuf> = None => text().example("\"prompts\""); Fleet Trust,
         /// Folders with blueprints, `NAME.toml` each; they lie beside the fleet's folder. Those that come with Muster are
         /// found without.
-        pub blueprints: Vec<PathBuf> = vec![PathBuf::from("blueprints")] => list(),
-        /// How long one question for the next task waits at the broker. Long is cheap.
-        #[serde(with = "muster_shared::span")]
-        pub pull_wait: Duration = Duration::from_secs(30) => span(100, HOUR),
-        /// How often the broker is told that a task is still being worked on.
-        #[serde(with = "muster_shared::span")]
-        pub progress: Duration = Duration::from_secs(10) => span(100, HOUR),
-        /// How long writing to the record is tried while the bus cannot be reached.
-        #[serde(with = "muster_shared::span")]
-        pub patience: Duration = Duration::from_secs(60) => span(0, DAY),
+        pub blueprints: Vec<PathBuf> = vec![PathBuf::from("blueprints")] => list(); User Trust,
         /// How long the steps in hand may take when the process is to stop. Each task is released at the end of its step;
         /// what is not finished by then is cut, and a model call under way is made again by whoever goes on.
         #[serde(with = "muster_shared::span")]
-        pub drain: Duration = Duration::from_secs(5) => span(0, HOUR),
+        pub drain: Duration = Duration::from_secs(5) => span(0, HOUR); Fleet Harmless,
     }
 }
 
@@ -172,17 +164,10 @@ impl AgentSettings {
     /// or a tool, whose times are limited by themselves.
     #[must_use]
     pub fn longest_silence_ms(&self) -> u64 {
-        let turn = if self.rates.is_empty() { Duration::ZERO } else { self.rate_patience };
+        let turn = if self.rates.is_empty() { Duration::ZERO } else { RATE_PATIENCE };
         let question = self.retries.total.saturating_add(self.calls.call).saturating_add(turn);
         let longest = question.max(EngineLimits::default().max_timeout);
         u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// The limits of a task of this role.
-    #[must_use]
-    pub fn limits(&self, role: &Role) -> StepLimits {
-        let max_steps = self.max_steps.get(role).copied().unwrap_or(self.limits.max_steps);
-        StepLimits { max_steps, ..self.limits }
     }
 
     /// How much the model of this role is to reason, if settings say so.

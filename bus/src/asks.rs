@@ -202,7 +202,7 @@ fn signed_by(
         SignerKind::Orchestrator => return Err("orchestrators ask for nothing".to_owned()),
         kind @ (SignerKind::Operator | SignerKind::Person) => kind,
     };
-    check_age(OrderTimes { sent: envelope.sent, stored: now }, core.settings.orders_within)?;
+    check_age(OrderTimes { sent: envelope.sent, stored: now }, crate::settings::ORDERS_WITHIN)?;
     let order = proof(core, &who, kind, message);
     // A note that was half made is none: nothing in it can fail.
     seen.lock().unwrap_or_else(PoisonError::into_inner).note(envelope.id, &order)?;

@@ -23,6 +23,11 @@ use crate::signatures::{Purpose, Signature, Signatures, said_by};
 use crate::subject::Subject;
 use crate::topology::COMMANDS;
 
+/// How far ahead of the broker's clock a command may say that it was sent. One further ahead becomes a dead
+/// letter: order comes from positions alone, and such a clock says nothing of how long a goal has time. A clock
+/// that is an hour off is wrong by its time zone, not by drift.
+const CLOCK_AHEAD: Duration = Duration::from_secs(3600);
+
 /// The header in which an orchestrator gives the request that it makes a command of. It is signed by itself.
 const ASKED_BY: &str = "Muster-Asked-By";
 
@@ -127,7 +132,7 @@ impl CommandQueue {
     /// When the bus fails.
     pub async fn take(&self, wait: Duration) -> Result<Option<TakenCommand>, BusError> {
         take(&self.core, &*self.pull, wait, |delivery, envelope| {
-            check_time(delivery.stored.at, envelope.sent, self.core.settings.clock_ahead)?;
+            check_time(delivery.stored.at, envelope.sent, CLOCK_AHEAD)?;
             let (id, sender) = (envelope.id, envelope.sender.clone());
             // Both by the sender's clock: how long it is good for does not depend on whose clock is right.
             let lifetime = envelope.expires.map(|expires| expires.since(envelope.sent));
@@ -154,7 +159,7 @@ impl CommandQueue {
             let (name, kind) = (command.name(), kind.name());
             return Err(format!("{} ({kind}) may not give the order {name}: nothing was done", who.name));
         }
-        check_age(OrderTimes { sent, stored: stored.at }, self.core.settings.orders_within)?;
+        check_age(OrderTimes { sent, stored: stored.at }, crate::settings::ORDERS_WITHIN)?;
         // A note that was half made is none: nothing in it can fail.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(id, stored.seq)?;
         match self.asked_by(&stored.message, command, stored.at)? {
@@ -297,7 +302,7 @@ fn check_time(stored: Millis, sent: Millis, most: Duration) -> Result<(), String
     }
     Err(format!(
         "field sent: it is {} s ahead of the broker's clock, {} s is the most: set the sender's clock by NTP, or leave \
-         the field out (bus.clock_ahead)",
+         the field out",
         ahead.as_secs(),
         most.as_secs()
     ))

@@ -74,7 +74,7 @@ pub enum BusError {
     },
     /// An order would be refused for its time: this machine's clock is wrong, or the server's.
     #[error(
-        "this machine's clock is {by} s {way} the server's: an order counts for {most} s from when it is signed (bus.orders_within), so none was sent. Set the clock by NTP, and give it again"
+        "this machine's clock is {by} s {way} the server's: an order counts for {most} s from when it is signed, so none was sent. Set the clock by NTP, and give it again"
     )]
     Clock {
         /// By how much, in seconds.

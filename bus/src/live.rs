@@ -53,7 +53,7 @@ async fn publish_all(core: Core, mut queue: mpsc::Receiver<Live>) {
     while let Some(live) = queue.recv().await {
         let subject = Subject::Live(live.run, live.role.clone(), core.who.clone(), live.task.clone());
         let about = About::task(live.run, &live.task);
-        let sealed = core.seal(subject.to_string(), Body::Live(live), about, core.settings.encoding).await;
+        let sealed = core.seal(subject.to_string(), Body::Live(live), about, crate::settings::ENCODING).await;
         let published = match sealed {
             Ok(message) => core.backend.publish(message).await,
             Err(error) => Err(error.into()),

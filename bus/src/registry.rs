@@ -115,7 +115,7 @@ impl Registry {
         let entries = BUCKET.all(&self.core, "*").await?;
         let newest = entries.iter().map(|entry| entry.at).max().unwrap_or_default();
         let fresh =
-            entries.iter().filter(|entry| !is_stale(entry.at, newest, self.core.settings.registry_ttl));
+            entries.iter().filter(|entry| !is_stale(entry.at, newest, self.core.settings.registry_ttl()));
         let profiles = fresh.filter_map(profile_in);
         Ok(profiles.filter(|profile| profile.implausible().is_none()).collect())
     }
@@ -126,7 +126,7 @@ impl Registry {
     /// When the bus fails.
     pub async fn watch(&self) -> Result<BoxStream<'static, RegistryChange>, BusError> {
         let entries = BUCKET.watch(&self.core, "*").await?;
-        let mut known = Known { ttl: self.core.settings.registry_ttl, ..Known::default() };
+        let mut known = Known { ttl: self.core.settings.registry_ttl(), ..Known::default() };
         let changes = entries.flat_map(move |entry| futures::stream::iter(known.take(&entry)));
         Ok(changes.boxed())
     }
@@ -139,7 +139,7 @@ pub(crate) async fn is_registered(core: &Core, agent: &AgentId) -> Result<bool, 
     };
     // What we wrote ourselves tells how late it is by the broker's clock.
     let own = BUCKET.last(core, core.who.as_str()).await?;
-    Ok(own.is_none_or(|own| !is_stale(entry.at, own.at, core.settings.registry_ttl)))
+    Ok(own.is_none_or(|own| !is_stale(entry.at, own.at, core.settings.registry_ttl())))
 }
 
 /// Whether an entry is older than the registry keeps any. That one has expired is told by nobody, and a server that was killed
@@ -350,12 +350,12 @@ impl Core {
     /// Writes the profile into the registry and tells whoever listens.
     async fn enter(&self, profile: &Profile) -> Result<(), BusError> {
         let key = profile.agent.as_str();
-        let encoding = self.settings.encoding;
+        let encoding = crate::settings::ENCODING;
         let entry = Body::Profile(profile.clone());
         let entry = self.seal(BUCKET.subject(key), entry, About::default(), encoding).await?;
         // Nobody answers the heartbeat: sent first, it goes out together with the entry.
         self.backend.publish(self.heartbeat(profile).await?).await?;
-        BUCKET.put(self, entry, Some(self.settings.registry_ttl), None).await?;
+        BUCKET.put(self, entry, Some(self.settings.registry_ttl()), None).await?;
         Ok(())
     }
 
@@ -368,7 +368,7 @@ impl Core {
             slots: *slots,
             states: presence.states.clone(),
         });
-        Ok(self.seal(subject, body, About::default(), self.settings.encoding).await?)
+        Ok(self.seal(subject, body, About::default(), crate::settings::ENCODING).await?)
     }
 }
 

@@ -10,6 +10,23 @@ use muster_shared::setting::kinds::MIB;
 use crate::partition::Part;
 use crate::settings::BusSettings;
 
+/// Most bytes of queued offers. Some ten thousand offers of a few kilobytes.
+const TASKS_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Most bytes of waiting commands. A command has a few kilobytes, and waits for seconds.
+const COMMANDS_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How long dead letters are kept. Long enough for an operator to come back from a holiday.
+const DEAD_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Most bytes of answers that may serve again, of models (`agent.reuse_answers`) and of tools (`tool.cache`); the
+/// oldest give way. Thousands of answers of models.
+const ANSWERS_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Most bytes of the lists of runs' files; the files themselves are objects. A list takes a few hundred bytes for
+/// each file.
+const FILES_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The version of this layout.
 pub const TOPOLOGY_VERSION: u32 = 1;
 
@@ -165,16 +182,16 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
             // A copy: what a crash takes is copied again from the record, or offered again.
             waits_for_disk: false,
             sources: settings.parted().parts().map(offers).collect(),
-            ..stream(TASKS, "Offers, one queue per role", &[], settings.tasks_bytes)
+            ..stream(TASKS, "Offers, one queue per role", &[], TASKS_BYTES)
         },
         StreamSpec {
             retention: Retention::WorkQueue,
             dedup: Some(Duration::from_secs(600)),
-            ..stream(COMMANDS, "Durable commands", &["cmd.>"], settings.commands_bytes)
+            ..stream(COMMANDS, "Durable commands", &["cmd.>"], COMMANDS_BYTES)
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,
-            max_age: Some(settings.dead_age),
+            max_age: Some(DEAD_AGE),
             ..stream(DEAD, "What could not be processed", &["dlq.>"], settings.dead_bytes)
         },
         StreamSpec {
@@ -204,12 +221,7 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
             max_age: Some(Duration::from_secs(30 * 24 * 3600)),
             // What a crash takes is asked again.
             waits_for_disk: false,
-            ..bucket(
-                ANSWERS,
-                "Answers of models that may serve again",
-                "$KV.ANSWERS.>",
-                settings.answers_bytes,
-            )
+            ..bucket(ANSWERS, "Answers of models that may serve again", "$KV.ANSWERS.>", ANSWERS_BYTES)
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,
@@ -218,7 +230,7 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
         },
         StreamSpec {
             republish: Some(("$KV.FILES.", FILES_SHOWN)),
-            ..bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes)
+            ..bucket(FILES, "Which files runs have", "$KV.FILES.>", FILES_BYTES)
         },
         bucket(KEPT, "What is kept of runs, and what was removed", "$KV.KEPT.>", KEPT_BYTES),
         StreamSpec {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 /// Manage dead letters: unreadable messages and quarantined tasks.
 ///
-/// A dead letter keeps the original message and the reason for `bus.dead_age`.
+/// A dead letter keeps the original message and the reason for 30 days.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeadArgs {
     #[command(subcommand)]

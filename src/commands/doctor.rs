@@ -309,7 +309,7 @@ async fn deaths(bus: &muster_bus::Bus) -> Check {
             let found = format!(
                 "without a system account the death of an agent is noticed when the registry forgets it ({}) or its \
                  tasks' time is up ({})",
-                figures::span(settings.registry_ttl),
+                figures::span(settings.registry_ttl()),
                 figures::span(settings.ack_wait)
             );
             Check::warn(WHAT, found, MEND)

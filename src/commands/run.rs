@@ -26,7 +26,7 @@ use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, 
 use muster_shared::ids::RunId;
 use muster_shared::run::conversation::turn;
 use muster_shared::traces::ParentSpan;
-use muster_shared::wire::{Command, TraceContext};
+use muster_shared::wire::{Command, Encoding, TraceContext};
 use uuid::Uuid;
 
 pub(super) use self::deliver::{Wanted, check as check_output, write};
@@ -187,7 +187,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         model: args.model.clone(),
         deadline_ms: args.deadline.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         asked_by: user(),
-        encoding: app.settings().bus.encoding,
+        encoding: Encoding::MessagePack,
         budget: Budget {
             model_calls: args.max_calls,
             tokens: args.max_tokens,

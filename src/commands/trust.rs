@@ -12,7 +12,7 @@ use crate::args::{Global, TrustArgs};
 use crate::exit::{Exit, Failure};
 use crate::fleet::joined::JoinedFolder;
 use crate::fleet::state::FleetFolder;
-use crate::settings::{self, Care, Inputs, Loaded, MemberSource};
+use crate::settings::{self, AGENTS_DIR, Care, Inputs, Loaded, MemberSource, TOOLS_DIR};
 use crate::trust::{
     Danger, Grant, Item, RecordError, Trust, difference, file_item, files_of, fingerprint, project_server,
     real,
@@ -66,9 +66,9 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let (fleet, _) = FleetFolder::nearest(&inputs.folder);
     let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
     let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
-    files.extend(files_of(&beside.join(&loaded.settings.fleet.agents_dir), ".agent.md"));
-    files.extend(tool_files::files_in(&beside.join(&loaded.settings.fleet.tools_dir)));
-    files.extend(tool_files::composites_in(&beside.join(&loaded.settings.fleet.tools_dir)));
+    files.extend(files_of(&beside.join(AGENTS_DIR), ".agent.md"));
+    files.extend(tool_files::files_in(&beside.join(TOOLS_DIR)));
+    files.extend(tool_files::composites_in(&beside.join(TOOLS_DIR)));
     for member in loaded.team.iter().flat_map(|team| &team.specialists) {
         match &member.source {
             MemberSource::File(path) => files.push(path.clone()),
@@ -84,7 +84,7 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let programs =
         project_server(&inputs.folder).into_iter().chain(own_program(&inputs.folder, &folder, loaded));
     items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project".to_owned())));
-    let running = tool_files::files_in(&beside.join(&loaded.settings.fleet.tools_dir))
+    let running = tool_files::files_in(&beside.join(TOOLS_DIR))
         .into_iter()
         .filter(|path| tool_files::leaves_the_sandbox(path))
         .map(|path| (path, "it runs a program outside of the sandbox"));

@@ -10,6 +10,7 @@ use muster_agents::definition::EXTENSION;
 
 use crate::agent_file;
 use crate::app::App;
+use crate::settings::AGENTS_DIR;
 use crate::trust::{Trust, files_of};
 
 /// Most files that are looked at.
@@ -157,7 +158,7 @@ pub(crate) fn orders(before: &BTreeMap<PathBuf, Content>, now: &BTreeMap<PathBuf
 
 /// Looks at the folder of the settings.
 pub(crate) fn look_for(app: &App, before: &Files) -> Files {
-    let folder = app.beside_fleet(&app.settings().fleet.agents_dir);
+    let folder = app.beside_fleet(Path::new(AGENTS_DIR));
     let base = app.fleet.path().parent().filter(|base| folder.starts_with(base)).unwrap_or(&folder);
     look(&folder, base, &app.trust, before)
 }

@@ -44,6 +44,8 @@ fn explanation(one: &Explained) -> String {
     ];
     let ways = [
         ("unit", one.unit.clone()),
+        ("reach", one.reach.to_owned()),
+        ("sensitivity", one.sensitivity.to_owned()),
         ("file", one.file.clone().unwrap_or_default()),
         ("environment", one.variable.clone().unwrap_or_default()),
         ("flag", one.flag.clone().unwrap_or_default()),
@@ -106,6 +108,8 @@ mod tests {
             takes: "b, c".into(),
             words: vec![("b".into(), "The first.".into()), ("c".into(), String::new())],
             unit: String::new(),
+            reach: "project",
+            sensitivity: "harmless",
             file: None,
             variable: Some("MUSTER_LIMITS_A".into()),
             flag: None,
@@ -120,6 +124,8 @@ mod tests {
             "default      1",
             "may be       b, c",
             "b: The first.",
+            "reach        project",
+            "sensitivity  harmless",
             "environment  MUSTER_LIMITS_A",
         ];
         assert_eq!(lines, wanted);

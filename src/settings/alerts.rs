@@ -14,17 +14,17 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub(crate) struct AlertSettings {
         /// URL that receives alerts as JSON, set by MUSTER_ALERTS_WEBHOOK. Without a URL, no alerts are evaluated.
-        pub(crate) webhook: Option<Secret> = None => secret(),
+        pub(crate) webhook: Option<Secret> = None => secret(); Fleet Trust,
         /// File with the URL.
-        pub(crate) webhook_file: Option<PathBuf> = None => text().example("\"/run/secrets/muster-webhook\""),
+        pub(crate) webhook_file: Option<PathBuf> = None => text().example("\"/run/secrets/muster-webhook\""); Fleet Trust,
         /// Share of a tool's calls that may fail within 10 minutes; tools with fewer than 5 calls are ignored.
-        pub(crate) max_tool_failure_rate: f64 = 0.2 => real(0.0, 1.0),
+        pub(crate) max_tool_failure_rate: f64 = 0.2 => real(0.0, 1.0); Fleet Trust,
         /// Mean time of a role's steps within 10 minutes; roles with fewer than 3 steps are ignored.
         #[serde(with = "muster_shared::span")]
-        pub(crate) max_step_duration: Duration = Duration::from_secs(30) => span(100, HOUR),
+        pub(crate) max_step_duration: Duration = Duration::from_secs(30) => span(100, HOUR); Fleet Trust,
         /// Time that a question may wait for its answer.
         #[serde(with = "muster_shared::span")]
-        pub(crate) max_question_wait: Duration = Duration::from_secs(300) => span(100, 30 * DAY),
+        pub(crate) max_question_wait: Duration = Duration::from_secs(300) => span(100, 30 * DAY); Fleet Trust,
     }
 }
 

@@ -198,28 +198,9 @@ fn one_of(group: &str, under: &[String]) -> String {
     format!("{group} is a group of settings: set one of {named}{more}; `muster config {group}` shows them")
 }
 
-/// Settings that there were once. Nobody had a reason to change them; what they were by default holds for everybody.
-const GONE: [&str; 9] = [
-    "agent.calls.answer_bytes",
-    "bus.lessons_bytes",
-    "bus.live_buffer",
-    "bus.ping_interval",
-    "bus.track_record_bytes",
-    "bus.subscription_buffer",
-    "orchestrator.max_deferred",
-    "orchestrator.record_percent",
-    "orchestrator.scan_runs",
-];
-
 /// Advice after a name that is no key.
 pub(crate) fn advice_for_unknown(name: &str, keys: &Keys) -> String {
-    if keys.is_group(name) {
-        one_of(name, &keys.under(name))
-    } else if GONE.contains(&name) {
-        format!("{name} is fixed now at what it was by default: leave it out")
-    } else {
-        did_you_mean(keys.nearest(name))
-    }
+    if keys.is_group(name) { one_of(name, &keys.under(name)) } else { did_you_mean(keys.nearest(name)) }
 }
 
 /// Advice after an unknown name.

@@ -50,6 +50,7 @@ fn group(text: &mut String, path: &str, help: &str, settings: &[Setting]) {
     for setting in settings {
         let path = format!("{path}.{}", setting.name());
         match setting.takes.kind {
+            Kind::Group(inner) if !has_settings(inner) => {}
             Kind::Group(inner) => group(text, &path, setting.help(), inner),
             Kind::Named(takes) => {
                 let name = quoted(setting.takes.example);
@@ -64,6 +65,15 @@ fn group(text: &mut String, path: &str, help: &str, settings: &[Setting]) {
             _ => {}
         }
     }
+}
+
+/// Whether anything of a group can be set.
+fn has_settings(group: &[Setting]) -> bool {
+    group.iter().any(|setting| match setting.takes.kind {
+        Kind::Group(inner) => has_settings(inner),
+        Kind::Internal => false,
+        _ => true,
+    })
 }
 
 /// One of those that people name, and the groups within it. There is none by default, so that its headings are comments too.

@@ -31,6 +31,10 @@ pub(crate) struct Explained {
     pub(crate) words: Vec<(String, String)>,
     /// The unit of its numbers.
     pub(crate) unit: String,
+    /// Where it takes effect: user, project or fleet.
+    pub(crate) reach: &'static str,
+    /// What a project's file may say of it: harmless, narrowing or needs trust.
+    pub(crate) sensitivity: &'static str,
     /// How a settings file sets it; nothing for a secret.
     pub(crate) file: Option<String>,
     /// The environment variable that sets it; nothing for a name that a variable cannot bear.
@@ -92,6 +96,8 @@ fn one(loaded: &Loaded, name: &str, key: &Key) -> Explained {
         takes: takes.to_string(),
         words: all.into_iter().map(|Word { word, meaning }| (word, meaning)).collect(),
         unit: takes.unit.to_owned(),
+        reach: key.reach.as_str(),
+        sensitivity: key.sensitivity.as_str(),
         file: is_open.then(|| format!("[{group}] {last} = {sample}")),
         flag: is_open.then(|| format!("--set {name}={}", sample.trim_matches('"'))),
         variable,
@@ -148,13 +154,15 @@ mod tests {
                 takes: "a number from 0 to 1000000000".to_owned(),
                 words: Vec::new(),
                 unit: "US dollars".to_owned(),
+                reach: "project",
+                sensitivity: "needs trust",
                 file: Some("[limits.budget] cost = 1.5".to_owned()),
                 variable: Some("MUSTER_LIMITS_BUDGET_COST".to_owned()),
                 flag: Some("--set limits.budget.cost=1.5".to_owned()),
             }
         );
-        let words = explain(&loaded(), "limits.when_stale").unwrap().remove(0).words;
-        assert_eq!(words[0], ("redo".to_owned(), "They are made again.".to_owned()));
+        let words = explain(&loaded(), "fleet.budget_per").unwrap().remove(0).words;
+        assert_eq!(words[0].0, "day");
         let secret = explain(&loaded(), "bus.token").unwrap().remove(0);
         assert_eq!((secret.value, secret.file, secret.flag), ("[set]".into(), None, None));
     }
@@ -163,15 +171,7 @@ mod tests {
     fn a_group_is_explained_whole_and_a_wrong_name_has_a_near_one() {
         let budget = explain(&loaded(), "limits.budget").unwrap();
         let keys: Vec<&str> = budget.iter().map(|one| one.key.as_str()).collect();
-        assert_eq!(
-            keys,
-            [
-                "limits.budget.model_calls",
-                "limits.budget.tokens",
-                "limits.budget.cost",
-                "limits.budget.steps"
-            ]
-        );
+        assert_eq!(keys, ["limits.budget.model_calls", "limits.budget.tokens", "limits.budget.cost"]);
         assert!(
             explain(&loaded(), "limits.max_stepz").unwrap_err().contains("did you mean limits.max_steps?")
         );

@@ -24,24 +24,24 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub(crate) struct GuardSettings {
         /// Whether it is asked. To name a guard is enough.
-        pub(crate) enabled: bool = true => flag(),
+        pub(crate) enabled: bool = true => flag(); Project Narrowing,
         /// What it is: secrets (finds keys and personal data), allow-list (holds tool calls against a file), or program (yours;
         /// you start it). As its name says where it is secrets or allow-list, else program.
-        pub(crate) kind: Option<GuardKind> = None => words::<GuardKind>().example("\"secrets\""),
+        pub(crate) kind: Option<GuardKind> = None => words::<GuardKind>().example("\"secrets\""); Project Narrowing,
         /// The file of an allow-list.
-        pub(crate) file: Option<PathBuf> = None => text().example("\"tools.toml\""),
+        pub(crate) file: Option<PathBuf> = None => text().example("\"tools.toml\""); Project Narrowing,
         /// When it is asked: before_model, before_tool, after_observation, before_plan, before_report. All of them for
         /// secrets, before_tool for an allow-list; a program has to say.
-        pub(crate) hooks: Vec<Hook> = Vec::new() => list_of::<Hook>().example("[\"before_tool\", \"before_report\"]"),
+        pub(crate) hooks: Vec<Hook> = Vec::new() => list_of::<Hook>().example("[\"before_tool\", \"before_report\"]"); Project Narrowing,
         /// What holds when it gives no verdict, because it is gone, takes too long or answers what is none: refuse or allow.
-        pub(crate) on_failure: OnFailure = OnFailure::Refuse => words::<OnFailure>(),
+        pub(crate) on_failure: OnFailure = OnFailure::Refuse => words::<OnFailure>(); Project Narrowing,
         /// How long its verdict is waited for.
         #[serde(with = "muster_shared::span")]
-        pub(crate) timeout: Duration = Duration::from_secs(5) => span(1, MINUTE),
+        pub(crate) timeout: Duration = Duration::from_secs(5) => span(1, MINUTE); Project Narrowing,
         /// The tools that it is asked about, where one is concerned (`file.*`); all when empty.
-        pub(crate) tools: Vec<String> = Vec::new() => list(),
+        pub(crate) tools: Vec<String> = Vec::new() => list(); Project Narrowing,
         /// The roles whose agents it is asked about, where one is concerned; all when empty.
-        pub(crate) roles: Vec<String> = Vec::new() => list(),
+        pub(crate) roles: Vec<String> = Vec::new() => list(); Project Narrowing,
     }
 }
 

@@ -13,9 +13,9 @@ settings! {
     pub(crate) struct KeepSettings {
         /// Runs that were completed; 0s for good.
         #[serde(with = "muster_shared::span")]
-        pub(crate) completed: Duration = Duration::ZERO => span(SECOND, 36500 * DAY).or_zero(),
+        pub(crate) completed: Duration = Duration::ZERO => span(SECOND, 36500 * DAY).or_zero(); Fleet Trust,
         /// Runs that failed, were stopped, or were completed in part; 0s for good.
         #[serde(with = "muster_shared::span")]
-        pub(crate) failed: Duration = Duration::ZERO => span(SECOND, 36500 * DAY).or_zero(),
+        pub(crate) failed: Duration = Duration::ZERO => span(SECOND, 36500 * DAY).or_zero(); Fleet Trust,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::setting::{Kind, Setting};
+use muster_shared::setting::{Attributes, Kind, Reach, Sensitivity, Setting};
 use muster_shared::text::nearest_name;
 use serde_json::Value;
 
@@ -20,6 +20,10 @@ pub(crate) struct Key {
     pub(crate) group: &'static str,
     /// What is declared of it; of a key that ends with `*`, of what stands under each name.
     pub(crate) setting: Setting,
+    /// Where it takes effect.
+    pub(crate) reach: Reach,
+    /// What a project's file may say of it.
+    pub(crate) sensitivity: Sensitivity,
 }
 
 impl Key {
@@ -119,7 +123,7 @@ impl Keys {
     /// The keys of declared settings, in order of declaration.
     pub(crate) fn of(settings: &'static [Setting]) -> Self {
         let mut keys = Vec::new();
-        collect(settings, &Above { name: "", fields: "", about: "" }, &mut keys);
+        collect(settings, &Above { name: "", fields: "", about: "", attributes: None }, &mut keys);
         Self { keys }
     }
 
@@ -209,20 +213,23 @@ const fn upper_byte(byte: u8) -> u8 {
 fn collect(settings: &'static [Setting], above: &Above<'_>, keys: &mut Vec<Key>) {
     for setting in settings {
         let (name, fields) = (join(above.name, setting.name()), join(above.fields, setting.field));
+        let attributes = above.attributes.or(setting.takes.attributes);
         match setting.takes.kind {
             Kind::Internal => {}
             Kind::Group(inner) => {
-                collect(inner, &Above { name: &name, fields: &fields, about: setting.help() }, keys);
+                let about = setting.help();
+                collect(inner, &Above { name: &name, fields: &fields, about, attributes }, keys);
             }
             Kind::Named(takes) => {
                 let (name, fields) = (join(&name, ANY), join(&fields, ANY));
                 match takes.kind {
                     Kind::Group(inner) => {
-                        collect(inner, &Above { name: &name, fields: &fields, about: setting.help() }, keys);
+                        let about = setting.help();
+                        collect(inner, &Above { name: &name, fields: &fields, about, attributes }, keys);
                     }
                     _ => {
                         let setting = Setting { takes: *takes, default: || Value::Null, ..*setting };
-                        keys.push(Key { name, fields, group: above.about, setting });
+                        keys.extend(above.key(name, fields, setting, attributes));
                     }
                 }
             }
@@ -234,7 +241,7 @@ fn collect(settings: &'static [Setting], above: &Above<'_>, keys: &mut Vec<Key>)
             | Kind::Text
             | Kind::Words(_)
             | Kind::List { .. }
-            | Kind::Secret => keys.push(Key { name, fields, group: above.about, setting: *setting }),
+            | Kind::Secret => keys.extend(above.key(name, fields, *setting, attributes)),
         }
     }
 }
@@ -244,6 +251,21 @@ struct Above<'a> {
     name: &'a str,
     fields: &'a str,
     about: &'static str,
+    attributes: Option<Attributes>,
+}
+
+impl Above<'_> {
+    /// A key in it. Every declaration has attributes: it does not compile without them.
+    fn key(
+        &self,
+        name: String,
+        fields: String,
+        setting: Setting,
+        attributes: Option<Attributes>,
+    ) -> Option<Key> {
+        let Attributes { reach, sensitivity } = attributes?;
+        Some(Key { name, fields, group: self.about, setting, reach, sensitivity })
+    }
 }
 
 fn join(name: &str, part: &str) -> String {
@@ -260,7 +282,7 @@ mod tests {
     settings! {
         struct Outer {
             /// How loud.
-            volume: u32 = 1 => whole(0, 9),
+            volume: u32 = 1 => whole(0, 9); Project Harmless,
             inner: Inner = Inner::default() => group(Inner::SETTINGS),
             roles: BTreeMap<String, Inner> = BTreeMap::new() => named("worker", &group(Inner::SETTINGS)),
         }
@@ -270,9 +292,9 @@ mod tests {
         #[derive(serde::Serialize)]
         struct Inner {
             /// Most steps.
-            max_steps: u32 = 1 => whole(0, 9),
-            token: Option<String> = None => secret(),
-            names: Vec<String> = Vec::new() => list(),
+            max_steps: u32 = 1 => whole(0, 9); Project Harmless,
+            token: Option<String> = None => secret(); Project Harmless,
+            names: Vec<String> = Vec::new() => list(); Project Harmless,
         }
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use muster_shared::setting::Sensitivity;
+
 use super::error::SettingsError;
 use super::file;
 use super::guards;
@@ -32,8 +34,8 @@ pub(super) struct Outside<'a> {
     pub(super) over: &'a dyn Fn(&str) -> bool,
     /// Whether the user's own settings have a guard of this name.
     pub(super) mine: &'a dyn Fn(&str) -> bool,
-    /// Whether the user's own settings say what tasks may use, by this key.
-    pub(super) rights: &'a dyn Fn(&str) -> bool,
+    /// Whether the user's own settings have a value for a key.
+    pub(super) own_value: &'a dyn Fn(&str) -> bool,
 }
 
 /// Reads the file that is named, or the nearest.
@@ -41,7 +43,7 @@ pub(super) fn read(
     inputs: &Inputs,
     keys: &Keys,
     own: Option<&Path>,
-    Outside { over, mine, rights }: Outside<'_>,
+    Outside { over, mine, own_value }: Outside<'_>,
 ) -> Result<Project, SettingsError> {
     let found = || inputs.found.clone().or_else(|| file::nearest(&inputs.folder));
     let Some(path) = inputs.file.clone().or_else(found) else { return Ok(Project::default()) };
@@ -64,7 +66,7 @@ pub(super) fn read(
     }
     let layer = file::parse(&shown(&path, &inputs.folder), &text, keys)?;
     if is_found {
-        project.needs = needs(&layer, mine, rights);
+        project.needs = needs(&layer, keys, mine, own_value);
     }
     let held_back = match inputs.care {
         Care::Everything => Vec::new(),
@@ -93,15 +95,25 @@ pub(super) fn foreign(inputs: &Inputs, path: &Path, text: &str, is_found: bool) 
     })
 }
 
-/// What of a file needs the user's word. Pure.
-fn needs(layer: &Layer, mine: &dyn Fn(&str) -> bool, rights: &dyn Fn(&str) -> bool) -> Vec<Item> {
-    let of_mine = |key: &str| guards::named(key).is_some_and(|name| mine(&name));
-    let adds = |key: &str, value: &str| key.ends_with(".enabled") && value == "true";
-    let item = |(key, value, place): (String, String, String)| {
-        let what = danger(&key, &value)
-            .or_else(|| (of_mine(&key) && !adds(&key, &value)).then_some(Danger::Guard))
-            .or_else(|| rights(&key).then_some(Danger::Rights));
-        what.map(|what| Item::setting(what, &key, &value, place))
+/// What of a file needs the user's consent. Pure.
+fn needs(
+    layer: &Layer,
+    keys: &Keys,
+    mine: &dyn Fn(&str) -> bool,
+    own_value: &dyn Fn(&str) -> bool,
+) -> Vec<Item> {
+    let item = |(name, value, place): (String, String, String)| {
+        let key = keys.find(&name)?;
+        let what = match (guards::named(&name), key.sensitivity) {
+            // A project may add guards, and change none of the user's.
+            (Some(guard), _) => {
+                let adds = name.ends_with(".enabled") && value == "true";
+                (mine(&guard) && !adds).then_some(Danger::Guard)
+            }
+            (None, Sensitivity::Narrowing) => own_value(&name).then_some(Danger::Rights),
+            (None, sensitivity) => danger(&key.name, sensitivity, &value),
+        };
+        what.map(|what| Item::setting(what, &name, &value, place))
     };
     layer.texts().filter_map(item).collect()
 }

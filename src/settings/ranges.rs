@@ -1,14 +1,11 @@
-//! Refuses what cannot work: what lies outside of what a setting may be, and settings that contradict each other.
+//! Refuses what lies outside of what a setting may be.
 
-use muster_shared::setting::{Takes, millis};
+use muster_shared::setting::Takes;
 use serde_json::Value;
 
 use super::Effective;
 use super::error::SettingsError;
 use super::keys::Keys;
-
-/// Pairs of settings of which the first must be less than the second.
-const LESS: [(&str, &str); 1] = [("bus.heartbeat", "bus.registry_ttl")];
 
 /// Refuses the first setting whose value cannot work.
 ///
@@ -19,23 +16,6 @@ pub(super) fn check(effective: &[Effective], keys: &Keys) -> Result<(), Settings
         let takes = keys.find(&setting.key).map(|key| key.setting.takes).filter(Takes::is_bounded);
         if let Some(takes) = takes.filter(|takes| !takes.allows(&setting.value)) {
             return Err(wrong(setting, format!("it must be {takes}")));
-        }
-    }
-    for (less, more) in LESS {
-        let find = |key: &str| effective.iter().find(|setting| setting.key == key);
-        if let (Some(less), Some(more)) = (find(less), find(more))
-            && millis(&less.value) >= millis(&more.value)
-        {
-            // What was set is named, of two that were set the first.
-            let is_first = less.origin != super::DEFAULT;
-            let (set, other, how) = if is_first { (less, more, "less") } else { (more, less, "more") };
-            let from = if other.origin == super::DEFAULT {
-                "the default".to_owned()
-            } else {
-                format!("from {}", other.origin)
-            };
-            let rule = format!("it must be {how} than {} = {} ({from})", other.key, shown(&other.value));
-            return Err(wrong(set, rule));
         }
     }
     Ok(())
@@ -67,7 +47,7 @@ mod tests {
 
     use muster_orchestrator::OrchestratorSettings;
     use muster_shared::flow::Goal;
-    use muster_shared::setting::Kind;
+    use muster_shared::setting::{Kind, millis};
     use muster_shared::span;
 
     use super::super::{Inputs, Settings, load};
@@ -136,21 +116,11 @@ mod tests {
                 assert!(said.contains(part), "{part:?} is not in {said}");
             }
         }
-        let said = with(&[("bus.heartbeat", "20s")]).unwrap_err().to_string();
-        assert_eq!(
-            said,
-            "bus.heartbeat = 20s (from --set) cannot work: it must be less than bus.registry_ttl = 15s (the default)"
-        );
-        let said = with(&[("bus.registry_ttl", "3s")]).unwrap_err().to_string();
-        assert!(said.contains("bus.registry_ttl = 3s") && said.contains("more than bus.heartbeat"), "{said}");
     }
 
     #[test]
     fn both_ends_of_each_range_are_taken() {
         for Key { name, setting, .. } in bounded() {
-            if LESS.iter().any(|(a, b)| *a == name || *b == name) {
-                continue;
-            }
             let key = name.replace(
                 '*',
                 match name.split('.').next() {

@@ -1,7 +1,6 @@
 //! All settings, and the sections of them that belong to the command itself.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_agents::AgentSettings;
@@ -23,6 +22,19 @@ use super::keep::KeepSettings;
 use super::metrics::MetricsSettings;
 use super::trials::{TrialSettings, TrialSettingsByName};
 use super::ui::UiSettings;
+
+/// How often the folders of specialists and tools are looked at. A folder of some files is read in less than a millisecond.
+pub(crate) const FOLDER_SCAN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time for processes to end in good order before they are killed. Agents give their tasks back within five
+/// seconds.
+pub(crate) const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// A folder whose files NAME.agent.md define specialists: one process is kept for each, as files come, change and go.
+pub(crate) const AGENTS_DIR: &str = "agents";
+
+/// A folder whose files NAME.tool.toml define tools: a process serves them to the fleet while there are any.
+pub(crate) const TOOLS_DIR: &str = "tools";
 
 /// Most processes of one role.
 pub(crate) const MOST_PROCESSES: u16 = 256;
@@ -82,38 +94,19 @@ settings! {
     pub(crate) struct FleetSettings {
         /// Processes of each role; 1 where nothing is said, 0 for none.
         pub(crate) scale: BTreeMap<String, u16> = BTreeMap::new()
-            => named("worker", &whole(0, MOST_PROCESSES as u64).example("4")),
+            => named("worker", &whole(0, MOST_PROCESSES as u64).example("4")); Fleet Harmless,
         /// Restarts of one process within the window after which it is given up.
-        pub(crate) max_restarts: u32 = 5 => whole(0, 1_000_000),
-        /// The window for counting restarts.
+        pub(crate) max_restarts: u32 = 5 => whole(0, 1_000_000); Fleet Harmless,
+        /// Wait before the first restart of a process. It doubles with each one within a minute, up to a hundred times as long.
         #[serde(with = "muster_shared::span")]
-        pub(crate) restart_window: Duration = Duration::from_secs(60) => span(SECOND, DAY),
-        /// Wait before the first restart; it doubles with each one in the window.
-        #[serde(with = "muster_shared::span")]
-        pub(crate) restart_wait: Duration = Duration::from_millis(100) => span(1, HOUR),
-        /// The longest wait before a restart.
-        #[serde(with = "muster_shared::span")]
-        pub(crate) max_restart_wait: Duration = Duration::from_secs(10) => span(1, HOUR),
-        /// Time for processes to end in good order before they are killed.
-        #[serde(with = "muster_shared::span")]
-        pub(crate) stop_limit: Duration = Duration::from_secs(10) => span(100, HOUR),
+        pub(crate) restart_wait: Duration = Duration::from_millis(100) => span(1, HOUR); Fleet Harmless,
         /// Time for the fleet to come up.
         #[serde(with = "muster_shared::span")]
-        pub(crate) start_limit: Duration = Duration::from_secs(20) => span(SECOND, HOUR),
+        pub(crate) start_limit: Duration = Duration::from_secs(20) => span(SECOND, HOUR); Fleet Harmless,
         /// The most that all runs of the fleet may use together. Every process borrows a part of it at a time.
-        pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
+        pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS); Fleet Trust,
         /// For which time fleet.budget is: day (by UTC), or total.
-        pub(crate) budget_per: Period = Period::Day => words::<Period>(),
-        /// Resident memory of one process above which a warning is given, in MiB.
-        pub(crate) memory_warning_mib: u64 = 1024 => whole(1, 1_048_576).unit("MiB"),
-        /// A folder whose files NAME.agent.md define specialists: one process is kept for each, as files come, change
-        /// and go.
-        pub(crate) agents_dir: PathBuf = PathBuf::from("agents") => text(),
-        /// A folder whose files NAME.tool.toml define tools: a process serves them to the fleet while there are any.
-        pub(crate) tools_dir: PathBuf = PathBuf::from("tools") => text(),
-        /// How often these folders are looked at.
-        #[serde(with = "muster_shared::span")]
-        pub(crate) agents_look: Duration = Duration::from_secs(1) => span(100, DAY),
+        pub(crate) budget_per: Period = Period::Day => words::<Period>(); Fleet Trust,
     }
 }
 
@@ -131,11 +124,9 @@ settings! {
     pub(crate) struct LogSettings {
         /// What is logged: error, warn, info, debug or trace, also by module (`info,muster_bus=debug`). MUSTER_LOG sets
         /// it too.
-        pub(crate) level: String = "warn,muster=info".to_owned() => text(),
+        pub(crate) level: String = "warn,muster=info".to_owned() => text(); User Harmless,
         /// How: text, or json (one object a line).
-        pub(crate) format: LogFormat = LogFormat::Text => words::<LogFormat>(),
-        /// A log file of a fleet's process is begun anew above this size, in MiB; one older file is kept.
-        pub(crate) max_file_mib: u64 = 10 => whole(1, 1_048_576).unit("MiB"),
+        pub(crate) format: LogFormat = LogFormat::Text => words::<LogFormat>(); User Harmless,
     }
 }
 
@@ -169,22 +160,11 @@ settings! {
         /// How much is done for a goal: quick (one agent), standard (one agent, and more where it is needed) or thorough
         /// (plan, reflect, refine, verify, write). It gives values to limits that nobody set; `muster config limits`
         /// shows which.
-        pub(crate) effort: Effort = Effort::Standard => words::<Effort>(),
-        /// Time for a submitted goal to be taken up by an orchestrator.
-        #[serde(with = "muster_shared::span")]
-        pub(crate) accept_limit: Duration = Duration::from_secs(30) => span(100, DAY),
-        /// Time beyond a run's deadline after which the asker stops waiting for its end.
-        #[serde(with = "muster_shared::span")]
-        pub(crate) grace: Duration = Duration::from_secs(30) => span(0, DAY),
+        pub(crate) effort: Effort = Effort::Standard => words::<Effort>(); User Harmless,
         /// Time for a local fleet that is gone to come back before a command that waits for it gives up; six times as
         /// long for a bus elsewhere.
         #[serde(with = "muster_shared::span")]
-        pub(crate) lost_limit: Duration = Duration::from_secs(10) => span(100, DAY),
-        /// Longest time to fetch a repository that is given with `--docs`.
-        #[serde(with = "muster_shared::span")]
-        pub(crate) fetch_time: Duration = Duration::from_secs(300) => span(SECOND, DAY),
-        /// Most bytes of a repository that is given with `--docs`. Of a page, `tool.web.max_bytes`.
-        pub(crate) fetch_bytes: u64 = 512 * MIB => bytes(KIB, 64 * GIB),
+        pub(crate) lost_limit: Duration = Duration::from_secs(10) => span(100, DAY); User Harmless,
     }
 }
 

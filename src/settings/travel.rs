@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use muster_shared::setting::Reach;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,28 +15,6 @@ use super::{DEFAULT, Effective, Settings};
 
 /// Most settings that are named in one line.
 const MOST_NAMED: usize = 5;
-
-/// Settings of the bus that whoever connects has for himself.
-const OWN_OF_BUS: [&str; 15] = [
-    "url",
-    "user",
-    "password",
-    "token",
-    "system_user",
-    "system_password",
-    "system_credentials",
-    "credentials",
-    "server_user",
-    "tls_ca",
-    "tls_cert",
-    "tls_key",
-    "request_timeout",
-    "connect_timeout",
-    "encoding",
-];
-
-/// Settings of agents that the asker's own process uses.
-const OWN_OF_AGENTS: [&str; 2] = ["agent.cache_dir", "agent.blueprints"];
 
 /// A setting that a fleet was brought up with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,30 +43,9 @@ pub(crate) struct Carried {
     pub(crate) guards: bool,
 }
 
-/// For whom a setting is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// The process that asks.
-    Asker,
-    /// The run.
-    Run,
-    /// The run, beside what the fleet has.
-    Guard,
-    /// The processes of the fleet.
-    Fleet,
-}
-
-fn reach(key: &str) -> Reach {
-    let (section, rest) = key.split_once('.').unwrap_or((key, ""));
-    match section {
-        "ask" | "log" | "ui" => Reach::Asker,
-        "bus" if OWN_OF_BUS.contains(&rest) => Reach::Asker,
-        _ if OWN_OF_AGENTS.contains(&key) => Reach::Asker,
-        "limits" => Reach::Run,
-        guards::SECTION => Reach::Guard,
-        _ if key == "agent.model" => Reach::Run,
-        _ => Reach::Fleet,
-    }
+/// Where a setting takes effect. What nobody knows is taken for the fleet's.
+fn reach(keys: &Keys, key: &str) -> Reach {
+    keys.find(key).map_or(Reach::Fleet, |known| known.reach)
 }
 
 /// Whether nobody set what has this origin: a default, or what the effort gives that holds where none is set.
@@ -107,8 +65,10 @@ fn rank(origin: &str) -> u8 {
 
 /// What a fleet that is brought up with these settings runs with.
 pub(crate) fn runs_with(effective: &[Effective]) -> RunsWith {
-    let kept =
-        |one: &&Effective| !is_usual(&one.origin) && !is_secret(&one.key) && reach(&one.key) != Reach::Asker;
+    let keys = Keys::of(Settings::SETTINGS);
+    let kept = |one: &&Effective| {
+        !is_usual(&one.origin) && !is_secret(&one.key) && reach(&keys, &one.key) != Reach::User
+    };
     let held =
         |one: &Effective| (one.key.clone(), Held { value: one.value.clone(), origin: one.origin.clone() });
     effective.iter().filter(kept).map(held).collect()
@@ -116,7 +76,7 @@ pub(crate) fn runs_with(effective: &[Effective]) -> RunsWith {
 
 /// Whether a setting is one that all processes of a fleet share, on whichever machine.
 pub(crate) fn is_shared_by_all(key: &str) -> bool {
-    key.starts_with("bus.") && reach(key) == Reach::Fleet
+    key.starts_with("bus.") && reach(&Keys::of(Settings::SETTINGS), key) == Reach::Fleet
 }
 
 /// What of these settings a machine is told that joins, as `--set` takes it.
@@ -137,9 +97,9 @@ pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
         if held.is_some_and(|held| held.value == one.value) {
             continue;
         }
-        match reach(&one.key) {
-            Reach::Asker => {}
-            Reach::Guard => {
+        match reach(&keys, &one.key) {
+            Reach::User => {}
+            Reach::Project if guards::named(&one.key).is_some() => {
                 let of_fleet = |key: &String| guards::named(key) == guards::named(&one.key);
                 match fleet.filter(|fleet| fleet.keys().any(of_fleet)) {
                     Some(_) => carried.notes.push(format!(
@@ -150,17 +110,17 @@ pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
                 }
             }
             // Both read the file: who brought the fleet up has said over it what is to hold.
-            Reach::Run if rank(&one.origin) < held.map_or(0, |held| rank(&held.origin)).min(2) => {
+            Reach::Project if rank(&one.origin) < held.map_or(0, |held| rank(&held.origin)).min(2) => {
                 carried.notes.extend(held.map(|held| {
                     let Held { value, origin } = held;
                     let (key, own, from) = (&one.key, &one.value, &one.origin);
                     format!("{key} is {own} in {from}; the fleet was brought up with {value} ({origin}), which holds")
                 }));
             }
-            Reach::Run if one.key == "agent.model" => {
+            Reach::Project if one.key == "agent.model" => {
                 carried.model = one.value.as_str().map(str::to_owned);
             }
-            Reach::Run => {
+            Reach::Project => {
                 if let Some((name, value)) = limit(&keys, &one.key, &one.value) {
                     put(&mut carried.limits, &name, value);
                 }
@@ -219,7 +179,6 @@ pub(crate) fn list(names: &[String]) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use muster_shared::flow::RunLimits;
-    use muster_shared::setting::Zero;
     use muster_shared::span;
     use serde_json::json;
 
@@ -249,7 +208,6 @@ mod tests {
     fn another(key: &str, default: &Value, is_list: bool) -> Option<String> {
         let words = [
             ("reflection", "brief"),
-            ("when_stale", "mark"),
             ("planning", "never"),
             ("writer", "unless-single"),
             ("verification", "all"),
@@ -257,9 +215,7 @@ mod tests {
             ("pattern", "committee:3:1"),
             ("pattern_critical", "redundant:2"),
             ("draft_review", "on"),
-            ("committee.chair", "tie"),
             ("responses.acceptance", "off"),
-            ("conflicts.arbiter", "researcher"),
             ("conflicts.policy", "majority,person"),
             ("people.review", "ask"),
             ("people.on_timeout", "abort"),
@@ -270,9 +226,7 @@ mod tests {
         }
         match default {
             Value::Bool(flag) => Some((!flag).to_string()),
-            Value::Number(number) => {
-                Some((number.as_u64()? + 1).min(if own == "draft_rounds" { 5 } else { u64::MAX }).to_string())
-            }
+            Value::Number(number) => Some((number.as_u64()? + 1).to_string()),
             Value::String(text) if span::parse(text).is_some() => Some("7s".to_owned()),
             Value::Null if own.ends_with("cost") => Some("1.25".to_owned()),
             Value::Null => Some("7".to_owned()),
@@ -290,35 +244,26 @@ mod tests {
             let key = keys.find(&one.key).unwrap();
             let value = another(&one.key, &one.value, key.is_list());
             let value = value.unwrap_or_else(|| format!("say in this test what else {} can be", one.key));
-            for value in [
-                Some(value),
-                (key.setting.takes.zero == Zero::Nothing)
-                    .then(|| if one.key.ends_with("quorum") { "0" } else { "0s" }.to_owned()),
-            ]
-            .into_iter()
-            .flatten()
-            {
-                let loaded = flags(&[("ask.effort", "thorough"), (&one.key, &value)]);
-                let carried = carry(&loaded.effective, None);
-                // A fleet that has everything otherwise.
-                let mut fleet = RunLimits::default();
-                fleet.max_tasks += 1;
-                fleet.planning_deadline_ms = Some(1);
-                let mut wanted = loaded.settings.limits.clone();
-                if one.key != "limits.max_tasks" {
-                    wanted.max_tasks += 1;
-                }
-                if one.key != "limits.planning_deadline" {
-                    wanted.planning_deadline_ms = Some(1);
-                }
-                assert_eq!(
-                    fleet.with(&carried.limits),
-                    Ok(wanted),
-                    "{} = {value}: {:?}",
-                    one.key,
-                    carried.limits
-                );
+            let loaded = flags(&[("ask.effort", "thorough"), (&one.key, &value)]);
+            let carried = carry(&loaded.effective, None);
+            // A fleet that has everything otherwise.
+            let mut fleet = RunLimits::default();
+            fleet.max_tasks += 1;
+            fleet.max_width += 1;
+            let mut wanted = loaded.settings.limits.clone();
+            if one.key != "limits.max_tasks" {
+                wanted.max_tasks += 1;
             }
+            if one.key != "limits.max_width" {
+                wanted.max_width += 1;
+            }
+            assert_eq!(
+                fleet.with(&carried.limits),
+                Ok(wanted),
+                "{} = {value}: {:?}",
+                one.key,
+                carried.limits
+            );
         }
     }
 
@@ -386,8 +331,12 @@ mod tests {
     fn what_belongs_to_processes_is_refused_or_told_by_name() {
         let asker = settings(
             "[agent]\ntemperature = 0.5\n",
-            &[("MUSTER_BUS_ACK_WAIT", "5s"), ("MUSTER_BUS_TOKEN", "hunter2"), ("MUSTER_ASK_GRACE", "5s")],
-            &[("orchestrator.max_runs", "2"), ("bus.request_timeout", "2s"), ("log.level", "debug")],
+            &[
+                ("MUSTER_BUS_ACK_WAIT", "5s"),
+                ("MUSTER_BUS_TOKEN", "hunter2"),
+                ("MUSTER_ASK_LOST_LIMIT", "5s"),
+            ],
+            &[("orchestrator.max_runs", "2"), ("bus.user", "ann"), ("log.level", "debug")],
         );
         let fleet = runs_with(&settings("[agent]\ntemperature = 0.25\n", &[], &[]).effective);
         let carried = carry(&asker.effective, Some(&fleet));
@@ -398,7 +347,7 @@ mod tests {
         {
             assert!(note.contains(part), "{part}: {note}");
         }
-        assert!(!note.contains("hunter2") && !note.contains("grace"), "{note}");
+        assert!(!note.contains("hunter2") && !note.contains("lost_limit"), "{note}");
         let elsewhere = carry(&asker.effective, None);
         assert_eq!(elsewhere.refused, carried.refused);
         assert!(elsewhere.notes[0].contains("settings of its own"), "{:?}", elsewhere.notes);

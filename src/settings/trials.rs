@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::Effective;
 use super::error::SettingsError;
 
+/// By how much worse it has to be then: in percentage points of success.
+const WITHDRAW_BY: u32 = 20;
+
 /// The section.
 const SECTION: &str = "trials";
 
@@ -22,29 +25,21 @@ settings! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub(crate) struct TrialSettings {
-        /// Whether it goes on.
-        pub(crate) enabled: bool = true => flag(),
         /// The role whose tasks take part. There is one trial for a role at a time.
-        pub(crate) role: String = String::new() => text().example("\"worker\""),
+        pub(crate) role: String = String::new() => text().example("\"worker\""); Fleet Harmless,
         /// How: shadow (the tasks are done once more, as far as that changes nothing, and what comes of it never counts) or
         /// canary (a share of the tasks is done so, and counts).
-        pub(crate) mode: TrialMode = TrialMode::Shadow => words::<TrialMode>(),
+        pub(crate) mode: TrialMode = TrialMode::Shadow => words::<TrialMode>(); Fleet Harmless,
         /// The role that does the tasks instead: a specialist, with instructions of its own.
-        pub(crate) variant_role: Option<String> = None => text().example("\"worker_b\""),
+        pub(crate) variant_role: Option<String> = None => text().example("\"worker_b\""); Fleet Harmless,
         /// The model that does them instead. Runs for which somebody named a model take no part then.
-        pub(crate) variant_model: Option<String> = None => text().example("\"anthropic/claude-haiku-4-5\""),
+        pub(crate) variant_model: Option<String> = None => text().example("\"anthropic/claude-haiku-4-5\""); Fleet Trust,
         /// Of how many of the tasks, in percent: which, is told by a hash of run and task.
-        pub(crate) share: u8 = 10 => whole(1, 100).unit("percent"),
-        /// The most that one shadow may use.
-        pub(crate) task_budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
+        pub(crate) share: u8 = 10 => whole(1, 100).unit("percent"); Fleet Harmless,
+        /// Fewest tasks that both must have done before a canary is withdrawn by rule; 0 for never.
+        pub(crate) withdraw_after: u32 = 20 => whole(0, 1_000_000); Fleet Harmless,
         /// The most that all shadows of the trial may use together, apart from the budgets of runs. A shadow needs one.
-        pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
-        /// By what a canary is compared with the usual: success, cost or time of the first try of a task.
-        pub(crate) withdraw_on: Measure = Measure::Success => words::<Measure>(),
-        /// Fewest tasks that both must have done before a canary can be withdrawn by rule; 0 for never.
-        pub(crate) withdraw_after: u32 = 20 => whole(0, 1_000_000),
-        /// By how much worse it has to be then: percentage points of success, percent of cost or time.
-        pub(crate) withdraw_by: u32 = 20 => whole(1, 10_000),
+        pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS); Fleet Trust,
     }
 }
 
@@ -56,7 +51,7 @@ impl TrialSettings {
     fn rule(&self, name: &str) -> Result<TrialRule, (&'static str, String)> {
         if !is_trial_name(name) {
             let rule = "the name of a trial is lower-case letters, digits, - and _, 48 at most".to_owned();
-            return Err(("enabled", rule));
+            return Err(("role", rule));
         }
         let role = known("role", &self.role, "say whose tasks take part, such as \"worker\"")?;
         let by = self.variant_role.as_deref();
@@ -80,19 +75,19 @@ impl TrialSettings {
             return Err(("role", rule.to_owned()));
         }
         if self.mode == TrialMode::Shadow && self.budget.is_unlimited() {
-            let rule = "say what its shadows may use in all: model_calls, tokens, cost or steps";
+            let rule = "say what its shadows may use in all: model_calls, tokens or cost";
             return Err(("budget", rule.to_owned()));
         }
         let is_canary = self.mode == TrialMode::Canary;
         let withdraw =
-            WithdrawRule { measure: self.withdraw_on, after: self.withdraw_after, by: self.withdraw_by };
+            WithdrawRule { measure: Measure::Success, after: self.withdraw_after, by: WITHDRAW_BY };
         Ok(TrialRule {
             name: name.to_owned(),
             role,
             mode: self.mode,
             variant: Variant { role: by, model: self.variant_model.clone() },
             share: self.share,
-            task_budget: self.task_budget,
+            task_budget: Budget::UNLIMITED,
             budget: self.budget,
             withdraw: (is_canary && self.withdraw_after > 0).then_some(withdraw),
             before: TrialCounts::default(),
@@ -113,7 +108,7 @@ pub(super) fn rules(
     effective: &[Effective],
 ) -> Result<Vec<TrialRule>, SettingsError> {
     let mut rules: Vec<TrialRule> = Vec::new();
-    for (name, trial) in trials.iter().filter(|(_, trial)| trial.enabled) {
+    for (name, trial) in trials {
         let rule = trial.rule(name).map_err(|(part, rule)| fault(effective, name, (part, rule)))?;
         if let Some(other) = rules.iter().find(|other| other.role == rule.role) {
             let both = format!(
@@ -158,12 +153,15 @@ mod tests {
     #[test]
     fn a_trial_is_read() {
         let canary = "[trials.cheap]\nrole = \"worker\"\nmode = \"canary\"\nvariant_model = \"openai/small\"\n\
-                      share = 25\nwithdraw_on = \"cost\"\nwithdraw_after = 5\nwithdraw_by = 50\n";
+                      share = 25\nwithdraw_after = 5\n";
         let [rule] = &with(canary).unwrap()[..] else { unreachable!() };
         assert_eq!((&rule.role, rule.mode, rule.share), (&Role::Worker, TrialMode::Canary, 25));
-        assert_eq!(rule.withdraw, Some(WithdrawRule { measure: Measure::Cost, after: 5, by: 50 }));
+        assert_eq!(
+            rule.withdraw,
+            Some(WithdrawRule { measure: Measure::Success, after: 5, by: WITHDRAW_BY })
+        );
         let shadow = "[trials.new-prompt]\nrole = \"worker\"\nvariant_role = \"worker_b\"\nshare = 100\n\
-                      [trials.new-prompt.budget]\nmodel_calls = 50\n[trials.off]\nenabled = false\n";
+                      [trials.new-prompt.budget]\nmodel_calls = 50\n";
         let [rule] = &with(shadow).unwrap()[..] else { unreachable!() };
         assert_eq!((rule.mode, rule.budget.model_calls, rule.withdraw), (TrialMode::Shadow, Some(50), None));
         assert_eq!(rule.variant.to_string(), "role worker_b");

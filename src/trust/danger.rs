@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path};
 
+use muster_shared::setting::Sensitivity;
 use serde::{Deserialize, Serialize};
 
 /// What would be allowed.
@@ -55,55 +56,41 @@ impl Danger {
     }
 }
 
-/// Settings that need the user's word whatever they say.
-const ALWAYS: [(&str, Danger); 20] = [
-    ("server.binary", Danger::Program),
-    ("agent.endpoint", Danger::Secret),
-    ("agent.key_file", Danger::Secret),
-    ("bus.url", Danger::Bus),
-    ("bus.user", Danger::Bus),
-    ("bus.system_user", Danger::Bus),
-    ("bus.system_credentials", Danger::Bus),
-    ("bus.credentials", Danger::Bus),
-    ("bus.server_user", Danger::Bus),
-    ("bus.tls_ca", Danger::Bus),
-    ("bus.tls_cert", Danger::Bus),
-    ("bus.tls_key", Danger::Bus),
-    ("server.listen", Danger::Network),
-    ("server.names", Danger::Network),
-    ("metrics.listen", Danger::Network),
-    ("tool.allow", Danger::Tools),
-    // Who may have done here what an agent of this machine may, and who does for it what it may not see.
-    ("tool.lend_to", Danger::Tools),
-    ("tool.borrow", Danger::Tools),
-    ("ui.hosts", Danger::Visitors),
-    ("ui.documents", Danger::Visitors),
-];
-
-/// Sections of which every setting needs it: who is reached, what is sent there, which programs run and what keeps them in,
-/// what is done here for others.
-const SECTIONS: [(&str, Danger); 10] = [
-    ("alerts.", Danger::Alerts),
-    ("tool.lend.", Danger::Tools),
-    ("tool.web.", Danger::Tools),
-    ("tool.search.", Danger::Tools),
-    ("tool.http.", Danger::Tools),
-    ("tool.sandbox.", Danger::Tools),
-    ("tool.sql.", Danger::Tools),
-    ("tool.mcp.", Danger::Tools),
-    ("documents.readers.", Danger::Tools),
-    ("ui.proxy.", Danger::Visitors),
+/// What settings begin with that need the user's consent by their declaration, and count at once all the same.
+const COUNT_AT_ONCE: [&str; 10] = [
+    "agent.blueprints",
+    "agent.fallback_models",
+    "agent.model",
+    "agent.permissions.",
+    "agent.rates.",
+    "agent.template_dir",
+    "fleet.",
+    "keep.",
+    "limits.",
+    "trials.",
 ];
 
 /// Folders that are written, which need it where they lead out of the project.
 const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];
 
-/// What this setting would do that needs the user's word; nothing of most.
-pub(crate) fn danger(key: &str, value: &str) -> Option<Danger> {
-    let always = ALWAYS.iter().find(|(name, _)| *name == key).map(|(_, danger)| *danger);
-    let leads_out = || FOLDERS.contains(&key) && leads_out(Path::new(value));
-    let of_section = SECTIONS.iter().find(|(section, _)| key.starts_with(section)).map(|(_, danger)| *danger);
-    always.or(of_section).or_else(|| leads_out().then_some(Danger::Outside))
+/// What a value of the setting with this key would do that needs the user's consent; nothing of most.
+pub(crate) fn danger(key: &str, sensitivity: Sensitivity, value: &str) -> Option<Danger> {
+    if sensitivity != Sensitivity::Trust || COUNT_AT_ONCE.iter().any(|known| key.starts_with(known)) {
+        return None;
+    }
+    if FOLDERS.contains(&key) {
+        return leads_out(Path::new(value)).then_some(Danger::Outside);
+    }
+    Some(match key.split('.').next().unwrap_or_default() {
+        "agent" => Danger::Secret,
+        "alerts" => Danger::Alerts,
+        "bus" => Danger::Bus,
+        "server" if key == "server.binary" => Danger::Program,
+        "server" | "metrics" => Danger::Network,
+        "tool" | "documents" => Danger::Tools,
+        "ui" => Danger::Visitors,
+        _ => Danger::Rights,
+    })
 }
 
 /// Whether a path leads out of the folder that it is meant within.
@@ -116,71 +103,59 @@ fn leads_out(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use muster_shared::setting::Kind;
-
+    #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::settings::text_keys;
+    use crate::settings::sensitivity;
 
-    /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 16] = [
-        "agent.name",
-        "agent.model",
-        "agent.models.*",
-        "agent.fallback_models",
-        "agent.template_dir",
-        "agent.blueprints",
-        "agent.tools.*",
-        // Which tool stands in for another: it has to be on by itself, and may do no more.
-        "tool.alternatives.*",
-        // Those of the user's own settings are not changed by a project (`settings::load`); what it names is watched more.
-        "tool.approve",
-        "fleet.agents_dir",
-        "fleet.tools_dir",
-        "log.level",
-        "orchestrator.domains",
-        "limits.*",
-        // Those of a project are asked beside the user's own; what changes one of these needs the user's word
-        // (`settings::project`).
-        "guards.*",
-        // Who does which task, by which model: a project names both anyway. A shadow may do less than the task that it shadows.
-        "trials.*",
-    ];
-
-    /// A setting that is new has to be looked at: does it need the user's word?
-    #[test]
-    fn every_setting_that_takes_a_text_was_thought_about() {
-        let known = |key: &str| {
-            let section = key.split('.').next().unwrap_or_default();
-            ALWAYS.iter().any(|(name, _)| *name == key)
-                || SECTIONS.iter().any(|(section, _)| key.starts_with(section))
-                || FOLDERS.contains(&key)
-                || HARMLESS.contains(&key)
-                || HARMLESS.contains(&format!("{section}.*").as_str())
-        };
-        let texts = text_keys(|kind| matches!(kind, Kind::Text | Kind::List { .. }));
-        assert!(texts.len() > 15, "{texts:?}");
-        let unknown: Vec<&String> = texts.iter().filter(|key| !known(key)).collect();
-        assert!(unknown.is_empty(), "decide whether these need the user's word: {unknown:?}");
+    fn of(key: &str, value: &str) -> Option<Danger> {
+        danger(key, sensitivity(key).unwrap(), value)
     }
 
     #[test]
-    fn what_runs_is_sent_or_leads_out_needs_the_users_word() {
-        assert_eq!(danger("server.binary", "nats-server"), Some(Danger::Program));
-        assert_eq!(danger("agent.endpoint", "http://localhost"), Some(Danger::Secret));
-        assert_eq!(danger("bus.url", ""), Some(Danger::Bus));
-        assert_eq!(danger("tool.allow", "[\"shell\"]"), Some(Danger::Tools));
-        assert_eq!(danger("alerts.webhook_file", "hook"), Some(Danger::Alerts));
-        assert_eq!(danger("alerts.max_step_duration", "1h"), Some(Danger::Alerts));
-        assert_eq!(danger("tool.sandbox.namespaces", "false"), Some(Danger::Tools));
-        assert_eq!(danger("tool.http.secrets.house.file", "/run/secrets/key"), Some(Danger::Tools));
+    fn what_runs_is_sent_or_leads_out_needs_the_users_consent() {
+        for (key, wanted) in [
+            ("server.binary", Danger::Program),
+            ("agent.endpoint", Danger::Secret),
+            ("agent.key_file", Danger::Secret),
+            ("bus.url", Danger::Bus),
+            ("bus.user", Danger::Bus),
+            ("bus.system_user", Danger::Bus),
+            ("bus.system_credentials", Danger::Bus),
+            ("bus.credentials", Danger::Bus),
+            ("bus.server_user", Danger::Bus),
+            ("bus.tls_ca", Danger::Bus),
+            ("bus.tls_cert", Danger::Bus),
+            ("bus.tls_key", Danger::Bus),
+            ("server.listen", Danger::Network),
+            ("server.names", Danger::Network),
+            ("metrics.listen", Danger::Network),
+            ("tool.allow", Danger::Tools),
+            ("tool.lend.*", Danger::Tools),
+            ("tool.lend_to", Danger::Tools),
+            ("tool.borrow", Danger::Tools),
+            ("tool.web.proxy", Danger::Tools),
+            ("tool.search.endpoint", Danger::Tools),
+            ("tool.http.hosts", Danger::Tools),
+            ("tool.http.secrets.*.file", Danger::Tools),
+            ("tool.sandbox.namespaces", Danger::Tools),
+            ("tool.mcp.trusted", Danger::Tools),
+            ("documents.readers.require", Danger::Tools),
+            ("ui.hosts", Danger::Visitors),
+            ("ui.documents", Danger::Visitors),
+            ("ui.proxy.addresses", Danger::Visitors),
+            ("alerts.webhook_file", Danger::Alerts),
+            ("alerts.max_step_duration", Danger::Alerts),
+        ] {
+            assert_eq!(of(key, "false"), Some(wanted), "{key}");
+        }
         for (path, wanted) in [
             (".muster/nats", None),
             ("./here", None),
             ("/var/lib", Some(Danger::Outside)),
             ("a/../../b", Some(Danger::Outside)),
         ] {
-            assert_eq!(danger("server.store_dir", path), wanted, "{path}");
+            assert_eq!(of("server.store_dir", path), wanted, "{path}");
         }
-        assert_eq!(danger("limits.max_steps", "3"), None);
+        assert_eq!(of("limits.max_steps", "3"), None);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Nex
             let mut answer = match tokio::time::timeout(limit, next.run(request)).await {
                 Ok(answer) => answer,
                 Err(_) => Problem::new(StatusCode::GATEWAY_TIMEOUT, "it took too long")
-                    .help("try again; ui.request_time gives it more time")
+                    .help("try again")
                     .into_response(),
             };
             if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {

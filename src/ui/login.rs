@@ -171,7 +171,7 @@ fn signatures_for(ui: &Ui, keys: &FleetKeys, name: &AgentId, role: DashboardRole
         DashboardRole::Viewer | DashboardRole::Auditor => return None,
         DashboardRole::Operator | DashboardRole::Admin => {}
     }
-    let life = u64::try_from(ui.settings.session_time.as_millis()).unwrap_or(u64::MAX);
+    let life = u64::try_from(crate::settings::SESSION_TIME.as_millis()).unwrap_or(u64::MAX);
     let until = Millis(now().0.saturating_add(life.saturating_mul(2)));
     let person = Holder::Person { name: name.clone() };
     let text = keys.issue(&person, Some(until)).ok()?.to_file();

@@ -16,6 +16,9 @@ use crate::app::App;
 use crate::exit::Failure;
 use crate::http::{self, Limits};
 
+/// Most connections at once; more wait. A browser opens six at most.
+const MAX_CONNECTIONS: usize = 128;
+
 /// How long a client may take to send its headers, and to send the next request on a connection that is kept.
 const HEADERS: Duration = Duration::from_secs(15);
 /// Largest headers, in bytes.
@@ -79,7 +82,7 @@ impl Listening {
     pub(crate) async fn serve(self, stop: CancellationToken) {
         let Self { ui, listener } = self;
         let limits = Limits {
-            connections: ui.settings.max_connections,
+            connections: MAX_CONNECTIONS,
             head: MOST_HEADERS,
             patience: HEADERS,
             // Whoever looks on is told of events for as long as he does; other answers have a limit of their own.
@@ -91,7 +94,7 @@ impl Listening {
 }
 
 fn router(ui: &Arc<Ui>) -> Router {
-    let limit = usize::try_from(ui.settings.max_request).unwrap_or(usize::MAX);
+    let limit = usize::try_from(crate::settings::MAX_REQUEST).unwrap_or(usize::MAX);
     api::router()
         .layer(DefaultBodyLimit::max(limit))
         .layer(middleware::from_fn_with_state(Arc::clone(ui), door::guard))

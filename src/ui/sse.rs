@@ -41,7 +41,7 @@ pub(crate) struct Wanted {
 pub(crate) async fn events(State(ui): State<Arc<Ui>>, Query(wanted): Query<Wanted>) -> Reply {
     let permit = Arc::clone(&ui.streams).try_acquire_owned().map_err(|_| {
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many pages are kept up to date already")
-            .help("close one, or set ui.max_streams")
+            .help("close one")
     })?;
     let run = match wanted.run.as_str() {
         "" => None,

@@ -15,6 +15,23 @@ use super::session::{KnownBy, Person, Sessions};
 use crate::app::App;
 use crate::settings::UiSettings;
 
+/// For how long an address that was printed can be opened, once. Time to copy it to another machine.
+const LOGIN_TIME: Duration = Duration::from_secs(600);
+
+/// Most people who are logged in at once; whoever was idle longest gives way. A dashboard is for a team.
+const MAX_SESSIONS: usize = 100;
+
+/// Most pages that are kept up to date at once; further ones are refused. Each one follows the fleet by itself.
+const MAX_STREAMS: usize = 32;
+
+/// Longest time for an answer. Asking a model in the playground, and sending documents, may take ten times as
+/// long. What takes longer has stopped, as a browser would say.
+const REQUEST_TIME: Duration = Duration::from_secs(30);
+
+/// Most questions to models from the playground in an hour, by all together. One a minute: nobody
+/// reads more, and a key is not spent by a loop.
+const PLAYGROUND_CALLS: u32 = 60;
+
 const HOUR: Duration = Duration::from_secs(3_600);
 /// How much longer something may take that asks a model, or sends documents.
 const LONG: u32 = 10;
@@ -41,11 +58,11 @@ impl Ui {
         Self {
             app: app.clone(),
             port,
-            sessions: Sessions::new(settings.max_sessions, settings.session_time, settings.login_time),
+            sessions: Sessions::new(MAX_SESSIONS, crate::settings::SESSION_TIME, LOGIN_TIME),
             hub: Hub::begin(app),
             records: Records::default(),
             briefs: Briefs::default(),
-            streams: Arc::new(Semaphore::new(settings.max_streams)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             asked: Mutex::default(),
             settings,
         }
@@ -91,7 +108,7 @@ impl Ui {
 
     /// How long a request may take.
     pub(crate) fn limit_of(&self, method: &Method, path: &str) -> Duration {
-        let usual = self.settings.request_time;
+        let usual = REQUEST_TIME;
         match (method, path) {
             (&Method::POST, "/api/playground" | "/api/runs") => usual * LONG,
             (_, _) => usual,
@@ -103,14 +120,14 @@ impl Ui {
     /// # Errors
     /// When there were too many in the last hour.
     pub(crate) fn count_question(&self) -> Result<u32, Problem> {
-        let most = self.settings.playground_calls;
+        let most = PLAYGROUND_CALLS;
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.one_more(Instant::now(), most).map_err(|()| {
             Problem::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 format!("the playground may ask {most} questions an hour"),
             )
-            .help("wait, or set ui.playground_calls")
+            .help("wait: they are counted by the hour")
         })
     }
 }

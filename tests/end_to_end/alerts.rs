@@ -53,7 +53,7 @@ fn each_alert_is_posted_once_although_receiver_and_fleet_fail() {
                 properties.word.type = \"string\"\n";
     folder.write("tools/broken.tool.toml", tool).unwrap();
     folder.output(&["trust", "--yes"]).unwrap();
-    let words = ["agent.model=openai/scripted", "fleet.agents_look=200ms"];
+    let words = ["agent.model=openai/scripted"];
     let words: Vec<&str> = words.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&words).unwrap();
     let folder = fleet.folder();

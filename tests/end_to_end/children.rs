@@ -93,17 +93,6 @@ fn a_task_plans_and_goes_on_with_the_report_of_its_run() {
 }
 
 #[test]
-fn runs_within_runs_are_limited_in_depth() {
-    let server = ModelServer::start(script(&planning(), || submit("unused"))).unwrap();
-    let folder = with_model(&server);
-    let summary = folder.json(&[&ASK[..], &["--json", "--set", "limits.max_nesting=0"]].concat()).unwrap();
-    assert_eq!(summary["status"], "completed", "{summary}");
-    let trace = folder.output(&["trace", "last", "--full"]).unwrap();
-    assert!(trace.contains("limits.max_nesting"), "{trace}");
-    assert_eq!(folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().len(), 1);
-}
-
-#[test]
 fn an_agent_works_by_a_blueprint_and_is_told_what_it_forgot() {
     let action = json!({ "name": "blueprint", "arguments": { "name": "ticket_triage" } });
     let server = ModelServer::start(Script::answering(move |request| {

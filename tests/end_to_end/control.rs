@@ -277,7 +277,7 @@ fn a_run_out_of_time_delivers_a_partial_report_by_itself() {
 #[test]
 fn a_deadline_that_passes_while_no_orchestrator_is_there_is_acted_upon_by_the_next_one() {
     let model = Model::holding(&["2"]);
-    let settings = ["--set", "fleet.max_restarts=0", "--set", "limits.writing_reserve=0"];
+    let settings = ["--set", "fleet.max_restarts=0"];
     let fleet = model.folder().up(&settings).unwrap();
     let asker = ask(&fleet, &["--deadline", "6s"]);
     model.until_held("2", 1);

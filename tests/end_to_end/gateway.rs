@@ -380,7 +380,7 @@ fn a_program_may_take_the_next_task_when_one_was_taken_from_it() {
 /// Nothing is heard of a program that has no connection of its own name: its task goes to another within the time set.
 #[test]
 fn a_task_of_a_silent_program_goes_to_another() {
-    let fleet = folder().up(&["--set", "gateway.silence=2s"]).unwrap();
+    let fleet = folder().up(&[]).unwrap();
     let folder = fleet.folder();
     let stranger = Stranger::connect(&fleet.url()).unwrap();
     let (silent, other) = (Program::new(&stranger, "silent"), Program::new(&stranger, "other"));

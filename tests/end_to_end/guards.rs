@@ -537,10 +537,9 @@ fn time_delivers_nothing_that_guards_did_not_let_through() {
     let fleet = up(&server, folder(), &[]);
     let (folder, stranger) = (fleet.folder(), Stranger::connect(&fleet.url()).unwrap());
     stranger.serve("guard.hangs", "hangs", |_| None).unwrap();
-    let set =
-        ["guards.hangs.hooks=before_report", "guards.hangs.timeout=500ms", "limits.writing_deadline=2s"];
+    let set = ["guards.hangs.hooks=before_report", "guards.hangs.timeout=500ms"];
     let more: Vec<&str> = set.iter().flat_map(|set| ["--set", *set]).collect();
-    let usual = ["run", "What is 6 * 7?", "--planning", "always", "--json", "--deadline", "60s"];
+    let usual = ["run", "What is 6 * 7?", "--planning", "always", "--json", "--deadline", "10s"];
     let output = folder.run(&[&usual[..], &more].concat()).unwrap();
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let report = summary["report"]["body"].as_str().unwrap_or_default();

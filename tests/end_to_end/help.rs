@@ -71,7 +71,7 @@ pub(super) fn script_of(
 
 pub(super) fn up(server: &ModelServer, folder: Folder, more: &[&str]) -> Fleet {
     let folder = folder.with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
-    let settings = ["agent.model=openai/scripted", "agent.limits.max_steps=80", "limits.max_steps=80"];
+    let settings = ["agent.model=openai/scripted", "limits.max_steps=80"];
     let usual = settings.map(|setting| ["--set", setting]).concat();
     folder.up(&[more, &usual[..]].concat()).unwrap()
 }

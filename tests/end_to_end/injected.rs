@@ -29,12 +29,8 @@ const CLOSED: &str = "\
 model = \"openai/scripted\"
 [agent.tools]
 worker = [\"calculator\", \"corpus.*\"]
-[agent.permissions.worker]
-people = false
-delegate = false
-peers = false
-blueprints = false
-plan = false
+[agent.permissions]
+worker = [\"tools\"]
 ";
 /// Settings of one that is as Muster comes, where nobody waits long for a person.
 const OPEN: &str = "\

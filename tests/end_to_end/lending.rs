@@ -107,7 +107,7 @@ fn up() -> Ground {
     let settings = [
         "agent.model=openai/scripted",
         "fleet.max_restarts=100",
-        "fleet.max_restart_wait=200ms",
+        "fleet.restart_wait=2ms",
         "agent.tools.researcher=[\"corpus.*\", \"fetch_file\"]",
         "agent.tools.worker=[\"lent-*\"]",
         "tool.allow=[\"fetch_file\"]",

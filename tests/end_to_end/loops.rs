@@ -184,8 +184,7 @@ fn the_same_kind_of_action_without_anything_new_is_a_spin_as_well() {
 
 #[test]
 fn a_model_that_never_finishes_ends_at_its_limit_with_its_best_partial_answer() {
-    let ran =
-        ran(&["agent.max_steps.worker=4"], false, |request| compute(&format!("{} + 1", request.turns())));
+    let ran = ran(&["limits.max_steps=4"], false, |request| compute(&format!("{} + 1", request.turns())));
     let outcome = ran.outcome();
     assert_eq!(outcome["ending"], "done_partial", "{outcome}");
     assert_eq!(ran.steps().len(), 3, "no tool runs in the last step");
@@ -200,7 +199,7 @@ fn a_model_that_never_finishes_ends_at_its_limit_with_its_best_partial_answer() 
 
 #[test]
 fn at_its_limit_a_task_is_escalated_where_settings_say_so() {
-    let settings = ["agent.max_steps.worker=3", "agent.limits.at_limit=escalate"];
+    let settings = ["limits.max_steps=3", "agent.limits.at_limit=escalate"];
     let ran = in_vain(&settings, |request| compute(&format!("{} + 1", request.turns())));
     assert_eq!(ran.outcome()["ending"], "escalate", "{}", ran.outcome());
 }
@@ -334,12 +333,14 @@ fn a_part_that_is_handed_over_is_a_task_of_its_own() {
 
 #[test]
 fn what_a_gate_closes_is_refused_and_said() {
-    let ran = ran(&["agent.permissions.worker.tools=false"], false, |request| match request.turns() {
-        0 => {
-            assert!(!request.tools.contains(&"calculator".to_owned()), "it is not offered");
-            compute("1 + 1")
+    let ran = ran(&["agent.permissions.worker=plan,people,blueprints,delegate,peers"], false, |request| {
+        match request.turns() {
+            0 => {
+                assert!(!request.tools.contains(&"calculator".to_owned()), "it is not offered");
+                compute("1 + 1")
+            }
+            _ => done("done", "It cannot be computed here."),
         }
-        _ => done("done", "It cannot be computed here."),
     });
     let step = ran.steps()[0].clone();
     assert_eq!(step["notes"], json!([{"closed": {"permission": "tools"}}]), "{step}");

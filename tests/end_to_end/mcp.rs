@@ -51,7 +51,7 @@ fn up(elicitation: &str) -> (Fleet, ModelServer) {
     let settings = [
         "agent.model=openai/scripted",
         "agent.tools.worker=[\"*\"]",
-        "fleet.max_restart_wait=200ms",
+        "fleet.restart_wait=2ms",
         "tool.mcp.trusted=[\"house\"]",
         elicitation,
     ];

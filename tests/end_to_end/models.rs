@@ -22,7 +22,7 @@ fn with_model(server: &ModelServer) -> Folder {
 
 fn ask(folder: &Folder) -> (i32, Value, String) {
     let settings =
-        ["--set", "limits.max_width=8", "--set", "agent.calls.call=5s", "--set", "agent.retries.total=20s"];
+        ["--set", "limits.max_width=8", "--set", "agent.calls.call=5s", "--set", "agent.retries.attempts=4"];
     let run =
         ["run", "Work out the eight sums.", "--model", "openai/scripted", "--json", "--deadline", "90s"];
     let began = Instant::now();

@@ -31,7 +31,7 @@ Be exact.
 fn a_file_dropped_into_the_folder_is_used_by_the_next_run_and_followed() {
     let folder = folder();
     write_documents(&folder);
-    let fleet = folder.up(&["--set", "fleet.agents_look=200ms"]).unwrap();
+    let fleet = folder.up(&[]).unwrap();
     let folder = fleet.folder();
     let listed = |text: &str| folder.output(&["ps"]).is_ok_and(|table| table.contains(text));
     assert!(!listed("loop_watcher"));

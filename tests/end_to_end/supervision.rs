@@ -75,8 +75,7 @@ fn a_killed_supervisor_takes_its_fleet_along() {
 
 #[test]
 fn a_fleet_whose_port_somebody_takes_comes_up_on_another_one() {
-    let fleet =
-        folder().up(&["--set", "fleet.restart_wait=3s", "--set", "fleet.max_restart_wait=3s"]).unwrap();
+    let fleet = folder().up(&["--set", "fleet.restart_wait=3s"]).unwrap();
     let (before, supervisor) = (fleet.url(), fleet.pid("supervisor").unwrap());
     let port: u16 = before.rsplit(':').next().unwrap().parse().unwrap();
     let server = fleet.pid("nats-server").unwrap();

@@ -150,7 +150,7 @@ fn those_that_take_no_tasks_tell_their_figures_too() {
     folder.write("tools/say.tool.toml", tool).unwrap();
     folder.output(&["trust", "--yes"]).unwrap();
     let listen = format!("metrics.listen={at}");
-    let settings = [listen.as_str(), "agent.model=openai/scripted", "fleet.agents_look=200ms"];
+    let settings = [listen.as_str(), "agent.model=openai/scripted"];
     let fleet = folder.up(&settings.map(|setting| ["--set", setting]).concat()).unwrap();
     let folder = fleet.folder();
     let roles = ["guard-secrets", "tools-own"];

@@ -72,7 +72,7 @@ fn up(uncertain: &str) -> (Fleet, ModelServer) {
     let server = model("own_note");
     let folder =
         with_tool(uncertain).with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
-    let settings = ["agent.model=openai/scripted", "fleet.agents_look=200ms", "fleet.max_restart_wait=200ms"];
+    let settings = ["agent.model=openai/scripted", "fleet.restart_wait=2ms"];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&settings).unwrap();
     let listed = || fleet.folder().output(&["ps"]).is_ok_and(|table| table.contains("tools-own"));
@@ -199,7 +199,7 @@ fn an_agent_that_dies_in_a_composite_goes_on_with_it_and_its_tools_do_nothing_tw
         with_tool("repeat").with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     folder.write("tools/twice.composite.toml", TWICE).unwrap();
     let slow = folder.write("notes/slow", "").unwrap();
-    let settings = ["agent.model=openai/scripted", "fleet.max_restart_wait=200ms"];
+    let settings = ["agent.model=openai/scripted", "fleet.restart_wait=2ms"];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&settings).unwrap();
     let folder = fleet.folder();

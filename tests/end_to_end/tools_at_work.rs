@@ -144,7 +144,7 @@ fn up(site: &str) -> (Fleet, ModelServer) {
         "tool.approve=[\"house.*\"]",
         "agent.tools.worker=[\"*\"]",
         "fleet.max_restarts=100",
-        "fleet.max_restart_wait=200ms",
+        "fleet.restart_wait=2ms",
         &hosts,
     ];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();

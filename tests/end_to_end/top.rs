@@ -190,7 +190,7 @@ fn with_model(server: &ModelServer) -> Folder {
 #[test]
 fn a_person_looks_at_a_fleet_and_steers_it_from_a_terminal() {
     let server = model();
-    let usual = ["--set", "agent.model=openai/scripted", "--set", "agent.limits.max_steps=500"];
+    let usual = ["--set", "agent.model=openai/scripted"];
     let fleet = with_model(&server).up(&usual).unwrap();
     let folder = fleet.folder();
 
@@ -318,7 +318,7 @@ const MEASURED: Duration = Duration::from_secs(10);
 #[ignore = "it measures"]
 fn what_looking_on_costs_while_500_messages_a_second_pass() {
     let server = model();
-    let usual = ["--set", "agent.model=openai/scripted", "--set", "agent.limits.max_steps=500"];
+    let usual = ["--set", "agent.model=openai/scripted"];
     let fleet = with_model(&server).up(&usual).unwrap();
     let folder = fleet.folder();
     let ask = ["run", "Choose and reckon.", "--planning", "always", "--deadline", "300s", "--json"];

@@ -53,7 +53,7 @@ fn run(fleet: &Fleet) -> Value {
 fn a_canary_that_does_worse_is_withdrawn_by_rule_and_seen_to_be() {
     let server = server(|_| Reply::text("I would rather not."));
     let settings = "[trials.cheap]\nrole = \"worker\"\nmode = \"canary\"\nvariant_model = \"openai/tried\"\n\
-                    share = 50\nwithdraw_after = 1\nwithdraw_by = 10\n";
+                    share = 50\nwithdraw_after = 1\n";
     let fleet = with(&server, settings).up(&[]).unwrap();
     assert_eq!(trial(&fleet)["stands"], "goes on");
     // Which tasks it gets is told by the run's id: both sides have some in one of a few runs.
@@ -102,7 +102,7 @@ fn a_shadow_that_lies_and_would_write_reaches_nothing_and_is_paid_for_apart() {
         ),
     });
     let settings = "[trials.other]\nrole = \"worker\"\nvariant_model = \"openai/tried\"\nshare = 100\n\
-                    [trials.other.budget]\nmodel_calls = 500\n[trials.other.task_budget]\nmodel_calls = 10\n";
+                    [trials.other.budget]\nmodel_calls = 500\n";
     let fleet = with(&server, settings).up(&[]).unwrap();
     let summary = run(&fleet);
     assert!(!summary.to_string().contains(LIE), "{summary}");

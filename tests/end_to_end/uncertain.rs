@@ -23,7 +23,7 @@ fn killed_in_the_call(tool: &'static str) -> (Fleet, ModelServer, Vec<Value>) {
     }))
     .unwrap();
     let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
-    let settings = ["agent.model=openai/scripted", "fleet.max_restarts=100", "fleet.max_restart_wait=200ms"];
+    let settings = ["agent.model=openai/scripted", "fleet.max_restarts=100", "fleet.restart_wait=2ms"];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&settings).unwrap();
     let stranger = Stranger::connect(&fleet.url()).unwrap();

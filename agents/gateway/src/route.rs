@@ -112,7 +112,7 @@ fn content(desk: &Desk, asked: &GatewayRequest) -> Result<Value, GatewayRefusal>
     let (bytes, most) = (asked.bytes(), desk.settings.message_bytes);
     let too_large = |bytes: usize| {
         let message = format!(
-            "the message has {bytes} bytes, and {most} is the most (gateway.message_bytes): write what is long to a file by `files`, \
+            "the message has {bytes} bytes, and {most} is the most: write what is long to a file by `files`, \
              in parts, and name it"
         );
         GatewayRefusal::new(RefusalCode::TooLarge, message)

@@ -120,7 +120,7 @@ pub enum ConfigError {
     #[error("{0}")]
     BadForm(String),
     /// It has too many servers.
-    #[error("it has {found} servers; at most {most} are allowed (tool.mcp.max_servers)")]
+    #[error("it has {found} servers; at most {most} are allowed")]
     TooMany {
         /// How many it has.
         found: usize,

@@ -25,6 +25,10 @@ use crate::plain::{cut, visible};
 use crate::process::{self, LastWords, ServerChild};
 use crate::settings::McpSettings;
 
+/// Largest message of a server, in bytes. A larger one is thrown away, and what waited for it runs out of time. 8
+/// MiB: the largest file of a result in base64 and more.
+const MAX_MESSAGE: u64 = 8 * 1024 * 1024;
+
 /// Longest reason in an error, in bytes.
 const MAX_REASON: usize = 500;
 /// How long the making of a TCP connection may take.
@@ -132,7 +136,7 @@ impl Connecting<'_> {
         let started =
             process::start(command, words).map_err(|error| Attempt::NotStarted(error.to_string()))?;
         let transport = AsyncRwTransport::new_client(started.output, started.input)
-            .with_max_line_length(bytes(self.settings.max_message));
+            .with_max_line_length(bytes(MAX_MESSAGE));
         self.greet(transport, mode, Some(started.child), words).await
     }
 
@@ -280,7 +284,7 @@ fn http_config(
         value.set_sensitive(true);
         headers.insert(header, value);
     }
-    let most = bytes(settings.max_message);
+    let most = bytes(MAX_MESSAGE);
     Ok(StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str())
         .custom_headers(headers)
         .max_sse_event_size(most)

@@ -22,6 +22,10 @@ use crate::callbacks::CallPlace;
 use crate::plain::{cut, visible, visible_value};
 use crate::settings::McpSettings;
 
+/// Questions of one server to people that are open at the same time; further ones are declined. A person answers one after
+/// the other.
+const QUESTIONS_AT_ONCE: usize = 4;
+
 /// Longest question to a person, in bytes.
 const MAX_QUESTION: usize = 8 * 1024;
 /// Longest line that is told of a server, in bytes.
@@ -47,7 +51,7 @@ impl Desk {
         Self {
             server: server.to_owned(),
             elicits,
-            open: Semaphore::new(usize::try_from(settings.questions_at_once).unwrap_or(1)),
+            open: Semaphore::new(QUESTIONS_AT_ONCE),
             asks: AtomicBool::new(false),
             alone: Arc::new(Semaphore::new(1)),
             calls: Mutex::default(),

@@ -14,7 +14,7 @@ pub enum McpError {
         reason: String,
     },
     /// It did not answer in time.
-    #[error("the MCP server `{server}` did not answer within {} s (tool.mcp.start_limit){last_words}", limit.as_secs_f32())]
+    #[error("the MCP server `{server}` did not answer within {} s{last_words}", limit.as_secs_f32())]
     NoAnswer {
         /// The server.
         server: String,

@@ -17,6 +17,22 @@ use crate::doing::Doing;
 use crate::result::ResultLimits;
 use crate::settings::McpSettings;
 
+/// Longest description of a tool, in bytes; a longer one is cut. 4 KiB: a model reads it with every prompt.
+const MAX_DESCRIPTION: u64 = 4 * 1024;
+
+/// Largest schema of a tool's arguments, in bytes of JSON; a tool with a larger one is refused. 64 KiB: a model
+/// reads it with every prompt.
+const MAX_SCHEMA: u64 = 64 * 1024;
+
+/// Longest text of one result, in bytes; the rest is cut. 256 KiB: more than a model reads.
+const MAX_TEXT: u64 = 256 * 1024;
+
+/// Largest picture, sound or other file in a result, in bytes; a larger one is left out. 1 MiB.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Most files of one result. Each becomes a file of the run.
+const MAX_FILES: u32 = 16;
+
 /// How a server is reached now.
 #[derive(Clone)]
 pub(crate) enum Link {
@@ -65,17 +81,14 @@ impl Host {
     }
 
     pub(crate) fn definition_limits(&self) -> DefinitionLimits {
-        DefinitionLimits {
-            description: bytes(self.settings.max_description),
-            schema: bytes(self.settings.max_schema),
-        }
+        DefinitionLimits { description: bytes(MAX_DESCRIPTION), schema: bytes(MAX_SCHEMA) }
     }
 
     pub(crate) fn result_limits(&self) -> ResultLimits {
         ResultLimits {
-            text: bytes(self.settings.max_text),
-            file: bytes(self.settings.max_file),
-            files: usize::try_from(self.settings.max_files).unwrap_or(usize::MAX),
+            text: bytes(MAX_TEXT),
+            file: bytes(MAX_FILE),
+            files: usize::try_from(MAX_FILES).unwrap_or(usize::MAX),
         }
     }
 

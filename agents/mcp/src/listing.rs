@@ -71,7 +71,7 @@ async fn tools(asking: &Asking<'_>, most: usize) -> Result<Vec<ListedTool>, NoAn
         let is_full = page.tools.len() > room;
         tools.extend(page.tools.into_iter().take(room).map(listed));
         if is_full {
-            tracing::warn!(most, "an MCP server has more tools than are used (tool.mcp.max_tools)");
+            tracing::warn!(most, "an MCP server has more tools than are used");
             break;
         }
         // The same place again would be the same page for ever.

@@ -130,11 +130,11 @@ fn file(media_type: &str, encoded: &str, limits: ResultLimits, room: &mut usize)
     let media_type = label(media_type);
     let left_out = |why: &str| Piece::Text(format!("[{media_type} left out: {why}]"));
     if *room == 0 {
-        return left_out("too many files in one result (tool.mcp.max_files)");
+        return left_out("too many files in one result");
     }
     // Four letters stand for three bytes.
     if encoded.len() / 4 * 3 > limits.file.saturating_add(2) {
-        return left_out("it is larger than tool.mcp.max_file");
+        return left_out("it is larger than what is taken");
     }
     match STANDARD.decode(encoded.trim()) {
         Ok(bytes) => {

@@ -54,11 +54,11 @@ fn files_that_pass_a_limit_are_left_out_and_it_is_said() {
     assert_eq!(
         words(&told),
         [
-            "[image/png left out: it is larger than tool.mcp.max_file]",
+            "[image/png left out: it is larger than what is taken]",
             "[image/png left out: it is not base64]",
             "<image/png:3>",
             "<image/png:3>",
-            "[image/png left out: too many files in one result (tool.mcp.max_files)]",
+            "[image/png left out: too many files in one result]",
         ]
     );
 }

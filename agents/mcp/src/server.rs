@@ -24,6 +24,9 @@ use crate::restart::{Deaths, Restart, RestartRules};
 use crate::settings::McpSettings;
 use crate::tool::McpTool;
 
+/// The time in which restarts are counted. A server that holds ten minutes is no crash loop.
+const RESTART_WINDOW: Duration = Duration::from_secs(600);
+
 /// The least time between two looks at a server's tools: a server can say ever so often that they changed.
 const LIST_PAUSE: Duration = Duration::from_millis(500);
 /// The wait before a server is asked once more to tell of changes, where it stopped.
@@ -193,11 +196,7 @@ impl Supervisor {
 
     fn rules(&self) -> RestartRules {
         let settings = &self.host.settings;
-        RestartRules {
-            most: settings.restarts,
-            window: settings.restart_window,
-            pause: settings.restart_pause,
-        }
+        RestartRules { most: settings.restarts, window: RESTART_WINDOW, pause: settings.restart_pause }
     }
 
     /// Connects, asks what the server has, and lets calls in.
@@ -321,7 +320,7 @@ impl Supervisor {
 
     async fn give_up(&self) {
         let most = self.host.settings.restarts;
-        let window = self.host.settings.restart_window.as_secs();
+        let window = RESTART_WINDOW.as_secs();
         let why = format!("it died more than {most} times within {window} s");
         tracing::error!(server = %visible(&self.host.config.name), why, "an MCP server is given up");
         self.end(Link::GivenUp(why)).await;
@@ -375,7 +374,7 @@ fn reason_of(why: NoAnswer) -> String {
         NoAnswer::Died => "it died".to_owned(),
         NoAnswer::Lost(reason) | NoAnswer::NotSent(reason) | NoAnswer::Odd(reason) => reason,
         NoAnswer::Stopped => "it was stopped".to_owned(),
-        NoAnswer::TimedOut => "it did not answer in time (tool.mcp.start_limit)".to_owned(),
+        NoAnswer::TimedOut => "it did not answer in time".to_owned(),
         NoAnswer::NeedsAuthorization => "it wants an authorization".to_owned(),
     }
 }

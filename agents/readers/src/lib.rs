@@ -38,5 +38,5 @@ pub use self::{
     limits::ReadLimits,
     pool::PoolLimits,
     readers::Readers,
-    settings::{DocumentSettings, PictureLimits},
+    settings::DocumentSettings,
 };

@@ -8,37 +8,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::found::Failure;
 
+/// Most documents that one file may hold: sheets, chapters, files of an archive, messages. More than a person puts
+/// into one archive.
+pub(crate) const MAX_DOCUMENTS: u64 = 5_000;
+
+/// Most that they may unpack to for each byte packed, beyond the first 16 MiB. Text is packed to a tenth, tables
+/// to a fiftieth.
+const MAX_RATIO: u64 = 200;
+
+/// How deep archives and messages may lie in each other. An archive in a mail in an archive is three.
+pub(crate) const MAX_DEPTH: u64 = 4;
+
+/// How deep elements may lie in each other. Office programs write less than fifty; each level takes some of the
+/// stack.
+pub(crate) const MAX_NESTING: u64 = 256;
+
 settings! {
     /// What the reading of one document may take.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct ReadLimits {
         /// Largest document.
-        pub max_bytes: u64 = 128 * MIB => bytes(KIB, 4 * GIB),
+        pub max_bytes: u64 = 128 * MIB => internal(),
         /// Most text of a document; the rest is left out, and that is said.
-        pub max_text: u64 = 32 * MIB => bytes(KIB, GIB),
+        pub max_text: u64 = 32 * MIB => internal(),
         /// Most pages, slides or cells that are read of a document.
-        pub max_pages: u64 = 20_000 => whole(1, 1_000_000),
-        /// Most documents that one file may hold: sheets, chapters, files of an archive, messages.
-        pub max_documents: u64 = 5_000 => whole(1, 1_000_000),
+        pub max_pages: u64 = 20_000 => internal(),
         /// Most entries of an archive.
-        pub max_entries: u64 = 20_000 => whole(1, 1_000_000),
+        pub max_entries: u64 = 20_000 => internal(),
         /// Most that archives and office documents may unpack to.
-        pub max_unpacked: u64 = 512 * MIB => bytes(KIB, 64 * GIB),
-        /// Most that they may unpack to for each byte packed, beyond the first 16 MiB.
-        pub max_ratio: u64 = 200 => whole(2, 100_000),
-        /// How deep archives and messages may lie in each other.
-        pub max_depth: u64 = 4 => whole(1, 16),
-        /// How deep elements may lie in each other.
-        pub max_nesting: u64 = 256 => whole(16, 10_000),
+        pub max_unpacked: u64 = 512 * MIB => internal(),
         /// Longest reading.
         #[serde(with = "muster_shared::span")]
-        pub time: Duration = Duration::from_secs(60) => span(100, HOUR),
+        pub time: Duration = Duration::from_secs(60) => internal(),
         /// Most time of processors.
         #[serde(with = "muster_shared::span")]
-        pub cpu: Duration = Duration::from_secs(60) => span(1000, HOUR),
+        pub cpu: Duration = Duration::from_secs(60) => internal(),
         /// Most memory of the process that reads.
-        pub memory: u64 = GIB => bytes(256 * MIB, 64 * GIB),
+        pub memory: u64 = GIB => internal(),
     }
 }
 
@@ -65,7 +72,7 @@ impl Budget {
     pub(crate) fn new(limits: ReadLimits, packed: u64, keeps_source: bool) -> Self {
         Self {
             text: limits.max_text,
-            documents: limits.max_documents,
+            documents: MAX_DOCUMENTS,
             unpacked: 0,
             depth: 0,
             limits,
@@ -97,7 +104,7 @@ impl Budget {
 
     /// How much may still be unpacked.
     pub(crate) fn may_unpack(&self) -> u64 {
-        let by_ratio = self.packed.saturating_mul(self.limits.max_ratio).max(UNPACKED_ANYWAY);
+        let by_ratio = self.packed.saturating_mul(MAX_RATIO).max(UNPACKED_ANYWAY);
         self.limits.max_unpacked.min(by_ratio).saturating_sub(self.unpacked)
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn within(
     budget: &mut Budget,
     read: impl FnOnce(&mut Budget) -> Result<Found, Failure>,
 ) {
-    if budget.depth >= budget.limits.max_depth {
+    if budget.depth >= crate::limits::MAX_DEPTH {
         found.leave_out(format!("{name}: it lies too deep"));
         return;
     }
@@ -134,7 +134,7 @@ pub(crate) fn mailbox(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failur
     let mut found = Found::of("mbox", Vec::new());
     for (number, message) in (1u64..).zip(MessageIterator::new(Cursor::new(bytes))) {
         let message = message.map_err(Failure::broken)?;
-        if budget.room() == 0 || number > budget.limits.max_documents {
+        if budget.room() == 0 || number > crate::limits::MAX_DOCUMENTS {
             found.leave_out(format!("the messages from {number} on: there is too much"));
             break;
         }

@@ -19,21 +19,23 @@ use crate::limits::ReadLimits;
 use crate::pipe::{Patience, PipeFailure, without_waiting};
 use crate::protocol::{Answer, Head, framed, most_answer};
 
+/// Most documents that are read at the same time; others wait. Each may take a processor and its memory.
+const READERS_AT_ONCE: u64 = 2;
+
+/// Documents after which a process is replaced. What a reader leaks is gone with it.
+const DOCUMENTS_EACH: u64 = 500;
+
 settings! {
     /// The processes that read documents: how many, and what must keep them in.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct PoolLimits {
-        /// Most documents that are read at the same time; others wait.
-        pub at_once: u64 = 2 => whole(1, 64),
         /// How long a process that read a document is kept for the next one.
         #[serde(with = "muster_shared::span")]
-        pub kept_for: Duration = Duration::from_secs(5) => span(0, HOUR),
-        /// Documents after which a process is replaced.
-        pub documents_each: u64 = 500 => whole(1, 1_000_000),
+        pub kept_for: Duration = Duration::from_secs(5) => internal(),
         /// What must hold on this machine before such a process reads anything, as of [tool.sandbox]. What does not is told in
         /// the log.
-        pub require: Vec<Part> = vec![Part::Files, Part::Network, Part::Processes] => list_of::<Part>(),
+        pub require: Vec<Part> = vec![Part::Files, Part::Network, Part::Processes] => list_of::<Part>(); Fleet Trust,
     }
 }
 
@@ -131,7 +133,7 @@ impl Pool {
 
     fn give_back(&self, reader: Reader) {
         let limits = &self.0.limits;
-        if reader.read >= limits.documents_each || limits.kept_for.is_zero() {
+        if reader.read >= DOCUMENTS_EACH || limits.kept_for.is_zero() {
             return;
         }
         let mut state = self.0.lock();
@@ -189,7 +191,7 @@ impl Inner {
         const LOOK_EVERY: Duration = Duration::from_millis(100);
         let begun = Instant::now();
         let mut state = self.lock();
-        while state.busy >= self.limits.at_once {
+        while state.busy >= READERS_AT_ONCE {
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Failure::NotNow("nobody waits for it".to_owned()));
             }

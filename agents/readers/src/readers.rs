@@ -122,7 +122,10 @@ impl Extractor for Readers {
         let limits = &self.limits;
         format!(
             "readers {VERSION}: {} {} {} {}",
-            limits.max_text, limits.max_pages, limits.max_documents, limits.max_depth
+            limits.max_text,
+            limits.max_pages,
+            crate::limits::MAX_DOCUMENTS,
+            crate::limits::MAX_DEPTH
         )
     }
 

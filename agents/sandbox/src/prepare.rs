@@ -15,6 +15,10 @@ use crate::proxy::Rules;
 use crate::settings::SandboxSettings;
 use crate::wire::{Job, Limits};
 
+/// Most files that are laid into the folder of a program, and most that are taken out of it. As many as the files
+/// of a run.
+const MOST_FILES: u32 = 1_000;
+
 /// Files that are read from a workspace at once.
 const READ_AT_ONCE: usize = 16;
 
@@ -35,7 +39,7 @@ pub(crate) async fn prepare(program: &Program, settings: &SandboxSettings) -> Re
         may_be_read(path).map_err(ToolFailure::Refused)?;
     }
     let mut refused = Vec::new();
-    let files = files_of(program.workspace.as_deref(), settings, &mut refused).await?;
+    let files = files_of(program.workspace.as_deref(), &mut refused).await?;
     let limits = program.limits;
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let mut environment =
@@ -58,7 +62,7 @@ pub(crate) async fn prepare(program: &Program, settings: &SandboxSettings) -> Re
             disk: limits.disk,
         },
         require: settings.require.clone(),
-        most_files: settings.files,
+        most_files: MOST_FILES,
     };
     Ok(Prepared { job, files, rules, refused })
 }
@@ -104,14 +108,13 @@ fn rules_of(network: &ProgramNetwork, settings: &SandboxSettings) -> Result<Opti
 /// The files of a workspace, as many as are let.
 async fn files_of(
     workspace: Option<&dyn Workspace>,
-    settings: &SandboxSettings,
     refused: &mut Vec<String>,
 ) -> Result<BTreeMap<String, Bytes>, ToolFailure> {
     let Some(workspace) = workspace else { return Ok(BTreeMap::new()) };
     let (mut chosen, mut bytes) = (Vec::new(), 0_u64);
     for file in workspace.list().await? {
         bytes = bytes.saturating_add(file.bytes);
-        if chosen.len() >= settings.files as usize || bytes > settings.disk {
+        if chosen.len() >= MOST_FILES as usize || bytes > crate::settings::MAX_DISK {
             refused
                 .push(format!("`{}` and what follows it in the list was not laid in: too much", file.path));
             break;

@@ -15,6 +15,9 @@ use crate::settings::SandboxSettings;
 use crate::start::{self, Stage};
 use crate::wire::{Failure, Mode};
 
+/// Most programs at once in one process; more wait for their turn. Each may take a processor and its memory.
+const PROGRAMS_AT_ONCE: u32 = 8;
+
 /// Runs programs so that they reach nothing but what they are given. Cheap to clone; starts nothing until it is used.
 #[derive(Clone)]
 pub struct Sandbox {
@@ -53,7 +56,7 @@ impl Sandbox {
             without
                 .get_or_init(|| "namespaces are switched off by `namespaces` of [tool.sandbox]".to_owned());
         }
-        let turns = Semaphore::new(settings.at_once as usize);
+        let turns = Semaphore::new(PROGRAMS_AT_ONCE as usize);
         let inner = Inner { settings, program: program.into(), turns, without, ready: Mutex::default() };
         Self { inner: Arc::new(inner) }
     }

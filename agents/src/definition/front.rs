@@ -208,8 +208,8 @@ fn refused(error: &serde_yaml_ng::Error) -> Fault {
     let text = text.split_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
     let names: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
     match names.split_first() {
-        Some((unknown, known)) if text.contains("unknown field") => {
-            let within = text.split_once(": unknown field").map(|(path, _)| format!(" in {path}"));
+        Some((unknown, known)) if text.contains("unknown field") || text.contains("unknown variant") => {
+            let within = text.split_once(": unknown ").map(|(path, _)| format!(" in {path}"));
             let what = format!("{unknown:?}{} is no key of an agent file", within.unwrap_or_default());
             Fault::new(at, what, nearest(unknown, known))
         }

@@ -80,7 +80,7 @@ fn a_whole_file_is_read() {
 #[test]
 fn faults_are_named_with_line_and_column() {
     let cases = [
-        ("model: offline", "permissions: {peple: false}", (5, 15), "\"peple\" in permissions", "people"),
+        ("model: offline", "permissions: [peple]", (5, 15), "\"peple\" in permissions", "people"),
         ("model: offline", "modle: offline", (5, 1), "\"modle\"", "did you mean \"model\""),
         ("  slots: 2", "  slotz: 2", (19, 3), "\"slotz\" in limits", "did you mean \"slots\""),
         ("limits:\n  steps: 12", "limits:\n  steps: many", (18, 10), "invalid type", ""),

@@ -316,7 +316,7 @@ impl AgentContext {
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
-        let mut limits = self.settings.limits(&self.role).of_task(offer, &rules, !model.is_offline());
+        let mut limits = self.settings.limits.of_task(offer, &rules, !model.is_offline());
         if able.is_some_and(|able| !able.parallel) {
             limits.calls_a_step = 1;
         }
@@ -342,7 +342,7 @@ impl AgentContext {
                 effort: self.settings.effort(&self.role).filter(|_| able.is_some_and(|able| able.effort)),
                 max_tokens: self.settings.max_answer_tokens,
             },
-            max_calls: self.settings.max_calls,
+            max_calls: crate::settings::MAX_CALLS,
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {
@@ -377,7 +377,7 @@ impl std::fmt::Debug for AgentContext {
 }
 
 pub(super) fn common(bus: &Bus, settings: &AgentSettings) -> Common {
-    let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), settings.rate_patience);
+    let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), crate::settings::RATE_PATIENCE);
     let budget_lease = || Arc::new(BudgetLease::new(bus.allowances(), bus.who().to_string(), settings.fleet));
     let budget_lease = (!settings.fleet.budget.is_unlimited()).then(budget_lease);
     let who = bus.who().to_string();

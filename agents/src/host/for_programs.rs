@@ -66,7 +66,7 @@ impl ForPrograms {
     /// How long a bus that cannot be reached is waited for.
     #[must_use]
     pub const fn patience(&self) -> Duration {
-        self.settings.patience
+        crate::settings::LOG_WRITE_PATIENCE
     }
 
     /// What a role may do.
@@ -124,7 +124,7 @@ impl ForPrograms {
     /// The gate that every model call of a task passes; `used` is what was used before.
     #[must_use]
     pub fn gate(&self, offer: &TaskOffered, used: Usage, ownership: Arc<dyn Ownership>) -> CallAdmission {
-        let usual = Some(self.settings.max_calls).filter(|most| *most > 0);
+        let usual = Some(crate::settings::MAX_CALLS).filter(|most| *most > 0);
         let budget = offer.budget.or(&Budget { model_calls: usual, ..Budget::UNLIMITED });
         let common = self.common.get_or_init(|| common(&self.bus, &self.settings)).clone();
         let pricing = Pricing::with_overrides(self.settings.prices.clone());

@@ -21,6 +21,9 @@ use crate::react::mailbox::Mailbox;
 use crate::react::progress::ProgressStream;
 use crate::react::states::SlotState;
 
+/// How often the broker is told that a task is still being worked on. A third of `bus.ack_wait` by default.
+const PROGRESS: Duration = Duration::from_secs(10);
+
 /// A task whose record could not be written goes back to its queue after this time.
 const UNWRITTEN_PAUSE: Duration = Duration::from_secs(2);
 /// Longest text of a panic that is kept, in characters.
@@ -60,7 +63,7 @@ pub(super) async fn guard(context: Arc<AgentContext>, task: TakenTask, reach: Re
         work(Arc::clone(&context), taken, starter.clone(), reach).instrument(log_place::of_task(&task.offer)),
     ));
     // Told in time, whatever settings say: what is heard too late goes to another agent while it is worked on here.
-    let often = context.settings().progress.min(context.bus().settings().ack_wait / 3);
+    let often = PROGRESS.min(context.bus().settings().ack_wait / 3);
     let mut beat = tokio::time::interval(often.max(SHORTEST_BEAT));
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     beat.tick().await;
@@ -98,7 +101,7 @@ async fn work(
             Some(trace) => bus.traced(trace.clone()).record(),
             None => bus.record(),
         },
-        patience: context.settings().patience,
+        patience: crate::settings::LOG_WRITE_PATIENCE,
         interrupt,
         mailbox,
         time_is_up: context.time_is_up(&offer),
@@ -133,8 +136,14 @@ async fn close(
     let reason = format!("the agent broke: {}", panic_text(broken));
     tracing::error!(run = %task.offer.run, task = %task.offer.task, reason, "an agent broke");
     let reason = context.redactor().redact(&reason).into_owned();
-    let closed =
-        close_broken(context.bus().record(), &task.offer, starter, context.settings().patience, reason).await;
+    let closed = close_broken(
+        context.bus().record(),
+        &task.offer,
+        starter,
+        crate::settings::LOG_WRITE_PATIENCE,
+        reason,
+    )
+    .await;
     closed.unwrap_or(CloseOutcome::Unwritten)
 }
 

@@ -11,8 +11,7 @@ use crate::model::provider::{Provider, ProviderClient};
 use crate::model::retry::Resilient;
 use crate::model::target::{ModelProvider, ModelTarget, TargetSettings};
 use crate::react::model::{ChatClient, ModelClient};
-use crate::react::prompt::CallStyle;
-use crate::settings::{AgentSettings, ToolCalling};
+use crate::settings::AgentSettings;
 use muster_offline::OfflineModel;
 
 /// Longest key file that is read, in bytes.
@@ -61,11 +60,8 @@ fn make(
         fallbacks.extend(provider(settings, target(settings, Some(model), false)?, client));
     }
     let model = Resilient::new(primary, fallbacks, settings.retries);
-    let style = match settings.tool_calling {
-        ToolCalling::Native => capabilities.tools,
-        ToolCalling::Text => CallStyle::Text,
-    };
-    Ok(ModelClient::Chat(ChatClient::new(Arc::new(model), style).with(capabilities)))
+    let chat = ChatClient::new(Arc::new(model), capabilities.tools);
+    Ok(ModelClient::Chat(chat.with(capabilities)))
 }
 
 /// The settings' endpoint and key belong to the settings' own model.

@@ -33,9 +33,7 @@ pub struct Leave {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Shortfall {
     /// All calls were made.
-    #[error(
-        "all {most} model calls that it may make were made (`agent.max_calls`, where no budget names fewer)"
-    )]
+    #[error("all {most} model calls that it may make were made, where no budget names fewer")]
     Calls {
         /// The limit.
         most: u64,

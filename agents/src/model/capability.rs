@@ -23,22 +23,15 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub const struct ModelSettings {
         /// Most tokens of a request with its answer.
-        pub context: Option<u32> = None => whole(1_000, 100_000_000).unit("tokens").example("32000"),
+        pub context: Option<u32> = None => whole(1_000, 100_000_000).unit("tokens").example("32000"); Fleet Harmless,
         /// How it is told of actions.
-        pub tools: Option<ToolCalling> = None => words::<ToolCalling>().example("\"text\""),
+        pub tools: Option<ToolCalling> = None => words::<ToolCalling>().example("\"text\""); Fleet Harmless,
         /// Whether it may call several tools in one answer.
-        pub parallel: Option<bool> = None => flag().example("false"),
+        pub parallel: Option<bool> = None => flag().example("false"); Fleet Harmless,
         /// Whether it is asked to answer by a JSON Schema.
-        pub structured: Option<bool> = None => flag().example("false"),
-        /// Whether it takes a sampling temperature.
-        pub temperature: Option<bool> = None => flag().example("false"),
-        /// Whether it can be told how much to reason.
-        pub effort: Option<bool> = None => flag().example("false"),
+        pub structured: Option<bool> = None => flag().example("false"); Fleet Harmless,
         /// Whether it sees pictures.
-        pub sees: Option<bool> = None => flag().example("true"),
-        /// Whether it is a weak one, of seven billion weights or fewer: it is told of few tools, in text, and does one thing
-        /// at a time.
-        pub weak: Option<bool> = None => flag().example("true"),
+        pub sees: Option<bool> = None => flag().example("true"); Fleet Harmless,
     }
 }
 
@@ -146,7 +139,7 @@ impl Capabilities {
         let own = settings.iter().map(|(begins, own)| (begins.as_str(), *own));
         let own = longest(own, &name).unwrap_or_default();
         let family = longest(FAMILIES.iter().map(|family| (family.begins, family)), &name);
-        let weak = own.weak.unwrap_or_else(|| billions(&name).is_some_and(|size| size <= WEAK));
+        let weak = billions(&name).is_some_and(|size| size <= WEAK);
         let local = (provider == "ollama").then_some(LOCAL_CONTEXT);
         let published = family.map(|family| family.context * 1_000);
         Self {
@@ -154,9 +147,9 @@ impl Capabilities {
             tools: own.tools.map_or(if weak { CallStyle::Text } else { CallStyle::Native }, CallStyle::from),
             parallel: own.parallel.unwrap_or(!weak),
             structured: own.structured.unwrap_or(true),
-            temperature: own.temperature.unwrap_or_else(|| family.is_none_or(|family| family.temperature)),
+            temperature: family.is_none_or(|family| family.temperature),
             reasoning: family.is_some_and(|family| family.reasoning),
-            effort: own.effort.unwrap_or_else(|| family.is_some_and(|family| family.effort)),
+            effort: family.is_some_and(|family| family.effort),
             sees: own.sees.unwrap_or_else(|| sight::sees(&name)),
             weak,
         }
@@ -251,16 +244,15 @@ mod tests {
     fn settings_have_the_last_word() {
         let own = ModelSettings {
             context: Some(32_000),
-            weak: Some(true),
             parallel: Some(true),
             sees: Some(true),
             ..ModelSettings::default()
         };
         let settings =
             BTreeMap::from([("house".to_owned(), own), ("house-large".to_owned(), ModelSettings::default())]);
-        let small = Capabilities::of("openai", "house-small", &settings);
+        let small = Capabilities::of("openai", "house-3b", &settings);
         assert_eq!((small.context, small.weak, small.parallel), (Some(32_000), true, true));
-        assert!(small.sees && !of("house-small").sees && of("openai/gpt-4.1").sees);
+        assert!(small.sees && !of("house-3b").sees && of("openai/gpt-4.1").sees);
         assert_eq!(small.most_shown(), Some(16_000));
         assert_eq!((small.room(None), small.room(Some(2_000))), (Some(83_712), Some(90_000)));
         let short = Capabilities { context: Some(8_192), ..small };

@@ -40,7 +40,7 @@ pub struct Pacer {
 /// No turn came in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "its turn would not come within {patience:?}: raise `agent.rate_patience`, or the rate in `agent.rates` if the \
+    "its turn would not come within {patience:?}: raise the rate in `agent.rates` if the \
      provider allows more"
 )]
 pub struct TooLong {

@@ -70,7 +70,7 @@ async fn a_turn_that_is_too_far_off_is_refused_at_once() {
     pacer.turn(MODEL, 1, &|| {}).await.unwrap();
     let begun = Instant::now();
     let refused = pacer.turn(MODEL, 1, &|| {}).await.unwrap_err();
-    assert!(refused.to_string().contains("agent.rate_patience"), "{refused}");
+    assert!(refused.to_string().contains("`agent.rates`"), "{refused}");
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 

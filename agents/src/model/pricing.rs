@@ -15,12 +15,12 @@ settings! {
     #[serde(deny_unknown_fields)]
     pub struct Price {
         /// Tokens read.
-        pub input: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("1.0"),
+        pub input: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("1.0"); Fleet Harmless,
         /// Tokens written.
-        pub output: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("2.0"),
+        pub output: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("2.0"); Fleet Harmless,
         /// Tokens read from the prompt cache; as much as others where nothing is said.
         #[serde(default)]
-        pub cached: Option<f64> = None => real(0.0, 1e6).unit("US dollars per million tokens").example("0.5"),
+        pub cached: Option<f64> = None => real(0.0, 1e6).unit("US dollars per million tokens").example("0.5"); Fleet Harmless,
     }
 }
 

@@ -12,26 +12,24 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub const struct StepLimits {
         /// Most steps. The run's own limit holds where it is lower, and so does the task's.
-        pub max_steps: u32 = 50 => whole(1, 10_000),
+        pub max_steps: u32 = 1_000 => internal(),
         /// How often a model is asked within one step before its failure counts.
-        pub max_asks: u32 = 3 => whole(1, 100),
-        /// With how many steps left the model is told to conclude.
-        pub conclude_within: u32 = 2 => whole(0, 10_000),
+        pub max_asks: u32 = 3 => internal(),
         /// What happens when the steps are used up: the best partial answer counts, or a person has to look.
-        pub at_limit: AtLimit = AtLimit::Partial => words::<AtLimit>(),
+        pub at_limit: AtLimit = AtLimit::Partial => words::<AtLimit>(); Fleet Harmless,
         /// After how many steps of one kind in a row that gave nothing new a model is told that it goes in circles; 0 for
         /// never.
-        pub stale_after: u32 = 3 => whole(0, 10_000),
+        pub stale_after: u32 = 3 => internal(),
         /// How often a model is told that it goes in circles before its task is escalated.
-        pub max_spins: u32 = 2 => whole(0, 10_000),
+        pub max_spins: u32 = 2 => internal(),
         /// When the model is asked whether a result holds, beside the rules that always look.
-        pub verification: Verification = Verification::Critical => words::<Verification>(),
+        pub verification: Verification = Verification::Critical => words::<Verification>(); Fleet Harmless,
         /// How often a result that does not hold is to be mended.
-        pub max_revisions: u32 = 2 => whole(0, 100),
+        pub max_revisions: u32 = 2 => internal(),
         /// After every how many steps the model is asked whether the goal is reached; 0 for never.
-        pub goal_check: u32 = 0 => whole(0, 10_000),
+        pub goal_check: u32 = 0 => internal(),
         /// Most tool calls of one answer that are done in one step: side by side where they change nothing.
-        pub calls_a_step: u32 = 8 => whole(1, 64),
+        pub calls_a_step: u32 = 8 => internal(),
         /// Whether the task's budget is what limits its steps. Not a setting.
         #[serde(skip)]
         pub by_budget: bool = false => internal(),

@@ -3,6 +3,9 @@
 use muster_mcp::McpSettings;
 use muster_shared::wire::tool_question::PersonQuestion;
 
+/// Most questions to a person in one call of a tool. Nobody answers more in the middle of a call.
+const MAX_ELICITATIONS: u32 = 8;
+
 /// Whose questions are answered, and how many.
 #[derive(Debug, Clone)]
 pub struct AskRules {
@@ -27,9 +30,8 @@ impl AskRules {
     /// # Errors
     /// Why it is not.
     pub fn admit(&self, question: &PersonQuestion, asked: u32) -> Result<(), String> {
-        let most = self.settings.elicitation_calls;
-        if asked >= most {
-            return Err(format!("a call may ask a person {most} times at most (tool.mcp.elicitation_calls)"));
+        if asked >= MAX_ELICITATIONS {
+            return Err(format!("a call may ask a person {MAX_ELICITATIONS} times at most"));
         }
         question.fault().map_or(Ok(()), Err)
     }

@@ -22,23 +22,23 @@ settings! {
     pub struct ToolSettings {
         /// Tools that are off until they stand here, because they run programs, reach other machines or spend: names,
         /// `prefix.*`, or `*`. `muster tools list` shows which there are.
-        pub allow: Vec<String> = Vec::new() => list().example("[\"web.*\", \"python\"]"),
+        pub allow: Vec<String> = Vec::new() => list().example("[\"web.*\", \"python\"]"); Fleet Trust,
         /// Tools of which a person approves each call before it is made, with arguments that they may edit: names, `prefix.*`,
         /// or `*`. Silence approves nothing.
-        pub approve: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"),
+        pub approve: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Fleet Narrowing,
         /// Most calls of some tools together, by name, `prefix.*`, or `*`. All that mean a tool hold for it.
         pub quotas: BTreeMap<String, ToolQuota> = BTreeMap::new() => named("web.*", &group(ToolQuota::SETTINGS)),
         /// Time limits of calls, by name, `prefix.*`, or `*`, in place of the tools' own. The nearest holds.
         pub timeouts: BTreeMap<String, CallTimeout> = BTreeMap::new()
-            => named("web.*", &span(1, 10 * MINUTE).example("\"20s\"")),
+            => named("web.*", &span(1, 10 * MINUTE).example("\"20s\"")); Fleet Harmless,
         /// The tool that is called with the same arguments where the named one fails for good, if they fit it and it does no
         /// more than that one. The result says which answered.
         pub alternatives: BTreeMap<String, String> = BTreeMap::new()
-            => named("web.search", &text().example("\"corpus.search\"")),
+            => named("web.search", &text().example("\"corpus.search\"")); Fleet Harmless,
         /// Calls that failed for something that passes are tried again, where doing them twice is as good as once.
-        pub retries: ToolRetries = ToolRetries::default() => group(ToolRetries::SETTINGS),
+        pub retries: ToolRetries = ToolRetries::default() => internal(),
         /// When a tool that cannot be reached, answers too late or breaks is left alone.
-        pub breaker: ToolBreakerRules = ToolBreakerRules::default() => group(ToolBreakerRules::SETTINGS),
+        pub breaker: ToolBreakerRules = ToolBreakerRules::default() => internal(),
         /// Answers of pure tools that serve others.
         pub cache: ToolCacheSettings = ToolCacheSettings::default() => group(ToolCacheSettings::SETTINGS),
         /// What programs that tools run may use, and what must keep them in.
@@ -47,23 +47,23 @@ settings! {
         pub web: WebSettings = WebSettings::default() => group(WebSettings::SETTINGS),
         /// Tools that agents of a role offer to others while they live, by role: names, `prefix.*`, or `*`. Others know them
         /// as `lent-ROLE.NAME`, and call them where their owner runs.
-        pub lend: BTreeMap<Role, Vec<String>> = BTreeMap::new() => named("researcher", &list().example("[\"sql\"]")),
+        pub lend: BTreeMap<Role, Vec<String>> = BTreeMap::new() => named("researcher", &list().example("[\"sql\"]")); Fleet Trust,
         /// Roles whose agents are lent them: names, `prefix*`, or `*`.
-        pub lend_to: Vec<String> = vec!["*".to_owned()] => list(),
+        pub lend_to: Vec<String> = vec!["*".to_owned()] => list(); Fleet Trust,
         /// Tools of others that agents borrow: names, `prefix.*`, or `*`. Who does not borrow a tool does not see it.
-        pub borrow: Vec<String> = Vec::new() => list().example("[\"lent-researcher.*\"]"),
+        pub borrow: Vec<String> = Vec::new() => list().example("[\"lent-researcher.*\"]"); Fleet Trust,
         /// Leases of tools that are lent.
-        pub lease: LeaseSettings = LeaseSettings::default() => group(LeaseSettings::SETTINGS),
+        pub lease: LeaseSettings = LeaseSettings::default() => internal(),
         /// Who answers `web_search`.
         pub search: SearchSettings = SearchSettings::default() => group(SearchSettings::SETTINGS),
         /// Services that `http_request` may call.
         pub http: HttpSettings = HttpSettings::default() => group(HttpSettings::SETTINGS),
         /// How much `sql` may use.
-        pub sql: SqlSettings = SqlSettings::default() => group(SqlSettings::SETTINGS),
+        pub sql: SqlSettings = SqlSettings::default() => internal(),
         /// MCP servers: the file that names them, what is believed of what they say, and limits.
         pub mcp: McpSettings = McpSettings::default() => group(McpSettings::SETTINGS),
         /// Processes that serve tools over the bus: `muster agent tools`, `muster agent mcp`.
-        pub server: ToolServerSettings = ToolServerSettings::default() => group(ToolServerSettings::SETTINGS),
+        pub server: ToolServerSettings = ToolServerSettings::default() => internal(),
     }
 }
 

@@ -24,9 +24,9 @@ settings! {
     pub struct ToolCacheSettings {
         /// How old an answer may be, whatever its tool says; 0 to call every time.
         #[serde(with = "muster_shared::span")]
-        pub oldest: Duration = Duration::from_secs(24 * 3600) => span(0, 30 * DAY),
-        /// Largest answer that is kept, with its data. `bus.answers_bytes` is for all of them together.
-        pub max_bytes: usize = 64 * 1024 => bytes(KIB, 192 * KIB),
+        pub oldest: Duration = Duration::from_secs(24 * 3600) => span(0, 30 * DAY); Fleet Harmless,
+        /// Largest answer that is kept, with its data. All of them together share the bucket of answers.
+        pub max_bytes: usize = 64 * 1024 => internal(),
     }
 }
 

@@ -27,6 +27,9 @@ use crate::robots::Rules;
 use crate::settings::WebSettings;
 use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
 
+/// Most redirects that are followed, one after the other. Sites need two or three; more are a circle.
+const MAX_REDIRECTS: u32 = 5;
+
 /// What is asked for.
 const ACCEPTED: &str =
     "text/html,application/xhtml+xml,text/plain,application/json,application/pdf,*/*;q=0.5";
@@ -137,7 +140,7 @@ impl Web {
             move |why| WebFailure::Refused { url, why }
         };
         let mut at = guard.destination(url).map_err(refused(url))?;
-        for redirects in 0..=self.settings.redirects {
+        for redirects in 0..=MAX_REDIRECTS {
             guard::allowed(rights, &at).map_err(refused(at.url.as_str()))?;
             self.heed_robots(rights, &at).await?;
             let page = self.visit(&at).await?;
@@ -146,7 +149,7 @@ impl Web {
             }
             at = guard.redirected(&at.url, page.header("location")).map_err(refused(at.url.as_str()))?;
         }
-        Err(refused(url)(Refused::TooManyRedirects(self.settings.redirects)))
+        Err(refused(url)(Refused::TooManyRedirects(MAX_REDIRECTS)))
     }
 
     async fn heed_robots(&self, rights: &TaskRights, at: &Destination) -> Result<(), WebFailure> {
@@ -250,7 +253,7 @@ impl Web {
             let turn = self.pace.turn(&at.host).await;
             let answer = exchange(client, question.clone(), limits).await;
             drop(turn);
-            match retry::after(&answer, asked, &self.settings, SystemTime::now()) {
+            match retry::after(&answer, asked, SystemTime::now()) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return answer.map_err(|why| WebFailure::NoAnswer { host: at.host.clone(), why }),
             }

@@ -10,6 +10,9 @@ use crate::guard::Reach;
 use crate::guard::resolver::{Judged, Resolver};
 use crate::settings::WebSettings;
 
+/// Longest time to connect, TLS included. A site that takes longer is down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Idle connections are closed after this time, so that an idle agent keeps no buffers.
 const KEEP_IDLE: Duration = Duration::from_secs(20);
 
@@ -59,7 +62,7 @@ impl Clients {
         let judged = Judged { resolver: Arc::clone(&self.resolver), reach };
         let begun = Client::builder()
             .user_agent(user_agent(self.settings.contact.as_deref()))
-            .connect_timeout(self.settings.connect)
+            .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(self.settings.idle)
             .pool_idle_timeout(KEEP_IDLE)
             .pool_max_idle_per_host(MOST_IDLE)

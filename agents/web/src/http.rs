@@ -132,7 +132,7 @@ impl HttpRequest {
             }
         };
         let text = secret::redacted(&text, secrets);
-        let most = usize::try_from(self.web.settings.shown).unwrap_or(usize::MAX);
+        let most = usize::try_from(crate::settings::SHOWN_BYTES).unwrap_or(usize::MAX);
         let slice = content::slice(&text, 0, most);
         let mut words =
             format!("{} answers with status {}.\n", shown(admitted.at.url.as_str()), answer.status);

@@ -23,8 +23,8 @@ pub(crate) fn measure(wanted: &[usize]) {
             ModelServer::start(Script::answering(move |request| growth::answer(request, steps)).keeping(0));
         let model = model.unwrap();
         let most = u32::try_from(steps).unwrap() + 10;
-        let (limit, own) = (format!("limits.max_steps={most}"), format!("agent.limits.max_steps={most}"));
-        let fleet = runs::fleet(&model, &["--set", &limit, "--set", &own]);
+        let limit = format!("limits.max_steps={most}");
+        let fleet = runs::fleet(&model, &["--set", &limit]);
         let limits = RunLimits { max_steps: most, ..RunLimits::default() };
         let cost = runtime.block_on(of_run(&fleet, "Add up a long list.", &limits));
         let count = u32::try_from(steps).unwrap();

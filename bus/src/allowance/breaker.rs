@@ -10,6 +10,10 @@ use muster_shared::settings;
 use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
 
+/// The longest pause, unless the provider asks for more. A provider that is back is asked again before people give
+/// up.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+
 settings! {
     /// When a provider is left alone, and for how long.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,17 +21,14 @@ settings! {
     pub struct BreakerRules {
         /// Failed calls in a row, of the whole fleet, after which a provider is left alone for a while; 0 for never. A call
         /// without an answer in time counts as three.
-        pub failures: u32 = 5 => whole(1, 1000),
+        pub failures: u32 = 5 => internal(),
         /// The first pause; it doubles with each try that fails.
         #[serde(with = "muster_shared::span")]
-        pub pause: Duration = Duration::from_secs(1) => span(10, HOUR),
-        /// The longest pause, unless the provider asks for more.
-        #[serde(with = "muster_shared::span")]
-        pub max_pause: Duration = Duration::from_secs(30) => span(10, DAY),
+        pub pause: Duration = Duration::from_secs(1) => internal(),
         /// How long calls wait for a provider that does not answer, from its first failure on, before they fail; less where
         /// a task has less time. Where there are fallback models these are asked at once.
         #[serde(with = "muster_shared::span")]
-        pub patience: Duration = Duration::from_secs(300) => span(0, DAY),
+        pub patience: Duration = Duration::from_secs(300) => span(0, DAY); Fleet Harmless,
     }
 }
 
@@ -121,7 +122,7 @@ impl BreakerState {
 
     /// Takes note of a call that failed.
     pub fn fail(&mut self, provider: &str, outage: &Outage, now: Millis, rules: &BreakerRules) {
-        if now.since(self.last) > FORGOTTEN + rules.max_pause {
+        if now.since(self.last) > FORGOTTEN + MAX_PAUSE {
             *self = Self::default();
         }
         if self.calls == 0 {
@@ -141,7 +142,7 @@ impl BreakerState {
             return;
         }
         self.tries = self.tries.saturating_add(1);
-        let pause = Backoff::new(rules.pause, rules.max_pause).after(self.tries);
+        let pause = Backoff::new(rules.pause, MAX_PAUSE).after(self.tries);
         let pause = pause.max(outage.kind.asked().unwrap_or_default());
         self.open_until = now.after(pause);
         self.probe = None;

@@ -139,8 +139,8 @@ async fn an_order_is_good_once_and_not_for_long() {
         (order, "it is a replay"),
         (moved, "not the one its subject names"),
         (changed, "the signature is not that of ann"),
-        (old, "301 s before it came, 300 s is the most (bus.orders_within)"),
-        (early, "s after it came, 300 s is the most (bus.orders_within)"),
+        (old, "301 s before it came, 300 s is the most"),
+        (early, "s after it came, 300 s is the most"),
         (nameless, "field id"),
     ] {
         send(message).await.unwrap();

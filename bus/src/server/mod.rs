@@ -24,6 +24,13 @@ pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
 pub use listen::{Listen, Machine};
 
+/// Longest wait until it takes connections. A server with a store of some gigabytes is up within a few seconds.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest wait for an orderly end, before it is killed. A server with a full store writes it out within a second
+/// or two.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The oldest server that Muster works with: it is not tested with older ones.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
 
@@ -45,33 +52,33 @@ settings! {
     #[serde(deny_unknown_fields, default)]
     pub struct ServerSettings {
         /// The program; searched for when absent.
-        pub binary: Option<PathBuf> = None => text().example("\"/usr/local/bin/nats-server\""),
+        pub binary: Option<PathBuf> = None => text().example("\"/usr/local/bin/nats-server\""); Fleet Trust,
         /// Where it keeps its data, configuration and log. Belongs to this server alone.
-        pub store_dir: PathBuf = PathBuf::from(".muster/nats") => text(),
+        pub store_dir: PathBuf = PathBuf::from(".muster/nats") => text(); Fleet Trust,
         /// Port to listen on; 0 means any.
-        pub port: u16 = 0 => whole(0, 65_535),
+        pub port: u16 = 0 => whole(0, 65_535); Fleet Harmless,
         /// Connections are encrypted (TLS), by an authority of the fleet's own in the keys' folder (`ca.pem`). Commands and
         /// processes of the fleet's folder know it; others name it with bus.tls_ca.
-        pub tls: bool = false => flag(),
+        pub tls: bool = false => flag(); Fleet Harmless,
         /// Address to listen on, so that other machines can join: `0.0.0.0:4222`, or one address of this machine. With TLS
         /// always. Without it, only this machine can connect.
-        pub listen: Option<String> = None => text().example("\"0.0.0.0:4222\""),
+        pub listen: Option<String> = None => text().example("\"0.0.0.0:4222\""); Fleet Trust,
         /// Further names and addresses by which other machines reach this server, such as that of a router before it.
-        pub names: Vec<String> = Vec::new() => list(),
+        pub names: Vec<String> = Vec::new() => list(); Fleet Trust,
         /// The server takes only clients that show a certificate of the fleet's authority (bus.tls_cert, bus.tls_key), beside
         /// their credentials. Processes of a local fleet have one.
-        pub tls_verify: bool = false => flag(),
+        pub tls_verify: bool = false => flag(); Fleet Harmless,
         /// Every write is on disk before it is acknowledged. Without it, a crash of the machine (not of the server)
         /// can lose what was acknowledged in the last two minutes.
-        pub sync_always: bool = true => flag(),
+        pub sync_always: bool = true => flag(); Fleet Harmless,
         /// How often it asks each connection for a sign of life. A process that is frozen is cut off after three times as long.
         /// Longer for fleets of hundreds: most of what idle agents cost the server is this.
         #[serde(with = "muster_shared::span")]
-        pub ping: Duration = Duration::from_secs(2) => span(SECOND, HOUR),
+        pub ping: Duration = Duration::from_secs(2) => span(SECOND, HOUR); Fleet Harmless,
         /// Memory that the server tries to stay below, in MiB. A quarter of what it has stored when it starts is added.
-        pub memory_mib: u64 = 256 => whole(16, 1_048_576).unit("MiB"),
+        pub memory_mib: u64 = 256 => whole(16, 1_048_576).unit("MiB"); Fleet Harmless,
         /// Most bytes on disk, in GiB, over all streams.
-        pub disk_gib: u64 = 256 => whole(1, 1_048_576).unit("GiB"),
+        pub disk_gib: u64 = 256 => whole(1, 1_048_576).unit("GiB"); Fleet Harmless,
         /// The server outlives this process. Decided by whoever starts it, so no setting.
         #[serde(skip)]
         pub detached: bool = false => internal(),
@@ -79,12 +86,6 @@ settings! {
         /// the bus, so no setting.
         #[serde(skip)]
         pub partitions: Option<u8> = None => internal(),
-        /// Longest wait until it takes connections.
-        #[serde(with = "muster_shared::span")]
-        pub start_timeout: Duration = Duration::from_secs(10) => span(100, HOUR),
-        /// Longest wait for an orderly end, before it is killed.
-        #[serde(with = "muster_shared::span")]
-        pub stop_timeout: Duration = Duration::from_secs(5) => span(100, HOUR),
     }
 }
 
@@ -345,7 +346,7 @@ impl LocalServer {
             return Ok(());
         }
         signal(self.pid, Signal::SIGTERM)?;
-        if timeout(self.settings.stop_timeout, self.child.wait()).await.is_err() {
+        if timeout(STOP_TIMEOUT, self.child.wait()).await.is_err() {
             tracing::warn!(pid = self.pid, "nats-server does not end in good order and is killed");
             self.child.kill().await.map_err(|e| ServerError::io("killing nats-server", e))?;
         }
@@ -354,7 +355,7 @@ impl LocalServer {
 
     /// Waits for the file in which the server names its port.
     async fn wait_until_ready(&mut self, files: &config::ServerFiles) -> Result<u16, ServerError> {
-        let until = Instant::now() + self.settings.start_timeout;
+        let until = Instant::now() + START_TIMEOUT;
         loop {
             if let Some(port) = files.ports(self.pid).and_then(|ports| config::port_in(&ports)) {
                 return Ok(port);
@@ -363,7 +364,7 @@ impl LocalServer {
                 return Err(config::why_it_ended(files, &self.listen, &status.to_string()));
             }
             if Instant::now() > until {
-                let reason = format!("no connection within {:?}", self.settings.start_timeout);
+                let reason = format!("no connection within {START_TIMEOUT:?}");
                 return Err(ServerError::NotReady { reason, log: files.log.clone() });
             }
             sleep(LOOK).await;

@@ -32,7 +32,6 @@ pub(crate) fn settings() -> BusSettings {
         ack_wait: Duration::from_secs(2),
         lease_ttl: Duration::from_secs(1),
         heartbeat: Duration::from_millis(300),
-        registry_ttl: Duration::from_secs(1),
         object_limit: 4 * 1024 * 1024,
         ..BusSettings::default()
     }

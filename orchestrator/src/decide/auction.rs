@@ -16,6 +16,12 @@ use super::effect::Effect;
 use super::groups;
 use crate::auction;
 
+/// How long bids are taken. In milliseconds: agents answer within some, and a task waits for all of it.
+const BID_WINDOW_MS: u64 = 250;
+
+/// Most bids that are looked at; the first to come count. More agents than any one role has on a machine or two.
+const MAX_BIDS: u16 = 64;
+
 /// How long after an auction its bids may come in. Then whoever was to bring them has died, and the task is given out as
 /// any other.
 const GRACE: Duration = Duration::from_secs(1);
@@ -45,7 +51,7 @@ pub(super) fn holds_back(decision: &mut DecisionBuilder<'_>, task: &TaskId, role
             if decision.only_looks() {
                 return true;
             }
-            let (window, most) = (Duration::from_millis(call.window_ms), run.limits.auction.max_bids);
+            let (window, most) = (Duration::from_millis(call.window_ms), MAX_BIDS);
             not_taken(decision, &index);
             decision.emit(AuctionOpened { task: index, number, closes: now.after(window) });
             decision.effect(Effect::CallForProposals { call: Box::new(call), most });
@@ -80,7 +86,7 @@ pub(super) fn close(
     let bids: Vec<Bid> = bids
         .iter()
         .filter(|bid| bid.number == number && bid.task.leaf() == Some(task))
-        .take(usize::from(rules.max_bids))
+        .take(usize::from(MAX_BIDS))
         .cloned()
         .collect();
     let avoid: Vec<AgentId> = run
@@ -132,7 +138,7 @@ pub(super) fn held(decision: &mut DecisionBuilder<'_>, key: &AgentKey, counts: b
         return;
     }
     let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
-    let kept = counts && auction::holds(bid, took_ms, &run.limits.auction);
+    let kept = counts && auction::holds(bid, took_ms);
     let (agent, promised_ms) = (bid.agent.clone(), bid.millis);
     decision.emit(BidHeld { task: index.clone(), agent, promised_ms, took_ms, kept });
 }
@@ -210,6 +216,6 @@ fn call(
         name: planned.name.clone(),
         goal: planned.goal.chars().take(CallForProposals::MAX_GOAL).collect(),
         needs: planned.needs.clone(),
-        window_ms: run.limits.auction.window_ms,
+        window_ms: BID_WINDOW_MS,
     })
 }

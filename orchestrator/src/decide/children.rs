@@ -85,7 +85,7 @@ fn goal(
     let depth = run.goal.parent.as_ref().map_or(0, |parent| parent.depth) + 1;
     let most = run.limits.max_nesting;
     if depth > most {
-        return Err(format!("runs within runs are {most} deep at most (limits.max_nesting)"));
+        return Err(format!("runs within runs are {most} deep at most"));
     }
     if wanted.blueprint.is_none() && replan::is_unwanted(run) {
         return Err("this run is to get along without plans".to_owned());

@@ -14,6 +14,10 @@ use super::builder::DecisionBuilder;
 use super::reading::Reader;
 use super::{guards, peers, survey, waits};
 
+/// How many times a task that was handed over may be handed over again. A task that was handed over twice found
+/// nobody who wants it.
+const MAX_DELEGATIONS: u32 = 2;
+
 /// Why work cannot be handed over, and how it came to whoever wants to when it would go in a circle or too far.
 pub(super) struct Refusal {
     pub(super) why: String,
@@ -179,7 +183,7 @@ fn circle(
     chain: &[TaskIndex],
     (wanted, part): (&str, &TaskDraft),
 ) -> Option<String> {
-    let most = usize::try_from(run.limits.people.max_delegations).unwrap_or(usize::MAX);
+    let most = usize::try_from(MAX_DELEGATIONS).unwrap_or(usize::MAX);
     if chain.len() > most {
         return Some(format!("it was handed over {} times already, which is the most", chain.len() - 1));
     }

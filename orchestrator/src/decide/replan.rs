@@ -16,6 +16,14 @@ use super::outcome::completed;
 use super::reading::Reader;
 use super::{effect::Effect, guards, partial, planning, survey, work};
 
+/// Tasks that may fail one after the other before what is left is planned anew. One may be
+/// chance; two speak against the plan.
+const REPLAN_AFTER_FAILURES: u32 = 2;
+
+/// Tries of one task that may fail before what is left is planned anew. As many as a task has by
+/// default.
+const REPLAN_AFTER_TRIES: u32 = 3;
+
 /// Most of each list that is said when a run is given up.
 const MOST_LINES: usize = 12;
 
@@ -44,8 +52,7 @@ pub(super) fn is_used_up(run: &RunState) -> bool {
 
 /// Whether this many failed tries of one task end it, because what is left is planned anew.
 pub(super) fn ends_tries(run: &RunState, task: &TaskId, failures: u32) -> bool {
-    let after = run.limits.replan_after_tries;
-    matches!(task, TaskId::Leaf(_)) && is_on(run) && after > 0 && failures >= after
+    matches!(task, TaskId::Leaf(_)) && is_on(run) && failures >= REPLAN_AFTER_TRIES
 }
 
 /// A leaf failed for good.
@@ -128,14 +135,13 @@ fn trigger(
     failures: u32,
     in_a_row: u32,
 ) -> Option<Trigger> {
-    let limits = &run.limits;
     if may_be_asked_for(run, index) {
         Some(Trigger::Only)
     } else if task.critical {
         Some(Trigger::Critical)
-    } else if limits.replan_after_tries > 0 && failures >= limits.replan_after_tries {
+    } else if failures >= REPLAN_AFTER_TRIES {
         Some(Trigger::Tries)
-    } else if limits.replan_after_failures > 0 && in_a_row >= limits.replan_after_failures {
+    } else if in_a_row >= REPLAN_AFTER_FAILURES {
         Some(Trigger::InARow)
     } else {
         None

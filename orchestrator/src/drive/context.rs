@@ -201,7 +201,7 @@ impl OrchestratorContext {
     pub(crate) fn missing(&self, agent: &AgentId) {
         let now = Instant::now();
         self.missing.retain(|_, until| *until > now);
-        self.missing.insert(agent.clone(), now + self.bus.settings().registry_ttl);
+        self.missing.insert(agent.clone(), now + self.bus.settings().registry_ttl());
     }
 
     /// Takes note that a process that was lost is there again.

@@ -23,6 +23,10 @@ use super::run_actor::RunMessage;
 use super::trials;
 use super::turn::{Order, OrderReply};
 
+/// Most lessons of earlier runs with a like goal that a new run is given; 0 for none. More make a prompt longer,
+/// and its plan no better.
+const MOST_LESSONS: usize = 5;
+
 /// How full the record may be, in percent, before new goals are refused: the last fifth is for the runs that go on.
 const RECORD_PERCENT: f64 = 80.0;
 
@@ -307,8 +311,8 @@ async fn admit(
     limits.trials = trials::standing(context, &limits.trials).await;
     let mut lessons = Vec::new();
     if goal.shadow.is_none() {
-        lessons = context.lessons.recall(&goal.text, context.settings.lessons).await;
-        lessons.extend(context.track_record.advice(context.settings.lessons.min(MOST_ADVICE)));
+        lessons = context.lessons.recall(&goal.text, MOST_LESSONS).await;
+        lessons.extend(context.track_record.advice(MOST_LESSONS.min(MOST_ADVICE)));
     }
     Ok(Some(Input::Goal { goal, limits, secret: secret(), lessons, signed: None }))
 }

@@ -16,6 +16,15 @@ use super::owners;
 use super::turn::{Inbox, OrderReply, turn, wake_others};
 use crate::turn::{self, Alarm, DriverRules, RunLog, TurnEnd, TurnOutcome};
 
+/// How often in a row a run may decide though nothing new came and nothing came of it, before it is set aside for
+/// [`PAUSE_IN_VAIN`]: a fault of one run must not keep the others waiting. What comes in for it, and its deadlines,
+/// are looked at all the same. More than any run needs in which all is well.
+const MAX_TURNS_IN_VAIN: u32 = 100;
+
+/// How long such a run is set aside the first time. Twice as long every further time, at most 64 times as long, so that a
+/// fault costs no processor.
+const PAUSE_IN_VAIN: Duration = Duration::from_secs(1);
+
 /// Messages that wait in the mailbox; senders wait above it.
 const MAILBOX: usize = 256;
 
@@ -51,9 +60,8 @@ pub(crate) struct RunActor {
 
 impl RunActor {
     pub(crate) fn new(context: Arc<OrchestratorContext>, id: RunId) -> Self {
-        let settings = &context.settings;
-        let (max_turns_in_vain, pause_in_vain) = (settings.max_turns_in_vain, settings.pause_in_vain);
-        let driver = Driver::new(DriverRules { max_turns_in_vain, pause_in_vain });
+        let driver =
+            Driver::new(DriverRules { max_turns_in_vain: MAX_TURNS_IN_VAIN, pause_in_vain: PAUSE_IN_VAIN });
         Self { context, id, driver, alarm: None, wait: None, aside: None }
     }
 
@@ -100,7 +108,7 @@ impl RunActor {
 
     /// The run decides over and over for nothing. It waits for no place for a while; whatever comes in is looked at.
     fn step_aside(&mut self, pause: Duration, ctx: &mut Context<Self>) {
-        let turns = self.context.settings.max_turns_in_vain;
+        let turns = MAX_TURNS_IN_VAIN;
         tracing::error!(
             run = %self.id, turns, ?pause,
             "the run decided so often in a row though nothing new came, and nothing came of it: it is set aside for a \

@@ -18,35 +18,26 @@ settings! {
         #[serde(skip)]
         pub name: String = String::new() => internal(),
         /// Most runs at once; goals above it wait in the queue of commands.
-        pub max_runs: usize = 64 => whole(1, 100_000),
+        pub max_runs: usize = 64 => whole(1, 100_000); Fleet Harmless,
         /// Most goals that wait while too many runs are going on; more are refused at once.
-        pub max_waiting: usize = 256 => whole(0, 1_000_000),
+        pub max_waiting: usize = 256 => whole(0, 1_000_000); Fleet Harmless,
         /// How long a goal is put back in the queue, a second at a time, before it is refused because too many runs
         /// are going on.
         #[serde(with = "muster_shared::span")]
-        pub patience: Duration = Duration::from_secs(60) => span(0, DAY),
+        pub patience: Duration = Duration::from_secs(60) => internal(),
         /// Limits of a run whose goal names none. Not a setting of its own: the section `limits` is copied here.
         #[serde(skip)]
         pub limits: RunLimits = RunLimits::default() => internal(),
-        /// Most lessons of earlier runs with a like goal that a new run is given; 0 for none.
-        pub lessons: usize = 5 => whole(0, 100),
         /// Most inputs that are put off to be decided together. Not a setting: it only bounds how much one decision reads,
         /// and no fleet sends as much in the moment that it is put off for.
         #[serde(skip)]
         pub max_deferred: usize = 256 => internal(),
         /// After how many entries of its record the state of a run is kept aside, so that whoever takes it over need not
         /// fold all of them; 0 for never.
-        pub snapshot_every: u32 = 200 => whole(0, 1_000_000),
-        /// How often in a row a run may decide though nothing new came and nothing came of it, before it is set aside for
-        /// `pause_in_vain`: a fault of one run must not keep the others waiting. What comes in for it, and its
-        /// deadlines, are looked at all the same.
-        pub max_turns_in_vain: u32 = 100 => whole(1, 1_000_000),
-        /// How long such a run is set aside the first time. Twice as long every further time, at most 64 times as long.
-        #[serde(with = "muster_shared::span")]
-        pub pause_in_vain: Duration = Duration::from_secs(1) => span(1, HOUR),
+        pub snapshot_every: u32 = 200 => internal(),
         /// The domains whose runs this orchestrator sees to (`muster run --domain NAME`, the action `plan`); it leaves others
         /// to orchestrators of no domain, as long as there are some.
-        pub domains: Vec<String> = Vec::new() => list(),
+        pub domains: Vec<String> = Vec::new() => list(); Fleet Harmless,
     }
 }
 

@@ -78,14 +78,8 @@ settings! {
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(default)]
     pub const struct AuctionRules {
-        /// How long bids are taken.
-        pub window_ms: u64 = 250 => span(1, MINUTE),
-        /// Most bids that are looked at; the first to come count.
-        pub max_bids: u16 = 64 => whole(1, 1000),
         /// How much time counts against cost when bids are compared, in percent.
-        pub time_weight: u8 = 50 => percent(100),
-        /// By how much a bid's time may be overrun before it counts as broken, in percent.
-        pub overrun: u16 = 50 => percent(1000),
+        pub time_weight: u8 = 50 => bounded(0, 100),
     }
 }
 

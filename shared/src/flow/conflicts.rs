@@ -17,24 +17,24 @@ settings! {
         /// The ways to settle a conflict, in order: methods (each side shows how it came to its value), majority,
         /// confidence, authority, arbiter (a model judges), verify (a task is added to the plan), person. With none it is
         /// only said in the report.
-        pub policy: Vec<ConflictStep> = ConflictStep::USUAL.to_vec() => list_of::<ConflictStep>(),
+        pub policy: Vec<ConflictStep> = ConflictStep::USUAL.to_vec() => list_of::<ConflictStep>(); Project Harmless,
         /// How far apart numbers may lie, in percent of the larger; in percent points for percentages.
-        pub tolerance_percent: u8 = 5 => percent(100),
+        pub tolerance_percent: u8 = 5 => bounded(0, 100),
         /// Which sources count more, best first: role:NAME, or a pattern for paths such as official/*.
-        pub authority: Vec<String> = Vec::new() => list().example("[\"role:validator\", \"official/*\"]"),
+        pub authority: Vec<String> = Vec::new() => list().example("[\"role:validator\", \"official/*\"]"); Project Harmless,
         /// The role of whoever judges, and of whoever verifies.
-        pub arbiter: Role = Role::Worker => text(),
+        pub arbiter: Role = Role::Worker => internal(),
         /// Whether a model compares claims that are words.
-        pub compare_texts: bool = false => flag(),
+        pub compare_texts: bool = false => internal(),
         /// Whether a model is asked, once in a run, which claims in other words contradict each other.
-        pub compare_near: bool = true => flag(),
+        pub compare_near: bool = true => internal(),
         /// How often a task may be done again because it lost.
-        pub max_redos: u32 = 1 => whole(0, 10),
+        pub max_redos: u32 = 1 => bounded(0, 10),
         // Each is part of the run's state.
         /// Most conflicts of one run that are settled; further ones are only said in the report.
-        pub max_conflicts: u32 = 20 => whole(0, 200),
+        pub max_conflicts: u32 = 20 => bounded(0, 200),
         /// Time to settle one.
-        pub settle_within_ms: u64 = 10 * 60 * 1000 => span(1, LONGEST_RUN_MS),
+        pub settle_within_ms: u64 = 10 * 60 * 1000 => bounded(1, LONGEST_RUN_MS),
     }
 }
 

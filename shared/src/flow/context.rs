@@ -94,9 +94,9 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub const struct ContextLimits {
         /// Most values in the shared context of one run.
-        pub max_entries: u32 = 200 => whole(0, 2000),
+        pub max_entries: u32 = 200 => bounded(0, 2000),
         /// Largest value, in bytes of JSON.
-        pub max_bytes: u32 = 4 * 1024 => bytes(1, 64 * KIB),
+        pub max_bytes: u32 = 4 * 1024 => bounded(1, 64 * KIB),
     }
 }
 

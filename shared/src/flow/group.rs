@@ -20,16 +20,16 @@ settings! {
         /// Models that the members use, one after the other and from the beginning again; the run's when empty.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub models: Vec<String> = Vec::new()
-            => list().at_most(Pattern::MOST_MEMBERS as usize).example("[\"openai/gpt-5\", \"anthropic/claude-sonnet-4-5\"]"),
+            => list().at_most(Pattern::MOST_MEMBERS as usize).example("[\"openai/gpt-5\", \"anthropic/claude-sonnet-4-5\"]"); Project Trust,
         /// When a chair reads what the members found and gives the verdict: never, tie (neither majority nor confidence
         /// decides) or no-majority.
-        pub chair: Chair = Chair::Never => words::<Chair>(),
+        pub chair: Chair = Chair::Never => internal(),
         /// Members that have to give a result for a verdict; 0 for more than half of them.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub quorum: Option<u8> = None => whole(1, Pattern::MOST_MEMBERS as u64).or_nothing_at_zero(),
+        pub quorum: Option<u8> = None => bounded(1, Pattern::MOST_MEMBERS as u64).or_nothing_at_zero(),
         /// Time after which that many suffice and the others are waited for no longer; 0s for all.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub wait_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
+        pub wait_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
     }
 }
 

@@ -36,8 +36,6 @@ const SILENCE_MS: u64 = 60_000;
 const MAX_CALLS: u64 = 5_000;
 const MAX_NESTING: u32 = 3;
 const MAX_REPLANS: u32 = 3;
-const REPLAN_AFTER_FAILURES: u32 = 2;
-const REPLAN_AFTER_TRIES: u32 = 3;
 const REPLAN_BELOW_CONFIDENCE: u8 = 20;
 const MAX_MILESTONES: u16 = 8;
 const DRAFT_ROUNDS: u8 = 1;
@@ -66,84 +64,78 @@ settings! {
     pub struct RunLimits {
         // P3.
         /// Most children of one task in a plan.
-        pub max_width: u16 = 5 => whole(1, 50),
+        pub max_width: u16 = 5 => whole(1, 50); Project Harmless,
         /// Most levels of a plan.
-        pub max_depth: u16 = 3 => whole(1, 20),
+        pub max_depth: u16 = 3 => whole(1, 20); Project Harmless,
         /// Most tasks in a plan; more counts as over-decomposed.
-        pub max_tasks: u16 = 20 => whole(1, 500),
+        pub max_tasks: u16 = 20 => whole(1, 500); Project Harmless,
         // W5.
         /// Most steps of one task: thought, action, observation.
-        pub max_steps: u32 = 10 => whole(1, 1000),
+        pub max_steps: u32 = 10 => whole(1, 1000); Project Harmless,
         /// Offers of one task before it counts as failed.
-        pub max_generations: u32 = 3 => whole(1, 10),
+        pub max_generations: u32 = 3 => whole(1, 10); Project Harmless,
         /// Agents that may die one after the other of one task, without a step between them, before it is given to
         /// nobody any more; 0 for any number.
         #[serde(skip_serializing_if = "is::<_, { MAX_DEATHS as u64 }>")]
-        pub max_deaths: u32 = MAX_DEATHS => whole(0, 10),
+        pub max_deaths: u32 = MAX_DEATHS => whole(0, 10); Project Harmless,
         // Below a second, offers would be made again while they are being taken.
         /// How long an offer may lie where it could be started before it goes to another agent. Doubles with each offer
         /// of a task that goes to whoever is free.
         #[serde(skip_serializing_if = "is::<_, START_WITHIN_MS>")]
-        pub start_within_ms: u64 = START_WITHIN_MS => span(SECOND, LONGEST_RUN_MS),
+        pub start_within_ms: u64 = START_WITHIN_MS => span(SECOND, LONGEST_RUN_MS); Project Harmless,
         // Below a second, it would not be long enough for what is being written.
         /// How long whoever has a task may write nothing about it before it goes to another agent; 0s for as long as the
         /// task's time lasts. Doubles with each try. Muster's own agents, whose calls have limits, ask for as long as
         /// these take.
         #[serde(skip_serializing_if = "is::<_, SILENCE_MS>")]
-        pub silence_ms: u64 = SILENCE_MS => span(SECOND, LONGEST_RUN_MS).or_zero(),
+        pub silence_ms: u64 = SILENCE_MS => span(SECOND, LONGEST_RUN_MS).or_zero(); Project Harmless,
         // P5.
         /// Most refinements of a plan.
-        pub max_refinements: u32 = 3 => whole(0, 20),
+        pub max_refinements: u32 = 3 => whole(0, 20); Project Harmless,
         // P4.
         /// Most operations in one refinement.
-        pub max_refine_operations: u32 = 4 => whole(1, 20),
-        /// Whether a refinement may split failed leaves only, instead of current and future ones as well.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        pub split_failed_only: bool = false => flag(),
-        /// Whether a refinement ends with the first operation that is carried out.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        pub refine_once: bool = false => flag(),
+        pub max_refine_operations: u32 = 4 => bounded(1, 20),
         // M2.
         /// Which leaves are reflected on, and how thoroughly: none, brief, full, after-failure, when-spinning or
         /// when-needed.
         #[serde(skip_serializing_if = "ReflectionLevel::is_full")]
-        pub reflection: ReflectionLevel = ReflectionLevel::Full => words::<ReflectionLevel>(),
+        pub reflection: ReflectionLevel = ReflectionLevel::Full => words::<ReflectionLevel>(); Project Harmless,
         // R12.
         /// What becomes of results that were made from one that has changed since: redo, or mark in the report.
         #[serde(skip_serializing_if = "WhenStale::is_redo")]
-        pub when_stale: WhenStale = WhenStale::Redo => words::<WhenStale>(),
+        pub when_stale: WhenStale = WhenStale::Redo => internal(),
         /// Time for one task.
-        pub task_deadline_ms: u64 = 10 * 60 * 1000 => span(1, 7 * DAY),
+        pub task_deadline_ms: u64 = 10 * 60 * 1000 => span(1, 7 * DAY); Project Harmless,
         /// Time for a run whose goal names none.
-        pub run_deadline_ms: u64 = 60 * 60 * 1000 => span(1, LONGEST_RUN_MS),
+        pub run_deadline_ms: u64 = 60 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Harmless,
         /// Time for making the plan; 0s for none but the run's.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub planning_deadline_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
+        pub planning_deadline_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
         /// Time for carrying the plan out; after that the report is written with what there is. 0s for none but the
         /// run's.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub executing_deadline_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
+        pub executing_deadline_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
         /// Time for writing the report; 0s for none but the run's.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub writing_deadline_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
+        pub writing_deadline_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
         // Nothing is kept in runs whose record does not say.
         /// The part of a run's time that is kept for writing, in percent.
         #[serde(default, skip_serializing_if = "is::<_, 0>")]
-        pub writing_reserve_percent: u8 = 10 => percent(90),
+        pub writing_reserve_percent: u8 = 10 => bounded(0, 90),
         /// The most that a whole run may use; `muster run --max-cost`, `--max-tokens` and `--max-calls` override it.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]
         pub budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
         /// The most that one task may use.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]
-        pub task_budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
+        pub task_budget: Budget = Budget::UNLIMITED => internal(),
         /// Model calls of a run, answered or not, after which nothing more is begun and the report is written from what
         /// there is; 0 for any number. More than any run needs in which all is well.
         #[serde(skip_serializing_if = "is::<_, MAX_CALLS>")]
-        pub max_calls: u64 = MAX_CALLS => whole(0, MANY),
+        pub max_calls: u64 = MAX_CALLS => bounded(0, MANY),
         // R6.
         /// How deep runs may stand within runs; 0 for none.
         #[serde(skip_serializing_if = "is::<_, { MAX_NESTING as u64 }>")]
-        pub max_nesting: u32 = MAX_NESTING => whole(0, 10),
+        pub max_nesting: u32 = MAX_NESTING => bounded(0, 10),
         /// When people are asked, and what follows when they do not answer.
         #[serde(skip_serializing_if = "People::is_usual")]
         pub people: People = People::USUAL => group(People::SETTINGS),
@@ -163,49 +155,43 @@ settings! {
         /// Whether a planner is asked: auto (unless the goal is small), always, never, or sparing (a goal begins as one
         /// task unless it is large, has separable parts or needs specialists; its agent may ask for a plan).
         #[serde(skip_serializing_if = "Planning::is_auto")]
-        pub planning: Planning = Planning::Auto => words::<Planning>(),
+        pub planning: Planning = Planning::Auto => words::<Planning>(); Project Harmless,
         // O10.
         /// Who writes the report: a writer (always), or nobody where one task gave it all (unless-single).
         #[serde(skip_serializing_if = "Writing::is_always")]
-        pub writer: Writing = Writing::Always => words::<Writing>(),
+        pub writer: Writing = Writing::Always => words::<Writing>(); Project Harmless,
         // W8.
         /// Which results a model is asked about before they count, beside the rules that always look: as the agents' own
         /// settings say (own), off, critical (tasks that the plan calls critical), or all.
         #[serde(skip_serializing_if = "ModelVerification::is_own")]
-        pub verification: ModelVerification = ModelVerification::Own => words::<ModelVerification>(),
+        pub verification: ModelVerification = ModelVerification::Own => words::<ModelVerification>(); Project Harmless,
         // P6.
         /// Whether a plan is improved from lessons of earlier runs before it is carried out.
         #[serde(skip_serializing_if = "is_true")]
-        pub iterate_plans: bool = true => flag(),
+        pub iterate_plans: bool = true => flag(); Project Harmless,
         // P5.
         /// Most times that what is left of a run is planned anew.
         #[serde(skip_serializing_if = "is::<_, { MAX_REPLANS as u64 }>")]
-        pub max_replans: u32 = MAX_REPLANS => whole(0, 20),
-        /// Tasks that may fail one after the other before what is left is planned anew; 0 for any number.
-        #[serde(skip_serializing_if = "is::<_, { REPLAN_AFTER_FAILURES as u64 }>")]
-        pub replan_after_failures: u32 = REPLAN_AFTER_FAILURES => whole(0, 1000),
-        /// Tries of one task that may fail before what is left is planned anew; 0 for any number.
-        #[serde(skip_serializing_if = "is::<_, { REPLAN_AFTER_TRIES as u64 }>")]
-        pub replan_after_tries: u32 = REPLAN_AFTER_TRIES => whole(0, 100),
+        pub max_replans: u32 = MAX_REPLANS => whole(0, 20); Project Harmless,
         /// What is left is planned anew when a task is less sure of what it found than this, in percent; 0 for never.
         #[serde(skip_serializing_if = "is::<_, { REPLAN_BELOW_CONFIDENCE as u64 }>")]
-        pub replan_below_confidence: u8 = REPLAN_BELOW_CONFIDENCE => percent(100),
+        pub replan_below_confidence: u8 = REPLAN_BELOW_CONFIDENCE => percent(100); Project Harmless,
         // P3.
         /// Most milestones of one task; one with more counts as too large and is split.
         #[serde(skip_serializing_if = "is::<_, { MAX_MILESTONES as u64 }>")]
-        pub max_milestones: u16 = MAX_MILESTONES => whole(1, 16),
+        pub max_milestones: u16 = MAX_MILESTONES => bounded(1, 16),
         /// How large the tasks of a plan are to be: coarse (a few large ones), normal, or fine (many small ones).
         #[serde(skip_serializing_if = "Granularity::is_normal")]
-        pub granularity: Granularity = Granularity::Normal => words::<Granularity>(),
+        pub granularity: Granularity = Granularity::Normal => words::<Granularity>(); Project Harmless,
         // O1.
         /// How tasks are given out that say nothing of it: hierarchical (to one agent), auction, committee:3 (three do it
         /// by themselves and come to one verdict; committee:3:1 with a round of discussion) or redundant:2 (the first
         /// good result counts).
         #[serde(skip_serializing_if = "Pattern::is_hierarchical")]
-        pub pattern: Pattern = Pattern::Hierarchical => text(),
+        pub pattern: Pattern = Pattern::Hierarchical => text(); Project Harmless,
         /// The same for critical tasks; as for all others when not set.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub pattern_critical: Option<Pattern> = None => text().example("\"redundant:2\""),
+        pub pattern_critical: Option<Pattern> = None => internal(),
         /// Who sits in a committee and how it comes to a verdict.
         #[serde(skip_serializing_if = "Committees::is_usual")]
         pub committee: Committees = Committees::USUAL => group(Committees::SETTINGS),
@@ -217,14 +203,14 @@ settings! {
         /// Whether a reviewer reads the draft of the report before it is delivered: off or on. A review costs one more
         /// model call, and a report in its place two.
         #[serde(skip_serializing_if = "DraftReviewPolicy::is_off")]
-        pub draft_review: DraftReviewPolicy = DraftReviewPolicy::Off => words::<DraftReviewPolicy>(),
+        pub draft_review: DraftReviewPolicy = DraftReviewPolicy::Off => words::<DraftReviewPolicy>(); Project Harmless,
         /// Most times that the report is written again upon what a reviewer says, up to 5.
         #[serde(skip_serializing_if = "is::<_, { DRAFT_ROUNDS as u64 }>")]
-        pub draft_rounds: u8 = DRAFT_ROUNDS => whole(0, 5),
+        pub draft_rounds: u8 = DRAFT_ROUNDS => bounded(0, 5),
         /// How long tasks wait for a specialist that nobody is, before they fail; 0s refuses plans that name one. One
         /// that is started anew is back within seconds.
         #[serde(skip_serializing_if = "is::<_, WAIT_FOR_ROLE_MS>")]
-        pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => span(0, LONGEST_RUN_MS),
+        pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => bounded(0, LONGEST_RUN_MS),
         /// What tasks of the run may use.
         #[serde(skip_serializing_if = "Rights::is_open")]
         pub rights: Box<Rights> = Box::default() => group(Rights::SETTINGS),

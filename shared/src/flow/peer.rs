@@ -276,11 +276,11 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub const struct Peers {
         /// Most requests to peers of one run (help, information, context, capabilities); further ones are refused.
-        pub max_requests: u32 = 50 => whole(0, 1000),
+        pub max_requests: u32 = 50 => bounded(0, 1000),
         /// Longest text of a request or of its answer, in bytes.
-        pub max_bytes: u32 = 16 * 1024 => bytes(1, 64 * KIB),
+        pub max_bytes: u32 = 16 * 1024 => bounded(1, 64 * KIB),
         /// Time for help; then whoever asked goes on without it.
-        pub help_within_ms: u64 = 10 * 60 * 1000 => span(1, LONGEST_RUN_MS),
+        pub help_within_ms: u64 = 10 * 60 * 1000 => bounded(1, LONGEST_RUN_MS),
     }
 }
 

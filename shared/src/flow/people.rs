@@ -14,39 +14,37 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub const struct People {
         /// Whether a person looks at the plan before it is carried out: auto (nobody does), ask, or ask-if-risky.
-        pub review: ReviewPolicy = ReviewPolicy::Auto => words::<ReviewPolicy>(),
+        pub review: ReviewPolicy = ReviewPolicy::Auto => words::<ReviewPolicy>(); Project Trust,
         /// Whether a person is asked what an ambiguous goal means; else the planner goes on with what it assumes.
-        pub ask_about_goal: bool = false => flag(),
+        pub ask_about_goal: bool = false => flag(); Project Harmless,
         /// Time for an answer.
-        pub answer_within_ms: u64 = 30 * 60 * 1000 => span(1, LONGEST_RUN_MS),
+        pub answer_within_ms: u64 = 30 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Harmless,
         /// What follows when nobody answers in time: proceed with the default, abort, or ask-another person.
-        pub on_timeout: OnTimeout = OnTimeout::Proceed => words::<OnTimeout>(),
+        pub on_timeout: OnTimeout = OnTimeout::Proceed => words::<OnTimeout>(); Project Trust,
         /// Whom to ask, one after the other; whoever looks after the run when empty. Where somebody is named or reviews
         /// plans, a task that its agent cannot go on with (it went in circles, every model declined) waits for a
         /// person's word instead of ending.
-        pub ask: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"),
+        pub ask: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// Milestones after which a person says whether to go on: indices or names of tasks.
-        pub pause_at: Vec<String> = Vec::new() => list().example("[\"1-2\"]"),
+        pub pause_at: Vec<String> = Vec::new() => list().example("[\"1-2\"]"); Project Harmless,
         /// Whether a person says how to go on when a critical task failed for good.
-        pub pause_on_failure: bool = false => flag(),
+        pub pause_on_failure: bool = false => internal(),
         /// A person says whether to go on with a result whose agent is less sure of it than this, in percent; 0 for
         /// never.
-        pub pause_below_confidence: u8 = 0 => percent(100),
+        pub pause_below_confidence: u8 = 0 => bounded(0, 100),
         /// Who may approve, reject, answer, edit, skip and redo; everybody when empty. Names as in their credentials (`muster
         /// keys issue person:NAME`); `operator` is whoever runs the fleet.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub approve_by: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"),
+        pub approve_by: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// How many different people must approve before something goes on. One who approves twice counts once.
         #[serde(skip_serializing_if = "is_one")]
-        pub approvals: u8 = 1 => whole(1, 5),
+        pub approvals: u8 = 1 => whole(1, 5); Project Trust,
         /// Tools of which a person approves each call before it is made: names, `prefix.*`, or `*`. Silence approves nothing.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub approve_tools: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"),
+        pub approve_tools: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Project Narrowing,
         // Each is part of the run's state.
         /// Most questions of one run; further ones are answered at once with their default.
-        pub max_questions: u32 = 50 => whole(0, 500),
-        /// How many times a task that was handed over may be handed over again.
-        pub max_delegations: u32 = 2 => whole(0, 20),
+        pub max_questions: u32 = 50 => bounded(0, 500),
     }
 }
 

@@ -2,10 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::settings;
-
 /// One thing that a role may do or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RolePermission {
@@ -42,24 +53,47 @@ impl RolePermission {
     }
 }
 
-settings! {
-    /// What a role may do. Everything unless something is closed.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
-    #[serde(default, deny_unknown_fields)]
-    pub struct RolePermissions {
-        /// Whether it may make plans of its own within a task.
-        pub plan: bool = true => flag(),
-        /// Whether it may call tools.
-        pub tools: bool = true => flag(),
-        /// Whether it may ask people.
-        pub people: bool = true => flag(),
-        /// Whether it may use blueprints.
-        pub blueprints: bool = true => flag(),
-        /// Whether it may hand part of its task over.
-        pub delegate: bool = true => flag(),
-        /// Whether it may ask peers, and tell them things.
-        pub peers: bool = true => flag(),
+/// What a role may do. It is written as a list; where nothing is said of a role, it may do everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<RolePermission>", into = "Vec<RolePermission>")]
+pub struct RolePermissions {
+    /// Whether it may make plans of its own within a task.
+    pub plan: bool,
+    /// Whether it may call tools.
+    pub tools: bool,
+    /// Whether it may ask people.
+    pub people: bool,
+    /// Whether it may use blueprints.
+    pub blueprints: bool,
+    /// Whether it may hand part of its task over.
+    pub delegate: bool,
+    /// Whether it may ask peers, and tell them things.
+    pub peers: bool,
+}
+
+impl Default for RolePermissions {
+    fn default() -> Self {
+        Self::OPEN
+    }
+}
+
+impl From<Vec<RolePermission>> for RolePermissions {
+    fn from(listed: Vec<RolePermission>) -> Self {
+        let has = |permission| listed.contains(&permission);
+        Self {
+            plan: has(RolePermission::Plan),
+            tools: has(RolePermission::Tools),
+            people: has(RolePermission::People),
+            blueprints: has(RolePermission::Blueprints),
+            delegate: has(RolePermission::Delegate),
+            peers: has(RolePermission::Peers),
+        }
+    }
+}
+
+impl From<RolePermissions> for Vec<RolePermission> {
+    fn from(permissions: RolePermissions) -> Self {
+        RolePermission::ALL.into_iter().filter(|one| permissions.is_open(*one)).collect()
     }
 }
 
@@ -87,20 +121,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gate_that_is_not_named_is_open() {
-        let permissions: Result<RolePermissions, _> = serde_json::from_str(r#"{"people": false}"#);
-        let permissions = permissions.unwrap_or_default();
-        let open: Vec<RolePermission> =
-            RolePermission::ALL.into_iter().filter(|permission| permissions.is_open(*permission)).collect();
-        assert_eq!(
-            open,
-            [
-                RolePermission::Plan,
-                RolePermission::Tools,
-                RolePermission::Blueprints,
-                RolePermission::Delegate,
-                RolePermission::Peers
-            ]
-        );
+    fn what_is_listed_is_allowed_and_nothing_else() {
+        let permissions: RolePermissions = serde_json::from_str(r#"["people", "plan"]"#).unwrap_or_default();
+        let listed: Vec<RolePermission> = permissions.into();
+        assert_eq!(listed, [RolePermission::Plan, RolePermission::People]);
+        let all: Vec<RolePermission> = RolePermissions::default().into();
+        assert_eq!(all, RolePermission::ALL);
     }
 }

@@ -333,19 +333,19 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub const struct Responses {
         /// Models that try what others failed, one after the other: more capable, or with a larger window.
-        pub stronger_models: Vec<String> = Vec::new() => list().at_most(Responses::MOST_MODELS).example("[\"openai/gpt-large\"]"),
+        pub stronger_models: Vec<String> = Vec::new() => list().at_most(Responses::MOST_MODELS).example("[\"openai/gpt-large\"]"); Project Trust,
         /// Failures of all kinds that a run may have before it goes on with what it has, or asks a person; 0 for any
         /// number.
-        pub error_budget: u32 = 50 => whole(0, 10_000),
+        pub error_budget: u32 = 50 => whole(0, 10_000); Project Harmless,
         /// Tries that may fail one after the other because no model gives an answer that can be used, before a run goes
         /// on with what it has, or asks a person; 0 for any number.
         #[serde(skip_serializing_if = "is_usual_model_failures")]
-        pub model_failures: u32 = MODEL_FAILURES => whole(0, 10_000),
+        pub model_failures: u32 = MODEL_FAILURES => bounded(0, 10_000),
         /// How results are checked before they count: rules, or off.
-        pub acceptance: Acceptance = Acceptance::Rules => words::<Acceptance>(),
+        pub acceptance: Acceptance = Acceptance::Rules => words::<Acceptance>(); Project Harmless,
         /// How long a task that was begun may keep others waiting; then they go on without it, with a warning. 0s for as
         /// long as it takes.
-        pub blocked_after_ms: u64 = 0 => span(0, LONGEST_RUN_MS),
+        pub blocked_after_ms: u64 = 0 => bounded(0, LONGEST_RUN_MS),
     }
 }
 

@@ -43,12 +43,9 @@ pub fn refine(
     let mut chain = Chain { plan: plan.clone(), statuses: statuses.clone(), limits, roles, values };
     let (mut changes, mut refused) = (Vec::new(), Vec::new());
     let (mut done, mut exited) = (0, false);
-    let is_over = |changes: &Vec<String>| limits.refine_once && !changes.is_empty();
     for operation in operations {
         let result = if exited {
             Err("it comes after the end of the list".to_owned())
-        } else if is_over(&changes) {
-            Err("a refinement ends with its first change here (`limits.refine_once`)".to_owned())
         } else if done >= limits.max_refine_operations {
             Err(format!("a refinement has {} operations at most", limits.max_refine_operations))
         } else {
@@ -148,13 +145,6 @@ impl Chain<'_> {
             return Err(format!("{task} has subtasks already: split one of these"));
         }
         match self.status(task) {
-            TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing
-                if self.limits.split_failed_only =>
-            {
-                return Err(format!(
-                    "{task} has not failed: only failed tasks are split here (`limits.split_failed_only`)"
-                ));
-            }
             TaskStatus::Created
             | TaskStatus::Waiting
             | TaskStatus::Queued

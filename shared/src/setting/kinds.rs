@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 use strum::{EnumMessage, VariantArray};
 
-use super::{Kind, Setting, Takes, Word, Zero};
+use super::{Attributes, Kind, Reach, Sensitivity, Setting, Takes, Word, Zero};
 
 /// Milliseconds of a second.
 pub const SECOND: u64 = 1000;
@@ -26,7 +26,7 @@ pub const PIB: u64 = 1024 * 1024 * GIB;
 pub const MANY: u64 = 1_000_000_000_000;
 
 const fn of(kind: Kind) -> Takes {
-    Takes { kind, unit: "", zero: Zero::Number, example: "" }
+    Takes { kind, unit: "", zero: Zero::Number, example: "", attributes: None, bounds: None }
 }
 
 /// Whole numbers.
@@ -125,6 +125,12 @@ pub const fn internal() -> Takes {
     of(Kind::Internal)
 }
 
+/// No setting, but a number that others may send, which is brought within these bounds.
+#[must_use]
+pub const fn bounded(least: u64, most: u64) -> Takes {
+    Takes { bounds: Some((least, most)), ..internal() }
+}
+
 impl Takes {
     /// Says what is counted.
     #[must_use]
@@ -148,6 +154,12 @@ impl Takes {
     #[must_use]
     pub const fn example(self, example: &'static str) -> Self {
         Self { example, ..self }
+    }
+
+    /// Says for whom it is and what a project's file may say of it.
+    #[must_use]
+    pub const fn attributed(self, reach: Reach, sensitivity: Sensitivity) -> Self {
+        Self { attributes: Some(Attributes { reach, sensitivity }), ..self }
     }
 
     /// Keeps the first items of a list.

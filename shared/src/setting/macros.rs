@@ -1,7 +1,8 @@
 //! The declaration itself.
 
-/// Declares a type of settings. Each field has its help above it, then its type, its default, and after `=>` what it may
-/// be ([`kinds`](crate::setting::kinds)):
+/// Declares a type of settings. Each field has its help above it, then its type, its default, after `=>` what it may be
+/// ([`kinds`](crate::setting::kinds)), and after `;` its [`Reach`](crate::setting::Reach) and its
+/// [`Sensitivity`](crate::setting::Sensitivity):
 ///
 /// ```
 /// muster_shared::settings! {
@@ -9,11 +10,24 @@
 ///     #[derive(Debug)]
 ///     pub struct Sound {
 ///         /// How loud it is at first.
-///         pub volume: u32 = 5 => whole(0, 11),
+///         pub volume: u32 = 5 => whole(0, 11); Project Harmless,
 ///     }
 /// }
 /// assert_eq!(Sound::default().volume, 5);
 /// assert_eq!(Sound::SETTINGS[0].help(), "How loud it is at first.");
+/// ```
+///
+/// Without them it does not compile. Those of a group hold for everything in it; a group without any leaves it to its own
+/// settings.
+///
+/// ```compile_fail
+/// muster_shared::settings! {
+///     /// How loud it is.
+///     pub struct Sound {
+///         /// How loud it is at first.
+///         pub volume: u32 = 5 => whole(0, 11),
+///     }
+/// }
 /// ```
 ///
 /// Out of it come the type, its `Default`, and the table `SETTINGS`. A `const struct` has the constant `USUAL` with the
@@ -41,7 +55,7 @@ macro_rules! settings {
         $crate::settings!(@default $name { $($fields)* });
     };
     (@usual [$vis:vis] $name:ident {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr),+ $(,)?
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
     }) => {
         impl $name {
             /// What holds where nothing is said.
@@ -53,7 +67,7 @@ macro_rules! settings {
         }
     };
     (@default $name:ident {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr),+ $(,)?
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
     }) => {
         impl Default for $name {
             fn default() -> Self {
@@ -64,7 +78,7 @@ macro_rules! settings {
         }
     };
     (@type [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr),+ $(,)?
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
     }) => {
         $(#[$($about)*])*
         $vis struct $name {
@@ -83,10 +97,15 @@ macro_rules! settings {
                         let usual: $type = $default;
                         $crate::setting::value_of(&usual)
                     },
-                    takes: $takes,
+                    takes: $takes$(.attributed(
+                        $crate::setting::Reach::$reach,
+                        $crate::setting::Sensitivity::$sensitivity,
+                    ))?,
                 }),+]
             };
         }
+
+        const _: () = $crate::setting::check($name::SETTINGS);
     };
 }
 

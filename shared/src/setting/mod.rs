@@ -42,6 +42,82 @@ pub struct Takes {
     pub zero: Zero,
     /// A value for the example file where there is none by default; of what has names, a name.
     pub example: &'static str,
+    /// For whom it is and what a project's file may say of it; `None` for a group that leaves it to its settings.
+    pub attributes: Option<Attributes>,
+    /// Of what is no setting: the least and the most that it may be.
+    pub bounds: Option<(u64, u64)>,
+}
+
+/// For whom a setting is, and what a project's file may say of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attributes {
+    /// Where it takes effect.
+    pub reach: Reach,
+    /// What a project's file may say of it.
+    pub sensitivity: Sensitivity,
+}
+
+/// Where a setting takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// In the process that reads it, for the user who started it.
+    User,
+    /// In the run: it goes with the goal.
+    Project,
+    /// In the processes of a fleet: it cannot be set for one run.
+    Fleet,
+}
+
+impl Reach {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Fleet => "fleet",
+        }
+    }
+}
+
+/// What the settings file of a project may say of a setting: the project may be somebody else's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sensitivity {
+    /// Every value counts at once.
+    Harmless,
+    /// A value counts at once where the user's own settings have none. To change theirs needs the user's consent.
+    Narrowing,
+    /// A value needs the user's consent (`muster trust`).
+    Trust,
+}
+
+impl Sensitivity {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Harmless => "harmless",
+            Self::Narrowing => "narrowing",
+            Self::Trust => "needs trust",
+        }
+    }
+}
+
+/// Stops the compiler where a setting has no attributes.
+pub const fn check(settings: &[Setting]) {
+    let mut rest = settings;
+    while let [setting, others @ ..] = rest {
+        let leaves_it_to_others = match setting.takes.kind {
+            Kind::Group(_) | Kind::Internal => true,
+            Kind::Named(takes) => matches!(takes.kind, Kind::Group(_)),
+            _ => false,
+        };
+        assert!(
+            setting.takes.attributes.is_some() || leaves_it_to_others,
+            "a setting has no reach and no sensitivity: add them after what it may be, such as `; Project Harmless`"
+        );
+        rest = others;
+    }
 }
 
 /// The kind of a setting's values.
@@ -214,14 +290,25 @@ impl Takes {
     fn clamp(&self, held: &mut Value) {
         match (self.kind, held) {
             (Kind::Whole { least, most } | Kind::Span { least, most }, held) => {
-                if let Some(number) = held.as_u64().filter(|n| *n != 0 || self.zero != Zero::Special) {
-                    *held = json!(number.clamp(least, most));
+                self.clamp_number(held, least, most);
+            }
+            (Kind::Internal, held) => {
+                if let Some((least, most)) = self.bounds {
+                    self.clamp_number(held, least, most);
                 }
             }
             (Kind::List { most, .. }, Value::Array(items)) => items.truncate(most),
             (Kind::Group(settings), held) => clamp(held, settings),
             // Other kinds hold what they may or cannot be read at all.
             _ => {}
+        }
+    }
+}
+
+impl Takes {
+    fn clamp_number(&self, held: &mut Value, least: u64, most: u64) {
+        if let Some(number) = held.as_u64().filter(|n| *n != 0 || self.zero != Zero::Special) {
+            *held = json!(number.clamp(least, most));
         }
     }
 }

@@ -22,17 +22,17 @@ crate::settings! {
     struct Sample {
         /// Most steps
         /// of a task.
-        steps: u32 = 10 => whole(1, 100),
+        steps: u32 = 10 => whole(1, 100); Project Harmless,
         /// How long
-        wait_ms: u64 = 250 => span(SECOND, MINUTE).or_zero(),
+        wait_ms: u64 = 250 => span(SECOND, MINUTE).or_zero(); Project Harmless,
         /// Time for it.
-        time_ms: Option<u64> = None => span(1, DAY).or_nothing_at_zero(),
+        time_ms: Option<u64> = None => span(1, DAY).or_nothing_at_zero(); Project Harmless,
         /// Most that it may cost.
-        cost_micros: Option<u64> = None => dollars(1e9),
+        cost_micros: Option<u64> = None => dollars(1e9); Project Harmless,
         /// Colours.
-        colour: Colour = Colour::LightGreen => words::<Colour>(),
+        colour: Colour = Colour::LightGreen => words::<Colour>(); Project Harmless,
         /// Names.
-        names: Vec<String> = vec!["a".to_owned()] => list().at_most(2),
+        names: Vec<String> = vec!["a".to_owned()] => list().at_most(2); Project Harmless,
         /// More.
         inner: Inner = Inner::default() => group(Inner::SETTINGS),
     }
@@ -45,7 +45,7 @@ crate::settings! {
     const struct Inner {
         /// How long.
         #[serde(with = "crate::span")]
-        long: Duration = Duration::from_secs(2) => span(SECOND, HOUR),
+        long: Duration = Duration::from_secs(2) => span(SECOND, HOUR); Project Harmless,
     }
 }
 

@@ -148,7 +148,7 @@ async fn follow(
 /// Saves what was seen, and takes what `muster tools accept` wrote.
 async fn keep_pins(app: &App, path: &Path, keeper: &PinKeeper) {
     let mut changes = keeper.changes();
-    let mut look = tokio::time::interval(app.settings().fleet.agents_look);
+    let mut look = tokio::time::interval(crate::settings::FOLDER_SCAN_INTERVAL);
     save(path, &keeper.pins());
     let mut known = mcp_file::stamp(path);
     loop {

@@ -109,7 +109,7 @@ fn names(server: &str, tools: &[Arc<dyn Tool>]) -> Vec<String> {
 /// Reads the folder again whenever anything in it changes.
 async fn follow(app: &App, folder: &Path, hands: &Hands, changed: impl Fn(Vec<Arc<dyn Tool>>)) {
     let mut before = tool_files::stamp(folder);
-    let mut look = tokio::time::interval(app.settings().fleet.agents_look);
+    let mut look = tokio::time::interval(crate::settings::FOLDER_SCAN_INTERVAL);
     loop {
         look.tick().await;
         let now = tool_files::stamp(folder);

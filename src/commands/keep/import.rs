@@ -25,7 +25,9 @@ pub(super) async fn import(bus: &Bus, args: &ImportArgs) -> Result<Exit, Failure
     let counts = (files.len() as u64, objects.len() as u64);
     let outside = Outside { files, objects: objects.into_iter().collect() };
     let imported = bus.kept().import(&record, outside, now()).await.map_err(|error| match error {
-        BusError::TooLarge { .. } => bus_failure(error).help("raise bus.object_limit"),
+        BusError::TooLarge { .. } => {
+            bus_failure(error).help("an archive whose log is larger cannot be imported")
+        }
         error => bus_failure(error),
     })?;
     let (files, objects) = counts;

@@ -18,6 +18,13 @@ use crate::app::App;
 use crate::exit::Failure;
 use crate::render::figures;
 
+/// Largest picture; larger ones are left out. Providers of models have limits of their own. 4 MiB: what providers
+/// take at most is 5.
+const MAX_PICTURE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Most pictures of a run; further ones are left out. Each is an object of the run.
+const MAX_PICTURES: u64 = 200;
+
 /// Most documents that prompts list.
 const MOST_OUTLINED: usize = 200;
 /// Most bytes of the list of documents in prompts.
@@ -58,8 +65,8 @@ pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Scree
     let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders);
     let documents = &app.settings().documents;
     options.extractor = readers(documents);
-    options.limits.max_picture = documents.pictures.max_bytes;
-    options.limits.max_pictures = usize::try_from(documents.pictures.max_pictures).unwrap_or(usize::MAX);
+    options.limits.max_picture = MAX_PICTURE_BYTES;
+    options.limits.max_pictures = usize::try_from(MAX_PICTURES).unwrap_or(usize::MAX);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));

@@ -32,6 +32,14 @@ use crate::render::progress::Doing;
 use crate::render::{self, doing, figures};
 use crate::signals::StopSignals;
 
+/// Time for a submitted goal to be taken up by an orchestrator. An orchestrator takes a goal up within a second;
+/// one that is started anew within some.
+const ACCEPT_LIMIT: Duration = Duration::from_secs(30);
+
+/// Time beyond a run's deadline after which the asker stops waiting for its end. Time for the last entries of a
+/// run to come.
+const GRACE: Duration = Duration::from_secs(30);
+
 /// How often the tree is redrawn when nothing happens: the clock in it goes on.
 const REDRAW: Duration = Duration::from_millis(250);
 
@@ -148,7 +156,7 @@ impl<'a> RunView<'a> {
             unguarded: Unguarded::default(),
             lacking: Lacking::default(),
             interrupts: 0,
-            patience: Instant::now() + app.settings().ask.accept_limit,
+            patience: Instant::now() + ACCEPT_LIMIT,
         }
     }
 
@@ -176,7 +184,7 @@ impl<'a> RunView<'a> {
         let Some(state) = &self.state else { return Ok(()) };
         // It moves when a pause ends with a new one.
         if deadline != Some(state.deadline) {
-            self.patience = Instant::now() + left(state) + self.app.settings().ask.grace;
+            self.patience = Instant::now() + left(state) + GRACE;
         }
         self.screen.show(state, &self.doing, now());
         if let RecordEvent::Agent(key, AgentEvent::Step(step)) = &entry.event {
@@ -254,7 +262,7 @@ impl<'a> RunView<'a> {
             return Ok(Some(Watched::Left { run: self.run, goes_on: stays }));
         }
         cancel(self.bus, self.run, self.screen, stays).await?;
-        self.patience = Instant::now() + self.app.settings().ask.grace;
+        self.patience = Instant::now() + GRACE;
         Ok(None)
     }
 

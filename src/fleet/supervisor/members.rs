@@ -15,6 +15,16 @@ use crate::fleet::policy::RestartPolicy;
 use crate::fleet::{scale, team};
 use crate::settings::{self, FleetSettings, GuardKind, GuardSettings};
 
+/// How many times as long as before the first restart the wait is at most: ten seconds by default.
+const LONGEST_RESTART_WAIT: u32 = 100;
+
+/// The window for counting restarts. What dies again after a minute died of something else.
+const RESTART_WINDOW: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A log file of a fleet's process is begun anew above this size, in MiB; one older file is kept. Days of
+/// warnings; of traces, a few minutes.
+const MAX_LOG_MIB: u64 = 10;
+
 /// What is for orchestrators alone.
 const SYSTEM_ACCOUNT: [&str; 2] = ["MUSTER_BUS_SYSTEM_PASSWORD", "MUSTER_BUS_SYSTEM_CREDENTIALS"];
 
@@ -152,9 +162,9 @@ impl Common<'_> {
                 .map(str::to_owned)
                 .collect(),
             log: app.fleet.log(name),
-            max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
+            max_log_bytes: MAX_LOG_MIB * 1024 * 1024,
             policy: policy(&settings.fleet),
-            stop_limit: settings.fleet.stop_limit,
+            stop_limit: crate::settings::STOP_LIMIT,
             is_foreign: false,
         }
     }
@@ -179,8 +189,8 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
 pub(super) const fn policy(settings: &FleetSettings) -> RestartPolicy {
     RestartPolicy {
         max_restarts: settings.max_restarts,
-        window: settings.restart_window,
+        window: RESTART_WINDOW,
         first_wait: settings.restart_wait,
-        longest_wait: settings.max_restart_wait,
+        longest_wait: settings.restart_wait.saturating_mul(LONGEST_RESTART_WAIT),
     }
 }

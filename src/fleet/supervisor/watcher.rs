@@ -35,6 +35,10 @@ use folder::Specialists;
 use scaling::Scaling;
 use tools::{McpServers, OwnTools};
 
+/// Resident memory of one process above which a warning is given, in MiB. A process takes 30 to 100 MiB, whatever
+/// it works on.
+const MEMORY_WARNING_MIB: u64 = 1024;
+
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -147,7 +151,7 @@ impl Watcher {
         let guard = bus.map(|bus| tokio::spawn(guard::keep_watch(bus, is_own, settled, seen)));
         let mut look = tokio::time::interval(LOOK);
         let mut certificates = tokio::time::interval_at(Instant::now() + CERTIFICATES, CERTIFICATES);
-        let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look);
+        let mut folder = tokio::time::interval(crate::settings::FOLDER_SCAN_INTERVAL);
         loop {
             tokio::select! {
                     biased;
@@ -316,7 +320,7 @@ impl Watcher {
 
     /// Looks at the memory of every process.
     async fn look(&mut self) {
-        let limit = self.app.settings().fleet.memory_warning_mib.saturating_mul(1024 * 1024);
+        let limit = MEMORY_WARNING_MIB.saturating_mul(1024 * 1024);
         for member in &mut self.state.members {
             member.resident_bytes = member.process.as_ref().and_then(|p| resident_bytes(p.pid)).unwrap_or(0);
             if member.resident_bytes <= limit {

@@ -13,6 +13,10 @@ use super::super::state::Ui;
 use super::{By, Said, Shared};
 use crate::fleet::wish;
 
+/// Most processes of one role that can be started from the dashboard. More than one machine has work for, and few
+/// enough that a slip does not fill it.
+const MAX_PROCESSES: u16 = 16;
+
 /// The processes as `muster ps --json` lists them, and what happened to them.
 pub(crate) async fn show(State(ui): Shared) -> Reply {
     ui.bus()?;
@@ -55,12 +59,12 @@ fn scale(ui: &Ui, by: &Person, asked: &Scaled, target: impl Fn(u16, u16) -> u16)
     })?;
     let was = wish::count(&live, role);
     let wanted = target(was, *count);
-    let most = ui.settings.max_processes;
+    let most = MAX_PROCESSES;
     if wanted > was && wanted > most {
         return Err(Problem::conflict(format!(
             "at most {most} processes of a role are started from the dashboard"
         ))
-        .help("ui.max_processes allows more"));
+        .help("`muster scale` starts more"));
     }
     let word = BTreeMap::from([(role.clone(), wanted)]);
     wish::leave(&ui.app, &word, by.name.as_str())?;

@@ -161,7 +161,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Ui>> for Said<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, ui: &Arc<Ui>) -> Result<Self, Problem> {
-        let most = usize::try_from(ui.settings.max_request).unwrap_or(usize::MAX);
+        let most = usize::try_from(crate::settings::MAX_REQUEST).unwrap_or(usize::MAX);
         let bytes = body(request.into_body(), most).await?;
         // Nothing said is nothing wanted.
         let bytes: &[u8] = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { &bytes };
@@ -176,7 +176,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Ui>> for Said<T> {
 async fn body(body: Body, most: usize) -> Result<Vec<u8>, Problem> {
     to_bytes(body, most).await.map(Vec::from).map_err(|_| {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request has at most {most} bytes"))
-            .help("ui.max_request allows more")
+            .help("send less at once")
     })
 }
 

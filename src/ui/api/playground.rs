@@ -19,6 +19,9 @@ use super::{By, Said, Shared, apart, record_of};
 use crate::app::bus_failure;
 use crate::commands::models;
 
+/// Most tokens of an answer in the playground. A long answer, and no book.
+const PLAYGROUND_TOKENS: u32 = 8_192;
+
 /// What is asked again, and what is different.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +53,7 @@ pub(crate) async fn ask(State(ui): Shared, By(by): By, Said(again): Said<Again>)
         return Err(Problem::bad("a temperature is between 0 and 2"));
     }
     let recorded = recorded(&ui, &again, task).await?;
-    let request = request(&recorded, &again, ui.settings.playground_tokens)?;
+    let request = request(&recorded, &again, PLAYGROUND_TOKENS)?;
     let spec = again.model.clone().unwrap_or_else(|| recorded.model.clone());
     let target = models::resolve(&ui.app, Some(&spec)).map_err(|error| {
         Problem::conflict(error.to_string())

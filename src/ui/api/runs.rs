@@ -16,6 +16,9 @@ use super::{After, By, Named, Said, Shared, apart, run_of};
 use crate::args::{Cli, Command, ForkArgs, RunArgs};
 use crate::commands::{fork as forking, run as running};
 
+/// How many runs, newest first, are searched. Each one is read for it; some hundred take a second.
+const SEARCH_RUNS: usize = 500;
+
 /// How many runs are listed where nothing is said.
 const USUAL: usize = 50;
 /// Most runs that are listed at once.
@@ -40,7 +43,7 @@ pub(crate) async fn list(State(ui): Shared, After(wanted): After<Wanted>) -> Rep
         None => None,
     };
     let search = Search { text: wanted.q, status: wanted.status, model: wanted.model, before };
-    let looked_at = if search.is_all() { limit } else { ui.settings.search_runs.max(limit) };
+    let looked_at = if search.is_all() { limit } else { SEARCH_RUNS.max(limit) };
     let bus = ui.bus()?;
     let all = ui.briefs.newest(&bus, looked_at).await?;
     let shown: Vec<_> = all.iter().filter(|brief| search.shows(brief)).take(limit).collect();

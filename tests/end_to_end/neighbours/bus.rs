@@ -302,9 +302,7 @@ async fn fill(client: &Client, kind: &str) -> String {
 #[test]
 fn a_store_that_somebody_filled_is_told_of_and_what_was_in_hand_ends_when_there_is_room() {
     let model = model();
-    let room = |record: &'static str| {
-        ["--set", record, "--set", "bus.files_bytes=1048576", "--set", "bus.objects_bytes=4194304"]
-    };
+    let room = |record: &'static str| ["--set", record, "--set", "bus.objects_bytes=4194304"];
     let fleet = up(&model, &room("bus.record_bytes=4194304"));
     let folder = fleet.folder();
     let runtime = Runtime::new().unwrap();

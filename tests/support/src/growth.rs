@@ -67,11 +67,7 @@ pub fn measure(program: &str, nats: Option<&str>, steps: usize, looked_at: usize
         folder = folder.with("MUSTER_NATS_SERVER", nats);
     }
     let most = steps + 10;
-    let settings = [
-        "agent.model=openai/scripted".to_owned(),
-        format!("limits.max_steps={most}"),
-        format!("agent.limits.max_steps={most}"),
-    ];
+    let settings = ["agent.model=openai/scripted".to_owned(), format!("limits.max_steps={most}")];
     let arguments: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&arguments)?;
     let asked = [&arguments[..], &["run", "Add up a long list.", "--json"]].concat();

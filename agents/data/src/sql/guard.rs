@@ -105,16 +105,12 @@ fn resident() -> Option<u64> {
 pub(crate) type Touched = Arc<Mutex<Vec<String>>>;
 
 /// Puts the bounds on a connection in which everything is loaded. From then on it only reads.
-pub(crate) fn confine(
-    connection: &mut Connection,
-    watch: &Watch,
-    settings: &SqlSettings,
-) -> rusqlite::Result<Touched> {
+pub(crate) fn confine(connection: &mut Connection, watch: &Watch) -> rusqlite::Result<Touched> {
     let touched = Touched::default();
     let seen = Arc::clone(&touched);
     for (limit, most) in [
-        (Limit::SQLITE_LIMIT_LENGTH, settings.max_cell),
-        (Limit::SQLITE_LIMIT_SQL_LENGTH, settings.max_query + 256),
+        (Limit::SQLITE_LIMIT_LENGTH, crate::settings::MAX_CELL),
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, crate::settings::MAX_QUERY + 256),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
         (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 50),
         (Limit::SQLITE_LIMIT_VDBE_OP, 100_000),

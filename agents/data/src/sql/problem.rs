@@ -70,7 +70,7 @@ fn of_code(
         ErrorCode::AuthorizationForStatementDenied => only_reading(message),
         ErrorCode::TooBig => ToolFailure::InvalidArguments(format!(
             "A value would have more than {} bytes ({message}). Take a part of it, such as substr(…, 1, 1000).",
-            settings.max_cell
+            crate::settings::MAX_CELL
         )),
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
             ToolFailure::Failed(format!("A database file is broken ({message}). Go on without it."))

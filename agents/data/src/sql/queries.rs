@@ -100,8 +100,8 @@ impl Queries {
             let told = |error: rusqlite::Error, tables: &[TableInfo]| {
                 problem::told(&error, watch, &settings, tables, &unread)
             };
-            let touched = guard::confine(&mut loaded.connection, watch, &settings)
-                .map_err(|error| told(error, &loaded.tables))?;
+            let touched =
+                guard::confine(&mut loaded.connection, watch).map_err(|error| told(error, &loaded.tables))?;
             let rows = run::select(&loaded.connection, &query.sql, query.most, watch)
                 .map_err(|error| with_left_out(told(error, &loaded.tables), &loaded.left_out))?;
             let touched = touched.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -124,7 +124,7 @@ impl Queries {
         let settings = self.settings.clone();
         let mut schema = blocking(&self.settings, move |watch| {
             let mut loaded = loaded(inputs, &settings, watch)?;
-            guard::confine(&mut loaded.connection, watch, &settings)
+            guard::confine(&mut loaded.connection, watch)
                 .map_err(|error| problem::told(&error, watch, &settings, &[], &[]))?;
             let first = |table: &TableInfo| {
                 let asked = format!("SELECT * FROM {} LIMIT {FIRST}", table.inner_quoted());
@@ -152,8 +152,8 @@ impl Queries {
                 "`query` is empty; to see the tables, ask with `schema`: true".to_owned(),
             ));
         }
-        if sql.len() as u64 > self.settings.max_query {
-            let most = self.settings.max_query;
+        if sql.len() as u64 > crate::settings::MAX_QUERY {
+            let most = crate::settings::MAX_QUERY;
             return Err(ToolFailure::InvalidArguments(format!(
                 "the query has {} bytes, {most} is the most",
                 sql.len()

@@ -45,10 +45,9 @@ fn arguments(args: Value) -> Result<Arguments, ToolFailure> {
 }
 
 /// The arguments that both tools take.
-fn properties(queries: &Queries) -> Value {
-    let settings = queries.settings();
+fn properties() -> Value {
     json!({
-        "query": {"type": "string", "maxLength": settings.max_query, "description": "one SELECT"},
+        "query": {"type": "string", "maxLength": crate::settings::MAX_QUERY, "description": "one SELECT"},
         "files": {
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": 1000},
@@ -61,7 +60,7 @@ fn properties(queries: &Queries) -> Value {
 #[async_trait]
 impl Tool for Sql {
     fn spec(&self) -> ToolSpec {
-        let mut properties = properties(&self.0);
+        let mut properties = properties();
         properties["schema"] =
             json!({"type": "boolean", "description": "show tables, columns, types and first rows instead"});
         properties["limit"] = json!({"type": "integer", "minimum": 1, "maximum": self.0.settings().max_rows, "description": "most rows shown"});
@@ -94,7 +93,7 @@ impl Tool for Sql {
 #[async_trait]
 impl Tool for Save {
     fn spec(&self) -> ToolSpec {
-        let mut properties = properties(&self.0);
+        let mut properties = properties();
         properties["path"] = json!({"type": "string", "minLength": 5, "maxLength": 200, "description": "such as results/totals.csv"});
         ToolSpec::new(
             "sql.save",

@@ -14,14 +14,14 @@ pub(crate) fn epub(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> 
     let mut package = Package::open(bytes, budget)?;
     let container = package.need("META-INF/container.xml", budget)?;
     let mut at = None;
-    walk(&container, budget.limits.max_nesting, |met| {
+    walk(&container, crate::limits::MAX_NESTING, |met| {
         if let Met::Begin("rootfile", attributes) = met {
             at = at.take().or_else(|| attributes.get("full-path"));
         }
     })?;
     let at = at.ok_or_else(|| Failure::broken("it does not say where its contents are"))?;
     let contents = package.need(&at, budget)?;
-    let chapters = spine(&contents, budget)?;
+    let chapters = spine(&contents)?;
     let folder = at.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut found = Found::of("epub", Vec::new());
     found.title = title_of(&contents);
@@ -53,9 +53,9 @@ pub(crate) fn epub(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> 
 }
 
 /// The files of the chapters, in the order in which they are read.
-fn spine(contents: &[u8], budget: &Budget) -> Result<Vec<String>, Failure> {
+fn spine(contents: &[u8]) -> Result<Vec<String>, Failure> {
     let (mut files, mut order) = (HashMap::new(), Vec::new());
-    walk(contents, budget.limits.max_nesting, |met| {
+    walk(contents, crate::limits::MAX_NESTING, |met| {
         let Met::Begin(name, attributes) = met else { return };
         match name {
             "item" => {

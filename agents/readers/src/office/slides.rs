@@ -22,14 +22,14 @@ pub(crate) fn pptx(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> 
         }
         let slide = package.need(&name, budget)?;
         let mut reading = Slide::new(budget.room());
-        if let Err(failure) = walk(&slide, budget.limits.max_nesting, |met| reading.meet(&met)) {
+        if let Err(failure) = walk(&slide, crate::limits::MAX_NESTING, |met| reading.meet(&met)) {
             found.leave_out(format!("the end of slide {}: it {}", pieces.len() + 1, failure.in_short()));
         }
         let notes = name.replace("slides/slide", "notesSlides/notesSlide");
         if let Some(notes) = package.get(&notes, budget)? {
             reading.lines.gap();
             // Notes that are broken cost the notes.
-            let _ = walk(&notes, budget.limits.max_nesting, |met| reading.meet(&met));
+            let _ = walk(&notes, crate::limits::MAX_NESTING, |met| reading.meet(&met));
         }
         let mut text = reading.lines.finish();
         budget.take_text(&mut text);
@@ -48,13 +48,13 @@ fn in_order(package: &mut Package<'_>, budget: &mut Budget) -> Result<Vec<String
     };
     let links = package.get("ppt/_rels/presentation.xml.rels", budget)?.unwrap_or_default();
     let mut ids = Vec::new();
-    walk(&presentation, budget.limits.max_nesting, |met| {
+    walk(&presentation, crate::limits::MAX_NESTING, |met| {
         if let Met::Begin("sldId", attributes) = met {
             ids.extend(attributes.get_whole("r:id"));
         }
     })?;
     let mut targets = std::collections::HashMap::new();
-    walk(&links, budget.limits.max_nesting, |met| {
+    walk(&links, crate::limits::MAX_NESTING, |met| {
         if let Met::Begin("Relationship", attributes) = met
             && let (Some(id), Some(target)) = (attributes.get("Id"), attributes.get("Target"))
         {
@@ -111,7 +111,7 @@ pub(crate) fn odp(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> {
     let mut pieces = Vec::new();
     let mut reading = Odf::new(room);
     let mut is_in = false;
-    let walked = walk(&content, budget.limits.max_nesting, |met| match met {
+    let walked = walk(&content, crate::limits::MAX_NESTING, |met| match met {
         Met::Begin("page", _) => {
             is_in = true;
             reading.lines = Lines::new(room);

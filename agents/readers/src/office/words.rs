@@ -13,15 +13,15 @@ pub(crate) fn docx(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> 
     let mut package = Package::open(bytes, budget)?;
     let document = package.need("word/document.xml", budget)?;
     let styles = package.get("word/styles.xml", budget)?.unwrap_or_default();
-    let styles = heading_styles(&styles, budget.limits.max_nesting)?;
+    let styles = heading_styles(&styles, crate::limits::MAX_NESTING)?;
     let mut reading = Docx::new(&styles, budget.room());
-    let walked = walk(&document, budget.limits.max_nesting, |met| reading.meet(&met));
+    let walked = walk(&document, crate::limits::MAX_NESTING, |met| reading.meet(&met));
     for notes in ["word/footnotes.xml", "word/endnotes.xml", "word/comments.xml"] {
         if walked.is_ok()
             && let Some(notes) = package.get(notes, budget)?
         {
             reading.lines.gap();
-            walk(&notes, budget.limits.max_nesting, |met| reading.meet(&met))?;
+            walk(&notes, crate::limits::MAX_NESTING, |met| reading.meet(&met))?;
         }
     }
     let title = package.get("docProps/core.xml", budget)?.and_then(|core| title_of(&core));
@@ -156,7 +156,7 @@ pub(crate) fn odt(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> {
     refuse_encrypted(&mut package, budget)?;
     let content = package.need("content.xml", budget)?;
     let mut reading = Odf::new(budget.room());
-    let walked = walk(&content, budget.limits.max_nesting, |met| reading.meet(&met));
+    let walked = walk(&content, crate::limits::MAX_NESTING, |met| reading.meet(&met));
     let title = package.get("meta.xml", budget)?.and_then(|meta| title_of(&meta));
     finished("odt", reading.lines, walked, title, budget)
 }
@@ -165,7 +165,7 @@ pub(crate) fn odt(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> {
 pub(crate) fn refuse_encrypted(package: &mut Package<'_>, budget: &mut Budget) -> Result<(), Failure> {
     let manifest = package.get("META-INF/manifest.xml", budget)?.unwrap_or_default();
     let mut is_encrypted = false;
-    let _ = walk(&manifest, budget.limits.max_nesting, |met| {
+    let _ = walk(&manifest, crate::limits::MAX_NESTING, |met| {
         is_encrypted |= matches!(met, Met::Begin("encryption-data", _));
     });
     if is_encrypted { Err(Failure::Encrypted) } else { Ok(()) }

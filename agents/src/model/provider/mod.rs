@@ -38,13 +38,13 @@ settings! {
     pub struct CallLimits {
         /// From the question to the whole answer.
         #[serde(with = "muster_shared::span")]
-        pub call: Duration = Duration::from_secs(120) => span(100, DAY),
+        pub call: Duration = Duration::from_secs(120) => span(100, DAY); Fleet Harmless,
         /// From the question to the first sign of an answer.
         #[serde(with = "muster_shared::span")]
-        pub first: Duration = Duration::from_secs(60) => span(100, DAY),
+        pub first: Duration = Duration::from_secs(60) => internal(),
         /// The longest silence within a streamed answer.
         #[serde(with = "muster_shared::span")]
-        pub idle: Duration = Duration::from_secs(60) => span(100, DAY),
+        pub idle: Duration = Duration::from_secs(60) => internal(),
     }
 }
 

@@ -14,19 +14,19 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub struct RetryLimits {
         /// Calls per target, the first one included.
-        pub attempts: u32 = 5 => whole(1, 1000),
+        pub attempts: u32 = 5 => whole(1, 1000); Fleet Harmless,
         /// Time for all calls and waits together, over all targets.
         #[serde(with = "muster_shared::span")]
-        pub total: Duration = Duration::from_secs(300) => span(100, DAY),
+        pub total: Duration = Duration::from_secs(300) => internal(),
         /// The first wait; it doubles with each attempt.
         #[serde(with = "muster_shared::span")]
-        pub base: Duration = Duration::from_millis(500) => span(0, HOUR),
+        pub base: Duration = Duration::from_millis(500) => internal(),
         /// The longest wait of our own making.
         #[serde(with = "muster_shared::span")]
-        pub max_wait: Duration = Duration::from_secs(30) => span(0, DAY),
+        pub max_wait: Duration = Duration::from_secs(30) => internal(),
         /// The longest wait a provider may ask for; one that asks for more is given up.
         #[serde(with = "muster_shared::span")]
-        pub max_retry_after: Duration = Duration::from_secs(120) => span(0, DAY),
+        pub max_retry_after: Duration = Duration::from_secs(120) => internal(),
     }
 }
 

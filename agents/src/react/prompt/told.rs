@@ -10,6 +10,9 @@ use super::{CallStyle, Conversation};
 use crate::model::chat::{ChatMessage, ToolCall};
 use crate::prompts::fence;
 
+/// With how many steps left the model is told to conclude. One to look, and one to finish.
+const CONCLUDE_WITHIN: u32 = 2;
+
 impl Conversation {
     /// A step as the model is told of it.
     pub(super) fn messages_of(&self, step: &Step) -> Vec<ChatMessage> {
@@ -113,7 +116,7 @@ pub(super) fn position(step: u32, limits: StepLimits) -> String {
     let left = most.saturating_sub(step);
     let advice = if left == 0 {
         " This is the last: no tool is run any more. Submit the best result there is."
-    } else if left < limits.conclude_within {
+    } else if left < CONCLUDE_WITHIN {
         " Few steps are left: conclude and submit."
     } else {
         ""

@@ -42,16 +42,16 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub struct ToolRetries {
         /// Further tries of one call; 0 for none.
-        pub tries: u32 = 2 => whole(0, 20),
+        pub tries: u32 = 2 => internal(),
         /// Wait before the first of them. It doubles with each one, and is spread over its upper half.
         #[serde(with = "muster_shared::span")]
-        pub pause: Duration = Duration::from_millis(250) => span(1, HOUR),
+        pub pause: Duration = Duration::from_millis(250) => internal(),
         /// Longest wait.
         #[serde(with = "muster_shared::span")]
-        pub max_pause: Duration = Duration::from_secs(5) => span(1, HOUR),
+        pub max_pause: Duration = Duration::from_secs(5) => internal(),
         /// After this time no further try is begun. Each try has twice the time limit of the one before.
         #[serde(with = "muster_shared::span")]
-        pub total: Duration = Duration::from_secs(60) => span(1, HOUR),
+        pub total: Duration = Duration::from_secs(60) => internal(),
     }
 }
 
@@ -61,13 +61,13 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub struct ToolBreakerRules {
         /// Failed tries in a row after which a tool is left alone; 0 for never.
-        pub failures: u32 = 5 => whole(0, 1000),
+        pub failures: u32 = 5 => internal(),
         /// The first pause; it doubles with each try after it that fails.
         #[serde(with = "muster_shared::span")]
-        pub pause: Duration = Duration::from_secs(2) => span(1, HOUR),
+        pub pause: Duration = Duration::from_secs(2) => internal(),
         /// The longest pause.
         #[serde(with = "muster_shared::span")]
-        pub max_pause: Duration = Duration::from_secs(60) => span(1, DAY),
+        pub max_pause: Duration = Duration::from_secs(60) => internal(),
     }
 }
 
@@ -77,13 +77,13 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub struct ToolQuota {
         /// Most calls of one task; not limited when absent.
-        pub per_task: Option<u64> = None => whole(1, MANY).example("20"),
+        pub per_task: Option<u64> = None => whole(1, MANY).example("20"); Fleet Narrowing,
         /// Most calls of one run; not limited when absent.
-        pub per_run: Option<u64> = None => whole(1, MANY).example("200"),
+        pub per_run: Option<u64> = None => whole(1, MANY).example("200"); Fleet Narrowing,
         /// Most calls in a minute by the clock, of all runs together; not limited when absent.
-        pub per_minute: Option<u64> = None => whole(1, MANY).example("60"),
+        pub per_minute: Option<u64> = None => whole(1, MANY).example("60"); Fleet Narrowing,
         /// Most calls in a day by UTC, of all runs together; not limited when absent.
-        pub per_day: Option<u64> = None => whole(1, MANY).example("1000"),
+        pub per_day: Option<u64> = None => whole(1, MANY).example("1000"); Fleet Narrowing,
     }
 }
 

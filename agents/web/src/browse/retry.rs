@@ -4,23 +4,24 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-use crate::settings::WebSettings;
 use crate::transfer::{Answer, NoAnswer};
+
+/// How often a site that says it is busy is asked again, and one that could not be connected to. A site that is
+/// still busy then is busy for longer than a task waits.
+const MAX_RETRIES: u32 = 2;
+
+/// Longest wait before a site is asked again; one that wants more is not asked again. A call has a minute in all.
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(10);
 
 /// How long to wait before asking again; none when what came is what there is. A site that is busy is asked again when it
 /// says when, and that is soon; one that nobody could connect to is asked once more, at its next turn.
-pub(super) fn after(
-    answer: &Result<Answer, NoAnswer>,
-    asked: u32,
-    settings: &WebSettings,
-    now: SystemTime,
-) -> Option<Duration> {
-    if asked >= settings.retries {
+pub(super) fn after(answer: &Result<Answer, NoAnswer>, asked: u32, now: SystemTime) -> Option<Duration> {
+    if asked >= MAX_RETRIES {
         return None;
     }
     match answer {
         Ok(answer) if matches!(answer.status, 429 | 503) => {
-            wanted(&answer.headers, now).filter(|wait| *wait <= settings.retry_wait)
+            wanted(&answer.headers, now).filter(|wait| *wait <= MAX_RETRY_WAIT)
         }
         Err(NoAnswer::NotConnected(_)) if asked == 0 => Some(Duration::ZERO),
         Ok(_) | Err(_) => None,
@@ -55,9 +56,8 @@ mod tests {
 
     #[test]
     fn only_who_says_when_is_asked_again_and_who_could_not_be_reached_once() {
-        let settings = WebSettings::default();
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
-        let after = |answer, asked| super::after(&answer, asked, &settings, now).map(|wait| wait.as_secs());
+        let after = |answer, asked| super::after(&answer, asked, now).map(|wait| wait.as_secs());
         assert_eq!(after(answered(503, Some("3")), 0), Some(3));
         assert_eq!(after(answered(429, Some("Sun, 06 Nov 1994 08:49:44 GMT")), 1), Some(7));
         assert_eq!(after(answered(429, Some("Sun, 06 Nov 1994 08:49:30 GMT")), 1), Some(0));

@@ -22,6 +22,9 @@ use crate::secret;
 use crate::settings::{SearchProvider, SearchSettings};
 use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
 
+/// Most results of one search. What lies further down is hardly ever of use.
+const MAX_RESULTS: u32 = 10;
+
 /// Results given when nothing else is asked for.
 const USUAL: u32 = 6;
 
@@ -78,7 +81,7 @@ impl Tool for WebSearch {
                 "type": "object",
                 "properties": {
                     "query": {"type": "string", "minLength": 1, "maxLength": 400},
-                    "most": {"type": "integer", "minimum": 1, "maximum": self.settings.most, "default": USUAL.min(self.settings.most)},
+                    "most": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS, "default": USUAL.min(MAX_RESULTS)},
                     "site": {
                         "type": "string", "minLength": 3, "maxLength": 253, "pattern": "^[A-Za-z0-9.-]+$",
                         "description": "Only results from this host, such as example.org"
@@ -127,7 +130,7 @@ impl WebSearch {
 
     fn query(&self, arguments: &Value) -> Query {
         let most = arguments["most"].as_u64().and_then(|most| u32::try_from(most).ok());
-        let most = most.unwrap_or(USUAL).min(self.settings.most);
+        let most = most.unwrap_or(USUAL).min(MAX_RESULTS);
         let site = text_of(arguments, "site").trim_matches('.').to_ascii_lowercase();
         Query {
             words: one_line(text_of(arguments, "query"), 400),

@@ -92,7 +92,10 @@ pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
     let mut said: Vec<String> = marked.collect();
     if responses.used_up {
         let why = if has_made_too_many(run) {
-            format!("the run had made {} model calls (limits.max_calls)", run.spending.used.calls())
+            format!(
+                "the run had made {} model calls, the most of a run without a budget",
+                run.spending.used.calls()
+            )
         } else if no_model_answers(run) {
             format!("{} tries in a row had no answer of a model that could be used", responses.model_failures)
         } else {

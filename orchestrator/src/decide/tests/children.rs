@@ -408,7 +408,7 @@ fn runs_that_would_not_come_to_an_end_are_refused() {
     };
     let cases: [(&dyn Fn() -> Fleet, &str, &str); 6] = [
         (&narrow, WANTED, "runs within runs are 0 deep at most"),
-        (&at(RunLimits::default().max_nesting), "look at the masts", "(limits.max_nesting)"),
+        (&at(RunLimits::default().max_nesting), "look at the masts", "deep at most"),
         (&|| begun(RunLimits::default()), "Find out  about ONE", "would wait for itself"),
         (&|| begun(RunLimits::default()), "which limits are there?", "would wait for itself"),
         (&at(1), "What is in the harbour?", "would wait for itself"),

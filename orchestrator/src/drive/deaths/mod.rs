@@ -88,7 +88,7 @@ async fn listen(bus: Bus) -> BoxStream<'static, Presence> {
         match bus.presence().await {
             Ok(Some(told)) => return told,
             Ok(None) => {
-                let (registry, queue) = (bus.settings().registry_ttl, bus.settings().ack_wait);
+                let (registry, queue) = (bus.settings().registry_ttl(), bus.settings().ack_wait);
                 tracing::info!(
                     "no system account is set (bus.system_user): the death of an agent is noticed after {registry:?} \
                      by the registry, or after {queue:?} by its queue"

@@ -32,34 +32,34 @@ settings! {
     pub struct Rights {
         /// Tools that tasks may call: calculator, or corpus.* for all that begin so.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub tools: Allowed<ToolNames> = Allowed::all() => list(),
+        pub tools: Allowed<ToolNames> = Allowed::all() => list(); Project Narrowing,
         /// Documents that tasks may read, search and cite, by their paths: docs/guide.md, or docs for a whole folder.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub documents: Allowed<DocumentPaths> = Allowed::all() => list(),
+        pub documents: Allowed<DocumentPaths> = Allowed::all() => list(); Project Narrowing,
         /// Values of the shared context that tasks may read, by their keys.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub read_context: Allowed<ContextKeys> = Allowed::all() => list(),
+        pub read_context: Allowed<ContextKeys> = Allowed::all() => list(); Project Narrowing,
         /// Values of the shared context that tasks may write.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub write_context: Allowed<ContextKeys> = Allowed::all() => list(),
+        pub write_context: Allowed<ContextKeys> = Allowed::all() => list(); Project Narrowing,
         /// Hosts that tasks may fetch from: example.org, *.example.org for those below it, example.org:443 for one port.
         #[serde(skip_serializing_if = "Allowed::is_all")]
-        pub hosts: Allowed<HostNames> = Allowed::all() => list(),
+        pub hosts: Allowed<HostNames> = Allowed::all() => list(); Project Narrowing,
         /// Whether tasks may ask people.
         #[serde(skip_serializing_if = "is_open")]
-        pub people: bool = true => flag(),
+        pub people: bool = true => flag(); Project Narrowing,
         /// Whether tasks may hand work over to others, and ask them.
         #[serde(skip_serializing_if = "is_open")]
-        pub hand_over: bool = true => flag(),
+        pub hand_over: bool = true => flag(); Project Narrowing,
         /// Whether tasks may begin runs of their own.
         #[serde(skip_serializing_if = "is_open")]
-        pub runs: bool = true => flag(),
+        pub runs: bool = true => flag(); Project Narrowing,
         /// Whether tasks may write files of the run.
         #[serde(skip_serializing_if = "is_open")]
-        pub write_files: bool = true => flag(),
+        pub write_files: bool = true => flag(); Project Narrowing,
         /// Whether tasks may make calls that change something; else they may only look.
         #[serde(skip_serializing_if = "is_open")]
-        pub effects: bool = true => flag(),
+        pub effects: bool = true => flag(); Project Narrowing,
         /// The most that the task may use, within what its run gives it.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]
         pub budget: Budget = Budget::UNLIMITED => internal(),

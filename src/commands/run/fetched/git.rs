@@ -95,13 +95,13 @@ impl Git<'_> {
             made = work => made?,
             bytes = self.too_much(folder, tell) => {
                 return Err(format!(
-                    "it has more than {} already (at most {}, ask.fetch_bytes)",
+                    "it has more than {} already (at most {})",
                     figures::bytes(bytes),
                     figures::bytes(self.limits.bytes)
                 ));
             }
             () = tokio::time::sleep(self.limits.time) => {
-                return Err(format!("it was not fetched within {} (ask.fetch_time)", muster_shared::span::text(self.limits.time)));
+                return Err(format!("it was not fetched within {}", muster_shared::span::text(self.limits.time)));
             }
         };
         let (commit, made) = made.trim().split_once(' ').ok_or("git does not say which commit it is")?;
@@ -301,6 +301,6 @@ mod tests {
             assert!(told.starts_with(said), "{given}: {told}");
         }
         let (_work, got) = fetch(&url, GitLimits { time: Duration::ZERO, ..LIMITS }).await;
-        assert!(got.unwrap_err().contains("ask.fetch_time"));
+        assert!(got.unwrap_err().contains("it was not fetched within"));
     }
 }

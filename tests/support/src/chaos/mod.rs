@@ -202,7 +202,6 @@ pub(crate) const SETTINGS: &[&str] = &[
     "limits.max_deaths=0",
     "limits.max_generations=10",
     "fleet.max_restarts=1000000",
-    "fleet.restart_wait=50ms",
-    "fleet.max_restart_wait=200ms",
+    "fleet.restart_wait=2ms",
     "bus.ack_wait=10s",
 ];

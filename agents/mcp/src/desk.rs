@@ -20,7 +20,6 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::callbacks::CallPlace;
 use crate::plain::{cut, visible, visible_value};
-use crate::settings::McpSettings;
 
 /// Questions of one server to people that are open at the same time; further ones are declined. A person answers one after
 /// the other.
@@ -47,7 +46,7 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(server: &str, elicits: bool, settings: &McpSettings, changed: Arc<Notify>) -> Self {
+    pub(crate) fn new(server: &str, elicits: bool, changed: Arc<Notify>) -> Self {
         Self {
             server: server.to_owned(),
             elicits,

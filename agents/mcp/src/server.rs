@@ -203,7 +203,7 @@ impl Supervisor {
     async fn bring_up(&mut self) -> Result<Listed, McpError> {
         let host = Arc::clone(&self.host);
         let changed = Arc::clone(&self.changed);
-        let desk = Arc::new(Desk::new(&host.config.name, host.callbacks.elicits, &host.settings, changed));
+        let desk = Arc::new(Desk::new(&host.config.name, host.callbacks.elicits, changed));
         let tokens = host.callbacks.tokens.as_deref();
         let connecting = Connecting { config: &host.config, settings: &host.settings, tokens, desk };
         let connection = Box::pin(connecting.connect()).await?;

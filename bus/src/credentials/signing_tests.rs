@@ -203,7 +203,11 @@ fn an_account_vouches_for_its_users_itself() {
     let account = account_of(&fleet);
     let made = forged(&account, Said::user(Rights::default(), vec!["muster:operator".to_owned()]));
     let signature = Signer::from_file(&fleet.file(&made)).unwrap().sign(Purpose::Order, SAID).unwrap();
-    let verifier = Verifier::of(Trust { account: account.public_key(), signing_keys: Vec::new(), revoked: BTreeMap::new() });
+    let verifier = Verifier::of(Trust {
+        account: account.public_key(),
+        signing_keys: Vec::new(),
+        revoked: BTreeMap::new(),
+    });
     assert_eq!(verifier.verify(Purpose::Order, &signature, SAID, NOW).unwrap().kind, HolderKind::Operator);
     let scoped = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();
     assert!(verifier.verify(Purpose::Order, &scoped, SAID, NOW).is_err(), "its signing keys are not known");

@@ -45,12 +45,7 @@ fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
         ("step", b"[1, 2]".to_vec(), "invalid", "object"),
         ("step", of(json!("step")), "invalid", "object"),
         ("step", Vec::new(), "invalid", "token"),
-        (
-            "step",
-            step(&|said| said["observation"] = json!("x".repeat(600_000))),
-            "too_large",
-            "is the most",
-        ),
+        ("step", step(&|said| said["observation"] = json!("x".repeat(600_000))), "too_large", "is the most"),
         ("step", step(&|said| said["surprise"] = json!(1)), "invalid", "surprise"),
         ("step", step(&|said| said["action"] = json!("count")), "invalid", "`action`"),
         ("step", step(&|said| said["action"] = json!({ "arguments": {} })), "invalid", "name"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use miette::{Diagnostic, ReportHandler};
+use miette::{Diagnostic, ReportHandler, SourceSpan};
 use textwrap::Options;
 
 /// Longest line that is shown of a file, in characters.
@@ -32,7 +32,7 @@ fn snippet(error: &dyn Diagnostic) -> Option<String> {
     let label = error.labels()?.next()?;
     let end = label.offset() + label.len();
     // From the start of the file to the line after the label.
-    let found = error.source_code()?.read_span(&(0, end).into(), 0, 1).ok()?;
+    let found = error.source_code()?.read_span(&SourceSpan::from((0_usize, end)), 0, 1).ok()?;
     let whole = String::from_utf8_lossy(found.data());
     let head = whole.get(..label.offset())?;
     let start = head.rfind('\n').map_or(0, |at| at + 1);
@@ -55,7 +55,7 @@ fn snippet(error: &dyn Diagnostic) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use miette::{MietteDiagnostic, NamedSource, Report, SourceSpan};
+    use miette::{MietteDiagnostic, NamedSource, Report};
 
     use super::*;
 

@@ -90,7 +90,7 @@ settings! {
         pub composites: Composites = Composites::default() => internal(),
         /// What happens at the limits of one task.
         pub limits: StepLimits = StepLimits::default() => group(StepLimits::SETTINGS),
-        /// What roles may do: `plan`, `tools`, `people`, `blueprints`, `delegate`. What is not named is open.
+        /// What roles may do: a list of plan, tools, people, blueprints, delegate and peers. A role that is not named may do all of it.
         pub permissions: BTreeMap<Role, RolePermissions> = BTreeMap::new() => named("worker", &list_of::<RolePermission>().example("[\"plan\", \"tools\"]")); Fleet Trust,
         /// Limits of one model call.
         pub calls: CallLimits = CallLimits::default() => group(CallLimits::SETTINGS),

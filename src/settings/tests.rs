@@ -130,9 +130,9 @@ fn the_example_is_what_the_declarations_say() {
 
 /// Somebody would change each of them; a further one takes the place of one that nobody changes.
 #[test]
-fn there_are_few_settings_and_the_documentation_lists_them() {
+fn there_are_at_most_200_settings_and_the_documentation_lists_them() {
     let keys = Keys::of(Settings::SETTINGS);
-    assert!(keys.iter().count() <= 216, "{}", keys.iter().count());
+    assert!(keys.iter().count() <= 200, "{}", keys.iter().count());
     let row = |key: &keys::Key| {
         let (name, reach) = (key.name.replace('*', "NAME"), key.reach.as_str());
         format!("| `{name}` | {reach} | {} |\n", key.sensitivity.as_str())

@@ -2,8 +2,6 @@
 
 use std::{
     collections::HashMap,
-    io,
-    path::PathBuf,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -95,47 +93,5 @@ impl BlobStore for MemoryBlobs {
 
     async fn has(&self, key: &str) -> Result<bool, BlobError> {
         Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key))
-    }
-}
-
-/// A store in a directory, for several processes of one machine.
-#[derive(Debug, Clone)]
-pub struct DirBlobs(PathBuf);
-
-impl DirBlobs {
-    /// A store in `dir`, which is made when the first blob is put.
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self(dir.into())
-    }
-
-    fn file(&self, key: &str) -> Result<PathBuf, BlobError> {
-        let fine = !key.is_empty()
-            && key.split('/').all(|part| {
-                !part.starts_with('.')
-                    && !part.is_empty()
-                    && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
-            });
-        if fine { Ok(self.0.join(key)) } else { Err(BlobError(format!("`{key}` is no key of a blob"))) }
-    }
-}
-
-#[async_trait]
-impl BlobStore for DirBlobs {
-    async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
-        let file = self.file(key)?;
-        let written = tokio::task::spawn_blocking(move || super::disk::write_whole(&file, &bytes)).await;
-        written.map_err(|error| BlobError(error.to_string()))?.map_err(|error| BlobError(error.to_string()))
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
-        match tokio::fs::read(self.file(key)?).await {
-            Ok(bytes) => Ok(Some(bytes.into())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(BlobError(error.to_string())),
-        }
-    }
-
-    async fn has(&self, key: &str) -> Result<bool, BlobError> {
-        tokio::fs::try_exists(self.file(key)?).await.map_err(|error| BlobError(error.to_string()))
     }
 }

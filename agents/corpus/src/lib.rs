@@ -23,7 +23,7 @@ use muster_shared::flow::{PlaceFound, TaskRights};
 use self::found::Asked;
 use self::readable::{Readable, Within};
 pub use self::{
-    blob::{BlobError, BlobStore, DirBlobs, MemoryBlobs},
+    blob::{BlobError, BlobStore, MemoryBlobs},
     build::{CorpusOptions, Opened},
     cache::{CacheLimits, prune},
     cite::{CitedPlace, look_up_among},

@@ -206,7 +206,7 @@ fn an_account_vouches_for_its_users_itself() {
     let verifier = Verifier::of(Trust {
         account: account.public_key(),
         signing_keys: Vec::new(),
-        revoked: BTreeMap::new(),
+        revoked: std::collections::BTreeMap::new(),
     });
     assert_eq!(verifier.verify(Purpose::Order, &signature, SAID, NOW).unwrap().kind, HolderKind::Operator);
     let scoped = fleet.signer(&holder(Scope::Agent), None).sign(Purpose::Order, SAID).unwrap();

@@ -70,7 +70,7 @@ pub use effect::Effect;
 pub(crate) use guards::{asked_about, changed};
 pub use loss::{hand_on_again, holder_against, holders, last_chances, say_again};
 pub(crate) use place::names_in;
-pub use place::{AnyAgent, Place, Recorded, Substance, Wanted};
+pub use place::{Place, Recorded, Substance, Wanted};
 pub use reading::{ByRules, ReadText, ReadingQuestion, RecordedReadings};
 pub use response::{Tried, respond};
 pub use schedule::next_review;

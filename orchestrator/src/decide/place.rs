@@ -112,16 +112,6 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// A fleet in which all are alike: whoever is free takes the next task.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AnyAgent;
-
-impl Place for AnyAgent {
-    fn place(&self, _: &Wanted<'_>) -> Option<Placement> {
-        None
-    }
-}
-
 /// What a decision in the record was told.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorded<'a>(pub &'a [Placement]);

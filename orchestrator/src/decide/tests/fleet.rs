@@ -16,7 +16,7 @@ use muster_shared::run::{
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
-use crate::decide::{AnyAgent, ByRules, Decision, Effect, Place, Situation, decide, in_work};
+use crate::decide::{ByRules, Decision, Effect, Place, Recorded, Situation, decide, in_work};
 
 /// Somebody asks the run to stop, without an id.
 pub(super) fn cancel(by: &str, reason: &str) -> Input {
@@ -63,7 +63,7 @@ impl Fleet {
             now: Millis(1_000_000),
             slots,
             specialists: Vec::new(),
-            placing: Box::new(AnyAgent),
+            placing: Box::new(Recorded(&[])),
             open: Vec::new(),
             effects: Vec::new(),
             deferred: Vec::new(),

@@ -63,7 +63,7 @@ pub(crate) struct Core {
 /// What the server says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
-    /// Where it is.
+    /// The URL of the server.
     pub url: String,
     /// Its version.
     pub version: String,

@@ -1,4 +1,4 @@
-//! The bus: everything that passes between Muster processes, on NATS; for tests, in memory with the same behaviour.
+//! The bus: all messages between Muster processes, on NATS. Tests also use a bus in memory with the same behavior.
 //!
 //! [`Bus`] is one process's access; its methods give the services. The services are written once, above a small
 //! trait with two implementations. [`subject`] is the only place where subjects are built and parsed, and only this

@@ -1,4 +1,4 @@
-//! MCP servers that ask something: a person, and to be authorized by one.
+//! MCP servers that ask a person a question or need an authorization.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

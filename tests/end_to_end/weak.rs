@@ -187,7 +187,7 @@ fn a_long_task_stays_within_a_short_context() {
         assert!(asked.in_short, "it is long enough to be shown in short: {}", asked.trace());
         assert!(matches!(asked.code, Some(0 | 6)), "{}", asked.trace());
         cites_truly(&asked, Path::new(DOCUMENTS), least);
-        // Every answer leads to what it led to.
+        // Every answer leads to the same decision again.
         let replayed = asked.folder.json(&["replay", "--json"]).unwrap();
         assert_eq!(replayed["same"], true, "{replayed}");
     }

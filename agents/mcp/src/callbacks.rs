@@ -79,7 +79,7 @@ impl PinKeeper {
 /// What the host gives its servers. What is not given is declined to them.
 #[derive(Clone, Default)]
 pub struct Callbacks {
-    /// Whether the server may ask a person, by whoever calls it.
+    /// The server may send questions to a person; the caller of the tool forwards them.
     pub elicits: bool,
     /// The pins.
     pub pins: PinKeeper,

@@ -1,5 +1,5 @@
-//! What a server asks of us: people, and that its news are heard. Each question has a limit, and what nobody is there to
-//! answer is declined.
+//! Answers the requests and notifications of a server: questions to a person, and changed lists. The number of open
+//! questions is limited, and a question without a recipient is declined.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ const QUESTIONS_AT_ONCE: usize = 4;
 
 /// Longest question to a person, in bytes.
 const MAX_QUESTION: usize = 8 * 1024;
-/// Longest line that is told of a server, in bytes.
+/// Longest line about a server in logs, in bytes.
 const MAX_LINE: usize = 300;
 /// Most questions that one answer of a server puts to us.
 const MAX_INPUTS: usize = 16;
@@ -121,7 +121,7 @@ impl Desk {
         let may_ask = |place: &CallPlace| place.rights.allow_all(&[Use::Person]).is_ok();
         let during: Vec<CallPlace> = during.into_iter().filter(may_ask).collect();
         let Ok(_open) = self.open.try_acquire() else { return Ok(declined) };
-        // Of several calls, nobody can tell for which one it is asked.
+        // With several calls in progress, the call that asks is unknown.
         let [CallPlace { asker: Some(asker), .. }] = during.as_slice() else { return Ok(declined) };
         let (message, form) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {

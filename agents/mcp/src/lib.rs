@@ -2,7 +2,7 @@
 //!
 //! [`parse`] reads `mcp.json`. [`McpServer::start`] starts one server of it and keeps it going; its tools implement
 //! [`Tool`](muster_tools::Tool). What a server says of its tools is [pinned](Pins): one that is later described otherwise is
-//! held back until a person accepts it. What a server asks of people goes to whoever called.
+//! held back until a person accepts it. Questions of a server to people go to the caller of its tool.
 
 mod callbacks;
 mod config;

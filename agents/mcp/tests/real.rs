@@ -259,7 +259,7 @@ impl Asker for Blue {
     }
 }
 
-/// The server on the `mcp` package, by one transport: a question to a person, and a call that tells its progress.
+/// The server on the `mcp` package, by one transport: a question to a person, and a call that reports progress.
 async fn packaged(config: ServerConfig) -> McpServer {
     let callbacks = Callbacks { elicits: true, ..Callbacks::default() };
     let server = McpServer::start(config, &settings(), &callbacks).await.expect("the server starts");

@@ -1,4 +1,4 @@
-//! What tools of servers may ask a person in the middle of a call, and how much of it. Pure.
+//! Limits on questions of tool servers to people. Pure.
 
 use muster_shared::wire::tool_question::PersonQuestion;
 use muster_tools::settings::McpSettings;
@@ -6,29 +6,29 @@ use muster_tools::settings::McpSettings;
 /// Most questions to a person in one call of a tool. Nobody answers more in the middle of a call.
 const MAX_ELICITATIONS: u32 = 8;
 
-/// Whose questions are answered, and how many.
+/// The servers that may ask, and the number of questions.
 #[derive(Debug, Clone)]
 pub struct AskRules {
     settings: McpSettings,
 }
 
 impl AskRules {
-    /// As these settings have it.
+    /// The rules of these settings.
     #[must_use]
     pub fn of(settings: &McpSettings) -> Self {
         Self { settings: settings.clone() }
     }
 
-    /// Whether the tools of this server may ask anybody.
+    /// Returns true if the tools of this server may ask a person.
     #[must_use]
     pub fn may_ask(&self, server: &str) -> bool {
         self.settings.may_elicit(server)
     }
 
-    /// Whether a question is put, after so many others of the same call.
+    /// Checks a question, given the number of earlier questions of the same call.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason to decline it.
     pub fn admit(&self, question: &PersonQuestion, asked: u32) -> Result<(), String> {
         if asked >= MAX_ELICITATIONS {
             return Err(format!("a call may ask a person {MAX_ELICITATIONS} times at most"));

@@ -44,7 +44,7 @@ enum Opened {
 }
 
 impl Questions {
-    /// None yet, of a call that may ask or not, and was answered this when it was made before.
+    /// No questions yet. `answered` holds the answers to questions of an earlier attempt of the same call.
     pub(crate) fn new(may_ask: bool, answered: Vec<QuestionAnswer>) -> Arc<Self> {
         let known = answered.into_iter().take(MOST_ASKED).map(|one| (one.id, one.answer)).collect();
         let state = Mutex::new(State { known, ..State::default() });

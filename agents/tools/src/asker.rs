@@ -1,47 +1,47 @@
-//! Whom a tool asks in the middle of its call.
+//! Questions of a tool during its call.
 
 use async_trait::async_trait;
 use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};
 
-/// Has a person asked what a tool asks in the middle of its call.
+/// Forwards questions of a tool to a person during a call.
 #[async_trait]
 pub trait Asker: Send + Sync + 'static {
-    /// The answer. It may be a no; it comes as long as anybody waits for it.
+    /// Waits for the answer, which may be a refusal.
     async fn ask(&self, question: PersonQuestion) -> CallAnswer;
 }
 
-/// Has the model of a task look at a picture in the middle of a call, within the limits of the task.
+/// Asks the model of a task about a picture during a call, within the limits of the task.
 #[async_trait]
 pub trait Viewer: Send + Sync + 'static {
-    /// What it says.
+    /// Waits for the answer of the model.
     ///
     /// # Errors
-    /// Why it says nothing, in a sentence.
+    /// The reason for a missing answer, as a sentence.
     async fn look(&self, question: PictureQuestion) -> Result<PictureAnswer, String>;
 }
 
-/// A question about a picture. The model sees nothing but this.
+/// A question about a picture. The model sees nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PictureQuestion {
-    /// What the model is to be.
+    /// The system prompt.
     pub system: &'static str,
-    /// What is asked.
+    /// The text of the question.
     pub text: String,
     /// The media type of the picture.
     pub media_type: String,
-    /// Its bytes in base64.
+    /// The bytes of the picture in base64.
     pub data: String,
-    /// Most tokens of the answer.
+    /// Maximum number of tokens of the answer.
     pub max_tokens: u32,
 }
 
-/// What a model says of a picture.
+/// The answer of a model about a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PictureAnswer {
     /// The text.
     pub text: String,
-    /// Which model.
+    /// The name of the model.
     pub model: String,
-    /// Whether the answer was cut at its limit.
+    /// True if the answer was cut at its limit.
     pub cut: bool,
 }

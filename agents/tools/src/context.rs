@@ -57,7 +57,7 @@ pub struct ToolContext {
     pub watch: Option<Arc<dyn CallWatch>>,
     /// Whom the call may ask something before it ends, if anybody.
     pub asker: Option<Arc<dyn Asker>>,
-    /// Who looks at pictures for it, if anybody does.
+    /// Answers questions about pictures, if the task has a model.
     pub viewer: Option<Arc<dyn Viewer>>,
     /// What people answered who were asked something by this call when it was made before; nothing where it may ask nobody. What
     /// it asks beyond that, it waits for ([`ToolOutput::waiting`](crate::ToolOutput::waiting)).

@@ -1,5 +1,5 @@
 //! An invitation as one line of text: where the fleet is, by what it is known, and the credentials of whoever holds it.
-//! It is JSON and a sum of it, in base 64.
+//! The line is JSON with a checksum, in base64.
 
 use std::net::Ipv6Addr;
 
@@ -100,7 +100,7 @@ impl Invitation {
     /// The line. Whoever has it may use it.
     ///
     /// # Errors
-    /// When an address is none.
+    /// If an address is invalid.
     pub fn to_line(&self) -> Result<SecretString, CredentialsError> {
         if !are_addresses(&self.addresses) {
             return Err(CredentialsError::key(format!("{} is no HOST:PORT", self.addresses.join(","))));
@@ -143,12 +143,12 @@ impl Invitation {
             return Err(LineError::Garbled("some of it is missing or changed"));
         }
         let written: Written =
-            serde_json::from_slice(said).map_err(|_| LineError::Garbled("it does not say what one says"))?;
+            serde_json::from_slice(said).map_err(|_| LineError::Garbled("its contents are invalid"))?;
         written.into_invitation()
     }
 }
 
-/// What stands in a line.
+/// The contents of a line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -178,7 +178,7 @@ impl Written {
     }
 }
 
-/// Whether a line can hold these addresses.
+/// Returns true if a line can contain these addresses.
 fn are_addresses(addresses: &[String]) -> bool {
     (1..=MOST_ADDRESSES).contains(&addresses.len()) && addresses.iter().all(|one| is_address(one))
 }

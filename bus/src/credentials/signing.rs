@@ -56,7 +56,7 @@ impl Purpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Who: the JWT in his credentials, which is no secret.
+    /// The JWT of the signer, which is not secret.
     pub by: String,
     /// The signature of what was said, by the key that the JWT names.
     pub signature: String,

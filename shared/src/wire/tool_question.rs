@@ -1,5 +1,5 @@
-//! What a tool of a server asks a person in the middle of a call, and what it is answered. A question is named by what it
-//! says, so that the same call, made again, asks the same question under the same name.
+//! Questions of a tool server to a person during a call, and the answers. The id of a question is derived from its content,
+//! so that a repeated call asks the same question under the same id.
 
 #[cfg(test)]
 use schemars::JsonSchema;

@@ -219,7 +219,7 @@ pub struct ToolCall {
     /// Who vouches for that; nobody in a fleet without keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voucher: Option<Voucher>,
-    /// Whether the tool may ask a person something in the middle of the call.
+    /// True if the tool may ask a person during the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_ask: bool,
     /// What was answered to questions of the same call when it was made before.

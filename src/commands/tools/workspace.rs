@@ -25,7 +25,7 @@ pub(super) struct HandWorkspace {
     files: Mutex<Contents>,
     limits: WorkspaceLimits,
     folder: Option<PathBuf>,
-    /// The files as they were.
+    /// The files before the call.
     before: Contents,
 }
 

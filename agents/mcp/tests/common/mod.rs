@@ -98,7 +98,7 @@ pub async fn said(server: &McpServer, name: &str, args: Value) -> String {
     call(server, name, args).await.unwrap_or_else(|failure| panic!("{name}: {failure}")).content
 }
 
-/// The same of a call that may ask somebody.
+/// The same for a call that may ask a person.
 pub async fn said_asking(server: &McpServer, name: &str, args: Value, asker: &Arc<dyn Asker>) -> String {
     let ctx = ToolContext { asker: Some(Arc::clone(asker)), ..context() };
     let called = tool(server, name).call(&ctx, args).await;

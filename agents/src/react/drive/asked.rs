@@ -1,5 +1,5 @@
-//! What the task's own model is asked of pictures in the middle of a call: within the task's budget, shown to its guards, and
-//! recorded with the step. The model is shown nothing of the task.
+//! Questions of tools about pictures, answered by the model of the task during a call. They use the budget of the task, pass
+//! its guards, and are recorded with the step. The model sees nothing else of the task.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -1,5 +1,5 @@
-//! What a call asks a person before it ends: the call is given up, the task waits, and the call is made again with the answer.
-//! What it asked before, it then asks under the same names, and is answered the same.
+//! Questions of a call to a person. The call is cancelled, the task waits, and the call is repeated with the answer. The
+//! repeated call asks its earlier questions under the same ids and receives the same answers.
 
 use muster_shared::flow::{CallForm, Question, RolePermission, Use, Wait};
 use muster_shared::wire::tool_question::{CallAnswer, OpenQuestion, PersonQuestion, QuestionAnswer};
@@ -72,12 +72,12 @@ fn length(one: &QuestionAnswer) -> usize {
 }
 
 impl RemoteTool {
-    /// Whether it may ask a person in a call made with this.
+    /// Returns true if a call with this context may ask a person.
     pub(super) fn may_ask(&self, ctx: &ToolContext) -> bool {
         may_ask_people(ctx) && self.rules.as_ref().is_some_and(|rules| rules.may_ask(&self.server))
     }
 
-    /// Has a question waited for, if it may be asked; else it is declined.
+    /// Suspends the task until a person answers, or declines the question.
     pub(super) fn answer(&self, asked: OpenQuestion, asking: &mut Asking<'_>) -> Asked {
         let OpenQuestion { id, question } = asked;
         let count = u32::try_from(known(asking.ctx).len()).unwrap_or(u32::MAX);

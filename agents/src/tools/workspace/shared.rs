@@ -132,7 +132,7 @@ fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError
 /// A name cannot be that of a file and of a folder, so that all of them can be put on a disk.
 ///
 /// # Errors
-/// When a file is to lie in a file, or where a folder is.
+/// If the path leads through a file, or is the path of a directory.
 pub fn check_place(files: &[Artifact], path: &WorkspacePath) -> Result<(), WorkspaceError> {
     let lies_below =
         |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
@@ -147,10 +147,10 @@ pub fn check_place(files: &[Artifact], path: &WorkspacePath) -> Result<(), Works
     Ok(())
 }
 
-/// Whether there is room for so many bytes at a path.
+/// Checks the limits of a workspace before a file of this size is written.
 ///
 /// # Errors
-/// When a limit would be passed.
+/// If a limit would be exceeded.
 pub fn check_room(
     files: &[Artifact],
     path: &WorkspacePath,

@@ -23,7 +23,7 @@ settings! {
         /// How long a server may take to start and to say what it has.
         #[serde(with = "muster_shared::span")]
         pub start_limit: Duration = Duration::from_secs(30) => internal(),
-        /// How long a call may take, with its wait for its turn and with what a person is asked in it.
+        /// How long a call may take, including its wait in the queue and the questions that it asks a person.
         #[serde(with = "muster_shared::span")]
         pub call_limit: Duration = Duration::from_secs(60) => internal(),
         /// Calls that one server works on at the same time; others wait their turn.

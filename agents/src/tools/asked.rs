@@ -50,13 +50,12 @@ mod tests {
             form: Form::Visit("https://example.org".to_owned()),
         };
         let elicitation = vec!["notes".to_owned()];
-        let rules =
-            AskRules::of(&McpSettings { elicitation, elicitation_calls: 2, ..McpSettings::default() });
+        let rules = AskRules::of(&McpSettings { elicitation, ..McpSettings::default() });
         assert!(rules.may_ask("notes") && !rules.may_ask("others"));
         assert!(AskRules::of(&McpSettings::default()).may_ask("others"));
         assert_eq!(rules.admit(&question("a"), 1), Ok(()));
         for (question, asked, why) in
-            [(question("a"), 2, "2 times at most"), (question(&"x".repeat(300_000)), 0, "bytes")]
+            [(question("a"), 8, "8 times at most"), (question(&"x".repeat(300_000)), 0, "bytes")]
         {
             let refused = rules.admit(&question, asked);
             assert!(matches!(&refused, Err(said) if said.contains(why)), "{refused:?}");

@@ -196,7 +196,6 @@ pub(crate) mod telemetry {
         Agent,
         Guard,
         ToolServer,
-        Alerts,
     }
 
     pub(crate) struct Telemetry;

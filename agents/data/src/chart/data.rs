@@ -18,7 +18,7 @@ const LARGEST: f64 = 1e150;
 const MAX_VALUES: usize = 5_000;
 /// Most series of one chart: readers cannot distinguish more.
 const MAX_SERIES: usize = 12;
-/// Most bars or slices of one series.
+/// Most bars of one series.
 const MAX_CATEGORIES: usize = 200;
 
 /// Series over an axis.
@@ -28,11 +28,13 @@ pub(super) struct Plot {
     pub(super) names: Vec<String>,
     /// The positions on the x axis.
     pub(super) places: Vec<f64>,
-    /// Each series with one value for each position; absent values are gaps.
-    pub(super) series: Vec<(String, Vec<Option<f64>>)>,
+    pub(super) series: Vec<Series>,
     pub(super) x_name: String,
     pub(super) y_name: String,
 }
+
+/// A name, and one value for each position; absent values are gaps.
+pub(super) type Series = (String, Vec<Option<f64>>);
 
 /// The kind of an x axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub(super) enum Axis {
     Numbers,
     /// Days since 1970.
     Days,
-    /// The names of categories, at the middle of a unit each.
+    /// Names, at whole numbers from 0.
     Names,
 }
 
@@ -62,22 +64,18 @@ pub(super) fn plot(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
     let plot = if kind == Kind::Histogram { histogram(rows, wish)? } else { columns(rows, wish)? };
     let (values, series, categories) = (plot.values().count(), plot.series.len(), plot.names.len());
     let below = plot.values().filter(|value| *value <= 0.0).count();
-    let (is_negative, is_pie) =
-        (plot.values().any(|value| value < 0.0), matches!(kind, Kind::Pie | Kind::Donut));
-    let starts_at_zero = matches!(kind, Kind::Bar | Kind::Area | Kind::Histogram);
+    let is_negative = plot.values().any(|value| value < 0.0);
     let faults = [
         (values == 0, "there are no numbers to draw".to_owned()),
         (values > MAX_VALUES, format!("there are {values} values, {MAX_VALUES} is the most; aggregate them, for instance by month")),
         (series > MAX_SERIES, format!("there are {series} series, {MAX_SERIES} is the most; leave some out, or join the small ones")),
         (
-            kind.has_categories() && categories > MAX_CATEGORIES,
+            kind == Kind::Bar && categories > MAX_CATEGORIES,
             format!("there are {categories} categories, {MAX_CATEGORIES} is the most; draw the largest, or a line"),
         ),
-        (wish.log && starts_at_zero, "bars and areas begin at 0, which a logarithmic axis has not; draw a line or points, or leave `log` out".to_owned()),
+        (wish.log && kind.starts_at_zero(), "bars and areas begin at 0, which a logarithmic axis has not; draw a line or points, or leave `log` out".to_owned()),
         (wish.log && below > 0, format!("{below} values are 0 or less, which a logarithmic axis cannot show; leave them out, or `log`")),
-        (starts_at_zero && wish.stacked && is_negative, "what is stacked cannot be negative; leave `stacked` out".to_owned()),
-        (is_pie && is_negative, "a share cannot be negative; draw bars".to_owned()),
-        (is_pie && below == values, "all shares are 0".to_owned()),
+        (kind.starts_at_zero() && wish.stacked && is_negative, "what is stacked cannot be negative; leave `stacked` out".to_owned()),
     ];
     faults.into_iter().find(|(is_found, _)| *is_found).map_or(Ok(plot), |(_, fault)| Err(fault))
 }
@@ -147,7 +145,7 @@ fn columns(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
             first.push(row);
         }
     }
-    let (mut series, mut numbers): (Vec<(String, Vec<Option<f64>>)>, _) = (Vec::new(), HashMap::new());
+    let (mut series, mut numbers): (Vec<Series>, _) = (Vec::new(), HashMap::new());
     for column in y {
         for (row, value) in values(rows, column)?.into_iter().enumerate() {
             let name = split.map_or_else(|| rows.columns[column].clone(), |split| words(rows, row, split));
@@ -169,15 +167,11 @@ fn columns(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
     let numbers = first.iter().map(|row| value(rows, *row, x).ok().flatten()).collect::<Option<Vec<_>>>();
     let days = names.iter().map(|name| days(name)).collect::<Option<Vec<_>>>();
     let (axis, places) = match (numbers, days) {
-        (Some(numbers), _) if !wish.kind.has_categories() => (Axis::Numbers, numbers),
-        (None, Some(days)) if !wish.kind.has_categories() => (Axis::Days, days),
-        (Some(_) | None, _) => (Axis::Names, middles(names.len())),
+        (Some(numbers), _) if wish.kind != Kind::Bar => (Axis::Numbers, numbers),
+        (None, Some(days)) if wish.kind != Kind::Bar => (Axis::Days, days),
+        (Some(_) | None, _) => (Axis::Names, (0..).take(names.len()).map(f64::from).collect()),
     };
     Ok(Plot { axis, names, places, series, x_name, y_name })
-}
-
-fn middles(count: usize) -> Vec<f64> {
-    (0..).take(count).map(|number: u32| f64::from(number) + 0.5).collect()
 }
 
 /// The days since 1970 of `2026-11-22` or `2026-11-22T12:00`. `None`: the text is not a date.
@@ -208,7 +202,7 @@ fn histogram(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
     Ok(Plot {
         axis: Axis::Names,
         names: (0..bins).map(|bin| format!("{} to {}", edge(bin), edge(bin + 1))).collect(),
-        places: middles(bins as usize),
+        places: (0..bins).map(f64::from).collect(),
         series: vec![("count".to_owned(), (0..bins).map(|bin| Some(count(bin))).collect())],
         x_name: rows.columns[column].clone(),
         y_name: "count".to_owned(),

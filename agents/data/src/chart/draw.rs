@@ -1,6 +1,7 @@
 //! Drawing of a plot as SVG, with plotters. Pure.
 
 use std::iter::once;
+use std::ops::Range;
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -10,7 +11,7 @@ use plotters::coord::ranged1d::BoldPoints;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::data::{Axis, Plot};
+use super::data::{Axis, Plot, Series};
 use super::{Kind, Wish};
 
 /// Longest label, in characters.
@@ -51,9 +52,6 @@ fn on_canvas(mut canvas: Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
     if !wish.title.trim().is_empty() {
         canvas = canvas.titled(&label(&wish.title, MAX_LABEL), ("sans-serif", 16))?;
     }
-    if matches!(wish.kind, Kind::Pie | Kind::Donut) {
-        return pie(&canvas, plot, wish.kind);
-    }
     if plot.series.len() > 1 {
         let width = canvas.dim_in_pixel().0.cast_signed();
         let (left, right) = canvas.split_horizontally(width - (width / 4).min(150));
@@ -66,21 +64,6 @@ fn on_canvas(mut canvas: Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
     on_axes(&canvas, plot, wish)
 }
 
-fn pie(canvas: &Canvas<'_>, plot: &Plot, kind: Kind) -> Outcome {
-    let shares: Vec<f64> = plot.series[0].1.iter().map(|value| value.unwrap_or(0.0)).collect();
-    let labels: Vec<String> = plot.names.iter().map(|name| label(name, MAX_NAME)).collect();
-    let colors: Vec<RGBColor> = (0..shares.len()).map(color).collect();
-    let (width, height) = canvas.dim_in_pixel();
-    let (center, radius) =
-        ((width.cast_signed() / 2, height.cast_signed() / 2), f64::from(width.min(height)) * 0.36);
-    let mut pie = Pie::new(&center, &radius, &shares, &colors, &labels);
-    pie.start_angle(-90.0);
-    pie.label_style(FONT);
-    pie.percentages(FONT);
-    pie.donut_hole(if kind == Kind::Donut { radius / 2.0 } else { 0.0 });
-    canvas.draw(&pie)
-}
-
 /// The lowest and the highest value.
 pub(super) fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let ends = |ends: Option<(f64, f64)>, at: f64| {
@@ -89,19 +72,20 @@ pub(super) fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, ends)
 }
 
-/// The ends of an axis, which differ, and its ticks.
-fn axis(values: impl Iterator<Item = f64>) -> (std::ops::Range<f64>, Vec<f64>) {
+/// The ends of an axis, at least one apart, and `most` ticks at the most.
+fn axis(values: impl Iterator<Item = f64>, most: usize, is_whole: bool) -> (Range<f64>, Vec<f64>) {
     let (low, high) = ends(values).unwrap_or_default();
     let size = low.abs().max(high.abs());
     let is_flat = high - low <= (size * 1e-9).max(1e-12);
     let pad = if is_flat { (size / 2.0).max(1.0) } else { 0.0 };
     let range = low - pad..high + pad;
-    let ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(8));
+    let mut ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(most));
+    ticks.retain(|tick| !is_whole || tick.fract() == 0.0);
     (range, ticks)
 }
 
 fn on_axes(canvas: &Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
-    let starts_at_zero = matches!(wish.kind, Kind::Bar | Kind::Area | Kind::Histogram);
+    let starts_at_zero = wish.kind.starts_at_zero();
     let is_stacked = wish.stacked && starts_at_zero;
     // The position, start and end of each value.
     let mut floors = vec![0.0; plot.places.len()];
@@ -110,36 +94,25 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
         *floor += if is_stacked { value } else { 0.0 };
         Some((*x, from, if wish.log { value.log10() } else { from + value }))
     };
-    let marks: Vec<Vec<Option<(f64, f64, f64)>>> = plot
-        .series
-        .iter()
-        .map(|(_, values)| plot.places.iter().zip(values).zip(&mut floors).map(&mut mark).collect())
-        .collect();
+    let marks = |(_, values): &Series| {
+        plot.places.iter().zip(values).zip(&mut floors).map(&mut mark).collect::<Vec<_>>()
+    };
+    let marks: Vec<Vec<Option<(f64, f64, f64)>>> = plot.series.iter().map(marks).collect();
     let tops = marks.iter().flatten().flatten().map(|(_, _, top)| *top).chain(starts_at_zero.then_some(0.0));
     let (y, y_ticks) = if wish.log {
-        // A logarithmic axis reaches from one power of ten to another.
-        let (range, ticks) = axis(tops.flat_map(|top| [top.floor(), top.floor() + 1.0]));
-        (range, ticks.into_iter().filter(|tick| tick.fract() == 0.0).collect())
+        // From one power of ten to another.
+        axis(tops.flat_map(|top| [top.floor(), top.floor() + 1.0]), 8, true)
     } else {
-        axis(tops)
+        axis(tops, 8, false)
     };
-    let middle = if plot.axis == Axis::Names { 0.5 } else { 0.0 };
-    let (x, mut x_ticks) = axis(plot.places.iter().flat_map(|at| [at - middle, at + middle]));
-    if plot.axis == Axis::Names {
-        // Only as many categories have labels as fit.
-        let widest = plot.names.iter().map(|name| name.chars().count().min(MAX_NAME)).max().unwrap_or(0);
-        let room = canvas.dim_in_pixel().0 as usize / (widest * 8 + 8);
-        x_ticks = plot.places.iter().copied().step_by(plot.places.len().div_ceil(room.max(1))).collect();
-    }
+    let (is_named, widest) = (plot.axis == Axis::Names, plot.names.iter().map(String::len).max());
+    let margin = if is_named { 0.5 } else { 0.0 };
+    let most = canvas.dim_in_pixel().0 as usize / (widest.unwrap_or(0).clamp(4, MAX_NAME) * 9);
+    let (x, x_ticks) = axis(plot.places.iter().flat_map(|at| [at - margin, at + margin]), most, is_named);
     let x_label = |at: &f64| match plot.axis {
         Axis::Numbers => number(*at),
         Axis::Days => day(*at),
-        Axis::Names => plot
-            .places
-            .iter()
-            .zip(&plot.names)
-            .find(|(place, _)| *place == at)
-            .map_or_else(String::new, |(_, name)| label(name, MAX_NAME)),
+        Axis::Names => plot.names.get(*at as usize).map_or(String::new(), |name| label(name, MAX_NAME)),
     };
     let y_label = |at: &f64| number(if wish.log { 10_f64.powf(*at) } else { *at });
     let widest = y_ticks.iter().map(|tick| y_label(tick).len()).max().unwrap_or(0);

@@ -29,23 +29,22 @@ enum Kind {
     Bar,
     Area,
     Scatter,
-    Pie,
-    Donut,
     Histogram,
 }
 
 impl Kind {
-    fn words(self) -> String {
+    const fn words(self) -> &'static str {
         match self {
-            Self::Scatter => "scatter plot".to_owned(),
-            Self::Histogram => "histogram".to_owned(),
-            kind => format!("{kind:?} chart").to_lowercase(),
+            Self::Line => "line chart",
+            Self::Bar => "bar chart",
+            Self::Area => "area chart",
+            Self::Scatter => "scatter plot",
+            Self::Histogram => "histogram",
         }
     }
 
-    /// Whether each position has a name, whatever the x column holds.
-    const fn has_categories(self) -> bool {
-        matches!(self, Self::Bar | Self::Pie | Self::Donut)
+    const fn starts_at_zero(self) -> bool {
+        matches!(self, Self::Bar | Self::Area | Self::Histogram)
     }
 }
 
@@ -93,7 +92,7 @@ fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "kind": {"enum": ["line", "bar", "area", "scatter", "pie", "donut", "histogram"]},
+            "kind": {"enum": ["line", "bar", "area", "scatter", "histogram"]},
             "title": label,
             "data": {
                 "type": "object",
@@ -185,9 +184,9 @@ fn drawn(rows: &Rows, wish: &Wish) -> Result<(String, String), String> {
 fn path_of(wish: &Wish) -> Result<WorkspacePath, ToolFailure> {
     let path = wish.path.trim();
     if path.is_empty() {
-        let title = if wish.title.trim().is_empty() { wish.kind.words() } else { wish.title.to_lowercase() };
+        let title = if wish.title.trim().is_empty() { wish.kind.words() } else { &wish.title };
         let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        let name: String = words.collect::<Vec<_>>().join("-").chars().take(40).collect();
+        let name: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(40).collect();
         let name = if name.is_empty() { "chart" } else { &name };
         return Ok(WorkspacePath::parse(&format!("charts/{name}.svg"))?);
     }

@@ -34,8 +34,6 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("bar", json!({"kind": "bar", "title": "Regions", "data": regions})),
         ("stacked", json!({"kind": "bar", "data": shares, "stacked": true})),
         ("scatter", json!({"kind": "scatter", "data": points, "series": "of", "y": ["y"], "log": true})),
-        ("pie", json!({"kind": "pie", "title": "Shares", "data": shares})),
-        ("donut", json!({"kind": "donut", "data": {"columns": ["what", "cost"], "rows": [["rent", 5]]}})),
         ("histogram", json!({"kind": "histogram", "data": values, "y": ["v"], "bins": 4})),
     ]
 }
@@ -110,8 +108,6 @@ async fn what_cannot_be_drawn_is_told() {
         (json!({"kind": "line", "data": one(json!([[1, 1e300]]))}), "no column of numbers"),
         (json!({"kind": "line", "data": one(json!([[1, -2]])), "log": true}), "1 values are 0 or less"),
         (json!({"kind": "bar", "data": one(json!([[1, 2]])), "log": true}), "begin at 0"),
-        (json!({"kind": "pie", "data": one(json!([["a", -2]]))}), "cannot be negative"),
-        (json!({"kind": "pie", "data": one(json!([["a", 0]]))}), "all shares are 0"),
         (
             json!({"kind": "bar", "stacked": true, "data": one(json!([["a", -2]]))}),
             "stacked cannot be negative",

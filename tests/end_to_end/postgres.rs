@@ -34,7 +34,7 @@ fn command(programs: &Path, program: &str) -> Command {
     if let Some(user) = user() {
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
     }
-    command.env_clear().env("LC_ALL", "C");
+    command.env_clear().env("LC_ALL", "C").current_dir("/");
     command
 }
 
@@ -83,8 +83,8 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         let pid = Pid::from_raw(self.process.id().cast_signed());
-        drop(kill(pid, Signal::SIGINT));
-        drop(self.process.wait());
+        let _ = kill(pid, Signal::SIGINT);
+        let _ = self.process.wait();
     }
 }
 

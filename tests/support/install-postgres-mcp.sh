@@ -27,7 +27,7 @@ fi
 if [ "$(cat "$folder/installed" 2>/dev/null || true)" != "$PACKAGES" ] || [ ! -x "$program" ]; then
     rm -rf "$folder"
     python3 -m venv "$folder"
-    # shellcheck disable=SC2086 # one word for each package
+    # shellcheck disable=SC2086 # each package is one argument
     timeout "$TIME_LIMIT" "$folder/bin/python" -m pip install --quiet --disable-pip-version-check $PACKAGES >&2
     printf '%s\n' "$PACKAGES" >"$folder/installed"
 fi

@@ -14,14 +14,14 @@ nats: ## Find a usable nats-server, or install one into .muster/bin
 chromium: ## Find a Chromium for the tests of the dashboard, or install it with apt-get
 	@sh deploy/install-chromium.sh
 
-build: ## Build the muster binary for use: target/release/muster
+build: ## Build the muster binary with all capabilities: target/release/muster
 	$(CARGO) build --release --locked --bin muster
 
 build-bench: ## The same with `muster bench`, which measures a fleet and torments it
 	$(CARGO) build --release --locked --bin muster --features bench
 
-demo: nats ## Build quickly and ask a fleet a question about Muster's own documents; leaves muster-report.md
-	$(CARGO) build --profile demo --locked --bin muster
+demo: nats ## Build a small muster and ask a fleet about Muster's own documents; leaves muster-report.md
+	$(CARGO) build --profile demo --locked --bin muster --no-default-features
 	@sh deploy/demo.sh target/demo/muster
 
 test: nats ## Everything the tests need, then all tests

@@ -9,18 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use muster_agents::tools::edges::http_caller;
 use muster_bus::{Bus, BusError, Places, RecordFilter};
 use muster_shared::flow::rights::HostPattern;
 use muster_shared::flow::{Action, ObservationStatus, Step};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, RunEvent};
 use muster_shared::span;
 use muster_shared::time::Millis;
-use muster_web::{EndpointCall, Endpoints, SystemResolver};
+use muster_tool_server::file::http::{HttpCaller, HttpRequest, Method};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, interval_at, sleep, timeout};
 
+use crate::absent::missing;
 use crate::app::{App, now};
 use crate::exit::Failure;
 use crate::fleet::private;
@@ -209,7 +211,7 @@ pub(crate) struct Alerts {
     limits: AlertSettings,
     url: SecretString,
     host: HostPattern,
-    endpoints: Endpoints,
+    http: Arc<dyn HttpCaller>,
     file: PathBuf,
     attempts: u32,
 }
@@ -228,9 +230,12 @@ impl Alerts {
         let Some(url) = limits.url().map_err(|why| wrong(&why))? else { return Ok(None) };
         // The user's own setting names the host, so a private address is allowed.
         let host = host_of(url.expose_secret()).ok_or_else(|| wrong("it is not an http or https URL"))?;
-        let endpoints = Endpoints::new(app.settings().tool.web.clone(), Arc::new(SystemResolver));
+        if !cfg!(feature = "web") {
+            return Err(missing("web"));
+        }
+        let http = http_caller(&app.settings().tool.web);
         let file = app.fleet.path().join("alerts.json");
-        Ok(Some(Self { limits, url, host, endpoints, file, attempts: 0 }))
+        Ok(Some(Self { limits, url, host, http, file, attempts: 0 }))
     }
 
     /// Evaluates until the task is aborted.
@@ -286,16 +291,15 @@ impl Alerts {
     }
 
     async fn post(&self, notification: Value) -> Result<(), String> {
-        let headers = [("content-type".to_owned(), "application/json".to_owned())];
-        let call = EndpointCall {
-            method: "POST",
-            url: self.url.expose_secret(),
-            headers: &headers,
+        let request = HttpRequest {
+            method: Method::Post,
+            url: self.url.expose_secret().to_owned(),
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             body: Some(notification.to_string().into()),
-            private: std::slice::from_ref(&self.host),
+            private: vec![self.host.clone()],
             most: 0,
         };
-        match timeout(POST_TIMEOUT, self.endpoints.call(call)).await {
+        match timeout(POST_TIMEOUT, self.http.call(request)).await {
             Ok(Ok(answer)) if (200..300).contains(&answer.status) => Ok(()),
             Ok(Ok(answer)) => Err(format!("status {}", answer.status)),
             Ok(Err(failure)) => Err(failure.to_string()),

@@ -1,5 +1,21 @@
 //! The `muster` command: parse, perform, end with an exit code that says how it went.
 
+// Code that serves only an absent capability needs no gate of its own.
+#![cfg_attr(
+    not(all(
+        feature = "dashboard",
+        feature = "top",
+        feature = "web",
+        feature = "sandbox",
+        feature = "data",
+        feature = "mcp",
+        feature = "readers",
+        feature = "telemetry"
+    )),
+    allow(dead_code, unused_imports)
+)]
+
+mod absent;
 mod agent_file;
 mod alerts;
 mod app;
@@ -13,8 +29,10 @@ mod eval;
 mod exit;
 mod fleet;
 mod guard;
+#[cfg(any(feature = "dashboard", feature = "telemetry"))]
 mod http;
 mod keeping;
+#[cfg(any(feature = "dashboard", feature = "top"))]
 mod live;
 mod log_line;
 mod logging;
@@ -25,13 +43,19 @@ mod render;
 mod secrets;
 mod settings;
 mod signals;
+#[cfg(feature = "telemetry")]
 mod telemetry;
 mod tool_files;
+#[cfg(feature = "top")]
 mod top;
 mod trust;
+#[cfg(feature = "dashboard")]
 mod ui;
 
 use std::process::ExitCode;
+
+#[cfg(not(feature = "telemetry"))]
+use absent::telemetry;
 
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -44,10 +68,12 @@ use crate::render::safe;
 const SERVING: usize = 2;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "readers")]
     // One of our processes may have started this one to read documents for it: then it is nothing else.
     if let Some(read) = muster_readers::child_main(std::env::args_os().skip(1)) {
         return read;
     }
+    #[cfg(feature = "sandbox")]
     // The same for programs that tools run: it keeps them in.
     if let Some(ended) = muster_sandbox::child_main(std::env::args_os()) {
         return ended;
@@ -55,7 +81,7 @@ fn main() -> ExitCode {
     // Without a provider of its own, the first TLS connection would panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // Text of others may stand in an error: it is painted at the door, where it is told apart.
-    let _ = miette::set_hook(Box::new(|_| Box::new(miette::MietteHandlerOpts::new().color(false).build())));
+    let _ = miette::set_hook(Box::new(|_| Box::new(render::fault::FaultHandler)));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return misread(&error).into(),

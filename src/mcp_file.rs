@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+#[cfg(feature = "mcp")]
 use muster_mcp::{McpFile, Reading, parse};
 
 use crate::app::App;
@@ -36,6 +37,7 @@ pub(crate) fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
     Some((known.modified().ok()?, known.len()))
 }
 
+#[cfg(feature = "mcp")]
 /// Reads the file.
 ///
 /// # Errors

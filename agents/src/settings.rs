@@ -7,10 +7,10 @@ use std::time::Duration;
 use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
 use muster_composite::Composites;
-use muster_readers::DocumentSettings;
 use muster_shared::flow::{RolePermission, RolePermissions};
 use muster_shared::ids::Role;
 use muster_shared::settings;
+use muster_tools::settings::DocumentSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::model::budget_lease::FleetBudget;

@@ -10,10 +10,12 @@ use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::routing::get;
 use muster_agents::tools::{Permission, ToolContext, ToolEngine, ToolSettings, standard_registry};
-use muster_sandbox::{Sandbox, SandboxSettings};
+use muster_sandbox::Sandbox;
 use muster_support::figures::{Aim, Figure, Measured};
+use muster_tools::settings::SandboxSettings;
+use muster_tools::settings::{HttpSettings, SearchSettings, WebSettings};
 use muster_tools::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ProgramStatus};
-use muster_web::{HttpSettings, Resolver, SearchSettings, WebSettings, WebTools};
+use muster_web::{Resolver, WebTools};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -199,7 +199,7 @@ fn how_large_tasks_are_to_be_says_what_planners_may() {
         assert_eq!((limits.max_tasks, limits.max_milestones), (tasks, milestones), "{granularity:?}");
     }
     let text = serde_json::to_string(&RunLimits::default()).unwrap();
-    assert!(!text.contains("granularity"), "records of before are read and written as they were");
+    assert!(!text.contains("granularity"), "what is usual is not written");
 }
 
 proptest! {

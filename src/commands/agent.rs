@@ -1,5 +1,6 @@
 //! `muster agent`: be an agent of a role, or a specialist that a file defines; or serve tools.
 
+#[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod tools;
 
@@ -13,6 +14,8 @@ use muster_shared::ids::Role;
 use muster_shared::text::counted;
 use serde_json::json;
 
+#[cfg(not(feature = "mcp"))]
+pub(crate) use crate::absent::mcp;
 use crate::app::{App, bus_failure, no_fleet};
 use crate::args::{AgentArgs, AgentKind};
 use crate::exit::{Exit, Failure};

@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use muster_bus::credentials::rights::inbox;
 use muster_bus::server::{LocalServer, ServerSettings};
 use muster_bus::{Bus, BusError, RecordFilter};
 use muster_shared::flow::{Ending, Goal, Outcome, PlanDraft, TaskDraft};
-use muster_shared::ids::{AgentId, Role, RunId, Seq};
+use muster_shared::ids::{Role, RunId, Seq};
 use muster_shared::run::{AgentEvent, RecordEvent, Request, RequestAction};
-use muster_shared::wire::{Command as RunCommand, Encoding, Profile};
+use muster_shared::wire::{Command as RunCommand, Encoding};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
@@ -32,8 +31,6 @@ const START_TIMEOUT: Duration = Duration::from_secs(15);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Requests of a task that may be in flight when the program loses the task: a step and a heartbeat.
 const MAX_LATE_REQUESTS: usize = 2;
-/// Most answers that are kept.
-const MAX_ANSWERS: usize = 1000;
 const TOO_FAST: &str = "the task ended before it could be interrupted";
 const SLOWER: &str = "give a --goal that takes longer, with a step on the way";
 
@@ -59,12 +56,19 @@ struct TestBench<'a> {
     bus: Bus,
     pass: Pass,
     program: Child,
-    /// Answers to the program that refuse a request or revoke a task.
-    answers: Arc<Mutex<Vec<Value>>>,
-    listener: JoinHandle<()>,
-    stop: CancellationToken,
+    answers: Arc<Mutex<Answers>>,
     orchestrator: JoinHandle<()>,
     _directory: tempfile::TempDir,
+}
+
+/// Answers of the gateway to the program.
+#[derive(Default)]
+struct Answers {
+    /// Number of answers about a task that the program no longer has.
+    revocations: usize,
+    /// Number of requests that were refused as invalid.
+    refusals: usize,
+    first_refusal: String,
 }
 
 impl<'a> TestBench<'a> {
@@ -88,35 +92,22 @@ impl<'a> TestBench<'a> {
         let member = format!("{}-1", args.role);
         let pass = Pass { desk: Desk::Own(desk), duty: Duty::Program(args.role.clone()), member };
         let answers = Arc::default();
-        let listener = listen(&bus, &args.role, Arc::clone(&answers)).await.map_err(bus_failure)?;
-        let stop = CancellationToken::new();
-        let (orchestrating, its_bus, its_stop) = (app.clone(), bus.clone(), stop.clone());
+        listen(&bus, &args.role, Arc::clone(&answers)).await.map_err(bus_failure)?;
+        let (orchestrating, its_bus) = (app.clone(), bus.clone());
         let orchestrator = tokio::spawn(async move {
-            if let Err(error) = orchestrator::serve(&orchestrating, &its_bus, its_stop).await {
+            if let Err(error) = orchestrator::serve(&orchestrating, &its_bus, CancellationToken::new()).await
+            {
                 tracing::error!(%error, "orchestrator failed");
             }
         });
         let program = start_program(&pass, &server, &args.command).await?;
-        Ok(Self {
-            args,
-            server,
-            bus,
-            pass,
-            program,
-            answers,
-            listener,
-            stop,
-            orchestrator,
-            _directory: directory,
-        })
+        Ok(Self { args, server, bus, pass, program, answers, orchestrator, _directory: directory })
     }
 
     async fn stop(mut self) {
         // An error means that the program has already ended.
         let _ = self.program.kill().await;
-        self.listener.abort();
-        self.stop.cancel();
-        let _ended = self.orchestrator.await;
+        self.orchestrator.abort();
         if let Err(error) = self.server.stop().await {
             tracing::debug!(%error, "the private server did not stop cleanly");
         }
@@ -125,7 +116,8 @@ impl<'a> TestBench<'a> {
     async fn checks(&mut self) -> Result<Vec<Check>, Failure> {
         let mut checks = vec![self.check_start().await?];
         if checks[0].verdict != CheckResult::Fail {
-            let (task, steps) = self.check_task("task").await?;
+            let run = self.submit().await?;
+            let (task, steps) = self.check_outcome("task", run).await?;
             let is_done = task.verdict != CheckResult::Fail;
             checks.push(task);
             if is_done {
@@ -142,34 +134,24 @@ impl<'a> TestBench<'a> {
         let (role, until) = (self.args.role.to_string(), Instant::now() + START_TIMEOUT);
         loop {
             let listed = self.bus.registry().list().await.map_err(bus_failure)?;
-            if let Some(Profile { agent, specialist, .. }) = listed.into_iter().find(|one| one.role == role) {
-                let is_described = specialist.is_some_and(|one| !one.description.is_empty());
+            if let Some(profile) = listed.into_iter().find(|one| one.role == role) {
+                let is_described = profile.specialist.is_some_and(|one| !one.description.is_empty());
                 return Ok(match is_described {
-                    true => Check::ok("start", format!("{agent} asks for tasks")),
-                    false => Check::warn(
-                        "start",
-                        format!("{agent} has no description: planners cannot choose it"),
-                        "send `description` and `capabilities` with `take`",
-                    ),
+                    true => Check::ok("start", "the program asks for tasks"),
+                    false => {
+                        Check::warn("start", "planners cannot choose it", "send `description` with `take`")
+                    }
                 });
             }
             let ended = self.ended();
             if ended.is_some() || Instant::now() > until {
-                let found =
-                    ended.unwrap_or_else(|| format!("no `take` within {} s", START_TIMEOUT.as_secs()));
-                let fix = format!(
-                    "connect with NATS_URL, NATS_CREDS and NATS_INBOX_PREFIX; send a request to agent.{role}.take"
-                );
+                let found = ended.unwrap_or_else(|| "no `take` in time".to_owned());
+                let fix =
+                    format!("connect with NATS_URL, NATS_CREDS, NATS_INBOX_PREFIX; ask agent.{role}.take");
                 return Ok(Check::fail("start", found, fix));
             }
             sleep(POLL_INTERVAL).await;
         }
-    }
-
-    /// A task from start to end; also the number of its steps.
-    async fn check_task(&mut self, what: &str) -> Result<(Check, usize), Failure> {
-        let run = self.submit().await?;
-        self.check_outcome(what, run).await
     }
 
     /// Kills the program during a task and starts it again.
@@ -201,12 +183,13 @@ impl<'a> TestBench<'a> {
         if outcome_in(&events).is_some_and(|outcome| outcome.ending == Ending::Done) {
             return Ok(Check::warn(what, TOO_FAST, SLOWER));
         }
-        let (check, _) = if action == RequestAction::Pause {
+        let next = if action == RequestAction::Pause {
             self.request(run, RequestAction::Resume { deadline_ms: None }).await?;
-            self.check_outcome(what, run).await?
+            run
         } else {
-            self.check_task(what).await?
+            self.submit().await?
         };
+        let (check, _) = self.check_outcome(what, next).await?;
         let late = self.revocations() - before;
         if check.verdict == CheckResult::Ok && late > MAX_LATE_REQUESTS {
             let found = format!("{late} requests about a task that was no longer its own");
@@ -218,17 +201,11 @@ impl<'a> TestBench<'a> {
 
     fn check_requests(&self) -> Check {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut refused = answers.iter().filter(|answer| {
-            answer["error"].is_object() && !is_revocation(answer) && answer["error"]["retry"] != true
-        });
-        match refused.next() {
-            None => Check::ok("requests", "the gateway refused none"),
-            Some(first) => {
-                let message = first["error"]["message"].as_str().unwrap_or_default();
-                let found = format!("the gateway refused {}: {message}", refused.count() + 1);
-                Check::fail("requests", found, "docs/gateway.md has the fields of each request")
-            }
+        if answers.refusals == 0 {
+            return Check::ok("requests", "the gateway refused none");
         }
+        let found = format!("the gateway refused {}: {}", answers.refusals, answers.first_refusal);
+        Check::fail("requests", found, "docs/gateway.md has the fields of each request")
     }
 
     /// Waits for the end of a task; also the number of its steps.
@@ -236,14 +213,10 @@ impl<'a> TestBench<'a> {
         let events = self.wait(run, |event| matches!(event, AgentEvent::Outcome(_))).await?;
         let steps = events.iter().filter(|event| matches!(event, AgentEvent::Step(_))).count();
         let check = match outcome_in(&events) {
-            Some(Outcome { ending: Ending::Done | Ending::DonePartial, .. }) if steps == 0 => Check::warn(
-                what,
-                "done, and no step was recorded",
-                "send a `step` for each action: a takeover continues after the last one",
-            ),
-            Some(Outcome { ending: Ending::Done | Ending::DonePartial, .. }) => {
-                Check::ok(what, format!("done after {steps} steps"))
-            }
+            Some(Outcome { ending: Ending::Done | Ending::DonePartial, .. }) => match steps {
+                0 => Check::warn(what, "done without a step", "send a `step` for each action"),
+                _ => Check::ok(what, format!("done after {steps} steps")),
+            },
             Some(Outcome { ending, reason, .. }) => {
                 Check::fail(what, format!("ended as {ending:?}: {reason}"), "end with `finish` and a result")
             }
@@ -305,13 +278,8 @@ impl<'a> TestBench<'a> {
     }
 
     fn revocations(&self) -> usize {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.iter().filter(|answer| is_revocation(answer)).count()
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).revocations
     }
-}
-
-fn is_revocation(answer: &Value) -> bool {
-    answer["over"] == true || answer["error"]["over"] == true
 }
 
 fn outcome_in(events: &[AgentEvent]) -> Option<&Outcome> {
@@ -320,21 +288,29 @@ fn outcome_in(events: &[AgentEvent]) -> Option<&Outcome> {
         .find_map(|event| if let AgentEvent::Outcome(outcome) = event { Some(&**outcome) } else { None })
 }
 
-/// Collects the answers to the program that refuse a request or revoke a task.
-async fn listen(bus: &Bus, role: &Role, answers: Arc<Mutex<Vec<Value>>>) -> Result<JoinHandle<()>, BusError> {
-    let prefix = inbox(&AgentId::new(&role.to_string(), 0));
-    let prefix = prefix.trim_end_matches('0').to_owned();
+/// Counts the answers that refuse a request or revoke a task.
+async fn listen(bus: &Bus, role: &Role, answers: Arc<Mutex<Answers>>) -> Result<(), BusError> {
+    let prefix = format!("_INBOX.{role}-");
     let mut messages = bus.tap().raw(&["_INBOX.>"]).await?;
-    Ok(tokio::spawn(async move {
+    tokio::spawn(async move {
         while let Some(message) = messages.next().await {
             let Ok(answer) = serde_json::from_slice::<Value>(&message.bytes) else { continue };
-            let is_kept = answer["error"].is_object() || is_revocation(&answer);
+            if !message.subject.starts_with(&prefix) {
+                continue;
+            }
+            let error = &answer["error"];
             let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            if is_kept && message.subject.starts_with(&prefix) && answers.len() < MAX_ANSWERS {
-                answers.push(answer);
+            if answer["over"] == true || error["over"] == true {
+                answers.revocations += 1;
+            } else if error.is_object() && error["retry"] != true {
+                answers.refusals += 1;
+                if answers.refusals == 1 {
+                    answers.first_refusal = error["message"].as_str().unwrap_or_default().to_owned();
+                }
             }
         }
-    }))
+    });
+    Ok(())
 }
 
 async fn start_program(pass: &Pass, server: &LocalServer, command: &[String]) -> Result<Child, Failure> {

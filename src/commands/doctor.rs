@@ -1,5 +1,8 @@
 //! `muster doctor`: checks the installation, line by line, and says how to mend what is wrong.
 
+#[cfg(feature = "sandbox")]
+mod sandbox;
+
 use std::time::Duration;
 
 use muster_bus::BusError;
@@ -10,6 +13,8 @@ use muster_shared::text::counted;
 use muster_shared::wire::Profile;
 use serde_json::json;
 
+#[cfg(not(feature = "sandbox"))]
+use crate::absent::sandbox;
 use crate::app::{App, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
@@ -48,7 +53,7 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.push(server_program(app).await);
     checks.extend(bus(app).await);
     checks.extend(super::models::checks(app).await);
-    checks.push(sandbox(app));
+    checks.push(sandbox::check(app));
     let failed = checks.iter().any(|check| check.verdict == CheckResult::Fail);
     if args.json {
         output::json(&json!({ "ok": !failed, "checks": checks }))?;
@@ -66,29 +71,6 @@ fn settings(app: &App) -> Check {
             None => format!("defaults and environment (no {} here or above)", crate::settings::FILE_NAME),
         },
     )
-}
-
-/// What keeps programs in that tools run, on this machine.
-fn sandbox(app: &App) -> Check {
-    let settings = &app.settings().tool.sandbox;
-    let report = muster_sandbox::probe();
-    let holds = report.parts.iter().map(|one| match one.by.first() {
-        Some(_) => format!("{} ({})", one.part, words(&one.by)),
-        None => format!("no {}", one.part),
-    });
-    let found = holds.collect::<Vec<_>>().join(", ");
-    match report.refusal(&settings.require) {
-        None => Check::ok("sandbox", found),
-        Some(why) => Check::warn(
-            "sandbox",
-            format!("{found}; {}", report.reasons.join("; ")),
-            format!("{why}; tools that run programs are refused. docs/sandbox.md says what it needs"),
-        ),
-    }
-}
-
-fn words(by: &[muster_sandbox::Mechanism]) -> String {
-    by.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
 }
 
 fn team(app: &App, team: &Team) -> Check {

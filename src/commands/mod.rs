@@ -25,7 +25,9 @@ pub(crate) mod join;
 pub(crate) mod keep;
 mod keys;
 mod manual;
+#[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "telemetry")]
 mod metrics;
 pub(crate) mod models;
 mod orchestrator;
@@ -45,10 +47,12 @@ pub(crate) mod show;
 pub(crate) mod steer;
 pub(crate) mod tap;
 pub(crate) mod tools;
+#[cfg(feature = "top")]
 mod top;
 pub(crate) mod trace;
 mod trials;
 mod trust;
+#[cfg(feature = "dashboard")]
 mod ui;
 mod up;
 pub(crate) mod within;
@@ -58,6 +62,14 @@ pub(crate) use plan_file::parse as plan_from_text;
 pub(crate) use ps::{Around, FleetShown};
 pub(crate) use select::choose as choose_run;
 
+#[cfg(not(feature = "mcp"))]
+use crate::absent::mcp;
+#[cfg(not(feature = "telemetry"))]
+pub(crate) use crate::absent::metrics;
+#[cfg(not(feature = "top"))]
+use crate::absent::top;
+#[cfg(not(feature = "dashboard"))]
+use crate::absent::ui;
 use crate::app::App;
 use crate::args::Command;
 use crate::exit::Exit;
@@ -79,6 +91,9 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
     if speaker == Speaker::Process {
         // What reading the command line and the settings took is not kept for the buffers that come next.
         muster_bus::memory::give_back();
+    }
+    if speaker == Speaker::Process || matches!(command, Command::Run(_)) {
+        crate::absent::check(&app)?;
     }
     for warning in &app.loaded.warnings {
         tracing::warn!("{warning}");

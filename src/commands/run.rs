@@ -4,6 +4,7 @@ mod cut_short;
 mod deliver;
 pub(crate) mod documents;
 mod estimate;
+#[cfg(feature = "web")]
 mod fetched;
 mod files;
 mod filled;
@@ -31,10 +32,12 @@ use uuid::Uuid;
 
 pub(super) use self::deliver::{Wanted, check as check_output, write};
 use self::fleet::RunFleet;
-pub(super) use self::screen::Screen;
+pub(crate) use self::screen::Screen;
 pub(super) use self::settings::model_of_fork;
 use self::watch::Watched;
 use super::{blueprint, select};
+#[cfg(not(feature = "web"))]
+use crate::absent::fetched;
 use crate::app::{App, bus_failure, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};

@@ -2,6 +2,7 @@
 
 mod call;
 mod leases;
+#[cfg(feature = "mcp")]
 mod mcp;
 pub(crate) mod stats;
 mod workspace;
@@ -11,6 +12,7 @@ use std::time::Instant;
 
 use muster_agents::AgentSettings;
 use muster_agents::roles;
+use muster_agents::tools::edges::absent_feature;
 use muster_agents::tools::{
     Permission, Tool, ToolContext, ToolEngine, ToolSpec, granted_by_name, registry_of, with_inner,
 };
@@ -19,6 +21,8 @@ use muster_shared::ids::Role;
 use serde_json::json;
 
 use self::mcp::StartedServers;
+#[cfg(not(feature = "mcp"))]
+use crate::absent::mcp;
 use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
 use crate::commands::agent::tools::{composites, own_tools};
@@ -131,6 +135,9 @@ impl Desk {
     fn find(&self, name: &str) -> Result<Arc<ToolSpec>, Failure> {
         let found = self.engine.registry().get(name);
         found.map(|tool| Arc::new(tool.spec().clone())).ok_or_else(|| {
+            if let Some(feature) = absent_feature(name) {
+                return crate::absent::missing(feature);
+            }
             let missing = self.settings.composites.missing(name, self.engine.registry());
             if !missing.is_empty() {
                 return Failure::usage(format!("{name} calls {}, which is not here", missing.join(", ")))

@@ -1,5 +1,6 @@
 //! `muster trace`: everything that happened in a run, in order; or as spans.
 
+#[cfg(feature = "telemetry")]
 mod spans;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,8 @@ use muster_shared::run::event::ChildBegun;
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
 
 use super::select;
+#[cfg(not(feature = "telemetry"))]
+use crate::absent::spans;
 use crate::app::{App, bus_failure, no_fleet};
 use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};

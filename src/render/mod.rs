@@ -11,6 +11,7 @@ pub(crate) mod doing;
 pub(crate) mod drafts;
 pub(crate) mod eval;
 pub(crate) mod explain;
+pub(crate) mod fault;
 pub(crate) mod figures;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

@@ -10,9 +10,9 @@ use muster_bus::BusSettings;
 use muster_bus::server::ServerSettings;
 use muster_gateway::GatewaySettings;
 use muster_orchestrator::OrchestratorSettings;
-use muster_readers::DocumentSettings;
 use muster_shared::flow::{Budget, RunLimits};
 use muster_shared::{setting, settings};
+use muster_tools::settings::DocumentSettings;
 use serde::{Deserialize, Serialize};
 
 use super::alerts::AlertSettings;

@@ -18,7 +18,7 @@ use muster_shared::traces::{Span, Tracer};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::otlp::{Queue, Sampler};
+use super::otlp::Queue;
 
 /// How long a run is remembered of which nothing was heard: somebody else has it.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
@@ -86,7 +86,6 @@ pub(crate) struct Follower {
     pub(crate) bus: Bus,
     pub(crate) news: Arc<News>,
     pub(crate) queue: Queue,
-    pub(crate) sampler: Sampler,
     pub(crate) content: bool,
     /// How long spans may wait in the queue of somebody who dies.
     pub(crate) overlap: Duration,
@@ -124,8 +123,7 @@ impl Follower {
             }
         };
         let (spans, has_ended) = followed.read(&entries, self.bus.who(), self.overlap);
-        let keeps = followed.tracer.trace().is_none_or(|(trace, above)| self.sampler.keeps(trace, above));
-        if keeps {
+        if followed.tracer.is_sampled() {
             self.queue.put(spans).await;
         }
         if !has_ended {

@@ -141,12 +141,11 @@ impl Telemetry {
                 return None;
             }
         };
-        let OtlpSettings { content, sampler, delay, .. } = *sender.settings();
+        let OtlpSettings { content, delay, .. } = *sender.settings();
         let (queue, sending) = Queue::begin(sender, Arc::clone(counts));
         let news = Arc::new(News::default());
         let overlap = delay + Duration::from_secs(1);
-        let follower =
-            Follower { bus: bus.clone(), news: Arc::clone(&news), queue, sampler, content, overlap, delay };
+        let follower = Follower { bus: bus.clone(), news: Arc::clone(&news), queue, content, overlap, delay };
         self.tasks.extend([tokio::spawn(follower.follow(self.stop.clone())), sending]);
         Some(news)
     }

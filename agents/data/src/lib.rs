@@ -10,7 +10,6 @@
 mod cell;
 pub mod chart;
 mod files;
-mod settings;
 mod shown;
 pub mod sql;
 #[cfg(test)]
@@ -19,10 +18,16 @@ pub mod workspace;
 
 use std::sync::Arc;
 
+use muster_tools::settings::SqlSettings;
 use muster_tools::{DocumentReader, Tool};
 
-pub use settings::SqlSettings;
 pub use workspace::workspace_tools;
+
+/// Largest cell that a query may make. 1 MiB.
+pub(crate) const MAX_CELL: u64 = 1024 * 1024;
+
+/// Longest query. 16 KiB: nobody writes a longer one.
+pub(crate) const MAX_QUERY: u64 = 16 * 1024;
 
 /// What the tools for files are made with.
 #[derive(Clone, Default)]

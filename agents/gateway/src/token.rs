@@ -4,7 +4,7 @@
 //! gateway it was begun. It is signed with the run's secret, which is in the record: every gateway can check it, nobody else
 //! can make one, and it ends with the run.
 
-use hmac::{Hmac, KeyInit, Mac};
+use hmac::{Hmac, Mac};
 use muster_shared::ids::{AgentId, Generation, Role, RunId, Seq, TaskId};
 use sha2::Sha256;
 

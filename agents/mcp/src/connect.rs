@@ -23,7 +23,7 @@ use crate::error::McpError;
 use crate::oauth;
 use crate::plain::{cut, visible};
 use crate::process::{self, LastWords, ServerChild};
-use crate::settings::McpSettings;
+use muster_tools::settings::McpSettings;
 
 /// Largest message of a server, in bytes. A larger one is thrown away, and what waited for it runs out of time. 8
 /// MiB: the largest file of a result in base64 and more.

@@ -20,6 +20,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::callbacks::CallPlace;
 use crate::plain::{cut, visible, visible_value};
+use muster_tools::settings::McpSettings;
 
 /// Questions of one server to people that are open at the same time; further ones are declined. A person answers one after
 /// the other.

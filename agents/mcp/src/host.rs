@@ -15,7 +15,7 @@ use crate::connect::{Connection, bytes};
 use crate::definition::DefinitionLimits;
 use crate::doing::Doing;
 use crate::result::ResultLimits;
-use crate::settings::McpSettings;
+use muster_tools::settings::McpSettings;
 
 /// Longest description of a tool, in bytes; a longer one is cut. 4 KiB: a model reads it with every prompt.
 const MAX_DESCRIPTION: u64 = 4 * 1024;

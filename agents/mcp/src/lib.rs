@@ -23,7 +23,6 @@ mod request;
 mod restart;
 mod result;
 mod server;
-mod settings;
 mod tool;
 
 pub use self::{
@@ -38,6 +37,5 @@ pub use self::{
     pins::{Pin, Pins, PinsError, Review, ReviewRules, ServedTool, ToolNews},
     restart::{Deaths, Restart, RestartRules},
     server::{McpServer, ServerState, ToolChanges},
-    settings::McpSettings,
     tool::McpTool,
 };

@@ -21,8 +21,8 @@ use crate::pins::{ReviewRules, ToolNews};
 use crate::plain::visible;
 use crate::request::{NoAnswer, for_itself};
 use crate::restart::{Deaths, Restart, RestartRules};
-use crate::settings::McpSettings;
 use crate::tool::McpTool;
+use muster_tools::settings::McpSettings;
 
 /// The time in which restarts are counted. A server that holds ten minutes is no crash loop.
 const RESTART_WINDOW: Duration = Duration::from_secs(600);

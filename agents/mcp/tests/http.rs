@@ -17,10 +17,11 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::{call, context, said, tool};
 use muster_mcp::{
-    Authorization, Callbacks, HttpEndpoint, McpError, McpServer, McpSettings, Reached, ServerConfig,
-    authorization, authorize,
+    Authorization, Callbacks, HttpEndpoint, McpError, McpServer, Reached, ServerConfig, authorization,
+    authorize,
 };
 use muster_shared::flow::{Grantor, Rights, TaskRights};
+use muster_tools::settings::McpSettings;
 use muster_tools::{Permission, ToolFailure};
 use reqwest::Url;
 use serde_json::{Value, json};

@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use common::{InMemory, child, context, names, said, said_asking, skipped, target, tool, until};
-use muster_mcp::{Callbacks, HttpEndpoint, McpServer, McpSettings, Reached, ServerConfig, ServerState};
+use muster_mcp::{Callbacks, HttpEndpoint, McpServer, Reached, ServerConfig, ServerState};
 use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};
+use muster_tools::settings::McpSettings;
 use muster_tools::{Asker, ToolFailure};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use muster_sandbox::{OnlyComputing, Part, only_compute};
+use muster_sandbox::{OnlyComputing, only_compute};
+use muster_tools::settings::Part;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 
 use crate::found::Failure;

@@ -9,7 +9,7 @@ use nix::sys::signal::kill;
 use nix::unistd::getppid;
 
 use super::*;
-use crate::limits::ReadLimits;
+use muster_tools::settings::ReadLimits;
 
 /// Tells this test what it is started for: whether it confines itself first.
 const HOW: &str = "MUSTER_READERS_ATTACK";

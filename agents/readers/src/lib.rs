@@ -29,14 +29,10 @@ mod pool;
 mod protocol;
 mod read;
 mod readers;
-mod settings;
 mod table;
 mod xml;
 
 pub use self::{
     child::{CHILD_ARGUMENT, child_main},
-    limits::ReadLimits,
-    pool::PoolLimits,
     readers::Readers,
-    settings::DocumentSettings,
 };

@@ -1,10 +1,7 @@
 //! What the reading of one document may take, and what of it is left.
 
-use std::time::Duration;
-
 use muster_shared::setting::kinds::MIB;
-use muster_shared::settings;
-use serde::{Deserialize, Serialize};
+use muster_tools::settings::ReadLimits;
 
 use crate::found::Failure;
 
@@ -22,32 +19,6 @@ pub(crate) const MAX_DEPTH: u64 = 4;
 /// How deep elements may lie in each other. Office programs write less than fifty; each level takes some of the
 /// stack.
 pub(crate) const MAX_NESTING: u64 = 256;
-
-settings! {
-    /// What the reading of one document may take.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct ReadLimits {
-        /// Largest document.
-        pub max_bytes: u64 = 128 * MIB => internal(),
-        /// Most text of a document; the rest is left out, and that is said.
-        pub max_text: u64 = 32 * MIB => internal(),
-        /// Most pages, slides or cells that are read of a document.
-        pub max_pages: u64 = 20_000 => internal(),
-        /// Most entries of an archive.
-        pub max_entries: u64 = 20_000 => internal(),
-        /// Most that archives and office documents may unpack to.
-        pub max_unpacked: u64 = 512 * MIB => internal(),
-        /// Longest reading.
-        #[serde(with = "muster_shared::span")]
-        pub time: Duration = Duration::from_secs(60) => internal(),
-        /// Most time of processors.
-        #[serde(with = "muster_shared::span")]
-        pub cpu: Duration = Duration::from_secs(60) => internal(),
-        /// Most memory of the process that reads.
-        pub memory: u64 = GIB => internal(),
-    }
-}
 
 /// So much may be unpacked whatever it was packed to.
 const UNPACKED_ANYWAY: u64 = 16 * MIB;

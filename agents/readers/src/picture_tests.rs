@@ -1,5 +1,5 @@
 use super::*;
-use crate::limits::ReadLimits;
+use muster_tools::settings::ReadLimits;
 
 /// A picture by its header: a chunk of PNG, so wide and so high.
 fn png_of(width: u32, height: u32) -> Vec<u8> {

@@ -8,14 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use muster_sandbox::Part;
-use muster_shared::settings;
+use muster_tools::settings::{Part, PoolLimits, ReadLimits};
 use nix::libc;
-use serde::{Deserialize, Serialize};
 
 use crate::child::{CHILD_ARGUMENT, in_words};
 use crate::found::{Failure, Found};
-use crate::limits::ReadLimits;
 use crate::pipe::{Patience, PipeFailure, without_waiting};
 use crate::protocol::{Answer, Head, framed, most_answer};
 
@@ -24,20 +21,6 @@ const READERS_AT_ONCE: u64 = 2;
 
 /// Documents after which a process is replaced. What a reader leaks is gone with it.
 const DOCUMENTS_EACH: u64 = 500;
-
-settings! {
-    /// The processes that read documents: how many, and what must keep them in.
-    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct PoolLimits {
-        /// How long a process that read a document is kept for the next one.
-        #[serde(with = "muster_shared::span")]
-        pub kept_for: Duration = Duration::from_secs(5) => internal(),
-        /// What must hold on this machine before such a process reads anything, as of [tool.sandbox]. What does not is told in
-        /// the log.
-        pub require: Vec<Part> = vec![Part::Files, Part::Network, Part::Processes] => list_of::<Part>(); Fleet Trust,
-    }
-}
 
 /// How long a child that closed its output may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);

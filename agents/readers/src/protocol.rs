@@ -3,11 +3,11 @@
 //! A request is the length of its head (four bytes, the highest first), the head in JSON, and the bytes of the document.
 //! An answer is the length of the JSON that follows, and the JSON.
 
-use muster_sandbox::Part;
+use muster_tools::settings::Part;
 use serde::{Deserialize, Serialize};
 
 use crate::found::{Failure, Found};
-use crate::limits::ReadLimits;
+use muster_tools::settings::ReadLimits;
 
 /// Longest head of a request, in bytes.
 pub(crate) const MOST_HEAD: u32 = 64 * 1024;

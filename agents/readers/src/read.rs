@@ -2,9 +2,10 @@
 
 use crate::found::{Failure, Found};
 use crate::kind::Kind;
-use crate::limits::{Budget, ReadLimits};
+use crate::limits::Budget;
 use crate::office::{book, sheets, slides, words};
 use crate::{archive, html, mail, notebook, pdf, picture, table};
+use muster_tools::settings::ReadLimits;
 
 /// What is asked of whoever reads a document.
 #[derive(Debug, Clone)]

@@ -12,10 +12,11 @@ use muster_tools::{DocumentReader, DocumentText, UnreadableDocument};
 
 use crate::found::{Failure, Found};
 use crate::kind::Kind;
-use crate::limits::ReadLimits;
-use crate::pool::{Pool, PoolLimits};
+use crate::pool::Pool;
 use crate::protocol::Head;
-use crate::settings::DocumentSettings;
+use muster_tools::settings::DocumentSettings;
+use muster_tools::settings::PoolLimits;
+use muster_tools::settings::ReadLimits;
 
 /// Raised with every change of what the same document gives.
 const VERSION: u32 = 1;

@@ -14,7 +14,8 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-use crate::report::{Mechanism, Mechanisms, Part};
+use crate::report::{Mechanism, Mechanisms};
+use muster_tools::settings::Part;
 
 /// What we know of, whatever newer kernels offer.
 const KNOWN: ABI = ABI::V9;

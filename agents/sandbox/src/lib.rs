@@ -15,7 +15,6 @@ mod proxy;
 mod reading;
 mod report;
 mod sandbox;
-mod settings;
 mod stage;
 mod start;
 mod talk;
@@ -26,9 +25,8 @@ pub use self::{
     computing::{OnlyComputing, only_compute},
     paths::find_program,
     probe::{probe, probe_with},
-    report::{Mechanism, Mechanisms, Part, PartReport, SandboxReport},
+    report::{Mechanism, Mechanisms, PartReport, SandboxReport},
     sandbox::Sandbox,
-    settings::SandboxSettings,
     stage::child_main,
     tools::{CodeTool, Language},
 };

@@ -12,8 +12,8 @@ use muster_tools::{Program, ProgramNetwork, ToolFailure};
 
 use crate::paths::{PATH, find_program, may_be_read};
 use crate::proxy::Rules;
-use crate::settings::SandboxSettings;
 use crate::wire::{Job, Limits};
+use muster_tools::settings::SandboxSettings;
 
 /// Most files that are laid into the folder of a program, and most that are taken out of it. As many as the files
 /// of a run.
@@ -114,7 +114,7 @@ async fn files_of(
     let (mut chosen, mut bytes) = (Vec::new(), 0_u64);
     for file in workspace.list().await? {
         bytes = bytes.saturating_add(file.bytes);
-        if chosen.len() >= MOST_FILES as usize || bytes > crate::settings::MAX_DISK {
+        if chosen.len() >= MOST_FILES as usize || bytes > muster_tools::settings::programs::MAX_DISK {
             refused
                 .push(format!("`{}` and what follows it in the list was not laid in: too much", file.path));
             break;

@@ -3,94 +3,26 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use muster_tools::settings::Part;
 use serde::{Deserialize, Serialize};
 
-/// One promise of the sandbox.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::EnumMessage,
-    strum::VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// No file outside of what a program is given is read or written.
-    Files,
-    /// Nothing is reached over a network or a socket.
-    Network,
-    /// No process outlives the call.
-    Processes,
-    /// No process outside is sent a signal.
-    Signals,
-    /// The kernel is asked only for what ordinary programs need.
-    Syscalls,
-    /// Hosts that were granted are reached, and no others.
-    Hosts,
-}
-
-impl Part {
-    /// Every promise there is.
-    pub const ALL: [Self; 6] =
-        [Self::Files, Self::Network, Self::Processes, Self::Signals, Self::Syscalls, Self::Hosts];
-
-    /// Its name, as in settings.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Files => "files",
-            Self::Network => "network",
-            Self::Processes => "processes",
-            Self::Signals => "signals",
-            Self::Syscalls => "syscalls",
-            Self::Hosts => "hosts",
-        }
-    }
-
-    /// What it promises, in words.
-    #[must_use]
-    pub const fn promise(self) -> &'static str {
-        match self {
-            Self::Files => "no file outside of what a program is given is read or written",
-            Self::Network => "nothing is reached over a network or a socket",
-            Self::Processes => "no process outlives the call",
-            Self::Signals => "no process outside is sent a signal",
-            Self::Syscalls => "the kernel is asked only for what ordinary programs need",
-            Self::Hosts => "hosts that were granted are reached, and no others",
-        }
-    }
-
-    /// By which of the mechanisms at hand it is kept; by none where it is not. One of several is enough: the others stand
-    /// behind it.
-    #[must_use]
-    pub fn kept_by(self, at_hand: &Mechanisms) -> Vec<Mechanism> {
-        use Mechanism::{Landlock, LandlockScopes, Namespaces, OtherUser, Seccomp, Subreaper};
-        let those = |list: &[Mechanism]| -> Vec<Mechanism> {
-            list.iter().copied().filter(|one| at_hand.contains(one)).collect()
-        };
-        match self {
-            Self::Files => those(&[Namespaces, Landlock]),
-            Self::Network => those(&[Namespaces, Seccomp]),
-            Self::Signals => those(&[Namespaces, LandlockScopes, OtherUser]),
-            Self::Syscalls => those(&[Seccomp]),
-            Self::Hosts => those(&[Namespaces]),
-            // Whoever gathers orphans is of use only as long as the program cannot end it.
-            Self::Processes if at_hand.contains(&Namespaces) => vec![Namespaces],
-            Self::Processes if those(&[LandlockScopes, OtherUser]).is_empty() => Vec::new(),
-            Self::Processes => those(&[Subreaper]),
-        }
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+/// Returns the available mechanisms that enforce a part. One suffices; the others are a second layer.
+#[must_use]
+pub(crate) fn keepers_of(part: Part, at_hand: &Mechanisms) -> Vec<Mechanism> {
+    use Mechanism::{Landlock, LandlockScopes, Namespaces, OtherUser, Seccomp, Subreaper};
+    let those = |list: &[Mechanism]| -> Vec<Mechanism> {
+        list.iter().copied().filter(|one| at_hand.contains(one)).collect()
+    };
+    match part {
+        Part::Files => those(&[Namespaces, Landlock]),
+        Part::Network => those(&[Namespaces, Seccomp]),
+        Part::Signals => those(&[Namespaces, LandlockScopes, OtherUser]),
+        Part::Syscalls => those(&[Seccomp]),
+        Part::Hosts => those(&[Namespaces]),
+        // Whoever gathers orphans is of use only as long as the program cannot end it.
+        Part::Processes if at_hand.contains(&Namespaces) => vec![Namespaces],
+        Part::Processes if those(&[LandlockScopes, OtherUser]).is_empty() => Vec::new(),
+        Part::Processes => those(&[Subreaper]),
     }
 }
 
@@ -176,7 +108,7 @@ impl SandboxReport {
     /// What follows from the mechanisms at hand.
     #[must_use]
     pub fn of(at_hand: &Mechanisms, reasons: Vec<String>) -> Self {
-        let parts = Part::ALL.map(|part| PartReport { part, by: part.kept_by(at_hand) });
+        let parts = Part::ALL.map(|part| PartReport { part, by: keepers_of(part, at_hand) });
         Self { parts: parts.to_vec(), reasons }
     }
 

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call;
 use crate::prepare;
-use crate::settings::SandboxSettings;
 use crate::start::{self, Stage};
 use crate::wire::{Failure, Mode};
+use muster_tools::settings::SandboxSettings;
 
 /// Most programs at once in one process; more wait for their turn. Each may take a processor and its memory.
 const PROGRAMS_AT_ONCE: u32 = 8;

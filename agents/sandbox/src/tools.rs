@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::paths::find_program;
 use crate::reading::Reading;
-use crate::settings::SandboxSettings;
+use muster_tools::settings::SandboxSettings;
 
 /// Longest code, in characters: it is an argument of its interpreter, and the kernel lets none be longer than 128 KiB.
 const LONGEST_CODE: usize = 32_000;

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::report::{Mechanisms, Part};
+use crate::report::Mechanisms;
+use muster_tools::settings::Part;
 
 /// Longest message, in bytes. What a program is started with may be large: its code is among its arguments.
 pub(crate) const LONGEST: usize = 4 * 1024 * 1024;

@@ -60,29 +60,39 @@ pub(super) struct Host {
 }
 
 /// A task was taken from a queue.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub(super) struct Arrived(pub(super) TakenTask);
 
+impl Message for Arrived {
+    type Result = ();
+}
+
 /// A slot is free again, and how its task ended.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub(super) struct Freed(pub(super) usize, pub(super) CloseOutcome);
 
+impl Message for Freed {
+    type Result = ();
+}
+
 /// Give everything in hand to other agents at the end of the step in hand.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub(super) struct LeaveAll;
 
+impl Message for LeaveAll {
+    type Result = ();
+}
+
 /// Give everything in hand to other agents at once.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub(super) struct ReleaseAll;
 
+impl Message for ReleaseAll {
+    type Result = ();
+}
+
 /// Stop the actors.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub(super) struct Quit;
+
+impl Message for Quit {
+    type Result = ();
+}
 
 impl Host {
     pub(super) fn new(

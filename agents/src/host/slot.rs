@@ -17,11 +17,13 @@ pub(super) struct Slot {
 }
 
 /// A task for this slot.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub(super) struct Assign {
     pub(super) task: TakenTask,
     pub(super) reach: Reach,
+}
+
+impl Message for Assign {
+    type Result = ();
 }
 
 impl Slot {

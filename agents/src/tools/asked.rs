@@ -1,7 +1,7 @@
 //! What tools of servers may ask a person in the middle of a call, and how much of it. Pure.
 
-use muster_mcp::McpSettings;
 use muster_shared::wire::tool_question::PersonQuestion;
+use muster_tools::settings::McpSettings;
 
 /// Most questions to a person in one call of a tool. Nobody answers more in the middle of a call.
 const MAX_ELICITATIONS: u32 = 8;

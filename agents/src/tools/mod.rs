@@ -18,7 +18,7 @@ pub mod borrowing;
 pub mod calculator;
 pub mod counts;
 pub mod documents;
-pub mod further;
+pub mod edges;
 pub mod lenders;
 pub mod lent;
 pub mod look;
@@ -69,7 +69,7 @@ pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolR
     let library = Library::new(settings.blueprints.clone());
     let ours =
         nested::nested_tools(library).into_iter().chain([Arc::new(read_result::ReadResult) as Arc<dyn Tool>]);
-    let ours = ours.chain(further::further_tools(settings)).map(|tool| registry.register_own(tool));
+    let ours = ours.chain(edges::edge_tools(settings)).map(|tool| registry.register_own(tool));
     let further = further.iter().map(|tool| registry.register(Arc::clone(tool)));
     for error in further.chain(ours).filter_map(Result::err) {
         tracing::error!(%error, "a tool is left out");

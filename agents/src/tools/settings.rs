@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use muster_data::SqlSettings;
-use muster_mcp::McpSettings;
-use muster_sandbox::SandboxSettings;
 use muster_shared::ids::Role;
 use muster_shared::settings;
+use muster_tools::settings::{
+    HttpSettings, McpSettings, SandboxSettings, SearchSettings, SqlSettings, WebSettings,
+};
 use muster_tools::{
     EngineLimits, EngineRules, LeaseSettings, ToolBreakerRules, ToolCacheSettings, ToolPatterns, ToolQuota,
     ToolRetries, ToolServerSettings,
 };
-use muster_web::{HttpSettings, SearchSettings, WebSettings};
 use serde::{Deserialize, Serialize};
 
 settings! {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use muster_web::{EndpointCall, EndpointFailure, Endpoints, Resolver, SystemResolver, WebSettings};
+use muster_tools::settings::WebSettings;
+use muster_web::{EndpointCall, EndpointFailure, Endpoints, Resolver, SystemResolver};
 
 use crate::file::http::{HttpAnswer, HttpCaller, HttpFailure, HttpRequest};
 

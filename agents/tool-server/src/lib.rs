@@ -6,6 +6,7 @@
 
 mod answers;
 pub mod file;
+#[cfg(feature = "web")]
 mod guarded;
 mod lending;
 mod offering;
@@ -13,6 +14,7 @@ mod plain;
 mod questions;
 mod serve;
 
+#[cfg(feature = "web")]
 pub use guarded::GuardedCaller;
 pub use lending::LeaseRules;
 pub use muster_tools::{LeaseSettings, ToolServerSettings};

@@ -19,6 +19,7 @@ pub mod reader;
 pub mod registry;
 mod result;
 mod serving;
+pub mod settings;
 mod sharing;
 pub mod spec;
 mod watch;

@@ -24,8 +24,8 @@ use crate::guard::resolver::Resolver;
 use crate::guard::{self, Destination, Guard, Refused};
 use crate::pace::Pace;
 use crate::robots::Rules;
-use crate::settings::WebSettings;
 use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
+use muster_tools::settings::WebSettings;
 
 /// Most redirects that are followed, one after the other. Sites need two or three; more are a circle.
 const MAX_REDIRECTS: u32 = 5;

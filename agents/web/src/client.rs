@@ -8,7 +8,7 @@ use reqwest::{Certificate, Client, ClientBuilder, Proxy};
 
 use crate::guard::Reach;
 use crate::guard::resolver::{Judged, Resolver};
-use crate::settings::WebSettings;
+use muster_tools::settings::WebSettings;
 
 /// Longest time to connect, TLS included. A site that takes longer is down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -11,7 +11,7 @@ use muster_tools::ToolFailure;
 use crate::browse::{Origin, Web};
 use crate::failure::WebFailure;
 use crate::guard::resolver::{Resolver, judge};
-use crate::settings::WebSettings;
+use muster_tools::settings::WebSettings;
 
 /// Something that was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use crate::client::Clients;
 use crate::guard::resolver::Resolver;
 use crate::guard::{Guard, Refused};
-use crate::settings::WebSettings;
 use crate::transfer::{AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
+use muster_tools::settings::WebSettings;
 
 /// How long an endpoint may be silent: as long as any call may take. Its file says how long its own may.
 const LONGEST_IDLE: Duration = Duration::from_secs(600);

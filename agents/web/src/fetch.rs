@@ -73,7 +73,7 @@ impl Tool for Fetch {
         let content =
             content.map_err(|NoText(why)| ToolFailure::Failed(format!("{}\n{why}", page.line())))?;
         let from = arguments["from"].as_u64().and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
-        let most = usize::try_from(crate::settings::SHOWN_BYTES).unwrap_or(usize::MAX);
+        let most = usize::try_from(crate::SHOWN_BYTES).unwrap_or(usize::MAX);
         observation(&page, &content, Wanted { from, most, links: flag("links") })
     }
 }

@@ -17,8 +17,8 @@ use crate::content::{self, Kind};
 use crate::failure::{WebFailure, shown};
 use crate::fetch::text_of;
 use crate::secret::{self, Named};
-use crate::settings::HttpSettings;
 use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
+use muster_tools::settings::HttpSettings;
 
 /// The header by which a service can tell a repetition.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -132,7 +132,7 @@ impl HttpRequest {
             }
         };
         let text = secret::redacted(&text, secrets);
-        let most = usize::try_from(crate::settings::SHOWN_BYTES).unwrap_or(usize::MAX);
+        let most = usize::try_from(crate::SHOWN_BYTES).unwrap_or(usize::MAX);
         let slice = content::slice(&text, 0, most);
         let mut words =
             format!("{} answers with status {}.\n", shown(admitted.at.url.as_str()), answer.status);

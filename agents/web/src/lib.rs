@@ -18,20 +18,22 @@ mod pace;
 mod robots;
 mod search;
 mod secret;
-pub mod settings;
 mod transfer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use muster_tools::settings::{HttpSettings, SearchProvider, SearchSettings, WebSettings};
 use muster_tools::{DocumentReader, Tool};
 
 pub use self::download::{Downloaded, Downloader, JudgedHost};
 pub use self::endpoint::{EndpointAnswer, EndpointCall, EndpointFailure, Endpoints};
 pub use self::guard::resolver::{Resolver, SystemResolver};
-pub use self::settings::{HttpSettings, SearchProvider, SearchSettings, SecretHeader, WebSettings};
 
 use self::browse::Web;
+
+/// Most of a text that is shown at once. 12 KiB: about 3,000 tokens. The rest is shown when it is asked for.
+pub(crate) const SHOWN_BYTES: u64 = 12 * 1024;
 
 /// What the tools of the web need.
 pub struct WebTools {

@@ -9,10 +9,9 @@ use futures::stream::BoxStream;
 use muster_bus::credentials::FleetKeys;
 use muster_bus::server::LocalServer;
 use muster_bus::{Bus, BusError, BusSettings, Instance, Presence};
-use muster_shared::ids::Seq;
 use muster_shared::secret::Redactor;
 
-use crate::fixture::{Fixture, SOON, agent, in_memory, on_nats, run, server_settings, settings_of};
+use crate::fixture::{Fixture, SOON, agent, in_memory, on_nats, server_settings, settings_of};
 
 /// A bus that may listen to the server's system account.
 async fn watcher(f: &Fixture) -> Bus {
@@ -106,26 +105,4 @@ async fn the_credentials_are_private_and_outlive_the_server() {
         }
     };
     tokio::time::timeout(SOON, came).await.unwrap();
-}
-
-/// A store of before there were accounts is found again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_older_server_stored_goes_to_the_fleets_account() {
-    before_accounts(|_| "$G".to_owned()).await;
-    // All that connected were in the account in which all was stored.
-    before_accounts(|server| server.keys().account()).await;
-}
-
-async fn before_accounts(earlier: impl Fn(&LocalServer) -> String) {
-    let mut f = on_nats().await;
-    let offered = f.offer(run(), Seq(0), &["1"]).await.last;
-    let server = f.server.take().unwrap();
-    let (account, earlier) = (server.keys().store_account(), earlier(&server));
-    server.stop().await.unwrap();
-    let folder = f.folder.as_ref().unwrap().path().to_owned();
-    let accounts = folder.join("nats/jetstream/jetstream");
-    std::fs::rename(accounts.join(account), accounts.join(earlier)).unwrap();
-    f.server = Some(LocalServer::start(&server_settings(&folder, 0)).await.unwrap());
-    let bus = connect_as(&f, "tester").await;
-    assert_eq!(bus.record().newest().await.unwrap(), offered.into());
 }

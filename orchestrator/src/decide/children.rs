@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
+use hmac::{Hmac, Mac};
 use muster_shared::flow::{
     Background, ChildGoal, Goal, Observation, ObservationStatus, Parent, Planning, Report, RunLimits,
 };
@@ -377,7 +377,7 @@ pub(super) fn derived(run: RunId, what: &str, now: Millis) -> Uuid {
 fn hashed(secret: &str, text: &str) -> [u8; 16] {
     let mut found = [0; 16];
     // An HMAC takes a key of any length.
-    if let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(secret.as_bytes()) {
+    if let Ok(mut mac) = <Hmac<Sha256> as Mac>::new_from_slice(secret.as_bytes()) {
         mac.update(text.as_bytes());
         found.copy_from_slice(&mac.finalize().into_bytes()[..16]);
     }

@@ -1,6 +1,6 @@
 //! The nonce that guards the fences in a task's prompts.
 
-use hmac::{Hmac, KeyInit, Mac};
+use hmac::{Hmac, Mac};
 use muster_shared::ids::{Generation, TaskId};
 use sha2::Sha256;
 

@@ -1,5 +1,5 @@
 //! Cost. Rows add up, field by field, to the usage of the run's state: each entry that increases the sum is compared with the
-//! outcomes that it accounts for, and the remainder has a row of its own.
+//! outcomes that it accounts for, and the remainder has a separate row.
 
 use std::collections::BTreeMap;
 

@@ -78,14 +78,14 @@ fn how(state: &RunState) -> String {
         RunStatus::Created => "it was created, and nothing was offered yet".to_owned(),
         RunStatus::Processing => "it is in progress".to_owned(),
         RunStatus::Completed if is_completed_in_part(state) => {
-            "it ended with a report, and something that was asked for is missing".to_owned()
+            "it ended with a report, and parts of the goal are missing".to_owned()
         }
         RunStatus::Completed => "it ended with a report, and all that was planned was done".to_owned(),
         RunStatus::Failed => format!("it failed{reason}"),
-        RunStatus::Aborted(StopReason::Cancelled) => format!("somebody stopped it{reason}"),
-        RunStatus::Aborted(StopReason::DeadlinePassed) => format!("its time was up{reason}"),
-        RunStatus::Aborted(StopReason::BudgetExhausted) => format!("its budget was used up{reason}"),
-        RunStatus::Aborted(StopReason::Refused) => format!("it was not taken up{reason}"),
+        RunStatus::Aborted(StopReason::Cancelled) => format!("it was canceled{reason}"),
+        RunStatus::Aborted(StopReason::DeadlinePassed) => format!("its deadline passed{reason}"),
+        RunStatus::Aborted(StopReason::BudgetExhausted) => format!("its budget was exhausted{reason}"),
+        RunStatus::Aborted(StopReason::Refused) => format!("it was refused{reason}"),
     }
 }
 
@@ -102,9 +102,9 @@ fn report_by(state: &RunState, timeline: &RunTimeline<'_>) -> String {
     });
     let written = state.tasks.get(&TaskId::Write).is_some_and(|task| task.status == TaskStatus::Completed);
     match from.last() {
-        Some(Some(task)) => format!("what {task} gave, by rule: it was the only task"),
+        Some(Some(task)) => format!("task {task}, the only one"),
         Some(None) if written => "the writer".to_owned(),
-        Some(None) | None => "put together by rule from what tasks had given".to_owned(),
+        Some(None) | None => "the orchestrator, from the results of tasks".to_owned(),
     }
 }
 

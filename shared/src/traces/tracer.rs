@@ -48,10 +48,10 @@ impl Tracer {
         Self { content, course: Course::new(content), place: None }
     }
 
-    /// The trace, once the run is known, and whether whoever asked for the run records it.
+    /// Whether spans are recorded: always, unless the client of the run does not sample its trace.
     #[must_use]
-    pub fn trace(&self) -> Option<(TraceId, Option<bool>)> {
-        self.place.as_ref().map(|place| (place.trace, place.above.map(|above| above.is_sampled)))
+    pub fn is_sampled(&self) -> bool {
+        self.place.as_ref().and_then(|place| place.above).is_none_or(|above| above.is_sampled)
     }
 
     /// Takes the next entry of the record, and says what it closed.

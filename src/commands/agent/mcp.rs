@@ -7,12 +7,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use muster_agents::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use muster_bus::{Announced, Bus};
-use muster_mcp::{
-    Callbacks, LeftOut, McpFile, McpServer, McpSettings, PinKeeper, Pins, Reached, ServerConfig, ToolNews,
-};
+use muster_mcp::{Callbacks, LeftOut, McpFile, McpServer, PinKeeper, Pins, Reached, ServerConfig, ToolNews};
 use muster_shared::text::counted;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use muster_tool_server::ToolServer;
+use muster_tools::settings::McpSettings;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +50,22 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     telemetry.end().await;
     ended?;
     Ok(Exit::Completed)
+}
+
+/// Returns the namespace of each usable server of the file, by server name. Servers with faults are logged.
+pub(crate) fn named(app: &App) -> BTreeMap<String, String> {
+    match mcp_file::read(app) {
+        Ok(file) => {
+            for left_out in &file.left_out {
+                tracing::warn!(server = left_out.server, reason = left_out.reason, "MCP server skipped");
+            }
+            file.servers.into_iter().map(|server| (server.name, server.namespace)).collect()
+        }
+        Err(failure) => {
+            tracing::warn!(%failure, "MCP servers skipped");
+            BTreeMap::new()
+        }
+    }
 }
 
 /// The server of that name in the file.

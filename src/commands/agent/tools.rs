@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use muster_agents::AgentSettings;
-use muster_agents::tools::further::program_runner;
+use muster_agents::tools::edges::{http_caller, program_runner};
 use muster_agents::tools::{Tool, registry_of};
 use muster_bus::Bus;
 use muster_composite::{Composite, Composites};
@@ -12,7 +12,7 @@ use muster_shared::text::counted;
 use muster_shared::wire::Profile;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use muster_tool_server::file::{Does, Hands};
-use muster_tool_server::{GuardedCaller, PlainRunner, ToolServer, under_name};
+use muster_tool_server::{PlainRunner, ToolServer, under_name};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
@@ -37,8 +37,11 @@ pub(crate) fn role_of(name: &str) -> String {
 /// What carries out what tool files say.
 pub(super) fn hands(app: &App) -> Hands {
     let settings = super::settings(app);
-    let http = GuardedCaller::new(settings.tool.web.clone());
-    Hands { sandbox: program_runner(&settings), plain: Arc::new(PlainRunner), http: Arc::new(http) }
+    Hands {
+        sandbox: program_runner(&settings),
+        plain: Arc::new(PlainRunner),
+        http: http_caller(&settings.tool.web),
+    }
 }
 
 /// Serves the tools of a folder until told to stop; or only says what there is.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use muster_agents::tools::edges::document_extractor;
 use muster_bus::{Bus, Store};
 use muster_corpus::{
-    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Extractor, Opened, Phase, Progress, in_words,
+    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress, in_words,
 };
-use muster_readers::{DocumentSettings, Readers};
 use muster_shared::flow::{CorpusRef, FetchedDocuments};
 
 use super::fetched::{self, Brought};
 use super::screen::Screen;
+use crate::absent::check_document;
 use crate::app::App;
 use crate::exit::Failure;
 use crate::render::figures;
@@ -33,6 +34,7 @@ const MAX_OUTLINE: usize = 2_000;
 /// Checks what can be checked before a fleet is started for it.
 pub(super) fn check(given: &[PathBuf]) -> Result<(), Failure> {
     for folder in &fetched::here(given)? {
+        check_document(folder)?;
         let readable = if folder.is_dir() {
             std::fs::read_dir(folder).map(|_| ())
         } else {
@@ -64,7 +66,7 @@ pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Scree
     let redactor = Arc::clone(&app.redactor);
     let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders);
     let documents = &app.settings().documents;
-    options.extractor = readers(documents);
+    options.extractor = document_extractor(documents);
     options.limits.max_picture = MAX_PICTURE_BYTES;
     options.limits.max_pictures = usize::try_from(MAX_PICTURES).unwrap_or(usize::MAX);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
@@ -94,17 +96,6 @@ pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Scree
     let missed = opened.skipped.missed();
     let unread = if missed.total() == 0 { String::new() } else { missed.to_string() };
     Ok(Sent { corpus, unread: app.redactor.redact(&unread).into_owned(), fetched })
-}
-
-/// What reads files that are no text.
-fn readers(settings: &DocumentSettings) -> Option<Arc<dyn Extractor>> {
-    match Readers::of_this_program(settings.clone()) {
-        Ok(readers) => Some(Arc::new(readers)),
-        Err(error) => {
-            tracing::warn!(%error, "files that are no text are not read");
-            None
-        }
-    }
 }
 
 /// What documents there are, for whoever plans and works. Without it they search as well.

@@ -6,4 +6,4 @@ mod settings;
 
 pub(crate) use queue::{Counts, Queue};
 pub(crate) use send::{SendError, Sender};
-pub(crate) use settings::{OtlpSettings, Sampler, is_on, read, resource};
+pub(crate) use settings::{OtlpSettings, is_on, read, resource};

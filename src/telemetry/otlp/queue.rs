@@ -9,7 +9,14 @@ use muster_shared::traces::Span;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::send::TIMEOUT;
 use super::{SendError, Sender};
+
+/// Spans that wait.
+const MAX_WAITING: usize = 2048;
+
+/// Spans of one request.
+const MAX_BATCH: usize = 512;
 
 /// How often a batch is tried.
 const TRIES: u32 = 5;
@@ -34,21 +41,19 @@ pub(crate) struct Counts {
 pub(crate) struct Queue {
     spans: mpsc::Sender<Span>,
     counts: Arc<Counts>,
-    patience: Duration,
 }
 
 impl Queue {
     /// Begins to send. What waits when the queue is dropped is sent before the task ends.
     pub(crate) fn begin(sender: Sender, counts: Arc<Counts>) -> (Self, tokio::task::JoinHandle<()>) {
-        let (spans, waiting) = mpsc::channel(sender.settings().most_waiting.max(1));
-        let patience = sender.settings().timeout;
+        let (spans, waiting) = mpsc::channel(MAX_WAITING);
         let sending = tokio::spawn(work(sender, waiting, Arc::clone(&counts)));
-        (Self { spans, counts, patience }, sending)
+        (Self { spans, counts }, sending)
     }
 
     /// Puts spans in. Waits for room for as long as a request may take; what finds none then is dropped.
     pub(crate) async fn put(&self, spans: Vec<Span>) {
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + TIMEOUT;
         let mut spans = spans.into_iter();
         while let Some(span) = spans.next() {
             let sent = timeout(until.saturating_duration_since(Instant::now()), self.spans.send(span)).await;
@@ -62,7 +67,7 @@ impl Queue {
 }
 
 async fn work(sender: Sender, mut waiting: mpsc::Receiver<Span>, counts: Arc<Counts>) {
-    let (most, delay) = (sender.settings().batch.max(1), sender.settings().delay);
+    let (most, delay) = (MAX_BATCH, sender.settings().delay);
     let mut said = None;
     while let Some(first) = waiting.recv().await {
         let mut batch = vec![first];

@@ -1,16 +1,16 @@
 //! A batch of spans is sent to a receiver, over HTTP.
 
-use std::io::Write;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use muster_shared::text::one_line;
 use muster_shared::traces::{Span, otlp};
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Certificate, Client, StatusCode};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, StatusCode};
 
 use super::OtlpSettings;
+
+/// Longest time of a request.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest wait that a receiver may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -49,7 +49,7 @@ impl Sender {
     /// Nothing is sent yet.
     ///
     /// # Errors
-    /// When a header or a certificate is none, in words.
+    /// A header is not valid.
     pub(crate) fn new(settings: OtlpSettings) -> Result<Self, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in &settings.headers {
@@ -60,12 +60,8 @@ impl Sender {
             value.set_sensitive(true);
             headers.insert(key, value);
         }
-        let form = if settings.is_json { "application/json" } else { "application/x-protobuf" };
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form));
-        if settings.is_gzip {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
-        Ok(Self { client: client(&settings)?, settings, headers })
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        Ok(Self { client: client()?, settings, headers })
     }
 
     /// What was set.
@@ -78,13 +74,7 @@ impl Sender {
     /// # Errors
     /// See [`SendError`].
     pub(crate) async fn send(&self, spans: &[Span]) -> Result<Option<otlp::Refusal>, SendError> {
-        let resource = &self.settings.resource;
-        let body = if self.settings.is_json {
-            otlp::json(spans, resource).to_string().into_bytes()
-        } else {
-            otlp::protobuf(spans, resource)
-        };
-        let body = if self.settings.is_gzip { packed(&body) } else { body };
+        let body = otlp::protobuf(spans, &self.settings.resource);
         let request = self.client.post(&self.settings.endpoint).headers(self.headers.clone()).body(body);
         let answer = request.send().await.map_err(|error| SendError {
             reason: told(&error),
@@ -94,8 +84,7 @@ impl Sender {
         let status = answer.status();
         if status.is_success() {
             let body = answer.bytes().await.unwrap_or_default();
-            let is_readable = !self.settings.is_json && body.len() <= MOST_READ;
-            return Ok(is_readable.then(|| otlp::refused(&body)).flatten());
+            return Ok((body.len() <= MOST_READ).then(|| otlp::refused(&body)).flatten());
         }
         let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let after = after.map(|seconds| Duration::from_secs(seconds).min(LONGEST_WAIT));
@@ -130,29 +119,15 @@ fn told(error: &reqwest::Error) -> String {
     format!("the receiver cannot be reached{why}")
 }
 
-fn client(settings: &OtlpSettings) -> Result<Client, String> {
+fn client() -> Result<Client, String> {
     let build = || {
         Client::builder()
-            .timeout(settings.timeout)
-            // A redirect would take the headers, and what is told, to another host.
+            .timeout(TIMEOUT)
+            // A redirect would send the headers and the spans to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("muster/", env!("CARGO_PKG_VERSION")))
     };
-    let Some(path) = &settings.authorities else {
-        // Without any certificates of the system the client cannot be built at all, although plain http needs none.
-        let built = build().build().or_else(|_| build().tls_certs_only([]).build());
-        return built.map_err(|error| error.to_string());
-    };
-    let pem = crate::secrets::read(&path.display().to_string())
-        .map_err(|why| format!("OTEL_EXPORTER_OTLP_CERTIFICATE {}: {why}", path.display()))?;
-    let wrong = |error: reqwest::Error| format!("OTEL_EXPORTER_OTLP_CERTIFICATE {}: {error}", path.display());
-    let authorities = Certificate::from_pem_bundle(pem.as_bytes()).map_err(wrong)?;
-    build().tls_certs_merge(authorities).build().map_err(wrong)
-}
-
-fn packed(body: &[u8]) -> Vec<u8> {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    // Writing to memory fails for nobody.
-    let _ = packed.write_all(body);
-    packed.finish().unwrap_or_default()
+    // Without system certificates, the client cannot be built, although http needs none.
+    let built = build().build().or_else(|_| build().tls_certs_only([]).build());
+    built.map_err(|error| error.to_string())
 }

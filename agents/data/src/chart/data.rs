@@ -11,6 +11,7 @@ use super::draw::{ends, number};
 use super::{Kind, Wish};
 use crate::cell::Cell;
 use crate::shown::Rows;
+use muster_tools::settings::ChartSettings;
 
 /// The largest value that is drawn: sums and differences of such values stay finite.
 const LARGEST: f64 = 1e150;

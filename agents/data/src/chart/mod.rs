@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::cell::Cell;
 use crate::shown::{Rows, Total};
 use crate::sql::{Queries, Query, file_query};
+use muster_tools::settings::ChartSettings;
 
 /// Most rows that are read for a chart.
 const MAX_ROWS: usize = 100_000;

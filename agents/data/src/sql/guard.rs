@@ -8,7 +8,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, config::DbConfig};
 
-use crate::settings::SqlSettings;
+use muster_tools::settings::SqlSettings;
 
 /// Between how many steps of SQLite's machine the bounds are looked at. One step makes one cell at most.
 const STEPS: i32 = 100;
@@ -109,8 +109,8 @@ pub(crate) fn confine(connection: &mut Connection, watch: &Watch) -> rusqlite::R
     let touched = Touched::default();
     let seen = Arc::clone(&touched);
     for (limit, most) in [
-        (Limit::SQLITE_LIMIT_LENGTH, crate::settings::MAX_CELL),
-        (Limit::SQLITE_LIMIT_SQL_LENGTH, crate::settings::MAX_QUERY + 256),
+        (Limit::SQLITE_LIMIT_LENGTH, crate::MAX_CELL),
+        (Limit::SQLITE_LIMIT_SQL_LENGTH, crate::MAX_QUERY + 256),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, 100),
         (Limit::SQLITE_LIMIT_COMPOUND_SELECT, 50),
         (Limit::SQLITE_LIMIT_VDBE_OP, 100_000),

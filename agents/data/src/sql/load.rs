@@ -13,7 +13,7 @@ use super::types::{ColumnType, Field, field};
 use super::{functions, names};
 use crate::cell::Cell;
 use crate::files::{FileKind, TableFile};
-use crate::settings::SqlSettings;
+use muster_tools::settings::SqlSettings;
 
 /// How a database of SQLite begins.
 const MAGIC: &[u8] = b"SQLite format 3\0";

@@ -7,7 +7,7 @@ use rusqlite::{Error, ErrorCode};
 use super::guard::{Stopped, Watch};
 use super::load::TableInfo;
 use super::names;
-use crate::settings::SqlSettings;
+use muster_tools::settings::SqlSettings;
 
 /// Most tables, and columns of each, that a message names.
 const MAX_NAMED: usize = 25;
@@ -70,7 +70,7 @@ fn of_code(
         ErrorCode::AuthorizationForStatementDenied => only_reading(message),
         ErrorCode::TooBig => ToolFailure::InvalidArguments(format!(
             "A value would have more than {} bytes ({message}). Take a part of it, such as substr(…, 1, 1000).",
-            crate::settings::MAX_CELL
+            crate::MAX_CELL
         )),
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
             ToolFailure::Failed(format!("A database file is broken ({message}). Go on without it."))

@@ -14,8 +14,8 @@ use super::load::{Content, Input, LoadError, Loaded, TableInfo, load};
 use super::{names, problem, run};
 use crate::DataParts;
 use crate::files::{self, FileKind, TableFile};
-use crate::settings::SqlSettings;
 use crate::shown::Rows;
+use muster_tools::settings::SqlSettings;
 
 /// What reading files may take beside the time of a query.
 const READING: Duration = Duration::from_secs(20);
@@ -152,8 +152,8 @@ impl Queries {
                 "`query` is empty; to see the tables, ask with `schema`: true".to_owned(),
             ));
         }
-        if sql.len() as u64 > crate::settings::MAX_QUERY {
-            let most = crate::settings::MAX_QUERY;
+        if sql.len() as u64 > crate::MAX_QUERY {
+            let most = crate::MAX_QUERY;
             return Err(ToolFailure::InvalidArguments(format!(
                 "the query has {} bytes, {most} is the most",
                 sql.len()

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::*;
 use crate::DataParts;
-use crate::settings::SqlSettings;
 use crate::testing::{Held, context, engine};
+use muster_tools::settings::SqlSettings;
 
 const SALES: &[u8] = b"region,year,amount\nnorth,2025,10.5\nsouth,2025,20\nnorth,2026,30\n";
 

@@ -47,7 +47,7 @@ fn arguments(args: Value) -> Result<Arguments, ToolFailure> {
 /// The arguments that both tools take.
 fn properties() -> Value {
     json!({
-        "query": {"type": "string", "maxLength": crate::settings::MAX_QUERY, "description": "one SELECT"},
+        "query": {"type": "string", "maxLength": crate::MAX_QUERY, "description": "one SELECT"},
         "files": {
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": 1000},

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use muster_mcp::{Callbacks, ChildCommand, McpError, McpServer, McpSettings, Reached, ServerConfig};
+use muster_mcp::{Callbacks, ChildCommand, McpError, McpServer, Reached, ServerConfig};
 use muster_shared::flow::Artifact;
+use muster_tools::settings::McpSettings;
 use muster_tools::workspace::{Workspace, WorkspaceError, WorkspacePath};
 use muster_tools::{Asker, Permission, Tool, ToolContext, ToolFailure, ToolOutput};
 use serde_json::Value;

@@ -13,7 +13,8 @@ mod pictures;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use muster_readers::{PoolLimits, ReadLimits, Readers};
+use muster_readers::Readers;
+use muster_tools::settings::{PoolLimits, ReadLimits};
 use muster_tools::{DocumentReader, DocumentText, UnreadableDocument};
 
 fn readers(limits: ReadLimits) -> Readers {

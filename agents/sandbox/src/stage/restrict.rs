@@ -22,8 +22,9 @@ use serde::{Deserialize, Serialize};
 use super::filter::{self, Kept};
 use super::places::{self, Place};
 use crate::computing::kept_by;
-use crate::report::{Mechanism, Mechanisms, Part, SandboxReport};
+use crate::report::{Mechanism, Mechanisms, SandboxReport};
 use crate::wire::{self, Failure, Limits, Mode};
+use muster_tools::settings::Part;
 
 /// Who programs are to themselves, in a user namespace of their own.
 const INSIDE_USER: u32 = 1000;

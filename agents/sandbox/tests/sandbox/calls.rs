@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use muster_sandbox::{Part, Sandbox, probe_with};
+use muster_sandbox::{Sandbox, probe_with};
+use muster_tools::settings::Part;
 use muster_tools::{Program, ProgramLimits, ProgramRunner, ProgramStatus, ToolFailure};
 use tokio_util::sync::CancellationToken;
 

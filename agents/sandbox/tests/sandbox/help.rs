@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use muster_sandbox::{Sandbox, SandboxSettings};
+use muster_sandbox::Sandbox;
 use muster_shared::flow::Artifact;
+use muster_tools::settings::SandboxSettings;
 use muster_tools::workspace::{Workspace, WorkspaceError, WorkspacePath};
 use muster_tools::{Program, ProgramEnd, ProgramLimits, ProgramNetwork, ProgramRunner, ToolFailure};
 use tokio_util::sync::CancellationToken;

@@ -5,9 +5,10 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use muster_sandbox::{Sandbox, SandboxSettings};
+use muster_sandbox::Sandbox;
 use muster_shared::flow::rights::Allowed;
 use muster_shared::flow::{Grantor, Rights, TaskRights};
+use muster_tools::settings::SandboxSettings;
 use muster_tools::{Program, ProgramEnd, ProgramNetwork, ProgramRunner, ToolFailure};
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,8 @@ use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use muster_sandbox::{Sandbox, SandboxSettings};
+use muster_sandbox::Sandbox;
+use muster_tools::settings::SandboxSettings;
 use muster_tools::{Program, ProgramLimits, ProgramRunner, ProgramStatus};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_sandbox::{CodeTool, Language, Sandbox, SandboxSettings, find_program};
+use muster_sandbox::{CodeTool, Language, Sandbox, find_program};
 use muster_shared::flow::{Grantor, Rights, TaskRights};
+use muster_tools::settings::SandboxSettings;
 use muster_tools::{
     EngineRules, Permission, ProgramRunner, ToolContext, ToolEngine, ToolPatterns, ToolRegistry, ToolStatus,
 };

@@ -49,7 +49,7 @@ fn a_file_says_what_a_tool_is_does_touches_and_may_use() {
 #[test]
 fn a_file_says_how_long_answers_serve_others_and_each_version_has_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let http = crate::guarded::GuardedCaller::new(muster_web::WebSettings::default());
+    let http = crate::guarded::GuardedCaller::new(muster_tools::settings::WebSettings::default());
     let hands = Hands { sandbox: Arc::new(PlainRunner), plain: Arc::new(PlainRunner), http: Arc::new(http) };
     let cache = |text: &str, program: &str| {
         std::fs::write(folder.path().join("count.py"), program).unwrap();

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::transfer::{Answer, NoAnswer};
+use muster_tools::settings::WebSettings;
 
 /// How often a site that says it is busy is asked again, and one that could not be connected to. A site that is
 /// still busy then is busy for longer than a task waits.

@@ -13,7 +13,7 @@ use muster_shared::text::quoted;
 use muster_tools::address::is_public;
 use url::{Host, Url};
 
-use crate::settings::WebSettings;
+use muster_tools::settings::WebSettings;
 
 /// Longest URL, in bytes.
 pub const MAX_URL: usize = 4096;

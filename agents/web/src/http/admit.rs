@@ -11,7 +11,7 @@ use super::named;
 use crate::failure::WebFailure;
 use crate::guard::{self, Destination, Guard, Reach};
 use crate::secret::{self, Named};
-use crate::settings::{HttpSettings, SecretHeader};
+use muster_tools::settings::{HttpSettings, SecretHeader};
 
 /// Headers that are ours to set: where the request goes, how long it is, how it travels, and its name.
 const OURS: [&str; 13] = [

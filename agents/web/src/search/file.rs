@@ -6,7 +6,7 @@ use muster_tools::ToolFailure;
 
 use super::{Found, Query, provider, tidy};
 use crate::failure::WebFailure;
-use crate::settings::SearchProvider;
+use muster_tools::settings::SearchProvider;
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;

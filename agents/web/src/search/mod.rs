@@ -19,8 +19,8 @@ use crate::failure::WebFailure;
 use crate::fetch::text_of;
 use crate::guard::{self, Destination, Guard};
 use crate::secret;
-use crate::settings::{SearchProvider, SearchSettings};
 use crate::transfer::{Answer, AnswerLimits, Beyond, Bodies, NoAnswer, Question, exchange};
+use muster_tools::settings::{SearchProvider, SearchSettings};
 
 /// Most results of one search. What lies further down is hardly ever of use.
 const MAX_RESULTS: u32 = 10;

@@ -9,8 +9,8 @@ use url::Url;
 
 use super::{Found, Newest, Query};
 use crate::secret;
-use crate::settings::SearchProvider;
 use crate::transfer::Question;
+use muster_tools::settings::SearchProvider;
 
 /// Where a provider is reached when no setting says so.
 pub(super) const fn usual_endpoint(provider: SearchProvider) -> Option<&'static str> {

@@ -17,7 +17,7 @@ use super::support::{Reply, Site, Tools, page, settings};
 
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n";
 
-fn limited(port: u16) -> muster_web::WebSettings {
+fn limited(port: u16) -> muster_tools::settings::WebSettings {
     let mut settings = settings(&[port]);
     (settings.max_bytes, settings.total, settings.idle) =
         (1 << 20, Duration::from_millis(1500), Duration::from_millis(700));

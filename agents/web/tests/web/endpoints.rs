@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_shared::flow::rights::HostPattern;
-use muster_web::{EndpointAnswer, EndpointCall, EndpointFailure, Endpoints, Resolver, WebSettings};
+use muster_tools::settings::WebSettings;
+use muster_web::{EndpointAnswer, EndpointCall, EndpointFailure, Endpoints, Resolver};
 
 use super::support::{Names, Reply, Site, page, redirect};
 

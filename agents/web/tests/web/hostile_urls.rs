@@ -126,5 +126,5 @@ async fn a_setting_that_names_no_host_is_told_and_nothing_is_fetched() {
 
 #[tokio::test]
 async fn what_needs_a_setting_is_no_tool_without_it() {
-    assert_eq!(Tools::new(muster_web::WebSettings::default()).names(), ["fetch", "fetch_file"]);
+    assert_eq!(Tools::new(muster_tools::settings::WebSettings::default()).names(), ["fetch", "fetch_file"]);
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use muster_tools::ToolFailure;
-use muster_web::WebSettings;
+use muster_tools::settings::WebSettings;
 use serde_json::json;
 
 use super::support::{Names, Site, Tools, call, context, page, redirect, restricted, settings};

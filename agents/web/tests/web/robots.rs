@@ -1,6 +1,6 @@
 //! robots.txt.
 
-use muster_web::WebSettings;
+use muster_tools::settings::WebSettings;
 use serde_json::json;
 
 use super::support::{Site, Tools, page, redirect, restricted, settings};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use muster_tools::ToolFailure;
-use muster_web::{SearchProvider, SearchSettings};
+use muster_tools::settings::{SearchProvider, SearchSettings};
 use serde_json::{Value, json};
 
 use super::support::{Extra, Names, Reply, Request, Site, Tools, context, page, restricted, settings};

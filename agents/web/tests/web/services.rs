@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use muster_tools::ToolFailure;
-use muster_web::{HttpSettings, SecretHeader};
+use muster_tools::settings::{HttpSettings, SecretHeader};
 use serde_json::json;
 
 use super::support::{Extra, Names, Reply, Site, Tools, context, page, restricted, settings};

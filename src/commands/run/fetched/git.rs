@@ -7,7 +7,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use muster_shared::text::one_line;
-use muster_web::{JudgedHost, WebSettings};
+use muster_tools::settings::WebSettings;
+use muster_web::JudgedHost;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
 use tokio::io::{AsyncRead, AsyncReadExt};
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::members::Common;
 use super::Watcher;
+use crate::commands::agent::mcp;
 use crate::commands::agent::tools::{OWN, role_of};
 use crate::fleet::member::{Changed, MemberSpec, keep};
 use crate::fleet::pass::Duty;
@@ -45,7 +46,7 @@ impl Watcher {
             return;
         }
         self.mcp_servers.known = now;
-        let wanted = now.map_or_else(BTreeMap::new, |_| self.named_servers());
+        let wanted = now.map_or_else(BTreeMap::new, |_| mcp::named(&self.app));
         self.mcp_servers.running.retain(|name, running| {
             let stays = wanted.contains_key(name);
             if !stays {
@@ -64,27 +65,6 @@ impl Watcher {
             }
         }
         self.write();
-    }
-
-    /// The servers that the file names and that can be used, each with the name before those of its tools. What is wrong with
-    /// others is told.
-    fn named_servers(&self) -> BTreeMap<String, String> {
-        match mcp_file::read(&self.app) {
-            Ok(file) => {
-                for left_out in &file.left_out {
-                    tracing::warn!(
-                        server = left_out.server,
-                        reason = left_out.reason,
-                        "an MCP server is left out"
-                    );
-                }
-                file.servers.into_iter().map(|server| (server.name, server.namespace)).collect()
-            }
-            Err(failure) => {
-                tracing::warn!(%failure, "MCP servers are left out");
-                BTreeMap::new()
-            }
-        }
     }
 
     fn new_mcp_server(&mut self, server: &str, namespace: String) -> Option<MemberSpec> {

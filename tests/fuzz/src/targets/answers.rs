@@ -12,7 +12,7 @@ use muster_shared::flow::TaskOffered;
 use muster_shared::wire::{Body, Envelope};
 use serde_json::{Value, json};
 
-use super::{depth, ensure, fixture, text_of};
+use super::{depth, ensure, golden_message, text_of};
 use crate::{Seen, Shape, Target};
 
 const WORDS: &[&str] = &[
@@ -231,8 +231,8 @@ static OFFERS: LazyLock<Result<Vec<TaskOffered>, String>> = LazyLock::new(|| {
 
 /// An offer of that kind.
 pub(super) fn offer(name: &str) -> Result<TaskOffered, String> {
-    let text = fixture(&format!("shared/tests/golden/v1/offered_{name}.json"))?;
-    let envelope: Envelope = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let message = golden_message(&format!("offered_{name}"))?;
+    let envelope: Envelope = serde_json::from_value(message).map_err(|error| error.to_string())?;
     if let Body::Offered(offer) = envelope.body { Ok(offer) } else { Err(format!("{name} is no offer")) }
 }
 

@@ -13,6 +13,7 @@ mod texts;
 mod trust;
 mod wire;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Target;
@@ -68,6 +69,35 @@ fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
 /// A fixture of the repository as text.
 fn fixture(path: &str) -> Result<String, String> {
     std::fs::read_to_string(crate::root().join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+/// A line of the golden set: a message in both encodings.
+#[derive(Deserialize)]
+struct Golden {
+    name: String,
+    json: Value,
+    msgpack: String,
+}
+
+fn golden() -> Result<Vec<Golden>, String> {
+    let text = fixture("shared/tests/golden.jsonl")?;
+    text.lines().map(|line| serde_json::from_str(line).map_err(|error| error.to_string())).collect()
+}
+
+/// The golden messages as JSON.
+fn golden_json() -> Result<Vec<Vec<u8>>, String> {
+    Ok(golden()?.into_iter().map(|line| line.json.to_string().into_bytes()).collect())
+}
+
+/// The golden messages as MessagePack.
+fn golden_msgpack() -> Result<Vec<Vec<u8>>, String> {
+    golden()?.into_iter().map(|line| hex::decode(line.msgpack).map_err(|error| error.to_string())).collect()
+}
+
+/// The golden message of a name, as JSON.
+fn golden_message(name: &str) -> Result<Value, String> {
+    let found = golden()?.into_iter().find(|line| line.name == name);
+    found.map(|line| line.json).ok_or_else(|| format!("no golden message {name}"))
 }
 
 /// How deep a value is nested.

@@ -16,15 +16,15 @@ use muster_shared::wire::{Body, Encoding, Envelope, decode, encode};
 use serde::Deserialize;
 
 use super::wire::WORDS;
-use super::{ensure, fixture};
+use super::{ensure, fixture, golden};
 use crate::{Seen, Shape, Target};
 
 /// Entries of the record, of whatever state of a run.
 pub(super) const ENTRIES: Target = Target {
     name: "record_entries",
     shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &["shared/tests/golden/v1/*.json", "tests/fuzz/corpus/record_lines"],
+    made: super::golden_json,
+    fixtures: &["tests/fuzz/corpus/record_lines"],
     words: WORDS,
     check: entry,
 };
@@ -33,8 +33,8 @@ pub(super) const ENTRIES: Target = Target {
 pub(super) const EVENTS: Target = Target {
     name: "record_events",
     shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &["shared/tests/golden/events"],
+    made: made_events,
+    fixtures: &[],
     words: WORDS,
     check: event,
 };
@@ -230,6 +230,13 @@ fn look(state: &RunState) -> Result<(), String> {
 }
 
 /// Snapshots of the recorded run, as this build writes them.
+/// The events of the golden decisions.
+fn made_events() -> Result<Vec<Vec<u8>>, String> {
+    let events =
+        golden()?.into_iter().filter_map(|line| line.json["body"]["content"]["events"].as_array().cloned());
+    Ok(events.flatten().map(|event| event.to_string().into_bytes()).collect())
+}
+
 fn made_snapshots() -> Result<Vec<Vec<u8>>, String> {
     let recorded = Recorded::get()?;
     let first = recorded.entries.first().ok_or("no entries")?;

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::wire::WORDS;
-use super::{ensure, fixture, text_of};
+use super::{ensure, golden_message, text_of};
 use crate::{Seen, Shape, Target};
 
 /// A time at which what is made here counts.
@@ -192,7 +192,7 @@ static SIGNING: LazyLock<Result<Signing, String>> = LazyLock::new(|| {
     let made = keys.issue(&holder, None).map_err(|error| error.to_string())?;
     made.write(&file).map_err(|error| error.to_string())?;
     let signatures = Signatures::of(Some(&file)).map_err(|error| error.to_string())?;
-    let order = fixture("shared/tests/golden/v1/command_cancel.json")?.into_bytes();
+    let order = golden_message("command_cancel")?.to_string().into_bytes();
     let made = signatures.sign(Purpose::Order, &order).ok_or("nothing is signed")?;
     Ok(Signing { signatures, order, made })
 });

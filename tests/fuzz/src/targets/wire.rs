@@ -64,8 +64,8 @@ pub(super) const WORDS: &[&str] = &[
 pub(super) const JSON: Target = Target {
     name: "wire_json",
     shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &["shared/tests/golden/v1/*.json"],
+    made: super::golden_json,
+    fixtures: &[],
     words: WORDS,
     check: |input| envelope(input, Encoding::Json),
 };
@@ -74,8 +74,8 @@ pub(super) const JSON: Target = Target {
 pub(super) const MESSAGE_PACK: Target = Target {
     name: "wire_message_pack",
     shape: Shape::MessagePack,
-    made: crate::none_made,
-    fixtures: &["shared/tests/golden/v1/*.hex"],
+    made: super::golden_msgpack,
+    fixtures: &[],
     words: WORDS,
     check: |input| envelope(input, Encoding::MessagePack),
 };

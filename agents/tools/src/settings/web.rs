@@ -6,9 +6,6 @@ use std::time::Duration;
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
-/// Most of a text that is shown at once. 12 KiB: about 3,000 tokens. The rest is shown when it is asked for.
-pub(crate) const SHOWN_BYTES: u64 = 12 * 1024;
-
 settings! {
     /// What is reached on the web, and how. Unknown fields are refused.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,12 +5,6 @@ use std::time::Duration;
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
-/// Largest cell that a query may make. 1 MiB.
-pub(crate) const MAX_CELL: u64 = 1024 * 1024;
-
-/// Longest query. 16 KiB: nobody writes a longer one.
-pub(crate) const MAX_QUERY: u64 = 16 * 1024;
-
 settings! {
     /// Settings of `sql`. Unknown fields are refused.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

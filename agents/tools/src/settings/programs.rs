@@ -1,13 +1,13 @@
 //! Settings of the sandbox.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_shared::settings;
-use muster_tools::ProgramLimits;
 use serde::{Deserialize, Serialize};
 
-use crate::report::Part;
+use crate::ProgramLimits;
 
 /// Most time of the processors that one program and all it starts may use together. As much as one processor gives
 /// in its time.
@@ -18,7 +18,7 @@ const MAX_CPU: Duration = Duration::from_secs(30);
 const MAX_PROCESSES: u32 = 64;
 
 /// The most that one program may write to its folder. 64 MiB: it is kept in memory where that is possible.
-pub(crate) const MAX_DISK: u64 = 64 * 1024 * 1024;
+pub const MAX_DISK: u64 = 64 * 1024 * 1024;
 
 /// The most that is kept of what a program prints, of each of both outputs. One that prints 256 times as much is
 /// ended. 256 KiB: more than a model reads.
@@ -68,5 +68,73 @@ impl SandboxSettings {
             disk: MAX_DISK,
             output: usize::try_from(MAX_OUTPUT).unwrap_or(usize::MAX),
         }
+    }
+}
+
+/// One promise of the sandbox.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::EnumMessage,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// No file outside of what a program is given is read or written.
+    Files,
+    /// Nothing is reached over a network or a socket.
+    Network,
+    /// No process outlives the call.
+    Processes,
+    /// No process outside is sent a signal.
+    Signals,
+    /// The kernel is asked only for what ordinary programs need.
+    Syscalls,
+    /// Hosts that were granted are reached, and no others.
+    Hosts,
+}
+
+impl Part {
+    /// Every promise there is.
+    pub const ALL: [Self; 6] =
+        [Self::Files, Self::Network, Self::Processes, Self::Signals, Self::Syscalls, Self::Hosts];
+
+    /// Its name, as in settings.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Network => "network",
+            Self::Processes => "processes",
+            Self::Signals => "signals",
+            Self::Syscalls => "syscalls",
+            Self::Hosts => "hosts",
+        }
+    }
+
+    /// What it promises, in words.
+    #[must_use]
+    pub const fn promise(self) -> &'static str {
+        match self {
+            Self::Files => "no file outside of what a program is given is read or written",
+            Self::Network => "nothing is reached over a network or a socket",
+            Self::Processes => "no process outlives the call",
+            Self::Signals => "no process outside is sent a signal",
+            Self::Syscalls => "the kernel is asked only for what ordinary programs need",
+            Self::Hosts => "hosts that were granted are reached, and no others",
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

@@ -266,10 +266,10 @@ fn statements_are_the_same_by_what_they_say() {
 #[test]
 fn the_tolerance_is_a_setting() {
     let subject = Subject::of("chance of rain").unwrap();
-    let at = |percent| compare(&subject, &number(30.0, "%"), &number(15.0, "%"), Tolerance::of(percent));
+    let at = |percent| compare(&subject, &number(30.0, "%"), &number(15.0, "%"), Tolerance { percent });
     assert_eq!(at(14), Comparison::Differ);
     assert_eq!(at(15), Comparison::Agree);
-    let zero = compare(&subject, &number(0.1 + 0.2, ""), &number(0.3, ""), Tolerance::of(0));
+    let zero = compare(&subject, &number(0.1 + 0.2, ""), &number(0.3, ""), Tolerance { percent: 0 });
     assert_eq!(zero, Comparison::Agree, "what rounding makes of a number is no other one");
 }
 
@@ -432,7 +432,7 @@ proptest! {
     #[test]
     fn comparing_is_symmetric(one in any_value(), other in any_value(), percent in 0..50u8) {
         let subject = Subject::of("chance of rain").unwrap();
-        let tolerance = Tolerance::of(percent);
+        let tolerance = Tolerance { percent };
         prop_assert_eq!(
             compare(&subject, &one, &other, tolerance),
             compare(&subject, &other, &one, tolerance)

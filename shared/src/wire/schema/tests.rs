@@ -26,7 +26,7 @@ use crate::wire::tool_server::{ToolCall, ToolReply, ToolServerNotice, ToolSpecs,
 
 /// Compares a schema with its published file; rewrites the file if `UPDATE_GOLDEN` is set.
 fn publish(name: &str, made: &Value) {
-    let made = serde_json::to_string_pretty(&sorted(made)).unwrap() + "\n";
+    let made = written(&sorted(made), 0) + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire/schema").join(name);
     if std::fs::read_to_string(&path).is_ok_and(|kept| kept == made) {
         return;
@@ -36,6 +36,19 @@ fn publish(name: &str, made: &Value) {
         "{name} is out of date: run UPDATE_GOLDEN=1 cargo nextest run -p muster-shared --lib schema"
     );
     std::fs::write(path, made).unwrap();
+}
+
+/// JSON in few bytes that still has a line for each field of a type.
+fn written(value: &Value, depth: usize) -> String {
+    match value {
+        Value::Object(fields) if depth < 4 && !fields.is_empty() => {
+            let indent = "  ".repeat(depth);
+            let line = |(name, field)| format!("{indent}  {}: {}", json!(name), written(field, depth + 1));
+            let lines: Vec<String> = fields.iter().map(line).collect();
+            format!("{{\n{}\n{indent}}}", lines.join(",\n"))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// The value with the fields of all objects in alphabetical order.

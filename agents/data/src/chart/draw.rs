@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use muster_shared::text::is_control;
 use plotters::coord::Shift;
-use plotters::coord::ranged1d::BoldPoints;
+use plotters::coord::ranged1d::{BoldPoints, DefaultFormatting, KeyPointHint, Ranged};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
@@ -30,6 +30,36 @@ const COLORS: [u32; 12] = [
 
 type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Outcome = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+/// An axis with given ticks.
+struct Scale {
+    range: RangedCoordf64,
+    ticks: Vec<f64>,
+}
+
+impl Scale {
+    fn new(range: Range<f64>, ticks: Vec<f64>) -> Self {
+        Self { range: range.into(), ticks }
+    }
+}
+
+impl Ranged for Scale {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.range.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // No lines between the ticks.
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.range()
+    }
+}
 
 fn color(number: usize) -> RGBColor {
     let [_, red, green, blue] = COLORS[number % COLORS.len()].to_be_bytes();
@@ -124,7 +154,7 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
         .margin(12)
         .x_label_area_size(40)
         .y_label_area_size(7 * widest.unwrap_or(0) + 30)
-        .build_cartesian_2d(x.with_key_points(x_ticks), y.with_key_points(y_ticks))?;
+        .build_cartesian_2d(Scale::new(x, x_ticks), Scale::new(y, y_ticks))?;
     let described =
         |requested: &Option<String>, usual: &String| label(requested.as_ref().unwrap_or(usual), MAX_LABEL);
     chart

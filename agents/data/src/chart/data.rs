@@ -1,4 +1,4 @@
-//! From rows to a plot: which column is drawn how, and what is wrong with the data. Pure.
+//! From rows to a plot: the roles of the columns, and faults in the data. Pure.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use muster_shared::text::nearest_name;
 
 use super::draw::{ends, number};
-use super::{Kind, Wish};
+use super::{Kind, Request};
 use crate::cell::Cell;
 use crate::shown::Rows;
 
@@ -17,7 +17,7 @@ const LARGEST: f64 = 1e150;
 const MAX_VALUES: usize = 5_000;
 /// Most series of one chart: readers cannot distinguish more.
 const MAX_SERIES: usize = 12;
-/// Most bars or slices of one series.
+/// Most bars of one series.
 const MAX_CATEGORIES: usize = 200;
 
 /// Series over an axis.
@@ -27,11 +27,13 @@ pub(super) struct Plot {
     pub(super) names: Vec<String>,
     /// The positions on the x axis.
     pub(super) places: Vec<f64>,
-    /// Each series with one value for each position; absent values are gaps.
-    pub(super) series: Vec<(String, Vec<Option<f64>>)>,
+    pub(super) series: Vec<Series>,
     pub(super) x_name: String,
     pub(super) y_name: String,
 }
+
+/// A name, and one value for each position; absent values are gaps.
+pub(super) type Series = (String, Vec<Option<f64>>);
 
 /// The kind of an x axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub(super) enum Axis {
     Numbers,
     /// Days since 1970.
     Days,
-    /// The names of categories, at the middle of a unit each.
+    /// Names, at whole numbers from 0.
     Names,
 }
 
@@ -52,37 +54,49 @@ impl Plot {
 /// Builds the plot of these rows.
 ///
 /// # Errors
-/// What is wrong with the data or the arguments, and the remedy.
-pub(super) fn plot(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
+/// The fault in the data or the arguments, and the remedy.
+pub(super) fn plot(rows: &Rows, request: &Request) -> Result<Plot, String> {
     if rows.rows.is_empty() {
         return Err("there are no rows to draw".to_owned());
     }
-    let kind = wish.kind;
-    let plot = if kind == Kind::Histogram { histogram(rows, wish)? } else { columns(rows, wish)? };
+    let kind = request.kind;
+    let plot = if kind == Kind::Histogram { histogram(rows, request)? } else { columns(rows, request)? };
     let (values, series, categories) = (plot.values().count(), plot.series.len(), plot.names.len());
     let below = plot.values().filter(|value| *value <= 0.0).count();
-    let (is_negative, is_pie) =
-        (plot.values().any(|value| value < 0.0), matches!(kind, Kind::Pie | Kind::Donut));
-    let starts_at_zero = matches!(kind, Kind::Bar | Kind::Area | Kind::Histogram);
-    let faults = [
-        (values == 0, "there are no numbers to draw".to_owned()),
-        (values > MAX_VALUES, format!("there are {values} values, {MAX_VALUES} is the most; aggregate them, for instance by month")),
-        (series > MAX_SERIES, format!("there are {series} series, {MAX_SERIES} is the most; leave some out, or join the small ones")),
+    for (count, most, what, remedy) in [
+        (values, MAX_VALUES, "values", "aggregate them, for instance by month"),
+        (series, MAX_SERIES, "series", "leave some out, or join the small ones"),
         (
-            kind.has_categories() && categories > MAX_CATEGORIES,
-            format!("there are {categories} categories, {MAX_CATEGORIES} is the most; draw the largest, or a line"),
+            if kind == Kind::Bar { categories } else { 0 },
+            MAX_CATEGORIES,
+            "categories",
+            "draw the largest, or a line",
         ),
-        (wish.log && starts_at_zero, "bars and areas begin at 0, which a logarithmic axis has not; draw a line or points, or leave `log` out".to_owned()),
-        (wish.log && below > 0, format!("{below} values are 0 or less, which a logarithmic axis cannot show; leave them out, or `log`")),
-        (starts_at_zero && wish.stacked && is_negative, "what is stacked cannot be negative; leave `stacked` out".to_owned()),
-        (is_pie && is_negative, "a share cannot be negative; draw bars".to_owned()),
-        (is_pie && below == values, "all shares are 0".to_owned()),
-    ];
-    faults.into_iter().find(|(is_found, _)| *is_found).map_or(Ok(plot), |(_, fault)| Err(fault))
+    ] {
+        if count > most {
+            return Err(format!("there are {count} {what}, at most {most} are allowed; {remedy}"));
+        }
+    }
+    let fault = match kind {
+        _ if values == 0 => "there are no numbers to draw",
+        Kind::Bar | Kind::Area | Kind::Histogram if request.log => {
+            "bars and areas start at 0, which a logarithmic axis cannot show; draw a line or points, or leave `log` out"
+        }
+        Kind::Bar | Kind::Area if request.stacked && plot.values().any(|value| value < 0.0) => {
+            "stacked values cannot be negative; leave `stacked` out"
+        }
+        Kind::Line | Kind::Scatter if request.log && below > 0 => {
+            return Err(format!(
+                "{below} values are 0 or less, which a logarithmic axis cannot show; leave them out, or `log`"
+            ));
+        }
+        Kind::Line | Kind::Scatter | Kind::Bar | Kind::Area | Kind::Histogram => return Ok(plot),
+    };
+    Err(fault.to_owned())
 }
 
 /// The index of a column.
-fn place(rows: &Rows, name: &String) -> Result<usize, String> {
+fn place(rows: &Rows, name: &str) -> Result<usize, String> {
     let same = |column: &String| column.trim().eq_ignore_ascii_case(name.trim());
     rows.columns.iter().position(same).ok_or_else(|| {
         let near = nearest_name(name, rows.columns.iter().map(String::as_str));
@@ -120,24 +134,24 @@ fn is_numeric(rows: &Rows, column: usize) -> bool {
     values(rows, column).is_ok_and(|values| values.iter().any(Option::is_some))
 }
 
-fn columns(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
-    let x = wish.x.as_ref().map_or(Ok(0), |name| place(rows, name))?;
-    let split = wish.series.as_ref().map(|name| place(rows, name)).transpose()?;
-    let mut y = wish.y.iter().map(|name| place(rows, name)).collect::<Result<Vec<_>, _>>()?;
+fn columns(rows: &Rows, request: &Request) -> Result<Plot, String> {
+    let x = request.x.as_ref().map_or(Ok(0), |name| place(rows, name))?;
+    let split = request.series.as_ref().map(|name| place(rows, name)).transpose()?;
+    let mut y = request.y.iter().map(|name| place(rows, name)).collect::<Result<Vec<_>, _>>()?;
     if y.is_empty() {
         y = (0..rows.columns.len())
             .filter(|y| *y != x && Some(*y) != split && is_numeric(rows, *y))
             .collect();
     }
-    let x_name = rows.columns[x].clone();
+    let x_name = rows.columns.get(x).cloned().unwrap_or_default();
     let y_name = match y.as_slice() {
-        [] => return Err(format!("there is no column of numbers beside `{x_name}`; name it in `y`")),
+        [] => return Err(format!("there is no column of numbers other than `{x_name}`; name it in `y`")),
         [one] => rows.columns[*one].clone(),
         _ if split.is_some() => return Err("with `series`, one column in `y` is drawn".to_owned()),
         _ => String::new(),
     };
     // Rows of several series share the positions of equal cells; other rows have a position each.
-    let is_shared = split.is_some() && wish.kind != Kind::Scatter;
+    let is_shared = split.is_some() && request.kind != Kind::Scatter;
     let (mut known, mut first, mut at) = (HashMap::new(), Vec::new(), Vec::new());
     for row in 0..rows.rows.len() {
         let next = first.len();
@@ -146,7 +160,7 @@ fn columns(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
             first.push(row);
         }
     }
-    let (mut series, mut numbers): (Vec<(String, Vec<Option<f64>>)>, _) = (Vec::new(), HashMap::new());
+    let (mut series, mut numbers): (Vec<Series>, _) = (Vec::new(), HashMap::new());
     for column in y {
         for (row, value) in values(rows, column)?.into_iter().enumerate() {
             let name = split.map_or_else(|| rows.columns[column].clone(), |split| words(rows, row, split));
@@ -168,15 +182,11 @@ fn columns(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
     let numbers = first.iter().map(|row| value(rows, *row, x).ok().flatten()).collect::<Option<Vec<_>>>();
     let days = names.iter().map(|name| days(name)).collect::<Option<Vec<_>>>();
     let (axis, places) = match (numbers, days) {
-        (Some(numbers), _) if !wish.kind.has_categories() => (Axis::Numbers, numbers),
-        (None, Some(days)) if !wish.kind.has_categories() => (Axis::Days, days),
-        (Some(_) | None, _) => (Axis::Names, middles(names.len())),
+        (Some(numbers), _) if request.kind != Kind::Bar => (Axis::Numbers, numbers),
+        (None, Some(days)) if request.kind != Kind::Bar => (Axis::Days, days),
+        (Some(_) | None, _) => (Axis::Names, (0_u32..).take(names.len()).map(f64::from).collect()),
     };
     Ok(Plot { axis, names, places, series, x_name, y_name })
-}
-
-fn middles(count: usize) -> Vec<f64> {
-    (0..).take(count).map(|number: u32| f64::from(number) + 0.5).collect()
 }
 
 /// The days since 1970 of `2026-11-22` or `2026-11-22T12:00`. `None`: the text is not a date.
@@ -188,26 +198,28 @@ fn days(text: &str) -> Option<f64> {
 }
 
 /// Counts values in ranges of equal width: by default as many as Sturges' rule gives.
-fn histogram(rows: &Rows, wish: &Wish) -> Result<Plot, String> {
+fn histogram(rows: &Rows, request: &Request) -> Result<Plot, String> {
     let none = "there is no column of numbers";
-    let column = match wish.y.first().or(wish.x.as_ref()) {
+    let column = match request.y.first().or(request.x.as_ref()) {
         Some(name) => place(rows, name)?,
         None => (0..rows.columns.len()).find(|column| is_numeric(rows, *column)).ok_or(none)?,
     };
     let values: Vec<f64> = values(rows, column)?.into_iter().flatten().collect();
     let (low, high) = ends(values.iter().copied()).ok_or("there are no numbers to draw")?;
-    let bins = wish.bins.unwrap_or(values.len().next_power_of_two().ilog2() + 1).clamp(1, 100);
+    let bins = request.bins.unwrap_or(values.len().next_power_of_two().ilog2() + 1).clamp(1, 100);
     let width = (high - low) / f64::from(bins);
     let (bins, width) = if width > 1e-300 { (bins, width) } else { (1, 1.0) };
     // To three digits of the width.
     let unit = 10_f64.powf(width.log10().floor() - 2.0);
     let edge = |bin: u32| number(((low + f64::from(bin) * width) / unit).round() * unit);
     let bin = |value: &f64| ((value - low) / width).floor().min(f64::from(bins - 1));
-    let count = |at: u32| values.iter().filter(|value| bin(value) == f64::from(at)).fold(0.0, |n, _| n + 1.0);
+    let count = |at: u32| {
+        values.iter().filter(|value| (bin(value) - f64::from(at)).abs() < 0.5).fold(0.0, |n, _| n + 1.0)
+    };
     Ok(Plot {
         axis: Axis::Names,
         names: (0..bins).map(|bin| format!("{} to {}", edge(bin), edge(bin + 1))).collect(),
-        places: middles(bins as usize),
+        places: (0..bins).map(f64::from).collect(),
         series: vec![("count".to_owned(), (0..bins).map(|bin| Some(count(bin))).collect())],
         x_name: rows.columns[column].clone(),
         y_name: "count".to_owned(),

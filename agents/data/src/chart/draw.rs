@@ -1,6 +1,7 @@
 //! Drawing of a plot as SVG, with plotters. Pure.
 
 use std::iter::once;
+use std::ops::Range;
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -10,8 +11,8 @@ use plotters::coord::ranged1d::BoldPoints;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::data::{Axis, Plot};
-use super::{Kind, Wish};
+use super::data::{Axis, Plot, Series};
+use super::{Kind, Request};
 
 /// Longest label, in characters.
 pub(super) const MAX_LABEL: usize = 60;
@@ -36,23 +37,20 @@ fn color(number: usize) -> RGBColor {
 }
 
 /// Draws a plot as an SVG document with a title and a description.
-pub(super) fn draw(plot: &Plot, wish: &Wish, shows: &str) -> Result<String, String> {
+pub(super) fn draw(plot: &Plot, request: &Request, shows: &str) -> Result<String, String> {
     let mut svg = String::new();
-    let size = (wish.width.unwrap_or(800), wish.height.unwrap_or(450));
+    let size = (request.width.unwrap_or(800), request.height.unwrap_or(450));
     let canvas = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-    on_canvas(canvas, plot, wish).map_err(|error| error.to_string())?;
+    on_canvas(canvas, plot, request).map_err(|error| error.to_string())?;
     let escaped = |text| label(text, 1_000).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let (title, shows) = (escaped(&wish.title), escaped(shows));
+    let (title, shows) = (escaped(&request.title), escaped(shows));
     Ok(svg.replacen('>', &format!(" role=\"img\">\n<title>{title}</title>\n<desc>{shows}</desc>"), 1))
 }
 
-fn on_canvas(mut canvas: Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
+fn on_canvas(mut canvas: Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
     canvas.fill(&WHITE)?;
-    if !wish.title.trim().is_empty() {
-        canvas = canvas.titled(&label(&wish.title, MAX_LABEL), ("sans-serif", 16))?;
-    }
-    if matches!(wish.kind, Kind::Pie | Kind::Donut) {
-        return pie(&canvas, plot, wish.kind);
+    if !request.title.trim().is_empty() {
+        canvas = canvas.titled(&label(&request.title, MAX_LABEL), ("sans-serif", 16))?;
     }
     if plot.series.len() > 1 {
         let width = canvas.dim_in_pixel().0.cast_signed();
@@ -63,22 +61,7 @@ fn on_canvas(mut canvas: Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
         }
         canvas = left;
     }
-    on_axes(&canvas, plot, wish)
-}
-
-fn pie(canvas: &Canvas<'_>, plot: &Plot, kind: Kind) -> Outcome {
-    let shares: Vec<f64> = plot.series[0].1.iter().map(|value| value.unwrap_or(0.0)).collect();
-    let labels: Vec<String> = plot.names.iter().map(|name| label(name, MAX_NAME)).collect();
-    let colors: Vec<RGBColor> = (0..shares.len()).map(color).collect();
-    let (width, height) = canvas.dim_in_pixel();
-    let (center, radius) =
-        ((width.cast_signed() / 2, height.cast_signed() / 2), f64::from(width.min(height)) * 0.36);
-    let mut pie = Pie::new(&center, &radius, &shares, &colors, &labels);
-    pie.start_angle(-90.0);
-    pie.label_style(FONT);
-    pie.percentages(FONT);
-    pie.donut_hole(if kind == Kind::Donut { radius / 2.0 } else { 0.0 });
-    canvas.draw(&pie)
+    on_axes(&canvas, plot, request)
 }
 
 /// The lowest and the highest value.
@@ -89,67 +72,61 @@ pub(super) fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, ends)
 }
 
-/// The ends of an axis, which differ, and its ticks.
-fn axis(values: impl Iterator<Item = f64>) -> (std::ops::Range<f64>, Vec<f64>) {
+/// The ends of an axis, at least one apart, and up to `most` ticks.
+fn axis(values: impl Iterator<Item = f64>, most: usize, is_whole: bool) -> (Range<f64>, Vec<f64>) {
     let (low, high) = ends(values).unwrap_or_default();
     let size = low.abs().max(high.abs());
     let is_flat = high - low <= (size * 1e-9).max(1e-12);
     let pad = if is_flat { (size / 2.0).max(1.0) } else { 0.0 };
     let range = low - pad..high + pad;
-    let ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(8));
+    let mut ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(most));
+    ticks.retain(|tick| !is_whole || (tick - tick.round()).abs() < 1e-6);
     (range, ticks)
 }
 
-fn on_axes(canvas: &Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
-    let starts_at_zero = matches!(wish.kind, Kind::Bar | Kind::Area | Kind::Histogram);
-    let is_stacked = wish.stacked && starts_at_zero;
+fn on_axes(canvas: &Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
+    let starts_at_zero = request.kind.starts_at_zero();
+    let is_stacked = request.stacked && starts_at_zero;
     // The position, start and end of each value.
     let mut floors = vec![0.0; plot.places.len()];
     let mut mark = |((x, value), floor): ((&f64, &Option<f64>), &mut f64)| {
         let (from, value) = (*floor, value.or(is_stacked.then_some(0.0))?);
         *floor += if is_stacked { value } else { 0.0 };
-        Some((*x, from, if wish.log { value.log10() } else { from + value }))
+        Some((*x, from, if request.log { value.log10() } else { from + value }))
     };
-    let marks: Vec<Vec<Option<(f64, f64, f64)>>> = plot
-        .series
-        .iter()
-        .map(|(_, values)| plot.places.iter().zip(values).zip(&mut floors).map(&mut mark).collect())
-        .collect();
+    let marks = |(_, values): &Series| {
+        plot.places.iter().zip(values).zip(&mut floors).map(&mut mark).collect::<Vec<_>>()
+    };
+    let marks: Vec<Vec<Option<(f64, f64, f64)>>> = plot.series.iter().map(marks).collect();
     let tops = marks.iter().flatten().flatten().map(|(_, _, top)| *top).chain(starts_at_zero.then_some(0.0));
-    let (y, y_ticks) = if wish.log {
-        // A logarithmic axis reaches from one power of ten to another.
-        let (range, ticks) = axis(tops.flat_map(|top| [top.floor(), top.floor() + 1.0]));
-        (range, ticks.into_iter().filter(|tick| tick.fract() == 0.0).collect())
+    let (y, y_ticks) = if request.log {
+        // From one power of ten to another.
+        axis(tops.flat_map(|top| [top.floor(), top.floor() + 1.0]), 8, true)
     } else {
-        axis(tops)
+        axis(tops, 8, false)
     };
-    let middle = if plot.axis == Axis::Names { 0.5 } else { 0.0 };
-    let (x, mut x_ticks) = axis(plot.places.iter().flat_map(|at| [at - middle, at + middle]));
-    if plot.axis == Axis::Names {
-        // Only as many categories have labels as fit.
-        let widest = plot.names.iter().map(|name| name.chars().count().min(MAX_NAME)).max().unwrap_or(0);
-        let room = canvas.dim_in_pixel().0 as usize / (widest * 8 + 8);
-        x_ticks = plot.places.iter().copied().step_by(plot.places.len().div_ceil(room.max(1))).collect();
-    }
+    let (is_named, widest) = (plot.axis == Axis::Names, plot.names.iter().map(String::len).max());
+    let margin = if is_named { 0.5 } else { 0.0 };
+    let most = canvas.dim_in_pixel().0 as usize / (widest.unwrap_or(0).clamp(4, MAX_NAME) * 9);
+    let (x, x_ticks) = axis(plot.places.iter().flat_map(|at| [at - margin, at + margin]), most, is_named);
     let x_label = |at: &f64| match plot.axis {
         Axis::Numbers => number(*at),
         Axis::Days => day(*at),
-        Axis::Names => plot
-            .places
-            .iter()
-            .zip(&plot.names)
-            .find(|(place, _)| *place == at)
-            .map_or_else(String::new, |(_, name)| label(name, MAX_NAME)),
+        Axis::Names => {
+            let index = plot.places.iter().position(|place| (place - at).abs() < 0.5);
+            index.map_or(String::new(), |index| label(&plot.names[index], MAX_NAME))
+        }
     };
-    let y_label = |at: &f64| number(if wish.log { 10_f64.powf(*at) } else { *at });
-    let widest = y_ticks.iter().map(|tick| y_label(tick).len()).max().unwrap_or(0);
+    let y_label = |at: &f64| number(if request.log { 10_f64.powf(at.round()) } else { *at });
+    let widest =
+        y_ticks.iter().map(|tick| y_label(tick).len()).max().and_then(|most| u32::try_from(most).ok());
     let mut chart = ChartBuilder::on(canvas)
         .margin(12)
         .x_label_area_size(40)
-        .y_label_area_size(7 * widest.min(12) as u32 + 30)
+        .y_label_area_size(7 * widest.unwrap_or(0) + 30)
         .build_cartesian_2d(x.with_key_points(x_ticks), y.with_key_points(y_ticks))?;
     let described =
-        |wished: &Option<String>, usual: &String| label(wished.as_ref().unwrap_or(usual), MAX_LABEL);
+        |requested: &Option<String>, usual: &String| label(requested.as_ref().unwrap_or(usual), MAX_LABEL);
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -157,10 +134,10 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
         .label_style(FONT)
         .x_label_formatter(&x_label)
         .y_label_formatter(&y_label)
-        .x_desc(described(&wish.x_label, &plot.x_name))
-        .y_desc(described(&wish.y_label, &plot.y_name))
+        .x_desc(described(&request.x_label, &plot.x_name))
+        .y_desc(described(&request.y_label, &plot.y_name))
         .draw()?;
-    let width = if wish.kind == Kind::Histogram { 1.0 } else { 0.8 };
+    let width = if request.kind == Kind::Histogram { 1.0 } else { 0.8 };
     let each = if is_stacked { width } else { width / marks.iter().fold(0.0, |count, _| count + 1.0) };
     let mut left = -width / 2.0;
     for (number, marks) in marks.iter().enumerate() {
@@ -168,21 +145,21 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, wish: &Wish) -> Outcome {
         for run in marks.split(Option::is_none).filter(|run| !run.is_empty()) {
             let run: Vec<(f64, f64, f64)> = run.iter().flatten().copied().collect();
             let line: Vec<(f64, f64)> = run.iter().map(|(x, _, top)| (*x, *top)).collect();
-            if starts_at_zero && wish.kind != Kind::Area {
+            if starts_at_zero && request.kind != Kind::Area {
                 let bar = |(x, from, top): &(f64, f64, f64)| [(x + left, *from), (x + left + each, *top)];
                 chart.draw_series(run.iter().map(|mark| Rectangle::new(bar(mark), color.filled())))?;
                 continue;
             }
-            if wish.kind == Kind::Area {
+            if request.kind == Kind::Area {
                 let floor = run.iter().rev().map(|(x, from, _)| (*x, *from));
                 let outline: Vec<(f64, f64)> = line.iter().copied().chain(floor).collect();
                 chart.draw_series(once(Polygon::new(outline, color.mix(0.5))))?;
             }
             // A value between gaps has no line that shows it.
-            if wish.kind == Kind::Scatter || marks.len() <= MAX_DOTS || line.len() == 1 {
+            if request.kind == Kind::Scatter || marks.len() <= MAX_DOTS || line.len() == 1 {
                 chart.draw_series(line.iter().map(|at| Circle::new(*at, 3, color.mix(0.75).filled())))?;
             }
-            if wish.kind != Kind::Scatter {
+            if request.kind != Kind::Scatter {
                 chart.draw_series(once(PathElement::new(line, color.stroke_width(2))))?;
             }
         }
@@ -200,15 +177,12 @@ fn day(days: f64) -> String {
 
 /// A number as a label: `12,500`, `0.25`, `1.5e12`.
 pub(super) fn number(value: f64) -> String {
-    let shortened = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_owned();
     if value != 0.0 && !(1e-4..1e10).contains(&value.abs()) {
-        let text = format!("{value:.3e}");
-        return text
-            .split_once('e')
-            .map_or(String::new(), |(digits, power)| format!("{}e{power}", shortened(digits)));
+        return format!("{value:e}");
     }
     // There is no negative zero on an axis.
-    let mut text = shortened(&format!("{:.6}", value + 0.0));
+    let text = format!("{:.6}", value + 0.0);
+    let mut text = text.trim_end_matches('0').trim_end_matches('.').to_owned();
     let mut at = text.find('.').unwrap_or(text.len());
     while at > 3 + usize::from(value < 0.0) {
         at -= 3;
@@ -219,7 +193,7 @@ pub(super) fn number(value: f64) -> String {
 
 /// A text in one line of at most `most` characters that XML can hold.
 pub(super) fn label(text: &str, most: usize) -> String {
-    let is_text = |c: &char| !is_control(*c) && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let is_text = |c: &char| !is_control(*c) && !matches!(*c, '\u{fffe}' | '\u{ffff}');
     let text: String =
         text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_text).collect();
     match text.char_indices().nth(most) {

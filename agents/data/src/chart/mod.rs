@@ -28,30 +28,23 @@ enum Kind {
     Bar,
     Area,
     Scatter,
-    Pie,
-    Donut,
     Histogram,
 }
 
 impl Kind {
     fn words(self) -> String {
-        match self {
-            Self::Scatter => "scatter plot".to_owned(),
-            Self::Histogram => "histogram".to_owned(),
-            kind => format!("{kind:?} chart").to_lowercase(),
-        }
+        format!("{self:?} chart").to_lowercase()
     }
 
-    /// Whether each position has a name, whatever the x column holds.
-    const fn has_categories(self) -> bool {
-        matches!(self, Self::Bar | Self::Pie | Self::Donut)
+    const fn starts_at_zero(self) -> bool {
+        matches!(self, Self::Bar | Self::Area | Self::Histogram)
     }
 }
 
 /// The arguments of a call.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Wish {
+struct Request {
     kind: Kind,
     title: String,
     x: Option<String>,
@@ -92,7 +85,7 @@ fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "kind": {"enum": ["line", "bar", "area", "scatter", "pie", "donut", "histogram"]},
+            "kind": {"enum": ["line", "bar", "area", "scatter", "histogram"]},
             "title": label,
             "data": {
                 "type": "object",
@@ -140,14 +133,14 @@ impl Tool for Chart {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let wish: Wish = serde_json::from_value(args).map_err(|error| invalid(error.to_string()))?;
-        let path = path_of(&wish)?;
+        let request: Request = serde_json::from_value(args).map_err(|error| invalid(error.to_string()))?;
+        let path = path_of(&request)?;
         ctx.rights.allows(&Use::WriteFile).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
         let Some(workspace) = &ctx.workspace else {
             return Err(ToolFailure::Unavailable("this run has no workspace".to_owned()));
         };
-        let (rows, sources) = self.rows(ctx, &wish).await?;
-        let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &wish)).await;
+        let (rows, sources) = self.rows(ctx, &request).await?;
+        let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &request)).await;
         let drawn = drawn.map_err(|broken| ToolFailure::Failed(format!("the chart broke: {broken}")))?;
         let (svg, shows) = drawn.map_err(|reason| invalid(format!("Nothing was drawn: {reason}.")))?;
         workspace.write(&path, &svg).await?;
@@ -165,28 +158,28 @@ fn invalid(fault: String) -> ToolFailure {
 }
 
 /// The chart as SVG, and a sentence that describes it for readers who do not see it.
-fn drawn(rows: &Rows, wish: &Wish) -> Result<(String, String), String> {
-    let plot = data::plot(rows, wish)?;
+fn drawn(rows: &Rows, request: &Request) -> Result<(String, String), String> {
+    let plot = data::plot(rows, request)?;
     let label = |text: &str| draw::label(text, draw::MAX_LABEL);
     let mut series = plot.series.iter().take(6).map(|(name, _)| label(name)).collect::<Vec<_>>().join(", ");
     if plot.series.len() > 6 {
         series = format!("{series} and {} more", plot.series.len() - 6);
     }
     let title =
-        if wish.title.trim().is_empty() { String::new() } else { format!("{}: ", label(&wish.title)) };
+        if request.title.trim().is_empty() { String::new() } else { format!("{}: ", label(&request.title)) };
     let (low, high) = draw::ends(plot.values()).unwrap_or_default();
     let (low, high) = (draw::number(low), draw::number(high));
-    let (kind, by, count) = (wish.kind.words(), label(&plot.x_name), plot.values().count());
+    let (kind, by, count) = (request.kind.words(), label(&plot.x_name), plot.values().count());
     let shows = format!("{title}{kind} of {series} by {by}, {count} values from {low} to {high}");
-    Ok((draw::draw(&plot, wish, &shows)?, shows))
+    Ok((draw::draw(&plot, request, &shows)?, shows))
 }
 
-fn path_of(wish: &Wish) -> Result<WorkspacePath, ToolFailure> {
-    let path = wish.path.trim();
+fn path_of(request: &Request) -> Result<WorkspacePath, ToolFailure> {
+    let path = request.path.trim();
     if path.is_empty() {
-        let title = if wish.title.trim().is_empty() { wish.kind.words() } else { wish.title.to_lowercase() };
+        let title = if request.title.trim().is_empty() { &request.kind.words() } else { &request.title };
         let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        let name: String = words.collect::<Vec<_>>().join("-").chars().take(40).collect();
+        let name: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(40).collect();
         let name = if name.is_empty() { "chart" } else { &name };
         return Ok(WorkspacePath::parse(&format!("charts/{name}.svg"))?);
     }
@@ -197,11 +190,11 @@ fn path_of(wish: &Wish) -> Result<WorkspacePath, ToolFailure> {
 
 impl Chart {
     /// The rows that are drawn, and their sources.
-    async fn rows(&self, ctx: &ToolContext, wish: &Wish) -> Result<(Rows, Vec<String>), ToolFailure> {
-        let (sql, files) = match (&wish.data, &wish.file, &wish.query) {
+    async fn rows(&self, ctx: &ToolContext, request: &Request) -> Result<(Rows, Vec<String>), ToolFailure> {
+        let (sql, files) = match (&request.data, &request.file, &request.query) {
             (Some(inline), None, None) => return Ok((inline_rows(inline)?, Vec::new())),
             (None, Some(file), None) => (file_query(file), vec![file.clone()]),
-            (None, None, Some(query)) => (query.clone(), wish.files.clone()),
+            (None, None, Some(query)) => (query.clone(), request.files.clone()),
             (None, None, None) | (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (None, Some(_), Some(_)) => {
                 return Err(invalid("give one of `data`, `file` and `query`".to_owned()));
             }

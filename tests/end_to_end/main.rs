@@ -52,6 +52,7 @@ mod parts;
 mod pictures;
 mod planning;
 mod plans;
+mod postgres;
 mod prompts;
 mod refinements;
 mod responses;

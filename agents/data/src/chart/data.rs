@@ -184,7 +184,7 @@ fn columns(rows: &Rows, request: &Request) -> Result<Plot, String> {
     let (axis, places) = match (numbers, days) {
         (Some(numbers), _) if request.kind != Kind::Bar => (Axis::Numbers, numbers),
         (None, Some(days)) if request.kind != Kind::Bar => (Axis::Days, days),
-        (Some(_) | None, _) => (Axis::Names, (0..).take(names.len()).map(f64::from).collect()),
+        (Some(_) | None, _) => (Axis::Names, (0_u32..).take(names.len()).map(f64::from).collect()),
     };
     Ok(Plot { axis, names, places, series, x_name, y_name })
 }

@@ -110,7 +110,7 @@ fn axis(values: impl Iterator<Item = f64>, most: usize, is_whole: bool) -> (Rang
     let pad = if is_flat { (size / 2.0).max(1.0) } else { 0.0 };
     let range = low - pad..high + pad;
     let mut ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(most));
-    ticks.retain(|tick| !is_whole || tick.fract() == 0.0);
+    ticks.retain(|tick| !is_whole || (tick - tick.round()).abs() < 1e-6);
     (range, ticks)
 }
 
@@ -147,7 +147,7 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
             index.map_or(String::new(), |index| label(&plot.names[index], MAX_NAME))
         }
     };
-    let y_label = |at: &f64| number(if request.log { 10_f64.powf(*at) } else { *at });
+    let y_label = |at: &f64| number(if request.log { 10_f64.powf(at.round()) } else { *at });
     let widest =
         y_ticks.iter().map(|tick| y_label(tick).len()).max().and_then(|most| u32::try_from(most).ok());
     let mut chart = ChartBuilder::on(canvas)
@@ -223,7 +223,7 @@ pub(super) fn number(value: f64) -> String {
 
 /// A text in one line of at most `most` characters that XML can hold.
 pub(super) fn label(text: &str, most: usize) -> String {
-    let is_text = |c: &char| !is_control(*c) && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let is_text = |c: &char| !is_control(*c) && !matches!(*c, '\u{fffe}' | '\u{ffff}');
     let text: String =
         text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_text).collect();
     match text.char_indices().nth(most) {

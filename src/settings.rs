@@ -46,7 +46,7 @@ use layer::{Layer, Origin};
 use project::Project;
 pub(crate) use sections::{
     AGENTS_DIR, Dollars, FOLDER_SCAN_INTERVAL, FleetSettings, LogFormat, LogSettings, MOST_PROCESSES,
-    STOP_LIMIT, Settings, TOOLS_DIR,
+    STOP_TIMEOUT, Settings, TOOLS_DIR,
 };
 pub(crate) use team::{Source as MemberSource, Team, TeamSpecialist};
 pub(crate) use travel::{Carried, RunsWith, carry, is_shared_by_all, list, runs_with, shared_by_all};
@@ -235,7 +235,7 @@ fn made_of(layer: Layer, keys: &Keys) -> Result<(), SettingsError> {
     ranges::check(&effective(&settings, &merged, keys, &given), keys)
 }
 
-/// What a project's file may say of the setting with this key, in which `*` stands for any name.
+/// Sensitivity of the setting with this key; `*` is a placeholder for any name.
 #[cfg(test)]
 pub(crate) fn sensitivity(key: &str) -> Option<Sensitivity> {
     Keys::of(Settings::SETTINGS).iter().find(|known| known.name == key).map(|known| known.sensitivity)

@@ -23,16 +23,16 @@ use crate::react::decide::StepLimits;
 use crate::react::prompt::CallStyle;
 use crate::tools::{EngineLimits, ToolSettings};
 
-/// Longest wait of one call for its turn, where a rate is limited. Ten minutes: a task has as long by default.
-pub(crate) const RATE_PATIENCE: Duration = Duration::from_secs(600);
+/// Longest wait of a model call for a rate limit. Equal to the default deadline of a task.
+pub(crate) const RATE_LIMIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Most model calls of one task, answered or not, where its budget names no number. More than any task needs in which all
 /// is well.
 pub(crate) const MAX_CALLS: u64 = 500;
 
-/// How long writing to the record is tried while the bus cannot be reached. A server that is started anew, or a
-/// cluster that elects a leader, is back within it.
-pub(crate) const LOG_WRITE_PATIENCE: Duration = Duration::from_secs(60);
+/// Time for which a write to the record is retried without a bus. A restarted server, or a cluster that elects a
+/// leader, returns within it.
+pub(crate) const LOG_WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 settings! {
     /// Settings of an agent process, whatever its role. Unknown fields are refused.
@@ -164,7 +164,7 @@ impl AgentSettings {
     /// or a tool, whose times are limited by themselves.
     #[must_use]
     pub fn longest_silence_ms(&self) -> u64 {
-        let turn = if self.rates.is_empty() { Duration::ZERO } else { RATE_PATIENCE };
+        let turn = if self.rates.is_empty() { Duration::ZERO } else { RATE_LIMIT_TIMEOUT };
         let question = self.retries.total.saturating_add(self.calls.call).saturating_add(turn);
         let longest = question.max(EngineLimits::default().max_timeout);
         u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)

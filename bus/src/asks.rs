@@ -202,7 +202,7 @@ fn signed_by(
         SignerKind::Orchestrator => return Err("orchestrators ask for nothing".to_owned()),
         kind @ (SignerKind::Operator | SignerKind::Person) => kind,
     };
-    check_age(OrderTimes { sent: envelope.sent, stored: now }, crate::settings::ORDERS_WITHIN)?;
+    check_age(OrderTimes { sent: envelope.sent, stored: now }, crate::settings::SIGNATURE_MAX_AGE)?;
     let order = proof(core, &who, kind, message);
     // A note that was half made is none: nothing in it can fail.
     seen.lock().unwrap_or_else(PoisonError::into_inner).note(envelope.id, &order)?;

@@ -23,10 +23,9 @@ use crate::signatures::{Purpose, Signature, Signatures, said_by};
 use crate::subject::Subject;
 use crate::topology::COMMANDS;
 
-/// How far ahead of the broker's clock a command may say that it was sent. One further ahead becomes a dead
-/// letter: order comes from positions alone, and such a clock says nothing of how long a goal has time. A clock
-/// that is an hour off is wrong by its time zone, not by drift.
-const CLOCK_AHEAD: Duration = Duration::from_secs(3600);
+/// Most time that the `sent` of a command may be ahead of the clock of the broker; a later one makes a dead letter.
+/// Order follows from positions alone. A clock that is an hour off has a wrong time zone.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
 /// The header in which an orchestrator gives the request that it makes a command of. It is signed by itself.
 const ASKED_BY: &str = "Muster-Asked-By";
@@ -132,7 +131,7 @@ impl CommandQueue {
     /// When the bus fails.
     pub async fn take(&self, wait: Duration) -> Result<Option<TakenCommand>, BusError> {
         take(&self.core, &*self.pull, wait, |delivery, envelope| {
-            check_time(delivery.stored.at, envelope.sent, CLOCK_AHEAD)?;
+            check_time(delivery.stored.at, envelope.sent, MAX_CLOCK_SKEW)?;
             let (id, sender) = (envelope.id, envelope.sender.clone());
             // Both by the sender's clock: how long it is good for does not depend on whose clock is right.
             let lifetime = envelope.expires.map(|expires| expires.since(envelope.sent));
@@ -159,7 +158,7 @@ impl CommandQueue {
             let (name, kind) = (command.name(), kind.name());
             return Err(format!("{} ({kind}) may not give the order {name}: nothing was done", who.name));
         }
-        check_age(OrderTimes { sent, stored: stored.at }, crate::settings::ORDERS_WITHIN)?;
+        check_age(OrderTimes { sent, stored: stored.at }, crate::settings::SIGNATURE_MAX_AGE)?;
         // A note that was half made is none: nothing in it can fail.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(id, stored.seq)?;
         match self.asked_by(&stored.message, command, stored.at)? {

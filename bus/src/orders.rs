@@ -132,7 +132,7 @@ impl Core {
             return Ok(());
         }
         match self.backend.clock_skew().await {
-            Some(skew) => check_clock(skew, crate::settings::ORDERS_WITHIN),
+            Some(skew) => check_clock(skew, crate::settings::SIGNATURE_MAX_AGE),
             None => Ok(()),
         }
     }

@@ -11,13 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::FleetTls;
 use crate::partition::Partitions;
 
-/// How messages are encoded that have no encoding of their own. Half the size of JSON.
+/// Encoding of messages without one. MessagePack takes half the size of JSON.
 pub(crate) const ENCODING: Encoding = Encoding::MessagePack;
 
-/// How long after it was signed an order is taken, by the broker's stamp, and how long before. Any other becomes a
-/// dead letter: it may be a replay, or would be good for longer. More than clocks of machines with NTP are off,
-/// and less than a replay is of use for.
-pub(crate) const ORDERS_WITHIN: Duration = Duration::from_secs(300);
+/// Longest time between the signature of an order and its arrival, in both directions; other orders become dead
+/// letters. It exceeds the error of clocks with NTP, and bounds the time for a replay.
+pub(crate) const SIGNATURE_MAX_AGE: Duration = Duration::from_secs(300);
 
 /// Messages that wait in a subscription; more are dropped by the client. Enough for whoever is busy for a second while a
 /// whole fleet writes, and a few megabytes at the most.

@@ -17,10 +17,10 @@ const TASKS_BYTES: u64 = 256 * 1024 * 1024;
 const COMMANDS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How long dead letters are kept. Long enough for an operator to come back from a holiday.
-const DEAD_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+const DEAD_LETTER_MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Most bytes of answers that may serve again, of models (`agent.reuse_answers`) and of tools (`tool.cache`); the
-/// oldest give way. Thousands of answers of models.
+/// Most bytes of reusable answers of models (`agent.reuse_answers`) and of tools (`tool.cache`); the oldest are
+/// evicted. Room for thousands of answers.
 const ANSWERS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Most bytes of the lists of runs' files; the files themselves are objects. A list takes a few hundred bytes for
@@ -191,7 +191,7 @@ fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,
-            max_age: Some(DEAD_AGE),
+            max_age: Some(DEAD_LETTER_MAX_AGE),
             ..stream(DEAD, "What could not be processed", &["dlq.>"], settings.dead_bytes)
         },
         StreamSpec {

@@ -23,7 +23,7 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         return Err(not_believed(&format!("nothing is stopped: {why}")));
     }
     // The supervisor's own limit for its processes, and as much again for itself.
-    let limit = crate::settings::STOP_LIMIT * 2;
+    let limit = crate::settings::STOP_TIMEOUT * 2;
     state.supervisor.signal(Signal::SIGTERM);
     if !state.supervisor.gone_within(limit).await {
         state.supervisor.signal(Signal::SIGKILL);

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) async fn scale(app: &App, args: &ScaleArgs) -> Result<Exit, Failure> {
     let wanted: BTreeMap<String, u16> = args.scale.iter().cloned().collect();
     let before = wish::leave(app, &wanted, &user())?;
-    let limit = app.settings().fleet.start_limit + crate::settings::STOP_LIMIT;
+    let limit = app.settings().fleet.start_limit + crate::settings::STOP_TIMEOUT;
     let until = Instant::now() + limit;
     loop {
         let live = app.fleet.live().ok_or_else(crate::app::no_fleet)?;

@@ -31,9 +31,9 @@ pub(crate) struct Explained {
     pub(crate) words: Vec<(String, String)>,
     /// The unit of its numbers.
     pub(crate) unit: String,
-    /// Where it takes effect: user, project or fleet.
+    /// Reach: user, project or fleet.
     pub(crate) reach: &'static str,
-    /// What a project's file may say of it: harmless, narrowing or needs trust.
+    /// Sensitivity: harmless, narrowing or needs trust.
     pub(crate) sensitivity: &'static str,
     /// How a settings file sets it; nothing for a secret.
     pub(crate) file: Option<String>,

@@ -22,7 +22,7 @@ pub(crate) struct Key {
     pub(crate) setting: Setting,
     /// Where it takes effect.
     pub(crate) reach: Reach,
-    /// What a project's file may say of it.
+    /// How much trust a value in the file of a project needs.
     pub(crate) sensitivity: Sensitivity,
 }
 

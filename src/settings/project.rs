@@ -95,7 +95,7 @@ pub(super) fn foreign(inputs: &Inputs, path: &Path, text: &str, is_found: bool) 
     })
 }
 
-/// What of a file needs the user's consent. Pure.
+/// Settings of a file that need the user's consent. Pure.
 fn needs(
     layer: &Layer,
     keys: &Keys,

@@ -1,4 +1,4 @@
-//! Refuses what lies outside of what a setting may be.
+//! Refuses values that are out of range.
 
 use muster_shared::setting::Takes;
 use serde_json::Value;

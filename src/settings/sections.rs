@@ -23,17 +23,17 @@ use super::metrics::MetricsSettings;
 use super::trials::{TrialSettings, TrialSettingsByName};
 use super::ui::UiSettings;
 
-/// How often the folders of specialists and tools are looked at. A folder of some files is read in less than a millisecond.
+/// Interval of scans of the folders of specialists and tools. A scan takes less than a millisecond.
 pub(crate) const FOLDER_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time for processes to end in good order before they are killed. Agents give their tasks back within five
 /// seconds.
-pub(crate) const STOP_LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A folder whose files NAME.agent.md define specialists: one process is kept for each, as files come, change and go.
+/// Folder with files NAME.agent.md that define specialists. The fleet runs one process for each.
 pub(crate) const AGENTS_DIR: &str = "agents";
 
-/// A folder whose files NAME.tool.toml define tools: a process serves them to the fleet while there are any.
+/// Folder with files NAME.tool.toml that define tools. One process serves them to the fleet.
 pub(crate) const TOOLS_DIR: &str = "tools";
 
 /// Most processes of one role.

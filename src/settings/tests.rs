@@ -128,7 +128,7 @@ fn the_example_is_what_the_declarations_say() {
     assert_eq!(example(), here, "write it anew: muster config --example > deploy/muster.example.toml");
 }
 
-/// Somebody would change each of them; a further one takes the place of one that nobody changes.
+/// Each setting has a user who would change it: an additional one has to replace another.
 #[test]
 fn there_are_at_most_200_settings_and_the_documentation_lists_them() {
     let keys = Keys::of(Settings::SETTINGS);

@@ -43,7 +43,7 @@ pub(crate) struct Carried {
     pub(crate) guards: bool,
 }
 
-/// Where a setting takes effect. What nobody knows is taken for the fleet's.
+/// Reach of a setting. An unknown key belongs to the fleet.
 fn reach(keys: &Keys, key: &str) -> Reach {
     keys.find(key).map_or(Reach::Fleet, |known| known.reach)
 }

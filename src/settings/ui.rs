@@ -9,10 +9,10 @@ use muster_shared::setting::Secret;
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
-/// For how long somebody stays logged in who does nothing. A working day.
+/// Time after which an idle session ends: a working day.
 pub(crate) const SESSION_TIME: Duration = Duration::from_secs(12 * 3_600);
 
-/// Largest request, in bytes. A goal or a plan takes some kilobytes; documents have a limit of their own.
+/// Largest request, in bytes. A goal or a plan takes some kilobytes; uploads of documents have a separate limit.
 pub(crate) const MAX_REQUEST: u64 = 1024 * 1024;
 
 /// The port that is looked for where none is asked for.

@@ -56,7 +56,7 @@ impl Danger {
     }
 }
 
-/// What settings begin with that need the user's consent by their declaration, and count at once all the same.
+/// Prefixes of settings that need trust by their declaration, and take effect without it for now.
 const COUNT_AT_ONCE: [&str; 10] = [
     "agent.blueprints",
     "agent.fallback_models",
@@ -73,7 +73,7 @@ const COUNT_AT_ONCE: [&str; 10] = [
 /// Folders that are written, which need it where they lead out of the project.
 const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];
 
-/// What a value of the setting with this key would do that needs the user's consent; nothing of most.
+/// Reason for which a value of this setting needs the user's consent, if it does.
 pub(crate) fn danger(key: &str, sensitivity: Sensitivity, value: &str) -> Option<Danger> {
     if sensitivity != Sensitivity::Trust || COUNT_AT_ONCE.iter().any(|known| key.starts_with(known)) {
         return None;

@@ -18,18 +18,17 @@ use crate::settings::UiSettings;
 /// For how long an address that was printed can be opened, once. Time to copy it to another machine.
 const LOGIN_TIME: Duration = Duration::from_secs(600);
 
-/// Most people who are logged in at once; whoever was idle longest gives way. A dashboard is for a team.
+/// Most sessions at once; the session with the longest idle time is evicted. A dashboard serves one team.
 const MAX_SESSIONS: usize = 100;
 
-/// Most pages that are kept up to date at once; further ones are refused. Each one follows the fleet by itself.
+/// Most pages with live updates at once; further ones are refused. Each of them reads the fleet separately.
 const MAX_STREAMS: usize = 32;
 
 /// Longest time for an answer. Asking a model in the playground, and sending documents, may take ten times as
 /// long. What takes longer has stopped, as a browser would say.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 
-/// Most questions to models from the playground in an hour, by all together. One a minute: nobody
-/// reads more, and a key is not spent by a loop.
+/// Most model calls from the playground in an hour, of all users: one a minute. It bounds the cost of a loop.
 const PLAYGROUND_CALLS: u32 = 60;
 
 const HOUR: Duration = Duration::from_secs(3_600);

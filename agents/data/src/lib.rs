@@ -23,10 +23,10 @@ use muster_tools::{DocumentReader, Tool};
 
 pub use workspace::workspace_tools;
 
-/// Largest cell that a query may make. 1 MiB.
+/// Largest cell that a query may create, in bytes. Larger values do not fit into a result.
 pub(crate) const MAX_CELL: u64 = 1024 * 1024;
 
-/// Longest query. 16 KiB: nobody writes a longer one.
+/// Longest query, in bytes. Larger ones contain data, which belongs in a file.
 pub(crate) const MAX_QUERY: u64 = 16 * 1024;
 
 /// What the tools for files are made with.

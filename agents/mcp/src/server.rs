@@ -24,7 +24,7 @@ use crate::restart::{Deaths, Restart, RestartRules};
 use crate::tool::McpTool;
 use muster_tools::settings::McpSettings;
 
-/// The time in which restarts are counted. A server that holds ten minutes is no crash loop.
+/// Window in which restarts are counted. A server that runs for ten minutes is in no crash loop.
 const RESTART_WINDOW: Duration = Duration::from_secs(600);
 
 /// The least time between two looks at a server's tools: a server can say ever so often that they changed.

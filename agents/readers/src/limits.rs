@@ -13,10 +13,10 @@ pub(crate) const MAX_DOCUMENTS: u64 = 5_000;
 /// to a fiftieth.
 const MAX_RATIO: u64 = 200;
 
-/// How deep archives and messages may lie in each other. An archive in a mail in an archive is three.
+/// Most levels of archives and messages inside each other. An archive in a mail in an archive is three.
 pub(crate) const MAX_DEPTH: u64 = 4;
 
-/// How deep elements may lie in each other. Office programs write less than fifty; each level takes some of the
+/// Most levels of elements inside each other. Office programs write fewer than fifty; each level takes some of the
 /// stack.
 pub(crate) const MAX_NESTING: u64 = 256;
 

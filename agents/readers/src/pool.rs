@@ -19,7 +19,7 @@ use crate::protocol::{Answer, Head, framed, most_answer};
 /// Most documents that are read at the same time; others wait. Each may take a processor and its memory.
 const READERS_AT_ONCE: u64 = 2;
 
-/// Documents after which a process is replaced. What a reader leaks is gone with it.
+/// Documents after which a process is replaced, together with memory that a reader leaked.
 const DOCUMENTS_EACH: u64 = 500;
 
 /// How long a child that closed its output may take to end.

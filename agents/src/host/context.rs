@@ -377,7 +377,7 @@ impl std::fmt::Debug for AgentContext {
 }
 
 pub(super) fn common(bus: &Bus, settings: &AgentSettings) -> Common {
-    let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), crate::settings::RATE_PATIENCE);
+    let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), crate::settings::RATE_LIMIT_TIMEOUT);
     let budget_lease = || Arc::new(BudgetLease::new(bus.allowances(), bus.who().to_string(), settings.fleet));
     let budget_lease = (!settings.fleet.budget.is_unlimited()).then(budget_lease);
     let who = bus.who().to_string();

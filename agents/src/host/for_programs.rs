@@ -66,7 +66,7 @@ impl ForPrograms {
     /// How long a bus that cannot be reached is waited for.
     #[must_use]
     pub const fn patience(&self) -> Duration {
-        crate::settings::LOG_WRITE_PATIENCE
+        crate::settings::LOG_WRITE_TIMEOUT
     }
 
     /// What a role may do.

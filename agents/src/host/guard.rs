@@ -21,7 +21,7 @@ use crate::react::mailbox::Mailbox;
 use crate::react::progress::ProgressStream;
 use crate::react::states::SlotState;
 
-/// How often the broker is told that a task is still being worked on. A third of `bus.ack_wait` by default.
+/// Interval of progress reports of a task to the broker. A third of the default of `bus.ack_wait`.
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// A task whose record could not be written goes back to its queue after this time.
@@ -101,7 +101,7 @@ async fn work(
             Some(trace) => bus.traced(trace.clone()).record(),
             None => bus.record(),
         },
-        patience: crate::settings::LOG_WRITE_PATIENCE,
+        patience: crate::settings::LOG_WRITE_TIMEOUT,
         interrupt,
         mailbox,
         time_is_up: context.time_is_up(&offer),
@@ -140,7 +140,7 @@ async fn close(
         context.bus().record(),
         &task.offer,
         starter,
-        crate::settings::LOG_WRITE_PATIENCE,
+        crate::settings::LOG_WRITE_TIMEOUT,
         reason,
     )
     .await;

@@ -39,7 +39,7 @@ use lead::{Host, LeaveAll, Quit, ReleaseAll, Seats};
 
 /// How long one question for the next task waits at the broker. Long is cheap. A pull that waits costs nothing;
 /// one that ends in time shows that the connection holds.
-const PULL_WAIT: Duration = Duration::from_secs(30);
+const PULL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a released task may take to be handed over.
 const RELEASE: Duration = Duration::from_secs(5);
@@ -118,8 +118,9 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
 
     let host = Host::new(Arc::clone(&context), seats, Arc::clone(&announced), stop.clone());
     let host = Host::create(|context| host.with_control(control, context));
-    let feeders = [by_role, addressed]
-        .map(|queue| tokio::spawn(feed::feed(queue, watched.clone(), host.clone(), PULL_WAIT, stop.clone())));
+    let feeders = [by_role, addressed].map(|queue| {
+        tokio::spawn(feed::feed(queue, watched.clone(), host.clone(), PULL_TIMEOUT, stop.clone()))
+    });
     tokio::spawn(bidder::bid(Arc::clone(&context), watched.clone(), stop.clone()));
     tokio::spawn(rest::give_back(bus.clone(), watched.clone()));
     stop.cancelled().await;

@@ -32,7 +32,7 @@ pub use self::guard::resolver::{Resolver, SystemResolver};
 
 use self::browse::Web;
 
-/// Most of a text that is shown at once. 12 KiB: about 3,000 tokens. The rest is shown when it is asked for.
+/// Most bytes of a text in one result, about 3,000 tokens. Further calls return the rest.
 pub(crate) const SHOWN_BYTES: u64 = 12 * 1024;
 
 /// What the tools of the web need.

@@ -10,8 +10,8 @@ use muster_shared::settings;
 use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
 
-/// The longest pause, unless the provider asks for more. A provider that is back is asked again before people give
-/// up.
+/// Longest pause of a circuit breaker, unless the provider requests more. Short enough to notice a recovered
+/// provider.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 settings! {

@@ -24,11 +24,10 @@ pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
 pub use listen::{Listen, Machine};
 
-/// Longest wait until it takes connections. A server with a store of some gigabytes is up within a few seconds.
+/// Longest wait until the server accepts connections. With a store of some gigabytes it takes a few seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest wait for an orderly end, before it is killed. A server with a full store writes it out within a second
-/// or two.
+/// Longest wait for an orderly end, before the server is killed. A full store is written within a second or two.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The oldest server that Muster works with: it is not tested with older ones.

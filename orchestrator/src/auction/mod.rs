@@ -7,8 +7,8 @@ use muster_shared::flow::{AuctionRules, Bid};
 use muster_shared::ids::AgentId;
 use muster_shared::track_record::Tally;
 
-/// By how much a bid's time may be overrun before it counts as broken, in percent of what was bid: estimates of time are
-/// rough.
+/// How far a task may exceed the time of its bid before the bid is broken, in percent of the bid. Estimates of time
+/// are rough.
 const MAX_BID_OVERRUN_PERCENT: u16 = 50;
 
 /// Most doublings of a bid by what its author promised before and did not hold.

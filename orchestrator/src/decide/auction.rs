@@ -16,10 +16,10 @@ use super::effect::Effect;
 use super::groups;
 use crate::auction;
 
-/// How long bids are taken. In milliseconds: agents answer within some, and a task waits for all of it.
+/// Time in which bids are accepted, in milliseconds. Agents answer within a few, and the task waits for all of it.
 const BID_WINDOW_MS: u64 = 250;
 
-/// Most bids that are looked at; the first to come count. More agents than any one role has on a machine or two.
+/// Most bids that an auction compares; later ones are ignored. More than one role has agents on a machine or two.
 const MAX_BIDS: u16 = 64;
 
 /// How long after an auction its bids may come in. Then whoever was to bring them has died, and the task is given out as

@@ -14,8 +14,7 @@ use super::builder::DecisionBuilder;
 use super::reading::Reader;
 use super::{guards, peers, survey, waits};
 
-/// How many times a task that was handed over may be handed over again. A task that was handed over twice found
-/// nobody who wants it.
+/// Most delegations of one task in a chain. After two, no further agent is likely to do it.
 const MAX_DELEGATIONS: u32 = 2;
 
 /// Why work cannot be handed over, and how it came to whoever wants to when it would go in a circle or too far.

@@ -16,12 +16,12 @@ use super::outcome::completed;
 use super::reading::Reader;
 use super::{effect::Effect, guards, partial, planning, survey, work};
 
-/// Tasks that may fail one after the other before what is left is planned anew. One may be
-/// chance; two speak against the plan.
+/// Consecutive failed tasks after which the open tasks are replanned. One failure may be chance; two are evidence
+/// against the plan.
 const REPLAN_AFTER_FAILURES: u32 = 2;
 
-/// Tries of one task that may fail before what is left is planned anew. As many as a task has by
-/// default.
+/// Failed attempts of one task after which the open tasks are replanned. Equal to the default of
+/// `limits.max_generations`.
 const REPLAN_AFTER_TRIES: u32 = 3;
 
 /// Most of each list that is said when a run is given up.

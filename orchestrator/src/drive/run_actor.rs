@@ -16,14 +16,14 @@ use super::owners;
 use super::turn::{Inbox, OrderReply, turn, wake_others};
 use crate::turn::{self, Alarm, DriverRules, RunLog, TurnEnd, TurnOutcome};
 
-/// How often in a row a run may decide though nothing new came and nothing came of it, before it is set aside for
-/// [`PAUSE_IN_VAIN`]: a fault of one run must not keep the others waiting. What comes in for it, and its deadlines,
-/// are looked at all the same. More than any run needs in which all is well.
-const MAX_TURNS_IN_VAIN: u32 = 100;
+/// Consecutive decisions of a run without new input and without effect after which it is suspended for
+/// [`IDLE_DECISION_DELAY`], so that a fault of one run does not block the others. Its inputs and deadlines are still
+/// processed. No correct run reaches this number.
+const MAX_IDLE_DECISIONS: u32 = 100;
 
-/// How long such a run is set aside the first time. Twice as long every further time, at most 64 times as long, so that a
-/// fault costs no processor.
-const PAUSE_IN_VAIN: Duration = Duration::from_secs(1);
+/// First suspension of such a run. Each further one is twice as long, up to 64 times, which bounds the processor time
+/// of a fault.
+const IDLE_DECISION_DELAY: Duration = Duration::from_secs(1);
 
 /// Messages that wait in the mailbox; senders wait above it.
 const MAILBOX: usize = 256;
@@ -60,8 +60,10 @@ pub(crate) struct RunActor {
 
 impl RunActor {
     pub(crate) fn new(context: Arc<OrchestratorContext>, id: RunId) -> Self {
-        let driver =
-            Driver::new(DriverRules { max_turns_in_vain: MAX_TURNS_IN_VAIN, pause_in_vain: PAUSE_IN_VAIN });
+        let driver = Driver::new(DriverRules {
+            max_turns_in_vain: MAX_IDLE_DECISIONS,
+            pause_in_vain: IDLE_DECISION_DELAY,
+        });
         Self { context, id, driver, alarm: None, wait: None, aside: None }
     }
 
@@ -108,7 +110,7 @@ impl RunActor {
 
     /// The run decides over and over for nothing. It waits for no place for a while; whatever comes in is looked at.
     fn step_aside(&mut self, pause: Duration, ctx: &mut Context<Self>) {
-        let turns = MAX_TURNS_IN_VAIN;
+        let turns = MAX_IDLE_DECISIONS;
         tracing::error!(
             run = %self.id, turns, ?pause,
             "the run decided so often in a row though nothing new came, and nothing came of it: it is set aside for a \

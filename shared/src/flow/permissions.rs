@@ -53,7 +53,7 @@ impl RolePermission {
     }
 }
 
-/// What a role may do. It is written as a list; where nothing is said of a role, it may do everything.
+/// Permissions of a role, written as a list. A role without a list has all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<RolePermission>", into = "Vec<RolePermission>")]
 pub struct RolePermissions {

@@ -125,7 +125,7 @@ pub const fn internal() -> Takes {
     of(Kind::Internal)
 }
 
-/// No setting, but a number that others may send, which is brought within these bounds.
+/// Not a setting, but a number in messages, which is clamped to these bounds.
 #[must_use]
 pub const fn bounded(least: u64, most: u64) -> Takes {
     Takes { bounds: Some((least, most)), ..internal() }
@@ -156,7 +156,7 @@ impl Takes {
         Self { example, ..self }
     }
 
-    /// Says for whom it is and what a project's file may say of it.
+    /// Sets reach and sensitivity.
     #[must_use]
     pub const fn attributed(self, reach: Reach, sensitivity: Sensitivity) -> Self {
         Self { attributes: Some(Attributes { reach, sensitivity }), ..self }

@@ -17,8 +17,7 @@
 /// assert_eq!(Sound::SETTINGS[0].help(), "How loud it is at first.");
 /// ```
 ///
-/// Without them it does not compile. Those of a group hold for everything in it; a group without any leaves it to its own
-/// settings.
+/// A setting without them does not compile. Attributes of a group override those of its settings.
 ///
 /// ```compile_fail
 /// muster_shared::settings! {

@@ -42,18 +42,18 @@ pub struct Takes {
     pub zero: Zero,
     /// A value for the example file where there is none by default; of what has names, a name.
     pub example: &'static str,
-    /// For whom it is and what a project's file may say of it; `None` for a group that leaves it to its settings.
+    /// Reach and sensitivity; `None` for a group whose settings have them.
     pub attributes: Option<Attributes>,
-    /// Of what is no setting: the least and the most that it may be.
+    /// Minimum and maximum of a number that is not a setting.
     pub bounds: Option<(u64, u64)>,
 }
 
-/// For whom a setting is, and what a project's file may say of it.
+/// Attributes of a setting that each declaration states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     /// Where it takes effect.
     pub reach: Reach,
-    /// What a project's file may say of it.
+    /// How much trust a value in the file of a project needs.
     pub sensitivity: Sensitivity,
 }
 
@@ -80,12 +80,12 @@ impl Reach {
     }
 }
 
-/// What the settings file of a project may say of a setting: the project may be somebody else's.
+/// How much trust a value in the settings file of a project needs. Another user may own the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sensitivity {
-    /// Every value counts at once.
+    /// Each value takes effect.
     Harmless,
-    /// A value counts at once where the user's own settings have none. To change theirs needs the user's consent.
+    /// A value takes effect if the user's own settings have none. To replace theirs needs the user's consent.
     Narrowing,
     /// A value needs the user's consent (`muster trust`).
     Trust,
@@ -103,7 +103,7 @@ impl Sensitivity {
     }
 }
 
-/// Stops the compiler where a setting has no attributes.
+/// Fails at compile time if a setting has no attributes.
 pub const fn check(settings: &[Setting]) {
     let mut rest = settings;
     while let [setting, others @ ..] = rest {

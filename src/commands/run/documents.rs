@@ -19,8 +19,7 @@ use crate::app::App;
 use crate::exit::Failure;
 use crate::render::figures;
 
-/// Largest picture; larger ones are left out. Providers of models have limits of their own. 4 MiB: what providers
-/// take at most is 5.
+/// Largest picture; larger ones are left out. Providers accept 5 MiB at most.
 const MAX_PICTURE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Most pictures of a run; further ones are left out. Each is an object of the run.

@@ -22,13 +22,12 @@ use crate::app::App;
 use crate::exit::Failure;
 use crate::render::figures;
 
-/// Longest time to fetch a repository that is given with `--docs`. A repository of some hundred MiB over a slow
-/// line.
-const FETCH_TIME: std::time::Duration = std::time::Duration::from_secs(300);
+/// Longest time to fetch a repository from `--docs`: some hundred MiB over a slow line.
+const FETCH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(300);
 
-/// Most bytes of a repository that is given with `--docs`. Of a page, `tool.web.max_bytes`. 512 MiB: nobody has
-/// more documents in a repository.
-const FETCH_BYTES: u64 = 512 * 1024 * 1024;
+/// Most bytes of a repository from `--docs`; `tool.web.max_bytes` limits a page. Larger repositories contain more
+/// than documents.
+const MAX_FETCH_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Longest address that is shown, in characters.
 const MOST_SHOWN: usize = 200;
@@ -171,7 +170,7 @@ impl Fetcher<'_> {
             true => None,
             false => Some(self.downloader.judged(&repository.url).await?),
         };
-        let limits = GitLimits { time: FETCH_TIME, bytes: FETCH_BYTES };
+        let limits = GitLimits { time: FETCH_TIMEOUT, bytes: MAX_FETCH_BYTES };
         let git = Git { limits, web: &self.app.settings().tool.web, host: host.as_ref() };
         let work = self.kept.begin().map_err(|error| error.to_string())?;
         let tell =

@@ -28,7 +28,7 @@ impl RunFleet {
     /// others find it.
     pub(super) async fn find_or_start(app: &App, screen: &Screen) -> Result<Self, Failure> {
         let settings = app.settings();
-        let limit = crate::settings::STOP_LIMIT * 2;
+        let limit = crate::settings::STOP_TIMEOUT * 2;
         let fleet = |url: String, using, ends_with_us| Self {
             lifeline: Lifeline::new(app, &url),
             folder: app.fleet.clone(),

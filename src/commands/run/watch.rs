@@ -32,9 +32,8 @@ use crate::render::progress::Doing;
 use crate::render::{self, doing, figures};
 use crate::signals::StopSignals;
 
-/// Time for a submitted goal to be taken up by an orchestrator. An orchestrator takes a goal up within a second;
-/// one that is started anew within some.
-const ACCEPT_LIMIT: Duration = Duration::from_secs(30);
+/// Longest wait until an orchestrator accepts a goal. A restarted orchestrator needs a few seconds.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time beyond a run's deadline after which the asker stops waiting for its end. Time for the last entries of a
 /// run to come.
@@ -156,7 +155,7 @@ impl<'a> RunView<'a> {
             unguarded: Unguarded::default(),
             lacking: Lacking::default(),
             interrupts: 0,
-            patience: Instant::now() + ACCEPT_LIMIT,
+            patience: Instant::now() + ACCEPT_TIMEOUT,
         }
     }
 

@@ -21,8 +21,8 @@ const LONGEST_RESTART_WAIT: u32 = 100;
 /// The window for counting restarts. What dies again after a minute died of something else.
 const RESTART_WINDOW: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A log file of a fleet's process is begun anew above this size, in MiB; one older file is kept. Days of
-/// warnings; of traces, a few minutes.
+/// Size at which a log file of a process is rotated, in MiB; one older file is kept. Days of warnings, or minutes of
+/// traces.
 const MAX_LOG_MIB: u64 = 10;
 
 /// What is for orchestrators alone.
@@ -164,7 +164,7 @@ impl Common<'_> {
             log: app.fleet.log(name),
             max_log_bytes: MAX_LOG_MIB * 1024 * 1024,
             policy: policy(&settings.fleet),
-            stop_limit: crate::settings::STOP_LIMIT,
+            stop_limit: crate::settings::STOP_TIMEOUT,
             is_foreign: false,
         }
     }

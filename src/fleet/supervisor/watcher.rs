@@ -35,8 +35,7 @@ use folder::Specialists;
 use scaling::Scaling;
 use tools::{McpServers, OwnTools};
 
-/// Resident memory of one process above which a warning is given, in MiB. A process takes 30 to 100 MiB, whatever
-/// it works on.
+/// Resident memory of one process that causes a warning, in MiB. Processes take 30 to 100 MiB.
 const MEMORY_WARNING_MIB: u64 = 1024;
 
 /// How often the memory of each process is looked at.

@@ -10,7 +10,7 @@ use super::{CallStyle, Conversation};
 use crate::model::chat::{ChatMessage, ToolCall};
 use crate::prompts::fence;
 
-/// With how many steps left the model is told to conclude. One to look, and one to finish.
+/// Remaining steps at which the prompt asks the model to conclude: one to check, and one to finish.
 const CONCLUDE_WITHIN: u32 = 2;
 
 impl Conversation {

@@ -6,11 +6,11 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::transfer::{Answer, NoAnswer};
 
-/// How often a site that says it is busy is asked again, and one that could not be connected to. A site that is
-/// still busy then is busy for longer than a task waits.
+/// Retries of a request after a 429, a 503 or a failed connection. A site that is still busy after two is busy for
+/// longer than a call lasts.
 const MAX_RETRIES: u32 = 2;
 
-/// Longest wait before a site is asked again; one that wants more is not asked again. A call has a minute in all.
+/// Longest delay before a retry; a site that requests more gets none. A call has one minute in all.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(10);
 
 /// How long to wait before asking again; none when what came is what there is. A site that is busy is asked again when it

@@ -195,7 +195,7 @@ impl Desk {
             "approval": self.approval(spec),
             "off_until_allowed": spec.off_until_allowed, "source": spec.source.to_string(),
             "timeout_ms": u64::try_from(self.engine.rules().time_limit(spec, 0).as_millis()).unwrap_or(u64::MAX),
-            "max_output_bytes": self.engine.rules().max_content(spec),
+            "max_output_bytes": self.engine.rules().limits.max_content,
             "cache_ms": self.engine.rules().serves(spec).map(|serves| u64::try_from(serves.as_millis()).unwrap_or(u64::MAX)),
         })
     }

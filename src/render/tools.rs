@@ -76,7 +76,7 @@ pub(crate) fn whole(
     approval: Option<&str>,
 ) -> String {
     let limit = figures::span(rules.time_limit(spec, 0));
-    let most = figures::bytes(rules.max_content(spec) as u64);
+    let most = figures::bytes(rules.limits.max_content as u64);
     let quotas = rules.quotas_of(&spec.name).map(|(pattern, _)| pattern).collect::<Vec<_>>();
     let mut lines = vec![
         ("touches", touches(spec)),

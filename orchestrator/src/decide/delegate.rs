@@ -165,7 +165,7 @@ fn check_chain(
 ) -> Result<(), Refusal> {
     let chain: Vec<TaskIndex> = chain(run, by).into_iter().chain([by.clone()]).collect();
     let wanted = part.role.as_deref().map_or("worker", str::trim);
-    match circle(run, reader, plan, &chain, (wanted, part)) {
+    match circle(reader, plan, &chain, (wanted, part)) {
         None => Ok(()),
         Some(why) => {
             let way = in_words(plan, &chain, wanted);
@@ -176,7 +176,6 @@ fn check_chain(
 
 /// Why a chain of tasks that handed work over must not go on with this part.
 fn circle(
-    run: &RunState,
     reader: &Reader<'_>,
     plan: &Plan,
     chain: &[TaskIndex],

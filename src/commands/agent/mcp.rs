@@ -110,7 +110,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let tokens = Some(mcp_file::tokens_of(app));
     let callbacks = Callbacks { elicits: settings.may_elicit(&name), pins: keeper.clone(), tokens };
     let mcp = start(config, settings, &callbacks).await?;
-    let (offer, offered) = watch::channel(named(&mcp, &name));
+    let (offer, offered) = watch::channel(local_tools(&mcp, &name));
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
     bus.provision().await.map_err(bus_failure)?;
@@ -120,7 +120,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     tokio::select! {
         () = serving => {}
         () = follow(&mcp, &name, &offer, &announced) => {}
-        () = keep_pins(app, &pins, &keeper) => {}
+        () = keep_pins(&pins, &keeper) => {}
         () = tell_news(&mcp, &name) => {}
     }
     mcp.stop().await;
@@ -154,14 +154,14 @@ async fn follow(
 ) {
     let mut changes = mcp.changes();
     while changes.changed().await {
-        offer.send_replace(named(mcp, name));
+        offer.send_replace(local_tools(mcp, name));
         announced.set_tools(full_names(mcp));
     }
     std::future::pending().await
 }
 
 /// Saves what was seen, and takes what `muster tools accept` wrote.
-async fn keep_pins(app: &App, path: &Path, keeper: &PinKeeper) {
+async fn keep_pins(path: &Path, keeper: &PinKeeper) {
     let mut changes = keeper.changes();
     let mut look = tokio::time::interval(crate::settings::FOLDER_SCAN_INTERVAL);
     save(path, &keeper.pins());
@@ -229,7 +229,7 @@ fn full_names(mcp: &McpServer) -> Vec<String> {
 }
 
 /// The tools without the name before theirs: the tool server puts its own there, which is the same.
-fn named(mcp: &McpServer, name: &str) -> Vec<Arc<dyn Tool>> {
+fn local_tools(mcp: &McpServer, name: &str) -> Vec<Arc<dyn Tool>> {
     let prefix = format!("{name}.");
     let short = |inner: Arc<dyn Tool>| {
         let spec = inner.spec();

@@ -160,7 +160,7 @@ pub(crate) struct Said<T>(pub(crate) T);
 impl<T: DeserializeOwned> FromRequest<Arc<Ui>> for Said<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, ui: &Arc<Ui>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &Arc<Ui>) -> Result<Self, Problem> {
         let most = usize::try_from(crate::settings::MAX_REQUEST).unwrap_or(usize::MAX);
         let bytes = body(request.into_body(), most).await?;
         // Nothing said is nothing wanted.

@@ -23,8 +23,7 @@ const KEPT_BYTES: u64 = 64 * MIB;
 /// Most bytes of what is known of alerts: one entry, and one for each rule that is silenced.
 const ALERTS_BYTES: u64 = 4 * MIB;
 
-/// The offers that wait or are in hand.
-pub const TASKS: &str = "TASKS";
+pub use muster_shared::ids::TASKS;
 /// The durable commands.
 pub const COMMANDS: &str = "COMMANDS";
 /// What could not be processed.

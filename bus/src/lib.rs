@@ -72,7 +72,7 @@ pub use nats::{Asker, Reply, without_user};
 pub use observer::{DecisionSeen, Observer, RunProgress};
 pub use places::Places;
 pub use presence::{Instance, Presence};
-pub use queue::{TakenTask, TaskQueue, Tasks, acknowledges};
+pub use queue::{TakenTask, TaskQueue, Tasks};
 pub use record::{
     AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter,
     RecordLine, RunRecord, Unreadable,

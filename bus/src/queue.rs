@@ -191,14 +191,6 @@ impl Tasks {
     }
 }
 
-/// Whether a subject acknowledges what was taken from this queue. Whoever names one of another queue would have it
-/// emptied by whoever has more rights than its author.
-#[must_use]
-pub fn acknowledges(queue: &Queue, subject: &str) -> bool {
-    let of_queue = subject.strip_prefix(&format!("$JS.ACK.{TASKS}.{queue}."));
-    of_queue.is_some_and(|rest| rest.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()))
-}
-
 /// What stands in a record may be published to only when it is what it should be.
 fn check_ack(subject: &str) -> Result<(), BusError> {
     if subject.starts_with(&format!("$JS.ACK.{TASKS}.")) {

@@ -38,8 +38,7 @@ const STANDING_BYTES: u64 = 2 * MIB;
 /// Most bytes of what is noted of runs that are kept, came from elsewhere or were removed: some 300 each.
 const KEPT_BYTES: u64 = 64 * MIB;
 
-/// The offers that wait or are in hand.
-pub const TASKS: &str = "TASKS";
+pub use muster_shared::ids::TASKS;
 /// The durable commands.
 pub const COMMANDS: &str = "COMMANDS";
 /// What could not be processed.

@@ -291,6 +291,19 @@ pub enum Queue {
     Agent(AgentId),
 }
 
+/// Work-queue stream of the tasks.
+pub const TASKS: &str = "TASKS";
+
+impl Queue {
+    /// Returns `true` if a message to this subject acknowledges a task of this queue. An orchestrator publishes such
+    /// messages with its own rights, so an agent must not name the queue of another role.
+    #[must_use]
+    pub fn is_acknowledged_by(&self, subject: &str) -> bool {
+        let delivery = subject.strip_prefix(&format!("$JS.ACK.{TASKS}.{self}."));
+        delivery.is_some_and(|rest| rest.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()))
+    }
+}
+
 impl fmt::Display for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

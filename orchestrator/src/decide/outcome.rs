@@ -1,6 +1,5 @@
 //! What follows from what agents report, by kind of work.
 
-use muster_bus::acknowledges;
 use muster_shared::flow::{Ending, FailureKind, Outcome, Product, Reflection, TaskResult};
 use muster_shared::ids::{Queue, Seq, TaskId, TaskIndex};
 use muster_shared::run::event::{RefinementWanted, Reflected, ReplanWanted, TaskCompleted, TaskStarted};
@@ -138,7 +137,7 @@ fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {
     let attempt = state.attempt.next();
     let Started { ack, after_step, .. } = started.clone();
     // Whoever carries something out with it may do more than whoever wrote it.
-    let is_own = |ack: &str| state.queue.as_ref().is_some_and(|queue| acknowledges(queue, ack));
+    let is_own = |ack: &str| state.queue.as_ref().is_some_and(|queue| queue.is_acknowledged_by(ack));
     let ack = if is_own(&ack) { ack } else { String::new() };
     decision.emit(TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
     if let Some(effect) = decision.open().and_then(|run| peers::tell_again(run, &task)) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_bus::{BusError, ControlTarget, DeadLetter, GuardedThing, acknowledges};
+use muster_bus::{BusError, ControlTarget, DeadLetter, GuardedThing};
 use muster_shared::flow::{CallForProposals, GuardRule, Hook, Product};
 use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq};
 use muster_shared::run::{Evidence, Input};
@@ -100,7 +100,7 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
 /// Where an acknowledgement goes, if that is in the task's own queue: an agent wrote it, and what is sent there is sent with
 /// the rights of an orchestrator.
 fn of_queue<'a>(queue: &Queue, ack: &'a str) -> Result<&'a str, BusError> {
-    if acknowledges(queue, ack) {
+    if queue.is_acknowledged_by(ack) {
         return Ok(ack);
     }
     let name = ack.chars().take(80).collect();

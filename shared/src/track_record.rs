@@ -129,7 +129,6 @@ impl Tally {
 
 /// What one agent did in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentTrackRecord {
     /// The agent.
     pub agent: AgentId,
@@ -171,7 +170,6 @@ impl Identity {
 
 /// How calls of a tool went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ToolTally {
     /// Calls.
@@ -184,7 +182,6 @@ pub struct ToolTally {
 
 /// What agents and tools did in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunTrackRecord {
     /// The run.
     pub run: RunId,

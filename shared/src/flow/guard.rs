@@ -182,7 +182,6 @@ pub fn joined(fleet: &[GuardRule], added: &[GuardRule]) -> Vec<GuardRule> {
 
 /// What a guard is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardRequest {
     /// At which hook.
     pub hook: Hook,
@@ -201,7 +200,6 @@ pub struct GuardRequest {
 
 /// What a guard answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GuardReply {
     /// Whether it may go on.
     pub verdict: Ruling,
@@ -235,7 +233,6 @@ impl GuardReply {
 
 /// Why a guard gave no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GuardFailure {
     /// Nobody serves its subject.

@@ -13,7 +13,6 @@ use crate::ids::TaskIndex;
 
 /// What became of a task of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
     /// It gave what it was to give.
@@ -75,7 +74,6 @@ impl TaskEnd {
 
 /// How many tasks of a plan ended how. Parents are not counted, nor members of a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TaskCount {
     /// See [`TaskEnd::Done`].
@@ -147,7 +145,6 @@ impl TaskCount {
 
 /// A task that did not give all that it was to give.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Shortfall {
     /// The task; of items of a list that there was no room for, nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

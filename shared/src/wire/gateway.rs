@@ -18,7 +18,6 @@ pub const MAX_MESSAGE_ID: usize = 128;
 
 /// What a program may ask of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GatewayVerb {
     /// A task to do.

@@ -226,15 +226,16 @@ pub(crate) mod sandbox {
 
 #[cfg(test)]
 mod tests {
-    use miette::Diagnostic;
-
     use super::*;
 
     #[test]
     fn error_names_the_missing_capability_and_the_remedy() {
         let error = missing("top");
         assert_eq!(error.to_string(), "this muster binary was built without the capability `top`");
-        assert!(error.help().is_some_and(|help| help.to_string().starts_with("`make build` builds muster")));
+        assert!(
+            miette::Diagnostic::help(&error)
+                .is_some_and(|help| help.to_string().starts_with("`make build` builds muster"))
+        );
     }
 
     #[test]

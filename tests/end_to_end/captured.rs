@@ -91,7 +91,7 @@ impl Attacks {
 
 /// Subjects on which an agent has nothing to say, for a run that there is. `RUN` stands for it, `OTHER` for another agent, `ELSE` for
 /// another role.
-const ATTACKS: [&str; 48] = [
+const ATTACKS: [&str; 47] = [
     // Decisions and offers in the name of an orchestrator.
     "run.RUN.decided",
     "run.RUN.task.worker.1",

@@ -249,9 +249,3 @@ fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
         assert!(matches!(refused, NextStep::Refuse { .. }), "a fault by another name is one: {refused:?}");
     });
 }
-
-#[test]
-fn places_are_found_in_a_report() {
-    let text = "It nests (docs/a.md:12), see `b.rs:7`. At 12:30 on http://x.org:80/y:2, ratio 3.5:1.";
-    assert_eq!(before::cited_in(text).collect::<Vec<_>>(), [("docs/a.md", 12), ("b.rs", 7)]);
-}

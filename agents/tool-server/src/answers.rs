@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn no_questions() -> Arc<Questions> {
-        Questions::new(Vec::new(), Vec::new())
+        Questions::new(false, Vec::new())
     }
 
     fn ended(answers: &mut Answers, ticket: &str, now: Instant) -> Option<String> {

@@ -3,10 +3,10 @@
 use muster_bus::{BusError, Signatures};
 use muster_shared::flow::Goal;
 use muster_shared::ids::Seq;
-use muster_shared::wire::{Body, Command, Encoding};
+use muster_shared::wire::{Command, Encoding};
 use serde_json::json;
 
-use crate::fixture::{SOON, cancel, next, on_nats, run, until, worker};
+use crate::fixture::{SOON, cancel, on_nats, run, until, worker};
 
 fn nested(open: u8, depth: usize) -> Vec<u8> {
     vec![open; depth]

@@ -40,7 +40,7 @@ async fn a_linked_record_fits_as_it_is_kept_read_and_followed(f: Fixture) {
         chain.note(heard.covered());
     }
     decide(&record, run, &mut chain, last, &[]).await;
-    let found = verify(run, &kept(&record, run).await, true).unwrap();
+    let found = verify(run, &kept(&record, run).await).unwrap();
     assert_eq!((found.entries, found.covered, found.links, found.uncovered), (6, 6, 2, 0));
     assert_eq!(found.head, chain.head());
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use futures::StreamExt;
 use muster_bus::{BusError, Places, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::wire::Encoding;

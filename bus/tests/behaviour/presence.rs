@@ -8,10 +8,10 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_bus::credentials::FleetKeys;
 use muster_bus::server::LocalServer;
-use muster_bus::{Bus, BusError, BusSettings, Instance, Presence};
+use muster_bus::{Bus, BusError, BusSettings, Presence};
 use muster_shared::secret::Redactor;
 
-use crate::fixture::{Fixture, SOON, agent, in_memory, on_nats, server_settings, settings_of};
+use crate::fixture::{Fixture, SOON, agent, on_nats, server_settings, settings_of};
 
 /// A bus that may listen to the server's system account.
 async fn watcher(f: &Fixture) -> Bus {

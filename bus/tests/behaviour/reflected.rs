@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::fixture::{Fixture, leaf, on_nats, run, worker};
 
 /// Where somebody would like an answer to go.
-const ELSEWHERE: [&str; 14] = [
+const ELSEWHERE: [&str; 13] = [
     "$JS.API.STREAM.DELETE.RUNS",
     "$JS.API.STREAM.PURGE.OBJ_MUSTER",
     "$JS.API.STREAM.DELETE.KV_LEASE",

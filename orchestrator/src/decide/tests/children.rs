@@ -13,7 +13,6 @@ use muster_shared::wire::Command;
 use uuid::Uuid;
 
 use super::fleet::{Fleet, cancel, done, failed, good, leaf, plan};
-use super::tables::status;
 use crate::decide::{Effect, in_work, next_deadline};
 
 const WANTED: &str = "count the ships";

@@ -4,7 +4,7 @@ use muster_shared::ids::TaskIndex;
 use muster_shared::run::RequestAction;
 use serde_json::json;
 
-use super::fleet::{Fleet, plan};
+use super::fleet::Fleet;
 use super::review::{YES, by, person, refused, signed, waiting};
 
 fn edit(task: Option<u16>, goal: &str) -> RequestAction {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter};
+use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter, SeenLease};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Goal, RunLimits, TaskDraft};
 use muster_shared::ids::{AgentId, Generation, RunId, Seq};
@@ -191,6 +191,28 @@ async fn the_time_of_a_run_is_up_whoever_died_meanwhile() {
         assert_eq!(ended.status, RunStatus::Aborted(StopReason::DeadlinePassed), "{:?}", ended.reason);
         assert!(ended.ended_at.is_some_and(|at| at >= ended.deadline), "not before its time");
     }
+}
+
+/// An orchestrator that reads a run of another event version stops owning it, and never skips the event.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_another_event_version_is_left_alone() {
+    let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
+    let dead = fleet.bus.as_agent(&orchestrator(9));
+    let run = RunId::from_uuid(Uuid::now_v7());
+    let mut unknown = creation(&dead);
+    if let Some(RunEvent::RunCreated(created)) = unknown.events.first_mut() {
+        created.event_version += 1;
+    }
+    drop(dead.leases().begin(LeaseNote { runs: vec![run], ..nothing_named() }).await.unwrap());
+    dead.record().append_decision(run, Seq(0), &unknown, &[], Encoding::default()).await.unwrap();
+    let _living = Orchestrator::start(&fleet.bus, 1);
+    let begin = Instant::now();
+    let is_left = |lease: &SeenLease| lease.holder == orchestrator(1) && lease.note.left_alone == [run];
+    while !fleet.bus.leases().list().await.unwrap().iter().any(is_left) {
+        assert!(begin.elapsed() < support::LIMIT, "the lease names it among those that are left alone");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(decisions(&fleet, run).await.len(), 1, "nothing follows from what is not known");
 }
 
 fn nothing_named() -> LeaseNote {

@@ -17,8 +17,6 @@ pub(super) enum Mode {
     Says(u16),
     /// Sends them elsewhere.
     Redirects,
-    /// Never answers.
-    Hangs,
     /// Nobody listens.
     Down,
 }
@@ -113,11 +111,6 @@ impl Receiver {
                 "307 Elsewhere".to_owned(),
                 format!("Location: http://127.0.0.1:{}/elsewhere\r\n", self.port),
             ),
-            Mode::Hangs => {
-                // Until the other end gives up.
-                let _gone = stream.read(&mut [0; 16]);
-                return None;
-            }
             Mode::Down => return None,
         };
         let answer = format!("HTTP/1.1 {status}\r\n{location}Content-Length: 0\r\nConnection: close\r\n\r\n");

@@ -1,7 +1,6 @@
 //! What is kept of a run's agents and tools when it ends.
 
 use muster_shared::flow::{CallDigest, Ending, ObservationStatus, Outcome, StepDigest, Work};
-use muster_shared::run::{Entry, RecordEvent};
 use muster_shared::track_record::ToolTally;
 
 use super::fleet::{Fleet, failed, good};
@@ -38,14 +37,6 @@ fn ended(steps: &[StepDigest], ending: Ending) -> Fleet {
         Outcome { steps: if is_first { steps.to_vec() } else { Vec::new() }, ..outcome }
     });
     fleet
-}
-
-fn decided(fleet: &Fleet) -> Vec<&Entry> {
-    let is_decided = |entry: &&Entry| match entry.event {
-        RecordEvent::Decided(_) | RecordEvent::Offered(_) => true,
-        RecordEvent::Agent(..) => false,
-    };
-    fleet.record.iter().filter(is_decided).collect()
 }
 
 fn tools(fleet: &Fleet) -> Vec<(&str, ToolTally)> {

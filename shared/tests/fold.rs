@@ -242,6 +242,7 @@ fn completing(inputs: Vec<Input>, at: Seq) -> Decided {
 #[test]
 fn what_is_used_counts_once_whatever_becomes_of_it() {
     let mut record = planned();
+    start(&mut record, leaf("1-1"), 1).unwrap();
     let outcome = record.outcome(leaf("1-1"), 1);
     record.decide(vec![Input::Agent { seq: outcome }], Vec::new(), 0).unwrap();
     assert_eq!(record.state().spending.used.model_calls, 1);

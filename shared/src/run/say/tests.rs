@@ -69,7 +69,7 @@ fn entry(seq: u64, event: RecordEvent) -> Entry {
 
 fn deciding(event: &RunEvent) -> RecordEvent {
     let decided = serde_json::json!({
-        "batch": Uuid::nil(), "by": "orchestrator-1", "inputs": [], "now": 1, "basis": 1, "offers": 0, "events": [event],
+        "batch": Uuid::nil(), "by": "orchestrator-1", "inputs": [], "now": 1, "basis": 1, "after": 0, "offers": 0, "events": [event],
     });
     RecordEvent::Decided(serde_json::from_value(decided).unwrap())
 }

@@ -92,7 +92,7 @@ fn each_alert_is_posted_once_although_receiver_and_fleet_fail() {
     // The state outlives the fleet: nothing is posted again.
     let stored = std::fs::read_to_string(folder.path().join(".muster/alerts.json")).unwrap();
     let stored: Value = serde_json::from_str(&stored).unwrap();
-    assert_eq!(stored["firing"], json!(["tool_failures/own_broken"]), "{stored}");
+    assert_eq!(stored["firing"], json!(["tool_failures/own.broken"]), "{stored}");
     folder.output(&["down"]).unwrap();
     let up = [&["up", "--detach"], &words[..]].concat();
     let up = folder.run(&up).unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::{self, consumer};
 use async_nats::{Client, ConnectOptions, HeaderMap};
 use futures::StreamExt;
+use muster_shared::wire::{Encoding, Envelope, decode};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
@@ -107,7 +108,7 @@ impl Seat {
     async fn live(&self) -> Result<(), StrangerError> {
         let mut headers = HeaderMap::new();
         headers.insert("Nats-TTL", "15s");
-        let profile = json!({ "agent": self.agent, "role": self.role, "slots": 1, "encoding": "json" });
+        let profile = json!({ "agent": self.agent, "role": self.role, "slots": 1 });
         let entry = format!("$KV.AGENTS.{}", self.agent);
         self.client.publish_with_headers(entry, headers, message("profile", &profile).into()).await?;
         Ok(())
@@ -181,7 +182,8 @@ fn message(kind: &str, content: &Value) -> Vec<u8> {
 }
 
 fn content(payload: &[u8]) -> Option<Value> {
-    let mut envelope: Value = serde_json::from_slice(payload).ok()?;
+    let envelope = decode::<Envelope>(payload, Encoding::MessagePack).ok()?;
+    let mut envelope = serde_json::to_value(envelope).ok()?;
     Some(envelope["body"]["content"].take())
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn matches(key: &str, name: &str) -> bool {
 /// Whether the value under this name is a secret.
 pub(crate) fn is_secret(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
-    matches!(last, "password" | "token" | "secret" | "api_key" | "seed")
+    matches!(last, "password" | "token" | "secret" | "api_key" | "seed" | "webhook")
         || last.ends_with("_token")
         || last.ends_with("_password")
 }

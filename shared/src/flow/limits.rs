@@ -118,9 +118,7 @@ settings! {
         /// Time for writing the report; 0s for none but the run's.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub writing_deadline_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
-        // Nothing is kept in runs whose record does not say.
         /// The part of a run's time that is kept for writing, in percent.
-        #[serde(default, skip_serializing_if = "is::<_, 0>")]
         pub writing_reserve_percent: u8 = 10 => bounded(0, 90),
         /// The most that a whole run may use; `muster run --max-cost`, `--max-tokens` and `--max-calls` override it.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]

@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build build-bench nats chromium test coverage neighbours quick check bench figures simulate fuzz chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats chromium test neighbours quick check bench figures simulate fuzz chaos chaos-cluster clean-state
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -34,10 +34,6 @@ test: nats ## Everything the tests need, then all tests
 	else \
 		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace --features bench; \
 	fi
-
-# Instruments every test process. The unit and crate tests only: the end-to-end tests start uninstrumented processes.
-coverage: nats ## Line coverage of each crate, by cargo-tarpaulin (built into target/tools if it is not installed)
-	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && .ci/coverage
 
 # Needs root: other users, other network namespaces. Whatever cannot be made here fails, where it is passed over elsewhere.
 neighbours: nats ## Attacks from other users and network namespaces, cables pulled out for 40 s; as root, in some minutes

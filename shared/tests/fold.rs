@@ -246,18 +246,19 @@ fn what_is_used_counts_once_whatever_becomes_of_it() {
     let outcome = record.outcome(leaf("1-1"), 1);
     record.decide(vec![Input::Agent { seq: outcome }], Vec::new(), 0).unwrap();
     assert_eq!(record.state().spending.used.model_calls, 1);
-    record.outcome(leaf("1-1"), 1);
+
+    let mut stopped = planned();
+    start(&mut stopped, leaf("1-1"), 1).unwrap();
+    stopped.outcome(leaf("1-1"), 1);
     let stop = RunEvent::RunAborted(RunAborted {
         why: StopReason::Cancelled,
         reason: "enough".to_owned(),
         report: None,
     });
-    record.decide(Vec::new(), vec![stop], 0).unwrap();
-    assert_eq!(record.state().spending.used.model_calls, 2);
-    assert_eq!(record.status(&leaf("1-1")), TaskStatus::Aborted);
-    record.outcome(leaf("1-1"), 1);
-    assert_eq!(record.state().spending.used.model_calls, 3);
-    assert!(record.state().pending.is_empty());
+    stopped.decide(Vec::new(), vec![stop], 0).unwrap();
+    assert_eq!(stopped.state().spending.used.model_calls, 1);
+    assert_eq!(stopped.status(&leaf("1-1")), TaskStatus::Aborted);
+    assert!(stopped.state().pending.is_empty());
 }
 
 #[test]

@@ -77,12 +77,12 @@ struct State {
 
 impl State {
     /// The stored state, unless it is of another event log.
-    fn load(file: &Path, newest: Places) -> Self {
+    fn load(file: &Path, newest: &Places) -> Self {
         let stored = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         let is_of_this_log = |state: &Self| {
             let mut furthest = newest.clone();
             furthest.reach_all(&state.position);
-            furthest == newest
+            furthest == *newest
         };
         stored.filter(is_of_this_log).unwrap_or_else(|| Self { position: newest.clone(), ..Self::default() })
     }
@@ -249,7 +249,7 @@ impl Alerts {
     }
 
     async fn follow(&mut self, bus: &Bus) -> Result<(), BusError> {
-        let mut state = State::load(&self.file, bus.record().newest().await?);
+        let mut state = State::load(&self.file, &bus.record().newest().await?);
         let from = state.position.clone();
         let mut entries = bus.record().look_on(&RecordFilter::Everything, from, BATCH_DELAY).await?;
         let mut checks = interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);

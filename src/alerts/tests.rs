@@ -57,7 +57,7 @@ fn rates_and_times_at_their_threshold_do_not_fire() {
 fn change_is_notified_once_also_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("alerts.json");
-    let mut state = State::load(&file, Places::from(Seq(0)));
+    let mut state = State::load(&file, &Places::from(Seq(0)));
     state.questions.insert("questions/r/1".to_owned(), Millis(MINUTE));
     assert!(names(&mut state, 2 * MINUTE).is_empty());
     let firing = state.evaluate(&AlertSettings::default(), Millis(7 * MINUTE));
@@ -68,7 +68,7 @@ fn change_is_notified_once_also_after_a_restart() {
     state.position = Places::from(Seq(9));
     state.save(&file).unwrap();
 
-    let mut state = State::load(&file, Places::from(Seq(12)));
+    let mut state = State::load(&file, &Places::from(Seq(12)));
     assert_eq!(state.notification(&firing), None);
     state.questions.clear();
     let firing = state.evaluate(&AlertSettings::default(), Millis(8 * MINUTE));
@@ -76,7 +76,7 @@ fn change_is_notified_once_also_after_a_restart() {
     assert_eq!(notification["alerts"][0]["status"], "resolved");
     assert_eq!(notification["alerts"][0]["subject"], "r/1");
 
-    let of_new_log = State::load(&file, Places::from(Seq(3)));
+    let of_new_log = State::load(&file, &Places::from(Seq(3)));
     assert!(of_new_log.firing.is_empty() && of_new_log.position == Places::from(Seq(3)));
 }
 

@@ -33,7 +33,7 @@ impl DocumentReader for Sheets {
 }
 
 fn with(settings: SqlSettings) -> ToolEngine {
-    let parts = DataParts { sql: settings, reader: Some(Arc::new(Sheets)), ..DataParts::default() };
+    let parts = DataParts { sql: settings, reader: Some(Arc::new(Sheets)) };
     engine(sql_tools(&Arc::new(Queries::new(parts))))
 }
 

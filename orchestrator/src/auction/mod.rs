@@ -272,7 +272,7 @@ mod tests {
             let honest = bid(9, millis, cost, sure);
             let bids = [liars, vec![honest]].concat();
             let records = of(&[(0, 0, 1), (1, 3, 4), (2, 0, 2), (3, 0, 9), (4, 1, 3), (5, 0, 1)]);
-            let rules = AuctionRules { time_weight, ..AuctionRules::default() };
+            let rules = AuctionRules { time_weight };
             prop_assert_eq!(award(&bids, &records, &[], 100_000, &rules).to, Some(agent(9)));
         }
 

@@ -79,7 +79,7 @@ fn a_replay_goes_by_what_rules_said_and_not_by_what_they_would_say_now() {
         ("a goal in parts", a_goal_is_separable("Who? When? How?"), Some(ReadingRule::Separable)),
         ("a goal in one", a_goal_is_separable("Compare the two."), None),
         ("a yes", a_reply_is_understood("looks good to me"), Some(ReadingRule::Verdict)),
-        ("no clear answer", a_reply_is_understood("hm"), None),
+        ("no clear answer", a_reply_is_understood("hm"), Some(ReadingRule::Uncovered)),
         ("a wish", a_reply_is_understood("leave out the second"), Some(ReadingRule::Verdict)),
         ("what is expected", a_result_is_judged("[1, 2, 3]"), None),
         ("what is not expected", a_result_is_judged("banana"), Some(ReadingRule::Unmet)),

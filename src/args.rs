@@ -223,7 +223,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether the command runs actors, which need a system of their own.
     pub(crate) const fn has_actors(&self) -> bool {
-        matches!(self, Self::Agent(_) | Self::Orchestrator)
+        matches!(self, Self::Agent(_) | Self::Orchestrator | Self::CheckAgent(_))
     }
 
     /// Whether the command serves many at the same time.

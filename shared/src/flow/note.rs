@@ -58,7 +58,7 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         failed: String,
     },
-    /// The model was asked whether a result holds, twice, and gave no verdict that can be read: that is no yes.
+    /// The model was asked twice to verify a result and gave no readable verdict.
     NotChecked {
         /// Why there is no verdict.
         why: String,

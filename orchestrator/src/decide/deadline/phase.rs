@@ -1,5 +1,5 @@
-//! Time limit of the execution phase. At the limit, running tasks are told to conclude, and the report is written from
-//! the results so far.
+//! Time limit of the execution phase. At the limit, running tasks are cut off after a short grace period, and the report
+//! is written from the results so far.
 
 use std::time::Duration;
 

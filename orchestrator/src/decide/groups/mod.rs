@@ -139,8 +139,7 @@ pub(super) fn settle(decision: &mut DecisionBuilder<'_>) -> bool {
     !ready.is_empty()
 }
 
-/// The number of results that a verdict needs. A member that fails in a round of discussion does not take back the
-/// results of the others.
+/// Number of results that a verdict requires. A failure in a round of discussion does not invalidate earlier results.
 fn needed(group: &Group) -> usize {
     match group.pattern {
         Pattern::Committee { .. } if group.round == 0 => group.members.len() / 2 + 1,

@@ -143,9 +143,9 @@ pub enum ReadingQuestion<'a> {
 /// Which contradictions count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
-    /// Those that were not found before between the same tries.
+    /// Contradictions that were not found before between the same attempts.
     New,
-    /// All.
+    /// All contradictions.
     All,
 }
 

@@ -1,4 +1,4 @@
-//! What is learnt and what follows: levels of reflection, results that went stale, lessons for later runs.
+//! What is learnt and what follows: levels of reflection, tasks that are done again, lessons for later runs.
 
 use muster_shared::flow::{
     Ending, Outcome, Product, RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft,

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use muster_agents::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, ToolDecl, Wasted};
 use muster_agents::react::parse::{
-    AnswerForm, JsonRepair, LibraryRepair, MAX_BYTES, ParseFailure, ParsedAnswer, ask_again,
-    ask_again_for_document, parse_answer, parse_document, parse_whole_document,
+    AnswerForm, JsonRepair, LibraryRepair, MAX_BYTES, ParseFailure, ParsedAnswer, ask_again_for_document,
+    parse_answer, parse_document, parse_whole_document,
 };
 use serde_json::{Value, json};
 
@@ -307,16 +307,12 @@ fn failures_are_typed_and_tell_the_model_what_to_send() {
     for (text, is) in kinds {
         let failure = parse(text).unwrap_err();
         assert!(is(&failure), "{text:?}: {failure:?}");
-        let words = ask_again(&failure, &tools());
-        assert!(words.contains(&failure.to_string()), "{words}");
-        assert!(words.contains("write_file") && words.contains("\"required\""), "{words}");
     }
 }
 
 #[derive(Debug, PartialEq, serde::Deserialize)]
 struct Plan {
     title: String,
-    #[serde(default)]
     note: Option<String>,
     tasks: Vec<String>,
 }

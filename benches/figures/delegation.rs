@@ -169,7 +169,6 @@ fn offer(run: RunId) -> TaskOffered {
             results: Vec::new(),
             failed: Vec::new(),
             uncovered: Vec::new(),
-            stale: Vec::new(),
             conflicts: Vec::new(),
             revision: None,
         },

@@ -123,7 +123,7 @@ pub struct StartAnswer {
     /// What is said of its key.
     pub jwt: String,
     /// The fleet's public keys, by which it tells who is of the fleet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Trust>,
 }
 

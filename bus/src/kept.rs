@@ -80,14 +80,14 @@ pub struct RemovalNote {
     /// How many messages its record had.
     pub entries: u64,
     /// Where the first and the last of them stood in the streams of the record; nothing where they stood elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<(Seq, Seq)>,
     /// Bytes of its record, and of all that belonged to it.
     pub bytes: u64,
     /// How many files and other objects it had.
     pub objects: u64,
     /// SHA-256 of the summary that is kept, if one is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Whether all of it is gone.
     pub done: bool,

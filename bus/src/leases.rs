@@ -77,12 +77,6 @@ impl Lease {
     pub const fn epoch(&self) -> Seq {
         self.epoch
     }
-
-    /// Its name among the leases.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        &self.key
-    }
 }
 
 /// Anybody's lease, as it was seen.

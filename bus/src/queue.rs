@@ -16,7 +16,7 @@ use crate::bus::{Core, now};
 use crate::dead::DeadLetter;
 use crate::error::BusError;
 use crate::record::check_offer;
-use crate::seal::{About, trace_in};
+use crate::seal::trace_in;
 use crate::signatures::Signature;
 use crate::subject::{Subject, offers_of, queue_filter};
 use crate::topology::TASKS;
@@ -284,21 +284,6 @@ impl TakenTask {
     /// When the bus fails; the task is then given out again after `ack_wait`.
     pub async fn hand_back(self, delay: Duration) -> Result<(), BusError> {
         self.core.backend.ack(&self.ack_subject, Ack::Nak(delay), false).await
-    }
-
-    /// Removes the task undone. With a reason, a dead letter is kept.
-    ///
-    /// # Errors
-    /// When the bus fails.
-    pub async fn discard(self, reason: Option<&str>) -> Result<(), BusError> {
-        if let Some(reason) = reason {
-            let subject = Subject::Task(self.offer.queue.clone(), self.offer.run, self.offer.task.clone());
-            let about = About::task(self.offer.run, &self.offer.task);
-            let body = Body::Offered(self.offer.clone());
-            let message = self.core.seal(subject.to_string(), body, about, self.offer.encoding).await?;
-            self.core.bury(DeadLetter::of(&message, reason)).await?;
-        }
-        self.core.backend.ack(&self.ack_subject, Ack::Term, true).await
     }
 }
 

@@ -267,14 +267,6 @@ impl Record {
         }
     }
 
-    /// Whether a process says of itself in the registry that it lives.
-    ///
-    /// # Errors
-    /// When the bus fails.
-    pub async fn is_registered(&self, agent: &AgentId) -> Result<bool, BusError> {
-        crate::registry::is_registered(&self.core, agent).await
-    }
-
     /// The first entry after a position, if there is one.
     ///
     /// # Errors

@@ -132,16 +132,6 @@ impl Registry {
     }
 }
 
-/// Whether a process has an entry that has not expired.
-pub(crate) async fn is_registered(core: &Core, agent: &AgentId) -> Result<bool, BusError> {
-    let Some(entry) = BUCKET.last(core, agent.as_str()).await?.filter(|entry| entry.message.is_some()) else {
-        return Ok(false);
-    };
-    // What we wrote ourselves tells how late it is by the broker's clock.
-    let own = BUCKET.last(core, core.who.as_str()).await?;
-    Ok(own.is_none_or(|own| !is_stale(entry.at, own.at, core.settings.registry_ttl())))
-}
-
 /// Whether an entry is older than the registry keeps any. That one has expired is told by nobody, and a server that was killed
 /// can bring expired entries back and forget that they expire; whoever lives has written since, so the stamps of the broker
 /// tell them apart.

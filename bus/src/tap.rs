@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
-use muster_shared::ids::{RunId, Seq};
+use muster_shared::ids::RunId;
 use muster_shared::time::Millis;
 use muster_shared::wire::Envelope;
 
@@ -13,7 +13,6 @@ use crate::backend::{FENCE_FILTER, Message};
 use crate::bus::{Core, now};
 use crate::error::BusError;
 use crate::partition::plain;
-use crate::places::Places;
 use crate::seal::open_inline;
 use crate::subject::watched;
 use crate::watchers::Watch;
@@ -73,15 +72,6 @@ impl Tap {
             all.push(self.core.backend.subscribe(subject).await?);
         }
         Ok(all.map(tapped).boxed())
-    }
-
-    /// What agents wrote into the record of a run, readable or not, with its place.
-    ///
-    /// # Errors
-    /// When the bus fails.
-    pub async fn stored(&self, run: RunId) -> Result<Vec<(Seq, Tapped)>, BusError> {
-        let stored = self.core.scan_record(Some(run), &[format!("evt.{run}.>")], &Places::default()).await?;
-        Ok(stored.into_iter().map(|stored| (stored.seq, tapped(stored.message))).collect())
     }
 }
 

@@ -37,7 +37,7 @@ struct Head {
     entries: u64,
     how: String,
     /// The public keys of the fleet, as whoever wrote the file says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     keys: Option<Trust>,
 }
 
@@ -56,7 +56,7 @@ struct Line {
     subject: String,
     encoding: Encoding,
     payload: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<String>,
 }
 

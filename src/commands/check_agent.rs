@@ -78,7 +78,6 @@ impl<'a> TestBench<'a> {
         let settings = ServerSettings {
             store_dir: directory.path().join("nats"),
             port: 0,
-            detached: false,
             listen: None,
             tls: false,
             tls_verify: false,

@@ -223,7 +223,6 @@ fn in_json(state: &RunState, children: &[RunState], waits: &[WaitsFor], args: &S
             "task": state.plan.as_ref().and_then(|plan| plan.tasks.get(index)),
             "state": state.planned(index).map(render::json::task),
             "reflection": state.reflection(index),
-            "stale": state.planned(index).and_then(|task| task.stale.as_ref()),
             "summary": summary::of(state, index, Detail::Seen),
         }),
     }

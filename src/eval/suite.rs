@@ -21,11 +21,8 @@ pub(crate) struct Suite {
     #[serde(default)]
     pub(crate) about: String,
     /// What all goals are run with, where they do not say otherwise.
-    #[serde(default)]
     pub(crate) model: Option<String>,
-    #[serde(default)]
     pub(crate) effort: Option<String>,
-    #[serde(default)]
     pub(crate) deadline: Option<String>,
     /// Folders and files with documents, beside the suite.
     #[serde(default)]
@@ -44,16 +41,11 @@ pub(crate) struct EvalGoal {
     pub(crate) name: String,
     /// What is asked.
     pub(crate) goal: String,
-    #[serde(default)]
     pub(crate) model: Option<String>,
-    #[serde(default)]
     pub(crate) effort: Option<String>,
-    #[serde(default)]
     pub(crate) planning: Option<String>,
-    #[serde(default)]
     pub(crate) deadline: Option<String>,
     /// Instead of the suite's.
-    #[serde(default)]
     pub(crate) docs: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, toml::Value>,

@@ -189,7 +189,7 @@ pub(crate) struct FleetState {
     /// Where its bus listens.
     pub(crate) url: String,
     /// The address that its server listens on for other machines, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) listen: Option<String>,
     /// Who watches over it.
     pub(crate) supervisor: ProcessRef,
@@ -207,16 +207,15 @@ pub(crate) struct FleetState {
     #[serde(default)]
     pub(crate) for_runs: bool,
     /// What this machine is called in a fleet that is elsewhere, where its processes are those of a machine that joined.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<AgentId>,
     /// The team that it was brought up as, by its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) team: Option<String>,
     /// What it was brought up with, as far as it was set.
     #[serde(default)]
     pub(crate) settings: RunsWith,
     /// Which keys and addresses of models were set where it was brought up, each with a mark of its value.
-    #[serde(default)]
     pub(crate) keys: Option<BTreeMap<String, String>>,
     /// Its processes.
     pub(crate) members: Vec<MemberState>,
@@ -268,15 +267,15 @@ pub(crate) struct MemberState {
     /// Whether it was given up.
     pub(crate) given_up: bool,
     /// How it died last, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) how: Option<String>,
     /// When and why, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) gave_up: Option<GaveUp>,
     /// Resident memory when it was last looked at, in bytes.
     pub(crate) resident_bytes: u64,
     /// The file that defines it, if one does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<PathBuf>,
     /// Whether it is a program of the user's: whether and when that joins is its own affair.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -31,9 +31,9 @@ struct Head {
     entries: u64,
     objects: u64,
     files: Vec<Artifact>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     keys: Option<Trust>,
 }
 

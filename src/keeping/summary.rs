@@ -16,12 +16,9 @@ pub(crate) struct Summary {
     /// Its state in a word or two.
     pub(crate) state: String,
     pub(crate) created_at: Millis,
-    #[serde(default)]
     pub(crate) ended_at: Option<Millis>,
     pub(crate) usage: Usage,
-    #[serde(default)]
     pub(crate) reason: Option<String>,
-    #[serde(default)]
     pub(crate) report: Option<Report>,
     /// The run as `muster runs --json` has it.
     pub(crate) brief: Value,

@@ -133,7 +133,6 @@ impl Page<'_> {
             ClaimStatus::Contested(number) => Some(format!("conflict {number} is not settled")),
             ClaimStatus::BothHold(number) => Some(format!("conflict {number}: both claims are true")),
         });
-        about.extend(one.stale.then(|| "an input changed later".to_owned()));
         if self.full {
             let step = one.found_in.map(|found| format!(", step {}", found.step)).unwrap_or_default();
             let by = one.agent.as_ref().map(|agent| format!(", {agent}")).unwrap_or_default();

@@ -131,7 +131,7 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
 /// Leaves of the plan that members do or did, with each of those.
 fn members<'a>(plan: &'a Plan, state: &'a RunState) -> impl Iterator<Item = (&'a TaskIndex, &'a TaskIndex)> {
     let shared = state.groups.iter().filter(|(task, _)| plan.is_leaf(task));
-    shared.flat_map(|(task, group)| group.everybody().map(move |member| (task, member)))
+    shared.flat_map(|(task, group)| group.members.iter().map(move |member| (task, member)))
 }
 
 enum Rank {

@@ -24,8 +24,7 @@ pub(crate) fn run(state: &RunState) -> Value {
 }
 
 /// What of a task's state stands in fields of the run, by task.
-const OF_THE_RUN: [&str; 7] =
-    ["reflection", "stale", "handed_over_by", "auction", "answers", "first_offered", "without"];
+const OF_THE_RUN: [&str; 4] = ["reflection", "handed_over_by", "auction", "answers"];
 
 /// A task of a run.
 pub(crate) fn task(state: &TaskState) -> Value {
@@ -58,7 +57,6 @@ fn where_any(state: &RunState, fields: &mut Map<String, Value>) {
         ("expansion", json!(state.planning.expansion)),
         ("planning", json!(InheritedPlanning::from(&state.planning))),
         ("delegated", of_leaves(state, |task| Some(json!(task.handed_over_by.as_ref()?)))),
-        ("stale", of_leaves(state, |task| Some(json!(task.stale.as_ref()?)))),
         ("auctions", of_leaves(state, |task| Some(json!(task.auction.as_ref()?)))),
         ("responses", responses(state)),
         ("conflicts", json!(state.conflicts.found)),
@@ -73,14 +71,10 @@ fn responses(state: &RunState) -> Value {
     let mut shown = json!(state.responses);
     let answered = state.tasks.iter().filter(|(_, task)| !task.answers.is_empty());
     let answers: BTreeMap<&TaskId, Value> = answered.map(|(id, task)| (id, json!(task.answers))).collect();
-    let of_tasks = [
-        ("tasks", json!(answers)),
-        ("begun", of_leaves(state, |task| Some(json!(task.first_offered?)))),
-        ("without", of_leaves(state, |task| (!task.without.is_empty()).then(|| json!(task.without)))),
-    ];
-    if let Value::Object(fields) = &mut shown {
-        let filled = of_tasks.into_iter().filter(|(_, value)| says_something(value));
-        fields.extend(filled.map(|(name, value)| (name.to_owned(), value)));
+    if let Value::Object(fields) = &mut shown
+        && !answers.is_empty()
+    {
+        fields.insert("tasks".to_owned(), json!(answers));
     }
     shown
 }

@@ -4,7 +4,7 @@ use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::RunEvent;
 use muster_shared::run::event::{
     ApprovalGiven, ContextWritten, GoalEdited, GuardsAnswered, InformationShared, QuestionAnswered,
-    RunResumed, TaskReopened, TaskSkipped, TaskStale,
+    RunResumed, TaskReopened, TaskSkipped,
 };
 
 use super::figures;
@@ -37,9 +37,6 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
             format!("{task} is done again")
         }
         RunEvent::TaskReopened(TaskReopened { task, .. }) => format!("{task} is done again as well"),
-        RunEvent::TaskStale(TaskStale { task, .. }) => {
-            format!("{task} stays as it is; the report will say so")
-        }
         RunEvent::GoalEdited(GoalEdited { task: Some(task), .. }) => format!("{task} has a new goal"),
         RunEvent::GoalEdited(GoalEdited { task: None, .. }) => format!("run {short} has a new goal"),
         RunEvent::GuardsAnswered(GuardsAnswered { said, .. }) if !said.verdicts.is_empty() => {

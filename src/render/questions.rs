@@ -146,7 +146,7 @@ fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
                 "`muster approve {run}`, `muster approve {run} --edit`, or `muster reject {run} \"what to change\"`"
             )
         }
-        About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {
+        About::Milestone(_) | About::Failure(_) => {
             format!("`muster approve {run}`, or `muster reject {run} \"what to change\"`")
         }
         About::Step(_) => format!("`muster approve {run}`, or `muster answer {run} {id} no`"),

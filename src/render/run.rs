@@ -209,10 +209,6 @@ fn results(state: &RunState) -> String {
         let name = planned.map_or("", |task| &task.name);
         lines.push(format!("{index} {}", figures::one_line(name, 90)));
         lines.extend(how_it_ended(outcome).map(|how| format!("  {}", figures::one_line(&how, 600))));
-        if let Some(stale) = &found.stale {
-            let stale = format!("rests on what has changed: {stale}");
-            lines.push(format!("  ! {}", figures::one_line(&stale, 300)));
-        }
         if let Some(result) = result_of(found) {
             lines.push(figures::indent(&result_text(result), 2));
         }

@@ -213,7 +213,6 @@ mod tests {
             ("verification", "all"),
             ("granularity", "fine"),
             ("pattern", "committee:3:1"),
-            ("pattern_critical", "redundant:2"),
             ("draft_review", "on"),
             ("responses.acceptance", "off"),
             ("conflicts.policy", "majority,person"),

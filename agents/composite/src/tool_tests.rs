@@ -146,7 +146,6 @@ async fn whatever_keeps_one_of_its_tools_from_being_called_keeps_it_from_beginni
     assert!(engine.call("own.two", json!({}), &context()).await.is_success());
     let full = engine.call("own.two", json!({}), &context()).await;
     assert!(full.content.contains("was not called"), "{full:?}");
-    assert_eq!(engine.stats()["note"].calls, 2, "they are counted as calls of their tools");
 }
 
 /// Refuses notes, changes what is looked up, and withholds what was found.

@@ -70,7 +70,7 @@ pub struct ManifestFile {
     #[serde(default, skip_serializing_if = "Unit::is_line")]
     pub unit: Unit,
     /// The picture that the text is about, if it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub picture: Option<StoredPicture>,
 }
 

@@ -33,7 +33,7 @@ pub struct Pin {
     /// What is accepted: what was first seen, or what a person accepted since.
     pub accepted: Option<ToolDefinition>,
     /// What the server says now, where that is something else: it waits for a person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed: Option<ToolDefinition>,
 }
 

@@ -98,7 +98,7 @@ impl OfflineModel {
             Work::Refine { plan, reflections, results, operations_left, .. } => {
                 refiner::next(offer, plan, reflections, results, *operations_left)
             }
-            Work::Write { results, failed, uncovered, stale: _, conflicts: _, revision } => {
+            Work::Write { results, failed, uncovered, conflicts: _, revision } => {
                 let open = writer::StillOpen { uncovered, revision: revision.as_deref() };
                 writer::next(offer, results, failed, &open)
             }

@@ -439,7 +439,6 @@ pub(super) fn write(
         results: ran.iter().map(|(leaf, _)| leaf.clone()).collect(),
         failed: Vec::new(),
         uncovered: last.values().flat_map(|reflection| reflection.uncovered.clone()).collect(),
-        stale: Vec::new(),
         conflicts: Vec::new(),
         revision: None,
     };

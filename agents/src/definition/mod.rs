@@ -6,10 +6,9 @@ mod contract;
 mod front;
 mod sections;
 
-use std::path::Path;
 use std::time::Duration;
 
-use muster_shared::flow::{RolePermissions, Specialty};
+use muster_shared::flow::RolePermissions;
 use muster_shared::ids::Role;
 use muster_shared::wire::Advertised;
 use sha2::{Digest, Sha256};
@@ -61,31 +60,7 @@ pub struct DefinitionLimits {
     pub deadline: Option<Duration>,
 }
 
-/// Why a file defines no specialist.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DefinitionError {
-    /// The file cannot be read.
-    #[error("{reason}")]
-    Unreadable {
-        /// Why not.
-        reason: String,
-    },
-    /// Something in it is wrong.
-    #[error(transparent)]
-    Faulty(#[from] Fault),
-}
-
 impl Definition {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// When it cannot be read, is too large, or is no definition.
-    pub fn load(path: &Path) -> Result<Self, DefinitionError> {
-        let unreadable = |reason: String| DefinitionError::Unreadable { reason };
-        let text = crate::input::text(path, MAX_BYTES).map_err(unreadable)?;
-        Ok(Self::parse(&text)?)
-    }
-
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -121,18 +96,6 @@ impl Definition {
             settings.permissions.entry(self.role.clone()).or_insert(permissions);
         }
         settings
-    }
-
-    /// What planners are told of it.
-    #[must_use]
-    pub fn specialty(&self) -> Specialty {
-        Specialty {
-            role: self.role.clone(),
-            description: self.description.clone(),
-            capabilities: self.capabilities.clone(),
-            tools: Vec::new(),
-            gives: self.contract.schemas().gives(),
-        }
     }
 
     /// What the registry shows of it.

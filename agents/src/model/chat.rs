@@ -62,22 +62,22 @@ pub struct ChatRequest {
     #[serde(default, skip_serializing_if = "no_tools")]
     pub tools: Kept<Vec<ToolDecl>>,
     /// The tool that is to be called, where only one will do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
     /// Whether an answer may call one tool only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call: bool,
     /// JSON Schema of the wanted answer, when the answer is to be one JSON document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// Sampling temperature; `None` leaves the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// How much the model is to reason; `None` leaves it to the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
     /// Limit of answer tokens; `None` leaves the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }
 
@@ -170,7 +170,7 @@ pub struct ChatMessage {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     /// The call this message answers (tool messages only).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     /// Pictures that are shown with it (user messages only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -257,7 +257,7 @@ pub struct ToolCall {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<String>,
     /// The model that made these marks, as `provider/model`, where that is known: no other takes them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
 }
 
@@ -345,7 +345,7 @@ pub struct ChatAnswer {
     /// The text of the answer; may be empty beside tool calls.
     pub text: String,
     /// Reasoning that the provider shows apart from the text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// Native tool calls, in the order of the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -19,8 +19,7 @@ settings! {
         /// Tokens written.
         pub output: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("2.0"); Fleet Harmless,
         /// Tokens read from the prompt cache; as much as others where nothing is said.
-        #[serde(default)]
-        pub cached: Option<f64> = None => real(0.0, 1e6).unit("US dollars per million tokens").example("0.5"); Fleet Harmless,
+            pub cached: Option<f64> = None => real(0.0, 1e6).unit("US dollars per million tokens").example("0.5"); Fleet Harmless,
     }
 }
 

@@ -1,12 +1,10 @@
 //! What the model is asked apart from the conversation, each time with a strict schema, and what follows from its word:
-//! whether it reasons in circles, whether a result holds, whether the goal is reached, and the actions that are thought
+//! whether it reasons in circles, whether a result holds, and the actions that are thought
 //! rather than done. Pure.
 
 mod wording;
 
-use muster_shared::flow::{
-    Check, Fault, ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step, Unchecked,
-};
+use muster_shared::flow::{Check, Fault, ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step};
 use muster_shared::text::first_line;
 use serde_json::Value;
 
@@ -29,8 +27,6 @@ pub enum ConsultQuestion {
     Reasoning,
     /// Whether a result holds.
     Verify(Verify),
-    /// Whether the goal is reached.
-    Goal,
     /// What an action is about that is thought rather than done.
     Act,
     /// Whether a few words, without any action or submitted as a result, decline the task.
@@ -99,7 +95,6 @@ pub fn consulted(
         ConsultQuestion::Verify(asked) => {
             judged(history, chosen, asked, said.map(|said| faults(&said)), case)
         }
-        ConsultQuestion::Goal => tool_call(chosen, case),
         ConsultQuestion::Declined => {
             let declined = said.is_ok_and(|said| said["declined"] == true);
             if chosen.action.arguments.is_null() {
@@ -123,34 +118,6 @@ pub fn consulted(
             NextStep::Observe { chosen, observation }
         }
     }
-}
-
-/// The verdict on the goal, and what the model is told of it.
-#[must_use]
-pub fn goal_checked(said: &Value) -> (Note, String) {
-    let reached = said["reached"] == true;
-    let missing = first_line(said["missing"].as_str().unwrap_or_default(), SHOWN);
-    let word = match (reached, missing.is_empty()) {
-        (true, _) => "A check of your goal says that it is reached: submit now.".to_owned(),
-        (false, true) => "A check of your goal says that it is not reached yet.".to_owned(),
-        (false, false) => format!("A check of your goal says that it is not reached yet. Missing: {missing}"),
-    };
-    let missing = if reached { String::new() } else { missing };
-    (Note::GoalChecked { reached, missing }, word)
-}
-
-/// The remark on a check of the goal that gave no verdict: that is neither a yes nor a no.
-#[must_use]
-pub fn goal_unchecked(why: &str) -> Note {
-    Note::NotChecked { what: Unchecked::Goal, why: first_line(why, SHOWN) }
-}
-
-/// Whether it is time to check the goal.
-#[must_use]
-pub fn goal_is_due(history: &History, case: &StepContext<'_>) -> bool {
-    let (every, taken) = (case.limits.goal_check, history.next_step() - 1);
-    let leaf = case.offer.work.leaf().is_some();
-    leaf && case.has_model && every > 0 && taken > 0 && taken % every == 0
 }
 
 /// Whether the last steps look as if the same reasoning were behind them: nothing new was learnt, and the thoughts are

@@ -8,10 +8,8 @@ use crate::react::limits::StepLimits;
 use crate::react::testing::in_case;
 use crate::testing::{NONCE, leaf, step};
 
-const LIMITS: StepLimits = StepLimits { goal_check: 2, ..StepLimits::USUAL };
-
 fn with_case<T>(has_model: bool, then: impl FnOnce(&StepContext<'_>) -> T) -> T {
-    in_case(&leaf(Role::Worker), has_model, LIMITS, then)
+    in_case(&leaf(Role::Worker), has_model, StepLimits::USUAL, then)
 }
 
 fn chosen(thought: &str, tool: &str, arguments: Value) -> ChosenAction {
@@ -76,31 +74,12 @@ fn the_verdict_on_the_reasoning_decides() {
 }
 
 #[test]
-fn the_goal_is_checked_after_every_so_many_steps() {
-    let mut history = History::default();
-    let mut due = Vec::new();
-    with_case(true, |case| {
-        for number in 1..=5 {
-            due.push(goal_is_due(&history, case));
-            history.push(step(number, "calculator", json!({}), ObservationStatus::Success), false);
-        }
-    });
-    assert_eq!(due, [false, false, true, false, true]);
-    let (note, word) = goal_checked(&json!({"reached": false, "missing": "the year"}));
-    assert_eq!(note, Note::GoalChecked { reached: false, missing: "the year".into() });
-    assert!(word.contains("Missing: the year"));
-    assert!(goal_checked(&json!({"reached": true})).1.contains("submit now"));
-}
-
-#[test]
 fn what_is_asked_stands_in_fences_with_the_form_of_the_answer() {
     let mut history = in_vain(["a", "b"]);
     history.push(step(3, "calculator", json!({"query": "1"}), ObservationStatus::Success), false);
     let submit = chosen("t", "submit", json!({"conclusion": "20 levels"}));
     with_case(true, |case| {
-        for question in
-            [ConsultQuestion::Reasoning, ConsultQuestion::Verify(Verify::Whole), ConsultQuestion::Goal]
-        {
+        for question in [ConsultQuestion::Reasoning, ConsultQuestion::Verify(Verify::Whole)] {
             let asked = ask(question, &history, Some(&submit), case);
             assert!(asked.text.contains(&format!("<<<{NONCE} step 3")), "{}", asked.text);
             assert!(asked.system.contains(NONCE) && asked.system.contains(&asked.schema.to_string()));

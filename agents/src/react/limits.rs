@@ -26,8 +26,6 @@ settings! {
         pub verification: Verification = Verification::Critical => words::<Verification>(); Fleet Harmless,
         /// How often a result that does not hold is to be mended.
         pub max_revisions: u32 = 2 => internal(),
-        /// After every how many steps the model is asked whether the goal is reached; 0 for never.
-        pub goal_check: u32 = 0 => internal(),
         /// Most tool calls of one answer that are done in one step: side by side where they change nothing.
         pub calls_a_step: u32 = 8 => internal(),
         /// Whether the task's budget is what limits its steps. Not a setting.

@@ -330,7 +330,6 @@ fn is_of_guard(outcome: &Outcome, step: &Step) -> bool {
         | Note::Verified { .. }
         | Note::LookedUp { .. }
         | Note::NotChecked { .. }
-        | Note::GoalChecked { .. }
         | Note::Approval { .. }
         | Note::Form { .. } => false,
     };

@@ -88,7 +88,7 @@ fn whoever_wants_another_answer_is_given_none_of_others() {
     assert!(!is_given(&TaskOffered { generation: Generation(2), ..task("a") }, DAY), "it is done again");
     let mut grouped = task("a");
     let Work::Execute { member, .. } = &mut grouped.work else { unreachable!() };
-    let membership = Membership { members: 3, temperament: None, round: 0, chair: false, views: Vec::new() };
+    let membership = Membership { members: 3, temperament: None, round: 0, views: Vec::new() };
     *member = Some(Box::new(membership));
     assert!(!is_given(&grouped, DAY), "a group wants several answers");
 }

@@ -46,7 +46,6 @@ fn transition(next: &NextStep) -> &'static str {
             ConsultQuestion::Verify(Verify::One(_)) => "consult: verify link by link",
             ConsultQuestion::Act => "consult: an action in thought",
             ConsultQuestion::Declined => "consult: whether it declined",
-            ConsultQuestion::Goal => panic!("the goal is checked between steps"),
         },
         NextStep::LookUp { .. } => "look up: what it cites",
         NextStep::Observe { observation, .. } => match observation.status {
@@ -105,7 +104,6 @@ fn refused_for(note: &Note) -> &'static str {
         Note::Verified { by: Verifier::Model, .. } => "refuse: verified by the model",
         Note::Reconsidered
         | Note::Declined { .. }
-        | Note::GoalChecked { .. }
         | Note::LookedUp { .. }
         | Note::Guarded { .. }
         | Note::Approval { .. }

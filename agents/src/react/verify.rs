@@ -5,7 +5,7 @@ mod numbers;
 mod rules;
 
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
-use muster_shared::flow::{Action, Check, Ending, Fault, Note, Step, Unchecked, Verifier, Work};
+use muster_shared::flow::{Action, Check, Ending, Fault, Note, Step, Verifier, Work};
 
 use self::numbers::{fault_of_numbers, may_ask_about_numbers, with_numbers_marked};
 use self::rules::{faults_of, unmet};
@@ -92,7 +92,7 @@ pub(super) fn judged(
         Err(why) => {
             let why = brief(&format!("no verdict on its {} was given: {why}", asked.check().as_str()));
             let submission = as_unchecked(submission, &why);
-            chosen.notes.push(Note::NotChecked { what: Unchecked::Result, why });
+            chosen.notes.push(Note::NotChecked { why });
             return NextStep::Submit { chosen, submission };
         }
     };

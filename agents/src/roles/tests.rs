@@ -61,7 +61,6 @@ fn offer_of(kind: &str) -> TaskOffered {
                 results: Vec::new(),
                 failed: Vec::new(),
                 uncovered: Vec::new(),
-                stale: Vec::new(),
                 conflicts: Vec::new(),
                 revision: None,
             },

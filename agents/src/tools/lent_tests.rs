@@ -108,7 +108,7 @@ async fn a_call_has_no_more_than_the_tool_needs_and_no_more_than_its_task_may_us
 }
 
 #[tokio::test]
-async fn quotas_and_statistics_are_those_of_the_lender() {
+async fn quotas_are_those_of_the_lender() {
     let quota = ToolQuota { per_task: Some(1), ..ToolQuota::default() };
     let rules = EngineRules { quotas: [("sum".to_owned(), quota)].into(), ..EngineRules::default() };
     let engine = engine(rules);
@@ -116,5 +116,4 @@ async fn quotas_and_statistics_are_those_of_the_lender() {
     assert!(tools[0].call(&context(&json!({})), json!({})).await.is_ok());
     let again = tools[0].call(&context(&json!({})), json!({})).await;
     assert!(matches!(&again, Err(ToolFailure::Refused(why)) if why.contains("1")), "{again:?}");
-    assert!(engine.stats().contains_key("sum"), "{:?}", engine.stats());
 }

@@ -110,7 +110,6 @@ async fn what_one_agent_was_answered_serves_all_of_its_role_without_secrets_and_
     let data = again.data.unwrap().to_string();
     assert!(!again.content.contains("hunter2") && !data.contains("hunter2"), "{} {data}", again.content);
     assert_eq!(fleet.calls.load(Ordering::SeqCst), 1, "it was called once");
-    assert_eq!((other.stats()["lookup"].cached, one.stats()["lookup"].cached), (1, 0));
 
     ask(&other, "b", "2").await;
     fleet.until_kept(2).await;

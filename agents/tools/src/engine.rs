@@ -8,7 +8,6 @@ mod kept;
 mod quota;
 mod rules;
 mod shared;
-mod stats;
 
 use std::{
     collections::BTreeMap,
@@ -32,11 +31,9 @@ use ending::{Ending, Fault, json_size};
 use inner::may_have_effect;
 use kept::{KeptAnswers, SameCall};
 use rules::{may_repeat, may_stand_in};
-use stats::{AllStats, Counted};
 
 pub use quota::{CallCount, CallCounter, LocalCounts};
 pub use rules::{EngineLimits, EngineRules, ToolBreakerRules, ToolQuota, ToolRetries};
-pub use stats::ToolStats;
 
 /// Runs tools. Cheap to clone; clones know the same of tools that fail.
 #[derive(Clone)]
@@ -55,7 +52,6 @@ struct Seen {
     /// Of tools whose last try failed.
     breakers: Mutex<BTreeMap<String, Breaker>>,
     answers: Mutex<KeptAnswers>,
-    stats: Mutex<AllStats>,
     threads: Threads,
 }
 
@@ -103,12 +99,6 @@ impl ToolEngine {
         &self.rules
     }
 
-    /// What became of the calls of each tool so far, in this process.
-    #[must_use]
-    pub fn stats(&self) -> BTreeMap<String, ToolStats> {
-        held(&self.seen.stats).clone()
-    }
-
     /// Whether settings let a tool be called at all.
     #[must_use]
     pub fn is_on(&self, spec: &ToolSpec) -> bool {
@@ -152,9 +142,7 @@ impl ToolEngine {
                 if let Some(keeper) = &ctx.keeper {
                     ending = ending.kept_by(keeper.as_ref(), most).await;
                 }
-                let result = ending.cut(most, max_data, begun.elapsed());
-                self.count(&call.spec().name, &result, begun.elapsed());
-                result
+                ending.cut(most, max_data, begun.elapsed())
             }
             Err(refusal) => refusal.cut(max_content, max_data, begun.elapsed()),
         };
@@ -326,23 +314,6 @@ impl ToolEngine {
                     breaker.succeed();
                 }
             }
-        }
-    }
-
-    fn count(&self, tool: &str, result: &ToolResult, took: Duration) {
-        let counted = Counted {
-            status: result.status,
-            tries: result.tries,
-            is_kept: result.age_ms.is_some(),
-            by_another: result.answered_by.is_some(),
-            cached: result.cached,
-            bytes: result.content.len(),
-            took,
-        };
-        let mut all = held(&self.seen.stats);
-        match all.get_mut(tool) {
-            Some(stats) => stats.count(&counted),
-            None => all.entry(tool.to_owned()).or_default().count(&counted),
         }
     }
 }

@@ -117,7 +117,7 @@ pub struct ToolResult {
     /// The observation, or what went wrong and what to do, in words for a model.
     pub content: String,
     /// The structured form, when the tool has one and it is not too large.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     /// How long the call took, in milliseconds.
     pub millis: u64,
@@ -128,22 +128,22 @@ pub struct ToolResult {
     #[serde(default)]
     pub transient: bool,
     /// What the task is to wait for, see [`ToolOutput::wait`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Box<Wait>>,
     /// The right that the task has not, where that is why nothing was done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub denied: Option<Box<Refusal>>,
     /// How often it was tried; 0 where it was not let begin.
     #[serde(default)]
     pub tries: u32,
     /// The tool that answered in place of the one that was called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
     /// How old the answer is, in milliseconds, where it is the last good one of the same call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub age_ms: Option<u64>,
     /// The tool was not called: this is what the same call was answered before, by whichever agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<CachedAnswer>,
 }
 

@@ -95,7 +95,7 @@ pub struct AnswerToShare {
     /// The observation.
     pub content: String,
     /// The same as data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     /// How long the call took, in milliseconds.
     pub took_ms: u64,

@@ -157,7 +157,6 @@ pub struct ToolSpec {
     #[serde(default)]
     pub source: ToolSource,
     /// Arguments of a call that shows whether it works, and that does no harm.
-    #[serde(default)]
     pub sample: Option<Value>,
     /// The tools that a call of it may call in turn, also by way of others: whatever keeps one of them from being called
     /// keeps it from being called.
@@ -165,7 +164,7 @@ pub struct ToolSpec {
     pub inner: BTreeSet<String>,
     /// How long its answers serve others that make the same call; they serve nobody where absent. Only a pure tool may say so
     /// whose answers depend on its arguments and on other machines alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<ToolCache>,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Claims {
     /// When it was said, in UTC seconds.
     pub(super) iat: u64,
     /// Until when it holds, in UTC seconds; for ever when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exp: Option<u64>,
     /// The key that says it.
     pub(super) iss: String,
@@ -50,7 +50,7 @@ pub(super) enum Said {
     /// The key that everything hangs on.
     Operator {
         version: u8,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         system_account: Option<String>,
     },
     /// An account: its users see each other and nobody else.
@@ -72,7 +72,7 @@ pub(super) enum Said {
         #[serde(default)]
         tags: Vec<String>,
         /// The account, where one of its signing keys says it. What the user may do is said with that key then.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         issuer_account: Option<String>,
         #[serde(flatten)]
         may: Option<Permissions>,
@@ -86,7 +86,7 @@ pub(super) struct Export {
     subject: String,
     #[serde(rename = "type")]
     what: Shared,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     response_type: Option<Answered>,
 }
 
@@ -175,7 +175,7 @@ pub(super) struct Permissions {
     publish: Subjects,
     #[serde(default, rename = "sub")]
     subscribe: Subjects,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     resp: Option<Answers>,
     subs: i64,
     data: i64,

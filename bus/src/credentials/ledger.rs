@@ -32,13 +32,13 @@ pub struct Issued {
     /// When they were made.
     pub issued: Millis,
     /// Until when they count; for ever when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Millis>,
     /// The file that they are in, where it is known: the next that come there replace them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// What there is to know of it where other machines are concerned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
@@ -88,7 +88,7 @@ pub struct Revoked {
     /// Since when.
     pub at: Millis,
     /// When they would have ended; never when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Millis>,
 }
 

@@ -153,7 +153,7 @@ impl Invitation {
 #[serde(deny_unknown_fields)]
 struct Written {
     addresses: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     authority: Option<String>,
     jwt: String,
     seed: String,

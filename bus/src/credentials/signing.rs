@@ -114,7 +114,7 @@ pub struct SigningKeyOf {
     /// The public key.
     pub key: String,
     /// Until when, where keys have rotated since: what was signed before is signed all the same. For ever when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Millis>,
 }
 

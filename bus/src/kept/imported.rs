@@ -33,7 +33,7 @@ pub struct ImportedRecord {
 #[derive(Serialize, Deserialize)]
 struct Head {
     run: RunId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     keys: Option<Trust>,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::{RequestErrorKind, connection::State};
+use async_nats::RequestErrorKind;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
@@ -12,7 +12,7 @@ use muster_shared::ids::AgentId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::connect::{Caller, client, shown, speaker};
+use super::connect::{Caller, client, speaker};
 use super::link::Link;
 use super::pinned::Pinned;
 use crate::credentials::Fingerprint;
@@ -134,17 +134,5 @@ impl Asker {
             // Without a sender nothing can fail any more.
             Ok(None) | Err(_) => std::future::pending().await,
         }
-    }
-
-    /// Whether the connection stands at this moment. One that was lost is made again by itself.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        self.client.connection_state() == State::Connected
-    }
-
-    /// Where the server is, without what is secret of the address.
-    #[must_use]
-    pub fn url(settings: &BusSettings) -> String {
-        shown(settings.url.as_deref().unwrap_or_default())
     }
 }

@@ -78,9 +78,6 @@ settings! {
         pub memory_mib: u64 = 256 => whole(16, 1_048_576).unit("MiB"); Fleet Harmless,
         /// Most bytes on disk, in GiB, over all streams.
         pub disk_gib: u64 = 256 => whole(1, 1_048_576).unit("GiB"); Fleet Harmless,
-        /// The server outlives this process. Decided by whoever starts it, so no setting.
-        #[serde(skip)]
-        pub detached: bool = false => internal(),
         /// In how many parts the record will be, where none is there yet; any number when absent. Decided by whoever lays out
         /// the bus, so no setting.
         #[serde(skip)]
@@ -194,7 +191,7 @@ impl ServerError {
     }
 }
 
-/// A server that runs. Dropped, it is killed, unless it is detached; better [`LocalServer::stop`].
+/// A running server. It is killed on drop; prefer [`LocalServer::stop`].
 #[derive(Debug)]
 pub struct LocalServer {
     child: Child,
@@ -223,7 +220,7 @@ impl LocalServer {
         // Large, and soon over: kept by themselves, they do not stay on the stack.
         let mut check = Box::pin(find::check_version(&binary));
         let mut launch = Box::pin(Self::launch(&binary, settings));
-        if settings.detached || config::holds_data(settings)? {
+        if config::holds_data(settings)? {
             check.await?;
             return launch.await;
         }
@@ -264,13 +261,11 @@ impl LocalServer {
             .stderr(Stdio::null())
             // Ctrl-C in a terminal goes to the whole group; the server must outlive the fleet's orderly end.
             .process_group(0)
-            .kill_on_drop(!settings.detached);
+            .kill_on_drop(true);
         // Its log and what it says of its ports are for the user alone.
         close_files(&mut command, &files.log);
         sleep_longer(&mut command);
-        if !settings.detached {
-            die_with_parent(&mut command);
-        }
+        die_with_parent(&mut command);
         let child =
             command.spawn().map_err(|e| ServerError::io(format!("starting {}", binary.display()), e))?;
         let pid = child.id().unwrap_or_default();

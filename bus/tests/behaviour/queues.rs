@@ -18,7 +18,6 @@ crate::on_both!(
     progress_keeps_a_task,
     a_dead_agents_task_can_be_handed_on,
     a_task_that_nobody_started_can_be_handed_on,
-    a_discarded_task_leaves_a_dead_letter,
     addressed_offers_reach_their_agent_only,
     waiting_tasks_are_counted,
     a_command_is_stored_once,
@@ -127,18 +126,6 @@ async fn a_task_that_nobody_started_can_be_handed_on(f: Fixture) {
     taken.sort_by_key(|task| task.offer.task.clone());
     assert_eq!(taken.each_ref().map(|task| task.delivered), [2, 1]);
     assert_eq!(taken[0].offer, first.offer);
-    assert!(queue.take(MOMENT).await.unwrap().is_none());
-}
-
-async fn a_discarded_task_leaves_a_dead_letter(f: Fixture) {
-    let queue = f.bus.tasks().join(&worker()).await.unwrap();
-    f.offer(run(), Seq(0), &["1", "2"]).await;
-    queue.take(SOON).await.unwrap().unwrap().discard(Some("poison")).await.unwrap();
-    queue.take(SOON).await.unwrap().unwrap().discard(None).await.unwrap();
-    let dead = f.bus.dead().list(10).await.unwrap();
-    assert_eq!(dead.len(), 1);
-    assert_eq!(dead[0].reason, "poison");
-    assert!(dead[0].subject.starts_with("task.worker."));
     assert!(queue.take(MOMENT).await.unwrap().is_none());
 }
 

@@ -166,7 +166,6 @@ fn asked(run: &RunState) -> impl Iterator<Item = (&str, Option<&QuestionEnd>)> {
         | About::Goal
         | About::Plan
         | About::Milestone(_)
-        | About::Confidence(_)
         | About::Failure(_)
         | About::Conflict(_) => None,
     })

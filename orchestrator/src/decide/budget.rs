@@ -62,7 +62,7 @@ pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
 
 /// The most that a task may use: members share what their task may.
 fn most(run: &RunState, task: &TaskId) -> Budget {
-    let whole = run.limits.task_budget.tighter(&rights::budget(run, task));
+    let whole = rights::budget(run, task);
     let group =
         task.leaf().filter(|index| index.is_member()).and_then(|index| run.group_in_work(&index.planned()));
     group.map_or(whole, |group| group.share_of(&whole))
@@ -117,10 +117,10 @@ fn used_up(run: &RunState) -> String {
     format!("its budget ({}) was used up", limits(run))
 }
 
-/// The limits that bound the run: its own, else those of each task, else those of the fleet, which agents keep.
+/// The limits that bound the run: its own, else those of the fleet, which agents keep.
 fn limits(run: &RunState) -> String {
-    let own = [run.limits.budget, run.limits.task_budget].into_iter().find(|limits| !limits.is_unlimited());
-    own.map_or_else(|| "the fleet's".to_owned(), |limits| limits.to_string())
+    let own = run.limits.budget;
+    if own.is_unlimited() { "the fleet's".to_owned() } else { own.to_string() }
 }
 
 const fn in_words(task: &TaskId) -> &'static str {

@@ -92,7 +92,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, why: &str) {
     for id in open {
         let is_compared = decision.open().is_none_or(|run| {
             run.conflicts.found.get(&id).is_none_or(|conflict| conflict.certain)
-                || matches!(compared(run, id, decision.reader()), AskedSides::Answered(Ok(_)))
+                || matches!(compared(run, id), AskedSides::Answered(Ok(_)))
         });
         let why = if is_compared { why.to_owned() } else { format!("{NOT_COMPARED}: {why}") };
         end(decision, id, ConflictEnd::Unsettled(why), Vec::new());
@@ -113,9 +113,8 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     } else if conflict.certain {
         None
     } else {
-        match compared(run, id, decision.reader()) {
-            AskedSides::Not => return ask::compare(decision, id),
-            AskedSides::Pending => return false,
+        match compared(run, id) {
+            AskedSides::Not | AskedSides::Pending => return false,
             AskedSides::Answered(Ok(true)) => None,
             AskedSides::Answered(Err(why)) => Some(ConflictEnd::Unsettled(format!("{NOT_COMPARED}: {why}"))),
             AskedSides::Answered(Ok(false)) => {

@@ -93,16 +93,14 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let tasks = run.tasks.values().filter(|task| task.status.is_in_work());
     let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));
     let questions = run.open_questions().map(|(_, question)| question.expires);
-    let children = super::children::next_asking(run).into_iter().chain(super::response::next_overdue(run));
+    let children = super::children::next_asking(run);
     let help = run.tasks.values().filter_map(|task| super::peers::expires(run, task.waiting.as_ref()?));
-    let groups = super::groups::next_deadline(run);
     let conflicts =
         super::conflicts::next_deadline(run).into_iter().chain(super::draft_review::next_deadline(run));
     let conflicts = conflicts.chain(super::guards::next_deadline(run));
     Some(
         tasks
             .chain(questions)
-            .chain(groups)
             .chain(children)
             .chain(help)
             .chain(conflicts)

@@ -11,7 +11,6 @@ use super::deadline;
 use super::draft_review;
 use super::outcome;
 use super::response::{self, Circumstances};
-use super::review;
 use super::{groups, planning, replan, stuck};
 
 /// A try that failed.
@@ -82,9 +81,6 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     decision.emit(TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
     if is_member(task) {
         return;
-    }
-    if let TaskId::Leaf(index) = task {
-        review::after_failure(decision, index, &reason);
     }
     if out_of_time && fatal.is_some() {
         return deadline::stop(decision);

@@ -209,7 +209,7 @@ fn go_on(decision: &mut DecisionBuilder<'_>) {
     }
 }
 
-const PASSES: [fn(&mut DecisionBuilder<'_>); 15] = [
+const PASSES: [fn(&mut DecisionBuilder<'_>); 14] = [
     // What people did not say in time is settled first: it may stop the run, or open and end tasks whose deadlines come
     // next.
     questions::enforce,
@@ -220,8 +220,6 @@ const PASSES: [fn(&mut DecisionBuilder<'_>); 15] = [
     // Help has a time of its own. Whoever waited too long for it is answered here, and no longer waits when it comes to
     // what tasks wait for.
     peers::enforce,
-    // Nobody is said to keep others waiting who has just ended.
-    response::let_go,
     // Tasks that wait go on with what has ended up to here, by inputs or by the clock.
     waits::settle,
     // Members have ended by now: their task ends with them, before anything looks at which tasks have ended.

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use muster_shared::flow::{Ending, Placement, TaskStatus};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
-use muster_shared::run::{Avoided, Group, RunState, TaskState};
+use muster_shared::run::{Avoided, RunState, TaskState};
 use serde_json::Value;
 
 use super::builder::DecisionBuilder;
@@ -180,7 +180,7 @@ fn avoided(queue: Option<&Queue>, known: &[Avoided]) -> Vec<Avoided> {
 /// Who has, or had, another member of the same group: members are to be different agents.
 fn fellows(run: &RunState, member: &TaskIndex) -> Vec<Avoided> {
     let group = run.group_in_work(&member.planned()).filter(|_| member.is_member());
-    let others = group.into_iter().flat_map(Group::everybody).filter(|other| *other != member);
+    let others = group.into_iter().flat_map(|group| &group.members).filter(|other| *other != member);
     let states = others.filter_map(|other| run.planned(other));
     let agents = states.filter_map(|state| state.agent.as_ref().or(asked(state)).or(state.ended_by.as_ref()));
     let reason = "it has another member of the group".to_owned();

@@ -192,7 +192,7 @@ fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply, arguments: Option
         // The planner is told with its next offer; what follows for a step of a blueprint, or for a
         // conflict, is decided with the others.
         About::Goal | About::Step(_) | About::Conflict(_) => {}
-        about @ (About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_)) => {
+        about @ (About::Plan | About::Milestone(_) | About::Failure(_)) => {
             review::decided(decision, &about, reply);
         }
     }
@@ -207,7 +207,6 @@ pub(super) fn withdraw(decision: &mut DecisionBuilder<'_>) {
         About::Goal
         | About::Plan
         | About::Milestone(_)
-        | About::Confidence(_)
         | About::Failure(_)
         | About::Step(_)
         | About::Conflict(_) => false,

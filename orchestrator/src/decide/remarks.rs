@@ -1,20 +1,10 @@
-//! What a report says by rule of how its run went: what is stale, disputed, unchecked, refused, left out.
+//! What a report says by rule of how its run went: what is disputed, unchecked, refused, left out.
 
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{RefusedOperation, TaskStatus};
 use muster_shared::run::RunState;
 
-use super::survey::{leaves, result, stale, why};
-
-/// What is said of stale results in a report; nothing when there are none.
-pub(super) fn stale_note(run: &RunState) -> Option<String> {
-    let stale: Vec<String> =
-        stale(run).into_iter().map(|(index, because)| format!("{index} ({because})")).collect();
-    let (what, made) = if stale.len() == 1 { ("this task", "was") } else { ("these tasks", "were") };
-    (!stale.is_empty()).then(|| {
-        format!("What {what} gave {made} made from a result that has changed since: {}.", stale.join("; "))
-    })
-}
+use super::survey::{leaves, result, why};
 
 /// What is said in a report of committees that were divided; nothing when none was.
 pub(super) fn dissent_note(run: &RunState) -> Option<String> {

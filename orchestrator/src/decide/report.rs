@@ -39,9 +39,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
     }
     let notes = [
         remarks::dissent_note,
-        remarks::stale_note,
         response::note,
-        response::partial_note,
         remarks::unchecked_note,
         remarks::refused_note,
         remarks::not_looked_up_note,

@@ -2,12 +2,10 @@
 
 mod error_budget;
 mod table;
-mod waited;
 
 pub(super) use error_budget::{note, spend, wind_up};
 pub use table::{Tried, respond};
 pub(super) use table::{respond_by_count, tries};
-pub(super) use waited::{let_go, next_overdue, partial_note};
 
 use muster_shared::flow::{FailureKind, Response, Responses, TaskResult};
 use muster_shared::ids::{Seq, TaskId};

@@ -85,27 +85,10 @@ pub(super) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, 
         let milestone = milestone.trim().to_lowercase();
         milestone == index.to_string() || milestone == name.trim().to_lowercase()
     };
-    let least = result.findings.iter().map(|found| found.confidence).filter(|sure| *sure > 0).min();
     if people.pause_at.iter().any(is_named) {
         let text = format!("{index} {name} is reached. Is the run to go on?");
         let reason = result.conclusion.clone();
         questions::ask(decision, About::Milestone(index.clone()), question(text, reason));
-    } else if let Some(sure) = least.filter(|sure| *sure < people.pause_below_confidence) {
-        let text =
-            format!("{index} {name} gave a result that is {sure} % sure. Is the run to go on with it?");
-        let reason = result.conclusion.clone();
-        questions::ask(decision, About::Confidence(index.clone()), question(text, reason));
-    }
-}
-
-/// Asks how to go on after a critical task that failed for good, where that is wanted.
-pub(super) fn after_failure(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, why: &str) {
-    let Some(run) = decision.open() else { return };
-    let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
-    if run.limits.people.pause_on_failure && task.critical {
-        let text =
-            format!("{index} {} failed, which the goal cannot do without. Is the run to go on?", task.name);
-        questions::ask(decision, About::Failure(index.clone()), question(text, why.to_owned()));
     }
 }
 
@@ -201,7 +184,6 @@ pub(super) fn reject(
         About::Call(_) => return approvals::reject(decision, request, id),
         About::Plan
         | About::Milestone(_)
-        | About::Confidence(_)
         | About::Failure(_)
         | About::Task(_)
         | About::Goal
@@ -287,7 +269,7 @@ pub(super) fn is_open(run: &RunState) -> bool {
 
 pub(super) const fn is_verdict(about: &About) -> bool {
     match about {
-        About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
+        About::Plan | About::Milestone(_) | About::Failure(_) => true,
         About::Task(_) | About::Call(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,
     }
 }
@@ -295,9 +277,7 @@ pub(super) const fn is_verdict(about: &About) -> bool {
 /// Whether an answer, as it is recorded, is an approval.
 pub(super) fn approves(about: &About, text: &str) -> bool {
     match about {
-        About::Plan | About::Call(_) | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {
-            text == APPROVE
-        }
+        About::Plan | About::Call(_) | About::Milestone(_) | About::Failure(_) => text == APPROVE,
         About::Step(_) => text != NO,
         About::Task(_) | About::Goal | About::Conflict(_) => false,
     }
@@ -338,13 +318,12 @@ pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: 
     }
 }
 
-/// By what is recorded of a reply: `approve`, `stop`, or what is to change. The other words are how replies were recorded before
-/// they were read by a rule; the list stays as it is.
+/// Verdict of a recorded reply: `approve`, `stop`, or the change that is wanted.
 fn verdict(reply: &Reply) -> ReviewVerdict {
     let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return ReviewVerdict::GoOn };
-    match text.trim().to_lowercase().as_str() {
-        APPROVE | "approved" | "yes" | "y" | "ok" | "go on" => ReviewVerdict::GoOn,
-        STOP | "abort" | "cancel" => ReviewVerdict::Stop,
+    match text.as_str() {
+        APPROVE => ReviewVerdict::GoOn,
+        STOP => ReviewVerdict::Stop,
         _ => ReviewVerdict::Change(text.trim().to_owned()),
     }
 }

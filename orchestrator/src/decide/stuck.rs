@@ -7,7 +7,7 @@ use muster_shared::run::event::{TaskBlocked, TaskReopened, TaskRetried, TaskWait
 use muster_shared::run::{QuestionState, RunState};
 
 use super::builder::DecisionBuilder;
-use super::{questions, replan, review, rights, survey};
+use super::{questions, replan, rights, survey};
 
 /// How often people are asked about one task.
 const MOST_TIMES: usize = 2;
@@ -76,7 +76,6 @@ pub(super) fn answered(decision: &mut DecisionBuilder<'_>, task: &TaskId, reply:
         None => {
             let reason = format!("{why}; nobody said in time how it is to be done");
             decision.emit(TaskBlocked { task: index.clone(), reason: reason.clone() });
-            review::after_failure(decision, index, &reason);
             replan::after_failure(decision, index, Ending::Escalate, &reason);
         }
     }

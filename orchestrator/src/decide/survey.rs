@@ -193,9 +193,8 @@ pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
         return Vec::new();
     }
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
-    let without = |index: &TaskIndex, needed: &TaskIndex| run.goes_without(index, needed);
     let may = |index: &TaskIndex| (!hold || free(index)) && !conflicts::holds(run, plan, index);
-    let ready = order::ready_without(plan, &run.statuses(), without).into_iter();
+    let ready = order::ready(plan, &run.statuses()).into_iter();
     let mut ready: Vec<TaskIndex> = ready.filter(may).collect();
     ready.sort_by_key(|index| std::cmp::Reverse(plan.priority(index)));
     ready
@@ -228,23 +227,7 @@ pub(super) fn inputs(run: &RunState, index: &TaskIndex) -> Vec<LeafRef> {
 pub(super) fn left_out(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, String, String)> {
     let Some(plan) = &run.plan else { return Vec::new() };
     let needed = order::dependencies(plan, index);
-    let fruitless = fruitless(run).into_iter().filter(|(index, _, _)| needed.contains(index));
-    fruitless.chain(not_waited_for(run, index)).collect()
-}
-
-/// The tasks that this one does not wait for any longer and that have not ended: index, name, and why.
-fn not_waited_for(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, String, String)> {
-    let without = run.planned(index).into_iter().flat_map(|state| &state.without);
-    let open =
-        without.filter(|(needed, _)| run.planned(needed).is_some_and(|state| !state.status.is_ended()));
-    let name = |needed: &TaskIndex| Some(run.plan.as_ref()?.tasks.get(needed)?.name.clone());
-    open.filter_map(|(needed, why)| Some((needed.clone(), name(needed)?, why.clone()))).collect()
-}
-
-/// Leaves with a result that was made from one that has changed since, and how.
-pub(super) fn stale(run: &RunState) -> Vec<(TaskIndex, String)> {
-    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
-    given.filter_map(|(index, _, state)| Some((index.clone(), state.stale.clone()?))).collect()
+    fruitless(run).into_iter().filter(|(index, _, _)| needed.contains(index)).collect()
 }
 
 /// Leaves that have not ended: index and name.

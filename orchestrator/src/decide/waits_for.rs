@@ -38,12 +38,6 @@ impl AgentsByRole {
         self.agents.values().any(|there| there == role)
     }
 
-    /// Whether the process of this id is there.
-    #[must_use]
-    pub fn is_there(&self, agent: &str) -> bool {
-        self.agents.keys().any(|there| there.as_str() == agent)
-    }
-
     /// An agent came, or changed what it says of itself.
     pub fn joined(&mut self, profile: &Profile) {
         self.agents.insert(profile.agent.clone(), profile.role.clone());

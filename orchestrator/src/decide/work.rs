@@ -289,7 +289,6 @@ fn write(run: &RunState, reader: &Reader<'_>) -> Work {
         results: results_to_report(run),
         failed: survey::not_superseded(run),
         uncovered: survey::uncovered(run),
-        stale: survey::stale(run),
         conflicts: conflicts::brief(run, reader),
         revision: revision(run).map(Box::new),
     }

@@ -271,18 +271,6 @@ impl Roster {
         self.members.get(agent).map(|member| &member.candidate)
     }
 
-    /// How many agents there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
-    }
-
     /// To whom a task goes, with the reasons; nothing when anybody of its role will do.
     #[must_use]
     pub fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {

@@ -92,7 +92,7 @@ pub struct Param {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     /// The value when none is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// The values it may have, or that the items of a list may have; any when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -150,7 +150,7 @@ pub struct BlueprintStep {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Who does it; a worker when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// What is to be achieved.
     pub goal: String,
@@ -168,7 +168,7 @@ pub struct BlueprintStep {
     pub needs: Vec<String>,
     /// How it is given out: `hierarchical`, `auction`, `committee:3` or `redundant:2`; as the run's settings say when
     /// absent. Where it is done for each item of a list, this holds of each. Its failure block goes by the settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// Whether the run cannot succeed without it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -177,13 +177,13 @@ pub struct BlueprintStep {
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// It is done once for each item of this list, which stands as `{{item}}` in its texts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_each: Option<String>,
     /// It begins only after a person said yes to this question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// What whoever does it, or what is done instead, may use, where that is less than what the run may.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rights: Option<Box<Rights>>,
     /// What is done instead when it gives nothing, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -207,7 +207,7 @@ pub struct FallbackStep {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Who does it; a worker when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// What is to be achieved. Why the step failed is added to it.
     pub goal: String,

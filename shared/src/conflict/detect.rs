@@ -10,15 +10,13 @@ use super::subject::Subject;
 use crate::flow::{Citation, ClaimValue};
 use crate::text::unit::{self, Dimension};
 
-/// Claims about one subject that cannot all be true, or may not.
+/// Claims about one subject that cannot all be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The subject.
     pub subject: Subject,
     /// All that is claimed of it, by task; those that agree with each other too.
     pub sides: Vec<Side>,
-    /// Whether a rule says that they contradict each other. Else they are words that only a model can compare.
-    pub certain: bool,
 }
 
 impl Found {
@@ -84,18 +82,13 @@ fn with_places_joined(subjects: BTreeMap<Subject, Vec<&Side>>) -> BTreeMap<Subje
 fn contradiction(subject: Subject, sides: &[&Side], denied: &[&Side], tolerance: Tolerance) -> Option<Found> {
     let mut sides = one_each(&subject, sides, tolerance);
     let pairs = || (0..sides.len()).flat_map(|at| (at + 1..sides.len()).map(move |other| (at, other)));
-    let is = |wanted: Comparison| {
-        pairs().any(|(at, other)| {
-            compare(&subject, &sides[at].claim.value, &sides[other].claim.value, tolerance) == wanted
-        })
-    };
-    let certain = is(Comparison::Differ) || !denied.is_empty() && !sides.is_empty();
-    // Two measures of different kinds are two things.
-    let unclear = pairs().any(|(at, other)| {
-        let (one, other) = (&sides[at].claim.value, &sides[other].claim.value);
-        compare(&subject, one, other, tolerance) == Comparison::Unclear && !are_of_other_kinds(one, other)
+    let differ = pairs().any(|(at, other)| {
+        compare(&subject, &sides[at].claim.value, &sides[other].claim.value, tolerance) == Comparison::Differ
     });
-    for side in denied.iter().filter(|_| certain) {
+    if !differ && (denied.is_empty() || sides.is_empty()) {
+        return None;
+    }
+    for side in denied {
         if !sides.contains(side) {
             sides.push((*side).clone());
         }
@@ -103,21 +96,7 @@ fn contradiction(subject: Subject, sides: &[&Side], denied: &[&Side], tolerance:
     sides.sort_by_cached_key(|side| {
         (side.task.clone(), side.claim.value.to_string(), side.claim.subject.clone())
     });
-    (certain || unclear).then_some(Found { subject, sides, certain })
-}
-
-/// Whether two numbers are of units that measure different things: 20 levels, and 3 seconds.
-fn are_of_other_kinds(one: &ClaimValue, other: &ClaimValue) -> bool {
-    let dimension = |value: &ClaimValue| match value {
-        ClaimValue::Number { unit, .. } => Some(unit::read(unit).dimension),
-        ClaimValue::Date(_) | ClaimValue::Verdict(_) | ClaimValue::Category(_) | ClaimValue::Text(_) => None,
-    };
-    match (dimension(one), dimension(other)) {
-        (Some(Dimension::None) | None, _) | (_, Some(Dimension::None) | None) => false,
-        // Nouns may be other words for the same, and currencies be changed.
-        (Some(Dimension::Other(_)), Some(Dimension::Other(_))) => false,
-        (Some(one), Some(other)) => one != other,
-    }
+    Some(Found { subject, sides })
 }
 
 /// One claim of each task, in the order of tasks; of one that claims different things from different documents, each.

@@ -15,10 +15,10 @@ pub struct Side {
     #[serde(default)]
     pub generation: Generation,
     /// Who did it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     /// The role of whoever did it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// What is claimed.
     pub claim: Claim,

@@ -166,7 +166,7 @@ fn claims_contradict_by_what_they_mean() {
         let found = detect(&[side(1, one), side(2, other)], Tolerance::default());
         let turned = detect(&[side(1, other), side(2, one)], Tolerance::default());
         assert_eq!(found.len(), turned.len(), "{one:?} / {other:?}");
-        found.iter().any(|found| found.certain)
+        !found.is_empty()
     };
     let rain = ("chance of rain in Paris on Saturday", "30 %");
     for (one, other) in [
@@ -200,7 +200,7 @@ fn claims_contradict_by_what_they_mean() {
 fn two_documents_of_one_task_contradict_each_other() {
     let sides = [from(1, number(30.0, "%"), "a.md"), from(1, number(15.0, "%"), "b.md")];
     let found = detect(&sides, Tolerance::default());
-    assert_eq!((found.len(), found[0].sides.len(), found[0].certain), (1, 2, true));
+    assert_eq!((found.len(), found[0].sides.len()), (1, 2));
     let same = [from(1, number(30.0, "%"), "a.md"), from(1, number(15.0, "%"), "a.md")];
     assert_eq!(detect(&same, Tolerance::default()), [], "one document speaks of two things by one name");
     let none = BTreeMap::new();
@@ -304,7 +304,6 @@ fn a_conflict_is_what_different_tasks_claim_of_one_subject() {
     let tolerance = Tolerance::default();
     let found = detect(&[side(1, number(30.0, "%")), side(2, number(15.0, "%"))], tolerance);
     assert_eq!(found.len(), 1);
-    assert!(found[0].certain);
     assert_eq!(found[0].sides.len(), 2);
 
     let agreed = detect(&[side(1, number(30.0, "%")), side(2, number(31.0, "%"))], tolerance);
@@ -317,14 +316,7 @@ fn a_conflict_is_what_different_tasks_claim_of_one_subject() {
     let words = ["it fell all day and all night", "not a drop fell in the whole week"];
     let texts = words.map(|text| ClaimValue::Text(text.to_owned()));
     let [one, two] = texts;
-    let found = detect(&[side(1, one), side(2, two)], tolerance);
-    assert!(!found[0].certain, "only a model can tell");
-    for (one, other, is_found) in
-        [("s", "%", false), ("%", "levels", false), ("levels", "tiers", true), ("", "s", true)]
-    {
-        let found = detect(&[side(1, number(30.0, one)), side(2, number(12.0, other))], tolerance);
-        assert_eq!(!found.is_empty(), is_found, "{one} and {other} measure different things: {found:?}");
-    }
+    assert_eq!(detect(&[side(1, one), side(2, two)], tolerance), [], "only a model can tell");
 }
 
 #[test]

@@ -36,12 +36,6 @@ pub fn unmet(expected: &str, result: &TaskResult, files: Option<&[String]>) -> V
     faults.map(|fault| format!("expected was {what:?}, and {fault}")).collect()
 }
 
-/// Whether a rule says anything of what is expected.
-#[must_use]
-pub fn is_judged(expected: &str) -> bool {
-    !demand::read(expected).is_empty()
-}
-
 fn fault(
     demand: &Demand,
     text: &str,

@@ -58,7 +58,7 @@ fn what_is_expected_is_held_against_what_is_given() {
         assert!(holds(expected, good), "{expected}: {:?}", unmet(expected, &said(good), None));
         let faults = unmet(expected, &said(bad), None);
         assert!(!faults.is_empty(), "{expected}: {bad}");
-        assert!(is_judged(expected) && faults[0].contains("expected was"), "{faults:?}");
+        assert!(faults[0].contains("expected was"), "{faults:?}");
     }
 }
 
@@ -103,7 +103,6 @@ fn data_findings_and_files_count_too() {
     let findings = TaskResult { findings: vec![Finding::default(); 5], ..said("see what was found") };
     assert_eq!(unmet("a list of 5 risks", &findings, None), Vec::<String>::new());
     let file = "a file named notes/out.md of at most 3 words";
-    assert!(is_judged(file));
     assert_eq!(
         unmet(file, &said("it was written down there"), None),
         Vec::<String>::new(),

@@ -34,9 +34,6 @@ pub struct Evidence {
     pub verified: bool,
     /// Result of conflicts with other claims.
     pub status: ClaimStatus,
-    /// Whether an input of the task changed later.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub stale: bool,
     /// Step that read the source, or the last step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found_in: Option<FoundIn>,
@@ -150,7 +147,6 @@ impl<'a> EvidenceSource<'a> {
             looked_up: false,
             verified: false,
             status: ClaimStatus::Uncontested,
-            stale: self.found.stale.is_some(),
             found_in: self.found_in(citations),
             entry: self.outcome(),
         }

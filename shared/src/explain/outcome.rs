@@ -159,7 +159,7 @@ fn assumed(state: &RunState, timeline: &RunTimeline<'_>) -> Vec<ExplanationItem>
         let is_default = if let RunEvent::QuestionAnswered(answered) = event {
             answered.reply.by.is_none()
         } else {
-            matches!(event, RunEvent::DependencyLeft(_) | RunEvent::PlanningSkipped(_))
+            matches!(event, RunEvent::PlanningSkipped(_))
         };
         if is_default {
             all.push(words::item(entry, event));

@@ -32,8 +32,7 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         RunEvent::ChildBegun(_) | RunEvent::ChildEnded(_) | RunEvent::VerificationAdded(_) => &[Turn],
         RunEvent::ReplanWanted(_) => &[Turn],
         RunEvent::PlanRefused(_) | RunEvent::HandOverRefused(_) => &[Considered, Failure],
-        RunEvent::MembersDiscuss(_) | RunEvent::ChairCalled(_) | RunEvent::ConflictFound(_) => &[Considered],
-        RunEvent::ShadowAsked(_) => &[Considered],
+        RunEvent::MembersDiscuss(_) | RunEvent::ConflictFound(_) | RunEvent::ShadowAsked(_) => &[Considered],
         RunEvent::TaskOrphaned(_)
         | RunEvent::TaskQuarantined(_)
         | RunEvent::TaskTakenBack(_)
@@ -44,10 +43,9 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         | RunEvent::TaskFailed(_)
         | RunEvent::TaskBlocked(_)
         | RunEvent::TaskAborted(_)
-        | RunEvent::TaskStale(_)
         | RunEvent::WordsUncovered(_)
         | RunEvent::DraftReviewMissed(_) => &[Failure],
-        RunEvent::FailureAnswered(_) | RunEvent::DependencyLeft(_) => &[Answer],
+        RunEvent::FailureAnswered(_) => &[Answer],
         RunEvent::TaskReopened(_) | RunEvent::Replanned(_) => &[Answer, Turn],
         RunEvent::PlanEdited(_)
         | RunEvent::QuestionAnswered(_)

@@ -43,7 +43,7 @@ pub struct CallVerdict {
     /// What becomes of it.
     pub ruling: CallRuling,
     /// Who said so; nobody when the time for it was up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// What they said of it.
     #[serde(default, skip_serializing_if = "String::is_empty")]

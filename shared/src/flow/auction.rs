@@ -105,7 +105,7 @@ pub struct Auction {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bids: Vec<Bid>,
     /// How it ended; nothing while it is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub award: Option<Award>,
 }
 
@@ -114,13 +114,13 @@ pub struct Auction {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Award {
     /// Whose bid won; nobody's when the task is given out as any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<AgentId>,
     /// When.
     pub at: Millis,
     /// Why, one line for each bid.
     pub reasons: Vec<String>,
     /// Whether what was done held the bid; nothing while that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<bool>,
 }

@@ -23,7 +23,7 @@ pub struct Parent {
     #[serde(default, skip_serializing_if = "TaskRights::is_open")]
     pub rights: TaskRights,
     /// What the run is told of the work that it is a part of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<Background>>,
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::limits::LONGEST_RUN_MS;
-use crate::ids::Role;
 use crate::settings;
 
 settings! {
@@ -22,12 +21,6 @@ settings! {
         pub tolerance_percent: u8 = 5 => bounded(0, 100),
         /// Which sources count more, best first: role:NAME, or a pattern for paths such as official/*.
         pub authority: Vec<String> = Vec::new() => list().example("[\"role:validator\", \"official/*\"]"); Project Harmless,
-        /// The role of whoever judges, and of whoever verifies.
-        pub arbiter: Role = Role::Worker => internal(),
-        /// Whether a model compares claims that are words.
-        pub compare_texts: bool = false => internal(),
-        /// Whether a model is asked, once in a run, which claims in other words contradict each other.
-        pub compare_near: bool = true => internal(),
         /// How often a task may be done again because it lost.
         pub max_redos: u32 = 1 => bounded(0, 10),
         // Each is part of the run's state.

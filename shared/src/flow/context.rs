@@ -70,7 +70,7 @@ pub enum ContextAuthor {
         /// Which.
         task: TaskIndex,
         /// Who worked on it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         agent: Option<AgentId>,
     },
     /// A person, or a program that acts for one.

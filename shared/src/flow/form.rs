@@ -50,7 +50,7 @@ pub struct FormReply {
     /// What was given.
     pub given: Given,
     /// Who answered; nobody when the time for it was up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 

@@ -25,13 +25,13 @@ pub struct Goal {
     /// The person's own words.
     pub text: String,
     /// The documents given with the goal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub corpus: Option<CorpusRef>,
     /// Time allowed for the whole run, in milliseconds; the fleet's default when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
     /// Model for every role of this run (`provider/model`), instead of what the fleet's settings say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Who asks: a user name or the id of a program.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct Goal {
     #[serde(default)]
     pub encoding: Encoding,
     /// Limits of this run instead of the fleet's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<RunLimits>,
     /// Single limits of this run, by the names that they have in [`RunLimits`]; where nothing is named, the limits hold
     /// that the run would have without.
@@ -50,10 +50,10 @@ pub struct Goal {
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
     /// Whether a person looks at the plan first; as the limits have it when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewPolicy>,
     /// The blueprint that it is worked on by, with its values (R7); a planner makes the plan when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<Box<Filled>>,
     /// Documents that were given and could not be read, with the reason; empty when all were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -65,13 +65,13 @@ pub struct Goal {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attended: bool,
     /// The task of another run that it was begun for (R6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<Parent>>,
     /// Whether a planner is asked, instead of what the limits say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub planning: Option<Planning>,
     /// A plan that the person brings: no planner is asked (R13).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<PlanDraft>>,
     /// The role to play, in the person's words; every agent is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -83,23 +83,23 @@ pub struct Goal {
     #[serde(default, skip_serializing_if = "super::plan::is_usual_priority")]
     pub priority: i8,
     /// Whether the report's draft is reviewed; as the limits have it when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub draft_review: Option<DraftReviewPolicy>,
     /// How long tasks wait for a role that nobody has, in milliseconds; as the limits have it when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for_role_ms: Option<u64>,
     /// The domain whose orchestrators see to it (O11); any orchestrator when absent, or where none is of the domain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The blueprints that tasks of the plan may be done by (R7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blueprints: Vec<BlueprintBrief>,
     /// The span of whoever asks, below which the run's spans stand (W3C `traceparent`); the run has a trace of its own when
     /// absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
     /// The task of another run that it does once more, beside it (B6). Nothing of it counts there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Box<ShadowOf>>,
 }
 
@@ -292,10 +292,10 @@ pub struct FetchedDocuments {
     /// From where, as it was given.
     pub from: String,
     /// The revision, of what has some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
     /// When it was changed last, as its source says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
     /// When it was fetched, by the clock of whoever asked: `2026-11-22T10:00:00Z`.
     pub at: String,

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
-use super::limits::LONGEST_RUN_MS;
 use super::pattern::Pattern;
 use crate::ids::TaskIndex;
 use crate::settings;
@@ -21,15 +20,6 @@ settings! {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub models: Vec<String> = Vec::new()
             => list().at_most(Pattern::MOST_MEMBERS as usize).example("[\"openai/gpt-5\", \"anthropic/claude-sonnet-4-5\"]"); Project Trust,
-        /// When a chair reads what the members found and gives the verdict: never, tie (neither majority nor confidence
-        /// decides) or no-majority.
-        pub chair: Chair = Chair::Never => internal(),
-        /// Members that have to give a result for a verdict; 0 for more than half of them.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub quorum: Option<u8> = None => bounded(1, Pattern::MOST_MEMBERS as u64).or_nothing_at_zero(),
-        /// Time after which that many suffice and the others are waited for no longer; 0s for all.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub wait_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
     }
 }
 
@@ -39,37 +29,6 @@ impl Committees {
     pub fn is_usual(&self) -> bool {
         *self == Self::USUAL
     }
-
-    /// How many of so many members have to give a result.
-    #[must_use]
-    pub fn quorum_of(&self, members: usize) -> usize {
-        self.quorum.map_or(members / 2 + 1, usize::from).clamp(1, members.max(1))
-    }
-}
-
-/// When a committee has a chair.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    strum::EnumMessage,
-    strum::VariantArray,
-)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Chair {
-    /// Never: majority and confidence decide.
-    #[default]
-    Never,
-    /// When neither majority nor confidence decides.
-    Tie,
-    /// Whenever there is no majority.
-    NoMajority,
 }
 
 /// How a member goes about its task.
@@ -104,14 +63,11 @@ pub struct Membership {
     /// How many members there are.
     pub members: u8,
     /// How to go about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperament: Option<Temperament>,
     /// Which round of discussion it is, from 1; 0 when it works by itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub round: u8,
-    /// Whether it is the chair, who gives the verdict.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub chair: bool,
     /// What members found before, its own view among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<View>,
@@ -168,8 +124,6 @@ pub enum DecidedBy {
     Majority,
     /// Those who agree are surer of it than any others are of theirs.
     Confidence,
-    /// The chair.
-    Chair,
     /// Nothing else decided: the first of the equal ones by letter.
     Order,
 }
@@ -183,7 +137,6 @@ impl DecidedBy {
             Self::Unanimity => "all agree",
             Self::Majority => "by majority",
             Self::Confidence => "by confidence",
-            Self::Chair => "by the chair",
             Self::Order => "equally many, equally sure: the first of them",
         }
     }

@@ -188,7 +188,7 @@ pub struct GuardRequest {
     /// The run.
     pub run: RunId,
     /// The task, where it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// Who asks.
     pub agent: String,
@@ -207,7 +207,7 @@ pub struct GuardReply {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// With `change`: what it goes on with, in the form of what was asked about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Value>,
 }
 
@@ -362,7 +362,7 @@ pub struct Guarded {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<GuardVerdict>,
     /// What it goes on with, where one of them changed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Value>,
 }
 

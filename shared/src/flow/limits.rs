@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use choice::{Granularity, ModelVerification, WhenStale, Writing};
+pub use choice::{Granularity, ModelVerification, Writing};
 
 use super::auction::AuctionRules;
 use super::budget::Budget;
@@ -29,7 +29,7 @@ use crate::ids::Role;
 use crate::setting::clamp;
 use crate::settings;
 
-// Records of before there were these limits are read and written as they were: without them where they are usual.
+// Every offer carries the limits of its run: those with their usual value are left out.
 const MAX_DEATHS: u32 = 3;
 const START_WITHIN_MS: u64 = 5_000;
 const SILENCE_MS: u64 = 60_000;
@@ -100,32 +100,13 @@ settings! {
         /// when-needed.
         #[serde(skip_serializing_if = "ReflectionLevel::is_full")]
         pub reflection: ReflectionLevel = ReflectionLevel::Full => words::<ReflectionLevel>(); Project Harmless,
-        // R12.
-        /// What becomes of results that were made from one that has changed since: redo, or mark in the report.
-        #[serde(skip_serializing_if = "WhenStale::is_redo")]
-        pub when_stale: WhenStale = WhenStale::Redo => internal(),
         /// Time for one task.
         pub task_deadline_ms: u64 = 10 * 60 * 1000 => span(1, 7 * DAY); Project Harmless,
         /// Time for a run whose goal names none.
         pub run_deadline_ms: u64 = 60 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Harmless,
-        /// Time for making the plan; 0s for none but the run's.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub planning_deadline_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
-        /// Time for carrying the plan out; after that the report is written with what there is. 0s for none but the
-        /// run's.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub executing_deadline_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
-        /// Time for writing the report; 0s for none but the run's.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub writing_deadline_ms: Option<u64> = None => bounded(1, LONGEST_RUN_MS).or_nothing_at_zero(),
-        /// The part of a run's time that is kept for writing, in percent.
-        pub writing_reserve_percent: u8 = 10 => bounded(0, 90),
         /// The most that a whole run may use; `muster run --max-cost`, `--max-tokens` and `--max-calls` override it.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]
         pub budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
-        /// The most that one task may use.
-        #[serde(skip_serializing_if = "Budget::is_unlimited")]
-        pub task_budget: Budget = Budget::UNLIMITED => internal(),
         /// Model calls of a run, answered or not, after which nothing more is begun and the report is written from what
         /// there is; 0 for any number. More than any run needs in which all is well.
         #[serde(skip_serializing_if = "is::<_, MAX_CALLS>")]
@@ -187,9 +168,6 @@ settings! {
         /// good result counts).
         #[serde(skip_serializing_if = "Pattern::is_hierarchical")]
         pub pattern: Pattern = Pattern::Hierarchical => text(); Project Harmless,
-        /// The same for critical tasks; as for all others when not set.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub pattern_critical: Option<Pattern> = None => internal(),
         /// Who sits in a committee and how it comes to a verdict.
         #[serde(skip_serializing_if = "Committees::is_usual")]
         pub committee: Committees = Committees::USUAL => group(Committees::SETTINGS),
@@ -248,17 +226,17 @@ impl RunLimits {
         serde_json::from_value(all).map_err(|error| error.to_string())
     }
 
-    /// These limits, none of them below the least or above the most that any run may have. Budgets stay as they are: a
-    /// part of a run has what is left of them, be it nothing.
+    /// These limits, none of them below the least or above the most that any run may have. The budget stays as it is: a
+    /// part of a run has what is left of it, be it nothing.
     #[must_use]
     pub fn within_bounds(self) -> Self {
-        let (budget, task_budget) = (self.budget, self.task_budget);
+        let budget = self.budget;
         let bounded = serde_json::to_value(&self).ok().and_then(|mut held| {
             clamp(&mut held, Self::SETTINGS);
             serde_json::from_value(held).ok()
         });
         // What was written is read again: it cannot fail.
-        Self { budget, task_budget, ..bounded.unwrap_or(self) }
+        Self { budget, ..bounded.unwrap_or(self) }
     }
 
     /// These limits as they hold for plans that planners make, with tasks as large as they are to be.
@@ -282,8 +260,7 @@ impl RunLimits {
     /// How a task of the plan is given out: as it says itself, else as these limits say.
     #[must_use]
     pub fn pattern_of(&self, task: &PlanTask) -> Pattern {
-        let usual = self.pattern_critical.filter(|_| task.critical).unwrap_or(self.pattern);
-        task.pattern.unwrap_or(usual)
+        task.pattern.unwrap_or(self.pattern)
     }
 
     /// The guards that are asked at a hook, about an agent of this role and this tool, in their order.
@@ -318,20 +295,18 @@ mod tests {
             start_within_ms: 1,
             silence_ms: 1,
             task_deadline_ms: u64::MAX,
-            writing_reserve_percent: 0,
-            task_budget: budget,
+            budget,
             ..usual.clone()
         };
         limits.responses.stronger_models = vec!["m".to_owned(); 20];
-        limits.committee.wait_ms = Some(0);
         limits.people.max_questions = 10_000;
         let bounded = limits.within_bounds();
         assert_eq!((bounded.max_width, bounded.max_depth), (1, 20));
         assert_eq!((bounded.start_within_ms, bounded.silence_ms), (1_000, 1_000));
         assert_eq!(bounded.task_deadline_ms, 7 * 24 * 3600 * 1000);
-        assert_eq!((bounded.writing_reserve_percent, bounded.task_budget), (0, budget));
+        assert_eq!(bounded.budget, budget);
         assert_eq!(bounded.responses.stronger_models.len(), Responses::MOST_MODELS);
-        assert_eq!((bounded.committee.wait_ms, bounded.people.max_questions), (Some(1), 500));
+        assert_eq!(bounded.people.max_questions, 500);
         assert_eq!(RunLimits { silence_ms: 0, ..usual }.within_bounds().silence_ms, 0);
     }
 }

@@ -59,15 +59,15 @@ pub use conversation::Turn;
 pub use draft_review::{DraftRemark, DraftReview, DraftReviewPolicy, DraftVerdict, Revision};
 pub use form::{CallForm, Form, FormReply, Given};
 pub use goal::{CorpusRef, FetchedDocuments, Goal, Planning};
-pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
+pub use group::{Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
 pub use guard::{
     GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Ruling,
     is_guard_name,
 };
 pub use lesson::RunLessons;
-pub use limits::{Granularity, ModelVerification, RunLimits, WhenStale, Writing};
+pub use limits::{Granularity, ModelVerification, RunLimits, Writing};
 pub use looked_up::{LookedUp, PlaceFound, Standing};
-pub use note::{Check, Fault, Note, Reworded, SpinLevel, Unchecked, Verifier};
+pub use note::{Check, Fault, Note, Reworded, SpinLevel, Verifier};
 pub use outcome::{Advice, CallDigest, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;
 pub use peer::{

@@ -58,20 +58,10 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         failed: String,
     },
-    /// The model was asked to look at something, twice, and gave no verdict that can be read: that is no yes.
+    /// The model was asked twice to verify a result and gave no readable verdict.
     NotChecked {
-        /// What it was to look at.
-        what: Unchecked,
         /// Why there is no verdict.
         why: String,
-    },
-    /// Whether the task's goal is reached was asked of the model before this step (W5).
-    GoalChecked {
-        /// Its verdict.
-        reached: bool,
-        /// What is missing.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        missing: String,
     },
     /// Guards were asked. What they said holds for whoever goes on with the step: nobody is asked again.
     Guarded {
@@ -153,7 +143,6 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. }
             | Self::Approval { .. } => None,
         }
     }
@@ -171,7 +160,6 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. }
             | Self::Approval { .. }
             | Self::Form { .. } => None,
         }
@@ -189,7 +177,6 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. }
             | Self::Form { .. } => None,
         }
     }
@@ -206,7 +193,6 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. }
             | Self::Approval { .. }
             | Self::Form { .. } => None,
         })
@@ -224,7 +210,6 @@ impl Note {
             | Self::Verified { .. }
             | Self::LookedUp { .. }
             | Self::NotChecked { .. }
-            | Self::GoalChecked { .. }
             | Self::Approval { .. }
             | Self::Form { .. } => &[],
         })
@@ -253,17 +238,6 @@ pub enum Verifier {
     Rules,
     /// The model, asked apart from the conversation.
     Model,
-}
-
-/// What a model was to look at and gave no verdict on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Unchecked {
-    /// Whether a result holds.
-    Result,
-    /// Whether the goal of the task is reached.
-    Goal,
 }
 
 /// A link of the chain of verification.
@@ -346,17 +320,12 @@ impl std::fmt::Display for Note {
             }
             Self::LookedUp { places, failed } if failed.is_empty() => f.write_str(&counted_up(places)),
             Self::LookedUp { failed, .. } => write!(f, "cited places not looked up: {failed}"),
-            Self::NotChecked { what: Unchecked::Result, why } => {
+            Self::NotChecked { why } => {
                 write!(f, "not checked by the model whether the result holds: {why}")
-            }
-            Self::NotChecked { what: Unchecked::Goal, why } => {
-                write!(f, "not checked by the model whether the goal is reached: {why}")
             }
             Self::Guarded { hook, said, .. } => write!(f, "{}: {said}", hook.as_str()),
             Self::Approval { verdict } => write!(f, "{verdict}"),
             Self::Form { reply } => write!(f, "asked for something by its call: {reply}"),
-            Self::GoalChecked { reached: true, .. } => f.write_str("goal check: reached"),
-            Self::GoalChecked { reached: false, missing } => write!(f, "goal check: missing {missing}"),
         }
     }
 }

@@ -22,10 +22,10 @@ pub struct Outcome {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// What it gave.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub product: Option<Product>,
     /// The last step: the answer that ended the task is journaled with its outcome.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_step: Option<Box<Step>>,
     /// What all its steps did, in brief, for whoever reflects on it.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct Outcome {
     #[serde(default)]
     pub usage: Usage,
     /// The contract that was not held, when that is why it ended so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contract_violation: Option<ContractViolation>,
 }
 
@@ -257,7 +257,7 @@ pub struct StepDigest {
     /// What was done: the tool and its main argument, cut short.
     pub action: String,
     /// How it went.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ObservationStatus>,
     /// Time of what was done, in milliseconds; of a step that did nothing, its own.
     pub millis: u64,

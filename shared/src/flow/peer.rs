@@ -253,7 +253,7 @@ pub struct Information {
     /// Its number in the run: it is heard once, however often it is told.
     pub number: u32,
     /// The task that tells it; nothing when a person does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<TaskIndex>,
     /// The name of that task, or of the person.
     pub name: String,

@@ -27,11 +27,6 @@ settings! {
         pub ask: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// Milestones after which a person says whether to go on: indices or names of tasks.
         pub pause_at: Vec<String> = Vec::new() => list().example("[\"1-2\"]"); Project Harmless,
-        /// Whether a person says how to go on when a critical task failed for good.
-        pub pause_on_failure: bool = false => internal(),
-        /// A person says whether to go on with a result whose agent is less sure of it than this, in percent; 0 for
-        /// never.
-        pub pause_below_confidence: u8 = 0 => bounded(0, 100),
         /// Who may approve, reject, answer, edit, skip and redo; everybody when empty. Names as in their credentials (`muster
         /// keys issue person:NAME`); `operator` is whoever runs the fleet.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,8 +76,6 @@ impl People {
         Self {
             review: self.review.stricter(fleet.review),
             pause_at: fleet.pause_at.iter().chain(further).cloned().collect(),
-            pause_on_failure: self.pause_on_failure || fleet.pause_on_failure,
-            pause_below_confidence: self.pause_below_confidence.max(fleet.pause_below_confidence),
             approve_by: if approve_by.is_empty() { fleet.approve_by.clone() } else { approve_by },
             approvals: self.approvals.max(fleet.approvals),
             approve_tools,
@@ -214,16 +207,10 @@ mod tests {
 
     #[test]
     fn what_a_fleet_with_a_policy_asks_about_is_asked_about() {
-        let fleet = People {
-            pause_at: vec!["1-2".to_owned()],
-            pause_on_failure: true,
-            pause_below_confidence: 40,
-            ..people(&["ann"], 1, ReviewPolicy::Auto)
-        };
-        let wish = People { pause_at: vec!["2".to_owned()], pause_below_confidence: 20, ..People::default() };
+        let fleet = People { pause_at: vec!["1-2".to_owned()], ..people(&["ann"], 1, ReviewPolicy::Auto) };
+        let wish = People { pause_at: vec!["2".to_owned()], ..People::default() };
         let held = wish.within(&fleet);
         assert_eq!(held.pause_at, ["1-2", "2"]);
-        assert_eq!((held.pause_on_failure, held.pause_below_confidence), (true, 40));
         assert_eq!(fleet.within(&fleet), fleet);
     }
 }

@@ -34,7 +34,7 @@ pub struct TaskDraft {
     /// What is to be achieved.
     pub goal: String,
     /// Who should do it; a worker when absent. Ignored on tasks with subtasks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// What could go wrong with it.
     #[serde(default)]
@@ -58,24 +58,24 @@ pub struct TaskDraft {
     #[serde(default)]
     pub critical: bool,
     /// Most steps, where it should get along with fewer than others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
     /// How it is given out: `hierarchical`, `auction`, `committee:3` or `redundant:2`; as the run's settings say when
     /// absent. Ignored on tasks with subtasks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// The blueprint that it is done by, with values for its parameters as far as they are known. Ignored on tasks with
     /// subtasks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<BlueprintCall>,
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
     #[serde(default, skip_serializing_if = "is_usual_priority")]
     pub priority: i8,
     /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<TaskQuery>,
     /// What it may use, where that is less than what its run may.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rights: Option<Box<Rights>>,
     /// Smaller tasks that together make up this one.
     #[serde(default)]
@@ -124,22 +124,22 @@ pub struct PlanTask {
     #[serde(default)]
     pub critical: bool,
     /// Most steps, where it should get along with fewer than others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
     /// How it is given out, if it is a leaf; as the run's settings say when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// The blueprint that it is done by, if it is a leaf: whoever does it begins with a run by it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<BlueprintCall>,
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
     #[serde(default, skip_serializing_if = "is_usual_priority")]
     pub priority: i8,
     /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<TaskQuery>,
     /// What it may use, where that is less than what its run may.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rights: Option<Box<Rights>>,
 }
 

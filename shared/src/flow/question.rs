@@ -122,8 +122,6 @@ pub enum About {
     Plan,
     /// Whether to go on after a task that is a chosen milestone.
     Milestone(TaskIndex),
-    /// Whether to go on with a result that its agent is not sure of.
-    Confidence(TaskIndex),
     /// Whether to go on after a severe failure.
     Failure(TaskIndex),
     /// Whether a step of the run's blueprint may begin.
@@ -137,12 +135,7 @@ impl About {
     #[must_use]
     pub const fn is_approved(&self) -> bool {
         match self {
-            Self::Plan
-            | Self::Milestone(_)
-            | Self::Confidence(_)
-            | Self::Failure(_)
-            | Self::Step(_)
-            | Self::Call(_) => true,
+            Self::Plan | Self::Milestone(_) | Self::Failure(_) | Self::Step(_) | Self::Call(_) => true,
             Self::Task(_) | Self::Goal | Self::Conflict(_) => false,
         }
     }
@@ -152,7 +145,7 @@ impl About {
     pub const fn holds_the_run(&self) -> bool {
         match self {
             Self::Task(_) | Self::Call(_) | Self::Step(_) | Self::Conflict(_) => false,
-            Self::Goal | Self::Plan | Self::Milestone(_) | Self::Confidence(_) | Self::Failure(_) => true,
+            Self::Goal | Self::Plan | Self::Milestone(_) | Self::Failure(_) => true,
         }
     }
 }
@@ -165,7 +158,6 @@ impl fmt::Display for About {
             Self::Goal => f.write_str("the goal"),
             Self::Plan => f.write_str("the plan"),
             Self::Milestone(task) => write!(f, "milestone {task}"),
-            Self::Confidence(task) => write!(f, "confidence in {task}"),
             Self::Failure(task) => write!(f, "the failure of {task}"),
             Self::Step(step) => write!(f, "step {step}"),
             Self::Conflict(id) => write!(f, "conflict {id}"),
@@ -205,9 +197,9 @@ pub struct Reply {
     /// The question.
     pub question: QuestionId,
     /// What was answered; nothing when nobody did and there was no default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Who answered; nobody when the default was taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }

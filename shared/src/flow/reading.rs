@@ -59,8 +59,6 @@ pub enum ReadingRule {
     Value,
     /// Which members of a group are of one mind, where not all are.
     Camps,
-    /// Which members do not agree with their chair.
-    Dissent,
     /// Whether a word is spoken with "an".
     Article,
     /// Which tool is meant by a name that is none.
@@ -132,9 +130,6 @@ pub struct Contradiction {
     pub sides: Vec<u32>,
     /// The place of the claim that names the subject.
     pub named: u32,
-    /// Whether a rule says that they contradict each other; else a model has to compare them first.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub certain: bool,
     /// The conflicts about the same subject that were found before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<u32>,

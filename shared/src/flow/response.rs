@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::LONGEST_RUN_MS;
 use super::outcome::{Ending, Outcome};
 use super::specialist::ContractSide;
 use super::step::ObservationStatus;
@@ -343,9 +342,6 @@ settings! {
         pub model_failures: u32 = MODEL_FAILURES => bounded(0, 10_000),
         /// How results are checked before they count: rules, or off.
         pub acceptance: Acceptance = Acceptance::Rules => words::<Acceptance>(); Project Harmless,
-        /// How long a task that was begun may keep others waiting; then they go on without it, with a warning. 0s for as
-        /// long as it takes.
-        pub blocked_after_ms: u64 = 0 => bounded(0, LONGEST_RUN_MS),
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Step {
     /// What it chose to do.
     pub action: Action,
     /// What came of it; absent when the step ends the task or its effect is not known yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
     /// Further actions of the same answer, done in the same step, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,7 +47,7 @@ pub struct FurtherAction {
     /// What the model chose to do.
     pub action: Action,
     /// What came of it; absent as long as its effect is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
 }
 
@@ -113,7 +113,7 @@ pub struct Observation {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     /// The tool was not called: this is the answer that the same call had before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<CachedAnswer>,
 }
 

@@ -86,17 +86,6 @@ impl TaskStatus {
             | Self::Blocked => true,
         }
     }
-
-    /// The mark of a leaf in the progress tree (R8): not started, in work, done, or ended otherwise.
-    #[must_use]
-    pub const fn mark(self) -> &'static str {
-        match self {
-            Self::Created | Self::Queued => "[ ]",
-            Self::Processing | Self::Waiting => "[-]",
-            Self::Completed | Self::Split => "[x]",
-            Self::Failed | Self::Aborted | Self::Skipped | Self::Blocked => "[~]",
-        }
-    }
 }
 
 /// An offer of a task. Its record entry is at the same time its queue entry.
@@ -122,10 +111,10 @@ pub struct TaskOffered {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<Turn>,
     /// The run's documents.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub corpus: Option<CorpusRef>,
     /// Model to use instead of the agent's own setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Limits of the run.
     pub limits: RunLimits,
@@ -139,10 +128,10 @@ pub struct TaskOffered {
     pub deadline: Millis,
     /// The first of the earlier generations whose steps this one goes on from; every one between belongs to it too.
     /// Nothing when the task is begun from its beginning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub continues: Option<Generation>,
     /// What came of what the task waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<Box<Answered>>,
     /// What other tasks told it so far.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -160,13 +149,13 @@ pub struct TaskOffered {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
     /// What the run is told of the work that it is a part of, if it belongs to a task of another run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Box<Background>>,
     /// The span below which those of whoever does it stand (W3C `traceparent`), where that is none of the run's own trace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
     /// The trial that it takes part in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trial: Option<Box<TrialMark>>,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
     pub nonce: String,

@@ -246,7 +246,7 @@ pub struct TrialRule {
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
     /// When a canary is withdrawn; by people alone where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub withdraw: Option<WithdrawRule>,
     /// What was counted of earlier runs when this one began.
     #[serde(default, skip_serializing_if = "TrialCounts::is_empty")]
@@ -324,7 +324,7 @@ pub struct TaskTrial {
     /// Which, and on which side.
     pub mark: TrialMark,
     /// What its first try came to, once it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<TrialSample>,
 }
 

@@ -49,7 +49,7 @@ pub struct ChildGoal {
     /// What is to be achieved.
     pub goal: String,
     /// The domain whose orchestrators see to it; that of the run when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The blueprint that it is worked on by, with its values; a planner makes the plan when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,14 +75,14 @@ pub struct Answered {
     /// Its observation.
     pub observation: Observation,
     /// The same for programs, when peers were asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<PeerAnswer>>,
     /// What a person said of a call of the step, when that was waited for: the step goes on by it, and has no observation
     /// yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Box<CallVerdict>>,
     /// What a person gave who was asked for something by a call of the step: it is made again with that, and has no
     /// observation yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Box<FormReply>>,
 }

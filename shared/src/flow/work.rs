@@ -41,16 +41,16 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blueprints: Vec<BlueprintBrief>,
         /// A plan that is to be improved from what earlier runs taught, instead of a new one (P6).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         draft: Option<Box<Plan>>,
         /// What is left of the run is to be planned anew (P5).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         replan: Option<Box<ReplanBrief>>,
         /// What people answered to the planner's questions: question and answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<(String, String)>,
         /// The plan that was refused last.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         refused_plan: Option<Box<PlanDraft>>,
         /// What else the plan is held against.
         held_to: Box<HeldTo>,
@@ -69,10 +69,10 @@ pub enum Work {
         #[serde(default)]
         lessons: Vec<String>,
         /// How an earlier generation of this task failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         failed_before: Option<String>,
         /// What this task gave before it was opened again, to be checked rather than found anew.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         earlier: Option<Box<TaskResult>>,
         /// Tasks it depends on that gave nothing: index, name, and why. It goes on without them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,7 +81,7 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         may_plan: bool,
         /// The committee or group that it is done in, by whoever is a member.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         member: Option<Box<Membership>>,
     },
     /// Reflect on a leaf that ended.
@@ -95,7 +95,7 @@ pub enum Work {
         /// Why, in a sentence.
         reason: String,
         /// What it gave.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<TaskResult>,
         /// What it did.
         steps: Vec<StepDigest>,
@@ -105,7 +105,7 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         brief: bool,
         /// What a change of plan is held against, where one may be brought with the reflection.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         refine: Option<Box<RefineBrief>>,
     },
     /// Change the plan.
@@ -145,14 +145,11 @@ pub enum Work {
         failed: Vec<(TaskIndex, String, String)>,
         /// What the reflections found uncovered in the end.
         uncovered: Vec<String>,
-        /// Leaves whose results were made from one that has changed since, and how.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        stale: Vec<(TaskIndex, String)>,
         /// Where results contradict each other, and what became of it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<ConflictBrief>,
         /// The draft that is to be written again, and what was said of it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         revision: Option<Box<Revision>>,
     },
     /// Review the draft of the report.
@@ -171,7 +168,7 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<ConflictBrief>,
         /// What was said of the draft before this one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         earlier: Option<Box<DraftReview>>,
     },
 }
@@ -233,7 +230,7 @@ pub struct ConflictBrief {
     /// Who claimed what, one line each.
     pub claimed: Vec<String>,
     /// What holds, if that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub holds: Option<String>,
     /// How that is known, or why it is not.
     pub why: String,
@@ -273,7 +270,7 @@ pub struct LeafRef {
     /// Its goal.
     pub goal: String,
     /// What it was for, in the form that rules read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<TaskQuery>,
     /// What it gave.
     pub result: TaskResult,

@@ -16,21 +16,8 @@ use crate::run::Statuses;
 /// The leaves that can be offered now, depth first.
 #[must_use]
 pub fn ready(plan: &Plan, statuses: &Statuses) -> Vec<TaskIndex> {
-    ready_without(plan, statuses, |_, _| false)
-}
-
-/// The same, where `without` says of a leaf whether it does not wait any longer for one that it needs.
-#[must_use]
-pub fn ready_without(
-    plan: &Plan,
-    statuses: &Statuses,
-    without: impl Fn(&TaskIndex, &TaskIndex) -> bool,
-) -> Vec<TaskIndex> {
     let waiting = plan.leaves().map(|(leaf, _)| leaf).filter(|leaf| is_created(statuses, leaf));
-    let is_ready = |leaf: &&TaskIndex| {
-        readiness(plan, statuses, leaf, |needed| without(leaf, needed)) == Readiness::Ready
-    };
-    waiting.filter(is_ready).cloned().collect()
+    waiting.filter(|leaf| readiness(plan, statuses, leaf) == Readiness::Ready).cloned().collect()
 }
 
 /// The leaves that cannot start any more because what they need gave nothing, with the reason. Those that
@@ -41,7 +28,7 @@ pub fn blocked(plan: &Plan, statuses: &Statuses) -> Vec<(TaskIndex, String)> {
     let mut found = Vec::new();
     loop {
         let waiting = plan.leaves().map(|(leaf, _)| leaf).filter(|leaf| is_created(&statuses, leaf));
-        let next = waiting.cloned().find_map(|leaf| match readiness(plan, &statuses, &leaf, |_| false) {
+        let next = waiting.cloned().find_map(|leaf| match readiness(plan, &statuses, &leaf) {
             Readiness::Blocked(by) => Some((leaf, by)),
             Readiness::Ready | Readiness::Waiting => None,
         });
@@ -114,17 +101,10 @@ enum Readiness {
     Blocked(Vec<TaskIndex>),
 }
 
-fn readiness(
-    plan: &Plan,
-    statuses: &Statuses,
-    leaf: &TaskIndex,
-    without: impl Fn(&TaskIndex) -> bool,
-) -> Readiness {
+fn readiness(plan: &Plan, statuses: &Statuses, leaf: &TaskIndex) -> Readiness {
     let (mut gave_result, mut failed) = (false, Vec::new());
     for needed in dependencies(plan, leaf) {
         match status(statuses, &needed) {
-            TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing
-                if without(&needed) => {}
             TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing => {
                 return Readiness::Waiting;
             }

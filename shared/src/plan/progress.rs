@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::{Group, RunState, Statuses, TaskState};
+use crate::run::{RunState, Statuses, TaskState};
 use crate::text::one_line;
 
 /// Most of a text in the tree, in characters: texts of models must not break it.
@@ -88,18 +88,17 @@ pub fn lines(state: &RunState, detail: Detail) -> Vec<ProgressLine> {
 /// The members of a task, for people: what prompts tell of a run is its plan.
 fn members(state: &RunState, index: &TaskIndex, detail: Detail) -> Vec<ProgressLine> {
     let group = state.groups.get(index).filter(|_| detail == Detail::Seen);
-    let everybody = group.into_iter().flat_map(Group::everybody);
+    let everybody = group.into_iter().flat_map(|group| &group.members);
     let line = |member: &TaskIndex| {
         let found = state.planned(member)?;
         let id = TaskId::Leaf(member.clone());
         let status = seen(state, &id).unwrap_or(found.status);
         let counts = group?.verdict.as_ref().is_some_and(|verdict| verdict.counts == *member);
-        let is_chair = group?.chair.as_ref() == Some(member);
         Some(ProgressLine {
             depth: index.depth(),
             mark: leaf_mark(status),
             index: member.clone(),
-            name: if is_chair { "chair".to_owned() } else { "member".to_owned() },
+            name: "member".to_owned(),
             note: if counts { "its result counts".to_owned() } else { note(state, member, detail) },
         })
     };
@@ -226,7 +225,7 @@ fn shared(state: &RunState, index: &TaskIndex) -> String {
     let ended = |member: &&TaskIndex| state.planned(member).is_some_and(|found| found.status.is_ended());
     let round =
         if group.round > 0 { format!(", round {} of discussion", group.round) } else { String::new() };
-    let (ended, all) = (group.everybody().filter(ended).count(), group.everybody().count());
+    let (ended, all) = (group.members.iter().filter(ended).count(), group.members.len());
     format!("{}, {ended} of {all} done{round}", group.pattern)
 }
 

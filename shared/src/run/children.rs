@@ -20,7 +20,7 @@ pub struct Child {
     /// When word of it was asked for last.
     pub asked_at: Millis,
     /// How it ended; nothing while nothing is known of its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<Box<ChildEnd>>,
 }
 
@@ -34,7 +34,7 @@ pub struct ChildEnd {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Its report, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
     /// What it used.
     #[serde(default)]

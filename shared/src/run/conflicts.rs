@@ -42,10 +42,10 @@ pub struct ConflictState {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub steps: BTreeSet<ConflictStep>,
     /// The task of the plan that finds out what holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_by: Option<TaskIndex>,
     /// How it ended; nothing while it is being settled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<ConflictEnd>,
     /// The tasks that are done again because they lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,13 +78,6 @@ impl ConflictState {
             Some(ConflictEnd::Settled(verdict)) => Some(verdict),
             Some(ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_) | ConflictEnd::Both(_)) | None => None,
         }
-    }
-
-    /// Who claims what, in a line.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        let sides: Vec<String> = self.sides.iter().map(ToString::to_string).collect();
-        format!("{}: {}", self.subject, sides.join("; "))
     }
 }
 
@@ -142,8 +135,6 @@ pub struct Settling {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SettlingFor {
-    /// To say whether claims contradict each other that are words.
-    Compare,
     /// To show how this task came to its value.
     Method(TaskIndex),
     /// To judge which side is right.
@@ -158,7 +149,7 @@ impl Settling {
     pub fn is_for(&self, id: u32) -> bool {
         match &self.purpose {
             SettlingFor::Near(all) => all.contains(&id),
-            SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => self.conflict == id,
+            SettlingFor::Method(_) | SettlingFor::Arbiter => self.conflict == id,
         }
     }
 }

@@ -147,7 +147,7 @@ impl TaskCount {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortfall {
     /// The task; of items of a list that there was no room for, nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskIndex>,
     /// Its name.
     pub name: String,
@@ -291,7 +291,6 @@ fn not_approved(run: &RunState) -> impl Iterator<Item = &str> {
             | About::Goal
             | About::Plan
             | About::Milestone(_)
-            | About::Confidence(_)
             | About::Failure(_)
             | About::Conflict(_),
             Some(QuestionEnd::Answered(_) | QuestionEnd::Withdrawn(_)) | None,

@@ -26,7 +26,7 @@ pub struct ReviewOfDraft {
     /// Until when it is waited for.
     pub until: Millis,
     /// How it ended; nothing while it goes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<DraftReviewEnd>,
 }
 

@@ -27,7 +27,7 @@ pub struct Origin {
     /// The last entry of its record that counts.
     pub at: Seq,
     /// The hash of the last link there: the fork vouches for what it began with. Nothing of a record without a chain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Digest>,
 }
 
@@ -71,9 +71,6 @@ pub struct Inherited {
     /// What runs before it had taught.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lessons: Vec<String>,
-    /// Tasks whose results were made from one that had changed since.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stale: BTreeMap<TaskIndex, String>,
     /// Results that contradicted each other.
     #[serde(
         default,
@@ -201,10 +198,6 @@ impl Inherited {
             by_reflection: run.refining.by_reflection.clone(),
             groups: run.groups.clone(),
             lessons: run.planning.lessons.clone(),
-            stale: run
-                .leaves()
-                .filter_map(|(leaf, task)| Some((leaf.clone(), task.stale.clone()?)))
-                .collect(),
             conflicts: run.conflicts.found.clone(),
             settling: run.conflicts.settling.clone(),
             planning: InheritedPlanning::from(&run.planning),
@@ -231,11 +224,6 @@ impl Inherited {
         for (index, reflection) in inherited.reflections {
             if let Some(task) = run.planned_mut(&index) {
                 task.reflection = Some(Box::new(reflection));
-            }
-        }
-        for (index, reason) in inherited.stale {
-            if let Some(task) = run.planned_mut(&index) {
-                task.stale = Some(reason);
             }
         }
         run.refining = Refining {
@@ -273,16 +261,13 @@ fn planning_of(inherited: &Inherited) -> Planning {
 }
 
 /// A task as a fork has it: ended as it was, else not offered yet. Steps that were taken stand in another record. What
-/// was learnt from it, and what changed since, stands beside the tasks; how it was given out is left behind.
+/// was learnt from it stands beside the tasks; how it was given out is left behind.
 fn taken_over(task: &TaskState) -> TaskState {
     let task = TaskState {
         reflection: None,
-        stale: None,
         handed_over_by: None,
         auction: None,
         answers: Answers::new(),
-        first_offered: None,
-        without: BTreeMap::new(),
         ..task.clone()
     };
     match task.status {

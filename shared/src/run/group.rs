@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::state::RunState;
 use crate::flow::{Budget, GroupVerdict, Pattern, TaskStatus, View};
 use crate::ids::{TaskId, TaskIndex};
-use crate::time::Millis;
 
 /// The members of one task. They stand in [`RunState::tasks`] and in no plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,19 +14,14 @@ pub struct Group {
     pub pattern: Pattern,
     /// The members, by letter.
     pub members: Vec<TaskIndex>,
-    /// Since when they have been at it: since it was begun, or since the last round of discussion.
-    pub since: Millis,
     /// Which round of discussion it is; 0 while they work by themselves.
     #[serde(default)]
     pub round: u8,
-    /// What members found before that round, or before the chair was called.
+    /// What members found before that round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<View>,
-    /// The one that gives the verdict, if one was called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chair: Option<TaskIndex>,
     /// Which result counts; nothing while that is open, or when there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<GroupVerdict>,
 }
 
@@ -37,11 +31,6 @@ impl Group {
     pub fn share_of(&self, whole: &Budget) -> Budget {
         let members = u64::from(self.pattern.members().max(1));
         whole.map(|_, limit| (limit / members).max(1))
-    }
-
-    /// The members, and the chair if there is one.
-    pub fn everybody(&self) -> impl Iterator<Item = &TaskIndex> {
-        self.members.iter().chain(&self.chair)
     }
 }
 
@@ -68,9 +57,9 @@ impl RunState {
         }
     }
 
-    /// The members of groups that are in work, chairs among them, in order.
+    /// The members of groups that are in work, in order.
     pub fn members_in_work(&self) -> impl Iterator<Item = &TaskIndex> {
         let shared = self.groups.iter().filter(|(task, _)| self.group_in_work(task).is_some());
-        shared.flat_map(|(_, group)| group.everybody())
+        shared.flat_map(|(_, group)| &group.members)
     }
 }

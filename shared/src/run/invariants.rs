@@ -21,7 +21,7 @@ pub struct Invariant {
 }
 
 /// All rules.
-pub const ALL: [Invariant; 18] = [
+pub const ALL: [Invariant; 17] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
     Invariant { name: "what was offered stays in the plan", check: offered_stays },
@@ -36,7 +36,6 @@ pub const ALL: [Invariant; 18] = [
     Invariant { name: "usage never falls", check: usage_rises },
     Invariant { name: "the plan has no cycle and every task of it a state", check: plan_is_sound },
     Invariant { name: "no member is in work without its task", check: members_end_with_their_task },
-    Invariant { name: "members share what their task may use", check: members_share },
     Invariant { name: "a report that was drafted is delivered", check: drafts_are_delivered },
     Invariant { name: "a report is not written again without end", check: rounds_are_bounded },
     Invariant { name: "a task has no more rights than those before it", check: rights_only_shrink },
@@ -148,9 +147,7 @@ fn dependencies_ended(before: &RunState, entry: &Entry, after: &RunState) -> Res
     // A decision may end the last dependency and make the offer.
     let statuses = after.statuses();
     let open = |needed: &TaskIndex| !statuses.get(needed).is_some_and(|status| status.is_ended());
-    // One that was kept waiting too long goes on without what it needs, and the record says so.
-    let waited_for = |needed: &TaskIndex| open(needed) && !after.goes_without(leaf, needed);
-    match order::dependencies(plan, leaf).into_iter().find(waited_for) {
+    match order::dependencies(plan, leaf).into_iter().find(open) {
         Some(needed) => Err(format!("{leaf} was offered before {needed} ended")),
         None => Ok(()),
     }
@@ -252,18 +249,6 @@ fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Res
         ensure(after.members_in_work().any(|other| other == member), || format!("{member} goes on alone"))?;
     }
     Ok(())
-}
-
-fn members_share(_: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
-    let Some(offer) = offer_in(entry) else { return Ok(()) };
-    let TaskId::Leaf(member) = &offer.task else { return Ok(()) };
-    if !member.is_member() {
-        return Ok(());
-    }
-    let group = after.group_in_work(&member.planned());
-    let group = group.ok_or_else(|| format!("{member} was offered without its task"))?;
-    let share = group.share_of(&after.limits.task_budget);
-    ensure(share.covers(&offer.budget), || format!("{member} may use more than its share"))
 }
 
 /// Only who cancels a run does not want its report any more. A draft is dropped where what it is made of changes (a goal is

@@ -36,13 +36,13 @@ pub struct PeerTalk {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Shared {
     /// The task that told it; nothing when a person did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<TaskIndex>,
     /// The person who told it; empty when a task did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub person: String,
     /// The value that it tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The tasks that are told.
     pub to: Vec<TaskIndex>,

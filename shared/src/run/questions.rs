@@ -18,7 +18,7 @@ pub struct QuestionState {
     /// When it was asked.
     pub asked_at: Millis,
     /// Who is asked now; whoever looks after the run when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_of: Option<String>,
     /// How many people were asked before who did not answer.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct QuestionState {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<String>,
     /// How it ended; nothing while it waits for an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<QuestionEnd>,
 }
 

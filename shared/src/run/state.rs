@@ -83,7 +83,7 @@ pub struct RunState {
     /// What it is busy with.
     pub phase: Phase,
     /// Where it came from, if it was forked from another run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub forked: Option<Origin>,
     /// What was asked.
     pub goal: Goal,
@@ -98,8 +98,6 @@ pub struct RunState {
     pub ended_at: Option<Millis>,
     /// When it must be finished.
     pub deadline: Millis,
-    /// Since when it has been busy with its phase. Time during which it was paused does not count.
-    pub phase_since: Millis,
     /// What people have the run do.
     #[serde(default)]
     pub control: Control,
@@ -299,12 +297,6 @@ impl RunState {
     #[must_use]
     pub fn handed_over_by(&self, index: &TaskIndex) -> Option<&TaskIndex> {
         self.planned(index)?.handed_over_by.as_ref()
-    }
-
-    /// Whether a task does not wait for another any more.
-    #[must_use]
-    pub fn goes_without(&self, task: &TaskIndex, needed: &TaskIndex) -> bool {
-        self.planned(task).is_some_and(|state| state.goes_without(needed))
     }
 }
 

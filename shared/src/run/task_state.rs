@@ -1,6 +1,5 @@
 //! The state of one task of a run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -37,12 +36,12 @@ pub struct TaskState {
     /// Agents that were lost with the newest generation since that step.
     pub deaths: Vec<Death>,
     /// Who had the newest generation and was lost last. What others wrote before that was written while it had the task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
     /// How it ended; kept of the newest generation that ended.
     pub outcome: Option<Arc<Outcome>>,
     /// What it gave before it was opened again, for whoever does it anew.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Box<TaskResult>>,
     /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
     pub reasons: Vec<String>,
@@ -51,13 +50,13 @@ pub struct TaskState {
     /// The first of the earlier generations whose steps the next one goes on from; every one since belongs to it.
     pub continues: Option<Generation>,
     /// What it waits for, while its state says that it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
     /// What came of what it waited for last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<Box<Answered>>,
     /// Who ended it, with the outcome that is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<AgentId>,
     /// Agents that it should rather not go to again, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,28 +68,19 @@ pub struct TaskState {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped_by_person: bool,
     /// What was learnt from it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<Box<Reflection>>,
-    /// What changed that its result was made from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stale: Option<String>,
     /// The task that it was handed over by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub handed_over_by: Option<TaskIndex>,
     /// Its newest auction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub auction: Option<Box<Auction>>,
     /// How its failures were answered since it was last opened.
     #[serde(default, skip_serializing_if = "Answers::is_empty")]
     pub answers: Answers,
-    /// When it was first offered, where others may be kept waiting only so long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_offered: Option<Millis>,
-    /// What it goes on without, or went on without, of what others were to give; and why.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub without: BTreeMap<TaskIndex, String>,
     /// The trial that it takes part in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trial: Option<Box<TaskTrial>>,
 }
 
@@ -171,8 +161,6 @@ impl TaskState {
     /// Forgets what was tried for it: that does not count when it is done again from its beginning.
     pub fn forget_answers(&mut self) {
         self.answers = Answers::new();
-        self.first_offered = None;
-        self.without.clear();
     }
 
     /// It is in work from now on, and its members do it.
@@ -206,12 +194,6 @@ impl TaskState {
         }
     }
 
-    /// Whether it does not wait for another task any more.
-    #[must_use]
-    pub fn goes_without(&self, needed: &TaskIndex) -> bool {
-        self.without.contains_key(needed)
-    }
-
     /// A task that was planned and not offered yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -239,12 +221,9 @@ impl TaskState {
             alone: false,
             skipped_by_person: false,
             reflection: None,
-            stale: None,
             handed_over_by: None,
             auction: None,
             answers: Answers::new(),
-            first_offered: None,
-            without: BTreeMap::new(),
             trial: None,
         }
     }
@@ -274,10 +253,10 @@ pub struct Waiting {
     /// Since when.
     pub since: Millis,
     /// The run whose end is waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_run: Option<RunId>,
     /// The task of the plan whose end is waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_task: Option<TaskIndex>,
 }
 

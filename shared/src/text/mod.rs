@@ -23,4 +23,4 @@ pub use fault::Fault;
 pub use nearest::nearest_name;
 pub use numeral::{Numeral, numerals};
 pub use unseen::is_control;
-pub use words::{counted, is_with_an, with_article};
+pub use words::{counted, is_with_an};

@@ -20,10 +20,10 @@ pub enum Ask {
         goal: Box<Goal>,
         /// What tells the request from others of the same sender: asked again with it, it is the same run. Nothing, and
         /// no `run`: each time is another run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// The run to be, where the asker names it (a UUID of version 7): asked again with it, it is the same run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         run: Option<RunId>,
     },
 }
@@ -56,7 +56,7 @@ pub struct Refused {
     /// Why, and what to do, with the field that is wrong if it is one.
     pub reason: String,
     /// The run, if it stands in the record that it was refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// Whether the same may be asked again later: there is only too much to do now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -28,28 +28,28 @@ pub struct Envelope {
     #[serde(default = "anonymous")]
     pub sender: AgentId,
     /// For whom it is, if for one in particular.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<AgentId>,
     /// When it was sent, by the sender's clock. For people; order comes from the record's sequence.
     #[serde(default)]
     pub sent: Millis,
     /// When it is of no use any more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<Millis>,
     /// The message that this one answers or follows from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation: Option<Uuid>,
     /// The run it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// The task it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     /// Which try of the task, from 1, where the message begins one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
     /// W3C trace context, where no `traceparent` header carries it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
     /// What it says.
     pub body: Body,

@@ -89,7 +89,6 @@ pub struct TakeRequest {
     #[cfg_attr(test, schemars(length(min = 1, max = 128)))]
     pub id: Option<String>,
     /// How long to wait for a task, in milliseconds; the gateway's own limit when absent.
-    #[serde(default)]
     pub patience_ms: Option<u64>,
     /// How many tasks you do at the same time.
     #[serde(default = "one")]
@@ -195,7 +194,6 @@ pub struct StepRequest {
     /// What was done.
     pub action: Action,
     /// What came of it.
-    #[serde(default)]
     pub observation: Option<SeenThere>,
     /// Further actions of the same step.
     #[serde(default)]
@@ -324,13 +322,11 @@ pub struct FilesRequest {
     #[serde(default)]
     pub text: String,
     /// Of `put`: the version that it takes the place of, where another task wrote the file.
-    #[serde(default)]
     pub version: Option<String>,
     /// Of `get`: from this byte on. Of `list`: from this document on. Of `read`: from this line on.
     #[serde(default)]
     pub from: u64,
     /// Of `read`: up to this line.
-    #[serde(default)]
     pub to: Option<u64>,
     /// Of `search`: what is looked for.
     #[serde(default)]
@@ -381,7 +377,6 @@ pub struct ModelRequest {
     #[cfg_attr(test, schemars(length(min = 1, max = 200)))]
     pub messages: Vec<Spoken>,
     /// JSON Schema of the wanted answer, when it is to be a JSON document.
-    #[serde(default)]
     pub schema: Option<Value>,
     /// Sampling temperature.
     #[serde(default)]

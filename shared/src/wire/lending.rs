@@ -166,13 +166,13 @@ pub struct ToolLeases {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Revocation {
     /// This lease. Its task is not lent the tool again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
     /// Those of this tool, as its owner calls it. It is not lent again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// Those of this agent. It is lent nothing again, or not that tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
 }
 

@@ -30,7 +30,7 @@ pub enum Command {
         /// The goal.
         goal: Box<Goal>,
         /// Tells this command from others like it; the message's own id when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<Uuid>,
     },
     /// A run that was begun for a task of this one has ended.
@@ -42,7 +42,7 @@ pub enum Command {
         /// How.
         end: Box<ChildEnd>,
         /// See [`Command::Attend`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<Uuid>,
     },
     /// Begin a run from where another one stood.
@@ -52,7 +52,7 @@ pub enum Command {
         /// The other run, and where it stood.
         from: Origin,
         /// Model for every role, in place of the other run's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
     /// Ask something of a run that goes on.
@@ -165,7 +165,7 @@ pub struct Profile {
     #[serde(default)]
     pub resident_bytes: u64,
     /// What the role is for, when a user defined it: planners are told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub specialist: Option<Box<Advertised>>,
     /// Its name on its host, which stays the same when it is started again; the id of the process when it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -366,7 +366,7 @@ pub enum OwnerMessage {
         /// The command.
         command: Box<Command>,
         /// Who signed it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         signed: Option<Box<SignedOrder>>,
     },
     /// The answer to an order.

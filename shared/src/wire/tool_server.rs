@@ -99,7 +99,7 @@ pub struct ServedTool {
     /// Longest time that one call may take, in milliseconds.
     pub timeout_ms: u64,
     /// How long answers serve others that make the same call; only of a tool that is pure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<ToolCache>,
 }
 
@@ -172,7 +172,7 @@ pub struct ToolServerNotice {
     /// The process.
     pub process: AgentId,
     /// Tells one set of tools from another, however the server makes it; nothing when the process leaves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
@@ -217,7 +217,7 @@ pub struct ToolCall {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approved: bool,
     /// Who vouches for that; nobody in a fleet without keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub voucher: Option<Voucher>,
     /// True if the tool may ask a person during the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -269,7 +269,7 @@ pub struct ServedResult {
     /// What is observed, or what went wrong and what to do, in words for a model.
     pub content: String,
     /// The same as data, where there is some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 

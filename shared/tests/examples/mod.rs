@@ -20,18 +20,17 @@ use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
 use muster_shared::run::event::{
-    ApprovalGiven, AskedAbout, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded,
-    ConflictExamined, ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft,
-    DraftReviewBegun, DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited,
-    GuardsAnswered, GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun,
-    MembersDiscuss, MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined,
-    PlanRefused, PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,
-    RefinementWanted, Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted,
-    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded,
-    TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed,
-    TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped,
-    TaskStale, TaskStarted, TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered,
-    WritingBegan,
+    ApprovalGiven, AskedAbout, AuctionOpened, BidHeld, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
+    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DraftReviewBegun, DraftReviewMissed,
+    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered, GuardsAsked,
+    HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled,
+    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused, PlanningSkipped,
+    QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected,
+    ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked,
+    RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
+    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
+    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStarted, TaskTakenBack, TaskWaits,
+    TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
@@ -354,7 +353,6 @@ fn written() -> Decided {
 /// Failures that were answered, and a task that is not waited for any longer.
 fn answered_failures() -> Decided {
     let (leaf, generation) = (TaskId::Leaf(index("1-2")), Generation(1));
-    let reason = || "because".to_owned();
     Decided {
         events: vec![
             RunEvent::FailureAnswered(FailureAnswered {
@@ -376,11 +374,6 @@ fn answered_failures() -> Decided {
                 withheld: Some("calculator".to_owned()),
             }),
             RunEvent::ErrorBudgetUsedUp(ErrorBudgetUsedUp { failures: 50, asked: true }),
-            RunEvent::DependencyLeft(DependencyLeft {
-                task: index("1-3"),
-                without: index("1-2"),
-                reason: reason(),
-            }),
         ],
         ..decided()
     }
@@ -569,7 +562,7 @@ fn by_members() -> Decided {
     let dissent = Dissent { member: index("1-2~b"), says: "15 %".to_owned(), confidence: 70 };
     let agree = vec![index("1-2~z"), index("1-2~a")];
     let verdict =
-        GroupVerdict { counts: index("1-2~z"), by: DecidedBy::Chair, agree, dissent: vec![dissent] };
+        GroupVerdict { counts: index("1-2~z"), by: DecidedBy::Majority, agree, dissent: vec![dissent] };
     let pattern = Pattern::Committee { members: 2, rounds: 1 };
     Decided {
         events: vec![
@@ -579,12 +572,6 @@ fn by_members() -> Decided {
                 generation,
                 round: 1,
                 views: views.clone(),
-            }),
-            RunEvent::ChairCalled(ChairCalled {
-                task: task.clone(),
-                generation,
-                chair: index("1-2~z"),
-                views,
             }),
             RunEvent::MembersSettled(MembersSettled { task, generation, verdict }),
         ],
@@ -669,7 +656,7 @@ fn contradicting() -> Decided {
 
 /// A decision that goes by what rules about language said, of each shape.
 fn read() -> Decided {
-    let contradiction = Contradiction { sides: vec![0, 2], named: 2, certain: true, known: vec![1] };
+    let contradiction = Contradiction { sides: vec![0, 2], named: 2, known: vec![1] };
     let said = [
         (ReadingRule::SameSubject, Said::Yes),
         (ReadingRule::SmallGoal, Said::Number(6)),
@@ -861,7 +848,7 @@ fn index(text: &str) -> TaskIndex {
 }
 
 fn limits() -> RunLimits {
-    RunLimits { max_steps: 12, writing_reserve_percent: 0, ..RunLimits::default() }
+    RunLimits { max_steps: 12, ..RunLimits::default() }
 }
 
 fn goal() -> Goal {
@@ -1187,7 +1174,6 @@ fn works() -> Vec<(&'static str, Work)> {
                 results: vec![leaf()],
                 failed: vec![(index("1-2"), "Compare".to_owned(), "gave up".to_owned())],
                 uncovered: vec!["the depth limit".to_owned()],
-                stale: Vec::new(),
                 conflicts: Vec::new(),
                 revision: None,
             },
@@ -1198,7 +1184,6 @@ fn works() -> Vec<(&'static str, Work)> {
                 results: vec![leaf()],
                 failed: Vec::new(),
                 uncovered: Vec::new(),
-                stale: Vec::new(),
                 conflicts: Vec::new(),
                 revision: Some(Box::new(Revision { draft: "# Limits".to_owned(), review: draft_review() })),
             },
@@ -1446,7 +1431,6 @@ fn inherited() -> Inherited {
         refinements: Vec::new(),
         lessons: Vec::new(),
         groups: BTreeMap::new(),
-        stale: BTreeMap::new(),
         conflicts: BTreeMap::new(),
         settling: BTreeMap::new(),
         planning: muster_shared::run::InheritedPlanning::default(),
@@ -1469,7 +1453,6 @@ fn run_events(secret: String) -> Vec<RunEvent> {
             secret,
             deadline,
         }),
-        RunEvent::TaskStale(TaskStale { task: index("1-2"), reason: reason() }),
         RunEvent::LessonsRecalled(LessonsRecalled { lessons: vec!["search for hops".to_owned()] }),
         RunEvent::PlanRefused(PlanRefused { reasons: vec![reason()] }),
         RunEvent::PlanAdopted(PlanAdopted { plan: plan(), repairs: vec![reason()] }),

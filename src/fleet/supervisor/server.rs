@@ -108,7 +108,6 @@ async fn launch_with(
 ) -> Result<LocalServer, ServerError> {
     let mut settings = settings;
     settings.store_dir = app.beside_fleet(&settings.store_dir);
-    settings.detached = false;
     settings.partitions = Some(app.settings().bus.partitions);
     settings.binary = program;
     if port != 0 {

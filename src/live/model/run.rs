@@ -265,9 +265,9 @@ fn mark(state: &RunState, task: &TaskId) -> u64 {
         (found.generation, found.attempt, found.last_step, found.failures).hash(&mut hasher);
         (found.agent.as_ref(), found.offered_at, found.deadline).hash(&mut hasher);
         found.outcome.as_ref().map(|outcome| Arc::as_ptr(outcome) as usize).hash(&mut hasher);
-        (found.reasons.len(), found.deaths.len(), found.without.len()).hash(&mut hasher);
+        (found.reasons.len(), found.deaths.len()).hash(&mut hasher);
         (found.waiting.is_some(), found.answered.is_some(), found.reflection.is_some()).hash(&mut hasher);
-        (found.stale.as_ref(), found.auction.is_some(), found.continues).hash(&mut hasher);
+        (found.auction.is_some(), found.continues).hash(&mut hasher);
     }
     if let Some(seen) = state.seen.get(task) {
         (seen.generation, seen.step, seen.ended, seen.agent.as_ref()).hash(&mut hasher);

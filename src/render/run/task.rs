@@ -82,7 +82,7 @@ fn as_planned(planned: &PlanTask) -> [ToldOfTask; 4] {
 /// Who does a task together, and what they came to.
 fn of_group(state: &RunState, index: &TaskIndex) -> Vec<ToldOfTask> {
     let Some(group) = state.groups.get(index) else { return Vec::new() };
-    let members = group.everybody().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let members = group.members.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let mut told = vec![("pattern", group.pattern.to_string()), ("members", members)];
     if let Some(found) = &group.verdict {
         told.push(("verdict", format!("{}, {}", found.counts, found.by.in_words())));
@@ -95,11 +95,9 @@ fn of_group(state: &RunState, index: &TaskIndex) -> Vec<ToldOfTask> {
 fn as_it_stands(state: &RunState, index: &TaskIndex, found: &TaskState) -> Vec<ToldOfTask> {
     let mut told = vec![
         ("agent", found.agent.as_ref().map(ToString::to_string).unwrap_or_default()),
-        ("stale", found.stale.clone().unwrap_or_default()),
         ("model", found.answers.model.clone().unwrap_or_default()),
         ("in part", in_part(state, index).unwrap_or_default().to_owned()),
     ];
-    told.extend(found.without.iter().map(|(needed, why)| ("without", format!("{needed}: {why}"))));
     told.extend(found.reasons.iter().map(|reason| ("because", reason.clone())));
     told
 }

@@ -36,13 +36,9 @@ pub(crate) async fn questions(State(ui): Shared) -> Reply {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Answered {
-    #[serde(default)]
     text: Option<String>,
-    #[serde(default)]
     choice: Option<usize>,
-    #[serde(default)]
     form: Option<Value>,
-    #[serde(default)]
     run: Option<String>,
 }
 
@@ -166,7 +162,6 @@ pub(crate) async fn approve(
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rejected {
     feedback: String,
-    #[serde(default)]
     question: Option<u32>,
 }
 

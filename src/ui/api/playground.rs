@@ -31,17 +31,12 @@ pub(crate) struct Again {
     #[serde(rename = "gen")]
     generation: u32,
     step: u32,
-    #[serde(default)]
     call: Option<usize>,
     /// The system prompt in place of the recorded one.
-    #[serde(default)]
     prompt: Option<String>,
     /// All messages in place of the recorded ones.
-    #[serde(default)]
     messages: Option<Vec<StoredMessage>>,
-    #[serde(default)]
     model: Option<String>,
-    #[serde(default)]
     temperature: Option<f64>,
 }
 

@@ -104,9 +104,7 @@ fn meant<'a>(path: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Place {
     document: String,
-    #[serde(default)]
     line: Option<u64>,
-    #[serde(default)]
     around: Option<u64>,
 }
 

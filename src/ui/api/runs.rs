@@ -59,9 +59,7 @@ pub(crate) struct Goal {
     documents: Vec<PathBuf>,
     #[serde(default, rename = "continue")]
     follow: Option<String>,
-    #[serde(default)]
     model: Option<String>,
-    #[serde(default)]
     review: Option<String>,
 }
 
@@ -144,7 +142,6 @@ fn within(folders: &[PathBuf], path: &Path) -> Option<PathBuf> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fork {
     at: u64,
-    #[serde(default)]
     model: Option<String>,
 }
 

@@ -79,7 +79,6 @@ fn place(task: &str) -> Result<Place<TaskIndex>, Problem> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
-    #[serde(default)]
     task: Option<String>,
     goal: String,
     #[serde(default)]

@@ -58,7 +58,7 @@ class Explain {
     const cite = (place) => h('a', { class: 'cite', href: link(['runs', this.model.id, 'report'], { source: `${place.path}:${place.line}` }) }, `${place.path}:${place.line}`);
     const status = STATUS[one.status.kind] ? `conflict ${one.status.conflict}: ${STATUS[one.status.kind]}` : '';
     const checked = one.verified ? 'verified by another task' : one.looked_up ? 'quotes found in the sources' : '';
-    const about = [one.task, this.isFull ? one.agent : '', one.confidence ? `confidence ${one.confidence}%` : '', checked, status, one.stale ? 'an input changed later' : ''];
+    const about = [one.task, this.isFull ? one.agent : '', one.confidence ? `confidence ${one.confidence}%` : '', checked, status];
     return h('li', null, cut(one.text, 1200), ' ', one.citations.map(cite), h('span', { class: 'quiet small' }, ` ${about.filter(Boolean).join(' · ')}`), ' ', this.entries(one.entry ? [one.entry] : []));
   }
 

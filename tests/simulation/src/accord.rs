@@ -117,7 +117,7 @@ fn unmarked(run: &RunState) -> Vec<String> {
         }
     }
     let tolerance = Tolerance { percent: run.limits.conflicts.tolerance_percent };
-    for found in detect(&claimed(run), tolerance).into_iter().filter(|found| found.certain) {
+    for found in detect(&claimed(run), tolerance) {
         let subject = found.sides.first().map_or("", |side| side.claim.subject.as_str());
         if !text.contains(subject) {
             let sides: Vec<String> = found.sides.iter().map(ToString::to_string).collect();

@@ -1,8 +1,8 @@
 //! What a seed sets up: which processes there are, what is asked of them, and under which limits.
 
 use muster_shared::flow::{
-    Budget, Chair, Committees, DraftReviewPolicy, Goal, GuardRule, Hook, ModelVerification, OnFailure,
-    OnTimeout, People, Planning, ReflectionLevel, ReviewPolicy, RunLimits, Writing,
+    Budget, DraftReviewPolicy, Goal, GuardRule, Hook, ModelVerification, OnFailure, OnTimeout, People,
+    Planning, ReflectionLevel, ReviewPolicy, RunLimits, Writing,
 };
 use muster_shared::ids::{AgentId, Role, RunId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, Input, Request, RequestAction};
@@ -195,12 +195,6 @@ fn limits(seed: u64, random: &mut Random) -> RunLimits {
         max_nesting: u32::try_from(random.below(3)).unwrap_or(1),
         people: people(random),
         run_deadline_ms: if random.chance(100) { random.between(10_000, 60_000) } else { 3_600_000 },
-        committee: Committees {
-            chair: *random.pick(&[Chair::Never, Chair::Tie, Chair::NoMajority]).unwrap_or(&Chair::Never),
-            wait_ms: random.chance(300).then(|| random.between(500, 5_000)),
-            quorum: random.chance(300).then_some(1),
-            ..Committees::USUAL
-        },
         draft_review: if random.chance(300) { DraftReviewPolicy::On } else { DraftReviewPolicy::Off },
         draft_rounds: u8::try_from(random.below(3)).unwrap_or(1),
         ..RunLimits::default()
@@ -219,7 +213,6 @@ fn people(random: &mut Random) -> People {
         },
         ask: if random.chance(300) { ask } else { Vec::new() },
         pause_at: if random.chance(60) { vec!["1".to_owned()] } else { Vec::new() },
-        pause_on_failure: random.chance(60),
         ..People::default()
     }
 }

@@ -56,7 +56,6 @@ pub(crate) fn conflicts(seed: u64) -> Conflicts {
     Conflicts {
         policy: steps.into_iter().filter(|step| random.chance(taken(*step))).collect(),
         authority: vec!["role:researcher".to_owned(), "official/*".to_owned()],
-        compare_texts: random.chance(500),
         max_redos: u32::try_from(random.below(3)).unwrap_or(1),
         max_conflicts: u32::try_from(random.between(1, 6)).unwrap_or(1),
         settle_within_ms: random.between(5_000, 300_000),

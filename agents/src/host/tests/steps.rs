@@ -63,7 +63,6 @@ fn offline_rules_go_through_the_same_loop() {
             results: Vec::new(),
             failed: Vec::new(),
             uncovered: vec!["all of it".into()],
-            stale: Vec::new(),
             conflicts: Vec::new(),
             revision: None,
         };

@@ -118,7 +118,6 @@ fn a_leaf() -> Work {
             members: 3,
             temperament: Some(Temperament::Sceptical),
             round: 1,
-            chair: false,
             views: vec![View {
                 member: "1-2~a".parse().unwrap(),
                 conclusion: hostile(),
@@ -181,7 +180,6 @@ fn writing() -> Work {
         results: vec![input()],
         failed: vec![(TaskIndex::top(1), hostile(), hostile())],
         uncovered: vec![hostile()],
-        stale: vec![(TaskIndex::top(2), hostile())],
         conflicts: Vec::new(),
         revision: Some(Box::new(Revision { draft: hostile(), review: review() })),
     }

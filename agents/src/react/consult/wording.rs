@@ -37,7 +37,6 @@ pub fn ask(
     let Wording { purpose, role, text, schema } = match question {
         ConsultQuestion::Reasoning => about_reasoning(history, chosen, case),
         ConsultQuestion::Verify(asked) => about_result(asked, history, chosen, case),
-        ConsultQuestion::Goal => about_goal(history, case),
         ConsultQuestion::Declined => about_refusal(chosen, case),
         ConsultQuestion::Act => about_action(chosen, case),
     };
@@ -107,23 +106,6 @@ fn about_result(
                 }
             }},
             "required": ["faults"]
-        }),
-    }
-}
-
-fn about_goal(history: &History, case: &StepContext<'_>) -> Wording {
-    Wording {
-        purpose: "aside goal",
-        role: "You judge whether the goal of a task is reached by what was observed so far. Go by the observations alone."
-            .to_owned(),
-        text: format!("{}\n\nWhat was done:\n{}\n\nIs the goal reached?", goal(case), steps(history, case)),
-        schema: json!({
-            "type": "object",
-            "properties": {
-                "reached": {"type": "boolean"},
-                "missing": {"type": "string", "description": "what is missing; empty when it is reached"}
-            },
-            "required": ["reached"]
         }),
     }
 }

@@ -3,12 +3,11 @@
 use std::time::Instant;
 
 use muster_corpus::CitedPlace;
-use muster_shared::flow::{Note, Step, Unchecked};
+use muster_shared::flow::{Note, Step};
 use serde_json::Value;
 
 use super::super::consult::{
-    ConsultQuestion, ConsultRequest, MAX_ASKED, NO_ANSWER, ask, consulted, goal_checked, goal_is_due,
-    goal_unchecked, said_before,
+    ConsultQuestion, ConsultRequest, MAX_ASKED, NO_ANSWER, ask, consulted, said_before,
 };
 use super::super::decide::{ChosenAction, NextStep, resumed};
 use super::super::interrupt::{HandedOver, unless_handed_over};
@@ -80,42 +79,11 @@ impl TaskSession<'_> {
     ) -> Result<Option<End>, Failure> {
         let Step { thought, action, more, mut notes, heard, calls, .. } = step;
         // Rules look anew.
-        notes.retain(|note| {
-            !matches!(note, Note::Verified { .. } | Note::NotChecked { what: Unchecked::Result, .. })
-        });
+        notes.retain(|note| !matches!(note, Note::Verified { .. } | Note::NotChecked { .. }));
         let chosen = ChosenAction { thought, action, more, notes };
         (self.pending, self.told) = (calls, heard);
         let next = resumed(&self.history, chosen, &toolbox.resources.case(self.offer));
         self.settle(journal, toolbox, next, Clock::start()).await
-    }
-
-    /// Has the model look whether the goal is reached, where settings want that, and tells it.
-    pub(super) async fn check_goal(
-        &mut self,
-        toolbox: &mut Toolbox,
-        clock: &mut Clock,
-    ) -> Result<(), Failure> {
-        let case = toolbox.resources.case(self.offer);
-        let known = self.notes.iter().any(|note| {
-            matches!(note, Note::GoalChecked { .. } | Note::NotChecked { what: Unchecked::Goal, .. })
-        });
-        if known || !goal_is_due(&self.history, &case) {
-            return Ok(());
-        }
-        let said = self.ask_apart(&toolbox.resources, ConsultQuestion::Goal, None, clock).await?;
-        let (note, word) = match said {
-            Ok(said) => goal_checked(&said),
-            // Without a verdict the task goes on as it would have, and its record says that there was none.
-            Err(why) => {
-                self.remark(vec![goal_unchecked(&why)]);
-                return Ok(());
-            }
-        };
-        self.remark(vec![note]);
-        if let Some(conversation) = &mut toolbox.conversation {
-            conversation.urge(&word);
-        }
-        Ok(())
     }
 
     async fn ask_apart(

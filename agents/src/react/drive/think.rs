@@ -60,7 +60,6 @@ impl TaskSession<'_> {
             return Ok(next);
         }
         let mut asked = 0;
-        self.check_goal(toolbox, clock).await?;
         loop {
             asked += 1;
             let handing_over = self.handing_over.clone();

@@ -32,7 +32,6 @@ fn looks(notes: &[Note]) -> impl DoubleEndedIterator<Item = (&[LookedUp], &str)>
         | Note::Verified { .. }
         | Note::NotChecked { .. }
         | Note::Guarded { .. }
-        | Note::GoalChecked { .. }
         | Note::Approval { .. }
         | Note::Form { .. } => None,
     })

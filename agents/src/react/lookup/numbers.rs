@@ -59,10 +59,9 @@ fn given(offer: &TaskOffered, results: &[LeafRef]) -> Vec<String> {
         }
         texts.extend(result.data.iter().map(|data| data.to_string()));
     }
-    if let Work::Write { failed, uncovered, stale, conflicts, revision, .. } = &offer.work {
+    if let Work::Write { failed, uncovered, conflicts, revision, .. } = &offer.work {
         texts.extend(failed.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default()));
         texts.extend(uncovered.iter().cloned());
-        texts.extend(stale.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default()));
         texts.extend(conflicts.iter().map(|conflict| serde_json::to_string(conflict).unwrap_or_default()));
         texts.extend(
             revision.iter().map(|revision| serde_json::to_string(&revision.review).unwrap_or_default()),
@@ -154,7 +153,6 @@ mod tests {
             results: vec![leaf],
             failed: Vec::new(),
             uncovered: Vec::new(),
-            stale: Vec::new(),
             conflicts: Vec::new(),
             revision: None,
         };

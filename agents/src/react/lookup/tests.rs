@@ -97,7 +97,6 @@ fn numbers_from_nowhere_are_asked_about_once() {
         results: Vec::new(),
         failed: Vec::new(),
         uncovered: Vec::new(),
-        stale: Vec::new(),
         conflicts: Vec::new(),
         revision: None,
     };

@@ -28,7 +28,7 @@ pub struct ParsedAction {
     /// Its arguments: an object, unless the model gave a bare value.
     pub arguments: Value,
     /// The native call's id, when there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
 }
 
@@ -36,16 +36,16 @@ pub struct ParsedAction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParsedAnswer {
     /// Why this action.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
     /// Longer reasoning, when given apart from the thought.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// What the model means to do next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// The model's doubts about its own course.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub criticism: Option<String>,
     /// The action to take.
     pub action: ParsedAction,

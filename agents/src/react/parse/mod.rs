@@ -22,7 +22,7 @@ mod yaml;
 
 pub use answer::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer};
 pub use document::{parse_document, parse_whole_document};
-pub use feedback::{ask_again, ask_again_for_document};
+pub use feedback::ask_again_for_document;
 pub use limits::{MAX_BYTES, MAX_DEPTH};
 pub use refusal::WITHHELD;
 pub(super) use refusal::is_refusal;

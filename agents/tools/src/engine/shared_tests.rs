@@ -166,8 +166,6 @@ async fn the_same_call_of_another_process_is_answered_without_calling_the_tool_a
         assert_eq!(again.cached.unwrap().age_ms, 30_000);
     }
     assert_eq!((one.calls(), other.calls()), (1, 0));
-    let stats = &other.engine.stats()["web_search"];
-    assert_eq!((stats.calls, stats.cached, stats.kept), (3, 3, 0));
     assert!(other.call(json!({"q": "b"})).await.is_success(), "the quota is untouched");
     assert_eq!(other.call(json!({"q": "c"})).await.status, ToolStatus::Refused, "and holds");
 }

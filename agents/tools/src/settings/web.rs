@@ -24,8 +24,6 @@ settings! {
         pub total: Duration = Duration::from_secs(60) => internal(),
         /// Largest body that is read, unpacked.
         pub max_bytes: u64 = 16 * MIB => bytes(KIB, 256 * MIB); Fleet Trust,
-        /// Whether a redirect may lead from https to http.
-        pub allow_downgrade: bool = false => internal(),
         /// Whether robots.txt is obeyed.
         pub robots: bool = true => internal(),
         /// Hosts whose robots.txt is not obeyed, because they are one's own.

@@ -117,7 +117,6 @@ fn listed(ports: &[u16]) -> String {
 pub struct Guard {
     named: Vec<HostPattern>,
     ports: Vec<u16>,
-    downgrade: bool,
 }
 
 impl Guard {
@@ -129,7 +128,6 @@ impl Guard {
         Ok(Self {
             named: patterns("tool.web.allow_hosts", &settings.allow_hosts)?,
             ports: settings.ports.clone(),
-            downgrade: settings.allow_downgrade,
         })
     }
 
@@ -159,7 +157,7 @@ impl Guard {
         }
         let to = from.join(location).map_err(|error| wrong(&error.to_string()))?;
         let destination = self.judge(to)?;
-        if from.scheme() == "https" && destination.url.scheme() == "http" && !self.downgrade {
+        if from.scheme() == "https" && destination.url.scheme() == "http" {
             return Err(Refused::Downgrade(quoted(destination.url.as_str(), 200)));
         }
         Ok(destination)

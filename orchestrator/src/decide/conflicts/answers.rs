@@ -77,13 +77,10 @@ pub(super) fn method(claim: Option<&Claim>, result: &TaskResult) -> String {
     said.unwrap_or(&result.conclusion).chars().take(Claim::MAX_TEXT).collect()
 }
 
-/// Whether a model says that claims contradict each other; why not, where it gave no word that can be read.
-pub(super) fn compared(run: &RunState, id: u32, reader: &Reader<'_>) -> AskedSides<Result<bool, String>> {
-    let asks = |settling: &Settling| match &settling.purpose {
-        SettlingFor::Compare | SettlingFor::Near(_) => true,
-        SettlingFor::Method(_) | SettlingFor::Arbiter => false,
-    };
-    let Some((task, settling)) = settling(run, id).find(|(_, settling)| asks(settling)) else {
+/// Verdict of a model on claims in other words: whether they contradict each other, or why the verdict is unreadable.
+pub(super) fn compared(run: &RunState, id: u32) -> AskedSides<Result<bool, String>> {
+    let asks = |settling: &Settling| matches!(settling.purpose, SettlingFor::Near(_));
+    let Some((task, _)) = settling(run, id).find(|(_, settling)| asks(settling)) else {
         return AskedSides::Not;
     };
     if !has_ended(run, &task) {
@@ -93,19 +90,8 @@ pub(super) fn compared(run: &RunState, id: u32, reader: &Reader<'_>) -> AskedSid
         let why = run.tasks.get(&task).and_then(|state| state.reasons.last()).map(String::as_str);
         return AskedSides::Answered(Err(why.unwrap_or("nobody could be asked").to_owned()));
     };
-    let said = match settling.purpose {
-        SettlingFor::Near(_) => {
-            let mut own = result.claims.iter().filter(|claim| near::names(&claim.subject, id));
-            own.find_map(|claim| verdict(&claim.value))
-        }
-        SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => {
-            let concluded = || {
-                let first = result.conclusion.split(['.', ',']).next().unwrap_or_default();
-                reader.value(first).as_ref().and_then(verdict)
-            };
-            result.claims.iter().find_map(|claim| verdict(&claim.value)).or_else(concluded)
-        }
-    };
+    let mut own = result.claims.iter().filter(|claim| near::names(&claim.subject, id));
+    let said = own.find_map(|claim| verdict(&claim.value));
     AskedSides::Answered(said.ok_or_else(|| "whoever was asked said neither yes nor no".to_owned()))
 }
 

@@ -43,20 +43,6 @@ fn conflict<'a>(decision: &'a DecisionBuilder<'_>, id: u32) -> Option<(&'a RunSt
     Some((run, run.conflicts.found.get(&id)?))
 }
 
-/// Has a model say whether claims that are words contradict each other.
-pub(super) fn compare(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
-    let Some((run, conflict)) = conflict(decision, id) else { return false };
-    let goal = format!(
-        "Do these statements on {:?} contradict each other, so that they cannot all be true?\n{}\nSubmit one claim \
-         with the subject \"they contradict each other\" and the value yes or no, and say in its `method` why.",
-        conflict.subject,
-        listed(&conflict.sides)
-    );
-    let task = small("compare what is claimed", goal, run.limits.conflicts.arbiter.clone());
-    begin(decision, id, None, vec![(SettlingFor::Compare, task)]);
-    false
-}
-
 /// Has each side that has not told it show how it came to its value.
 fn methods(decision: &mut DecisionBuilder<'_>, id: u32) {
     let Some((_, conflict)) = conflict(decision, id) else { return };
@@ -92,7 +78,7 @@ fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
         listed(&with_methods(run, id, conflict, decision.reader())),
         both::TOLD,
     );
-    let task = small("judge which value holds", goal, run.limits.conflicts.arbiter.clone());
+    let task = small("judge which value holds", goal, Role::Worker);
     begin(decision, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
 }
 

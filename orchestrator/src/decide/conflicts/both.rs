@@ -37,7 +37,7 @@ fn judged(run: &RunState, id: u32) -> Option<String> {
                 asked += 1;
                 agree.extend(said);
             }
-            SettlingFor::Arbiter | SettlingFor::Compare | SettlingFor::Near(_) => {}
+            SettlingFor::Arbiter | SettlingFor::Near(_) => {}
         }
     }
     agree.into_iter().next_back().filter(|_| asked > 1 && all_methods_say_so(run, id))

@@ -20,9 +20,8 @@ pub(in crate::decide) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &
         return;
     }
     let reader = decision.reader();
-    let counts = Counts { uncertain: run.limits.conflicts.compare_texts, known: false };
     let sides = track_record(run, reader);
-    for found in reader.contradictions(&sides, &run.conflicts.found, counts, tolerance(run)) {
+    for found in reader.contradictions(&sides, &run.conflicts.found, Counts::New, tolerance(run)) {
         record(decision, found);
     }
 }
@@ -38,8 +37,8 @@ fn record(decision: &mut DecisionBuilder<'_>, found: FoundContradiction) {
         None => run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1),
     };
     let until = until(run, now);
-    let FoundContradiction { subject, sides, certain, .. } = found;
-    decision.emit(ConflictFound { id, subject, sides, certain, until });
+    let FoundContradiction { subject, sides, .. } = found;
+    decision.emit(ConflictFound { id, subject, sides, certain: true, until });
 }
 
 /// All that may contradict each other: what is claimed, but for what was found out to settle it.
@@ -97,8 +96,7 @@ pub(super) fn gone(run: &RunState, conflict: &ConflictState, reader: &Reader<'_>
         return None;
     }
     let still: Vec<Side> = still.into_iter().cloned().collect();
-    let counts = Counts { uncertain: run.limits.conflicts.compare_texts, known: true };
-    let left = reader.contradictions(&still, &BTreeMap::new(), counts, tolerance(run));
+    let left = reader.contradictions(&still, &BTreeMap::new(), Counts::All, tolerance(run));
     left.is_empty().then(|| {
         let changed: Vec<String> = changed.into_iter().map(|side| side.task.to_string()).collect();
         format!("{} changed meanwhile", changed.join(", "))

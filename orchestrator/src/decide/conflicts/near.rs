@@ -3,6 +3,7 @@
 
 use muster_shared::conflict::Near;
 use muster_shared::flow::{Claim, PlanTask};
+use muster_shared::ids::Role;
 use muster_shared::run::event::ConflictFound;
 use muster_shared::run::{ConflictState, RunState, SettlingFor};
 
@@ -35,7 +36,7 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
         decision.reader().near(&found::track_record(run, decision.reader()), &asked(run), tolerance(run));
     pairs.truncate(usize::try_from(open).unwrap_or(usize::MAX));
     let Some(first) = (!pairs.is_empty()).then(|| next_id(run)) else { return false };
-    let (role, until) = (run.limits.conflicts.arbiter.clone(), until(run, now));
+    let until = until(run, now);
     let numbered: Vec<(u32, Near)> = (first..).zip(pairs).collect();
     for (id, Near { one, other }) in &numbered {
         let subject = format!("{} / {}", one.claim.subject, other.claim.subject);
@@ -45,7 +46,7 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
     }
     let task = PlanTask {
         max_steps: Some(MOST_STEPS),
-        ..ask::small("compare what is claimed", goal(&numbered), role)
+        ..ask::small("compare what is claimed", goal(&numbered), Role::Worker)
     };
     let ids = numbered.iter().map(|(id, _)| *id).collect();
     ask::begin(decision, first, None, vec![(SettlingFor::Near(ids), task)]);
@@ -55,8 +56,7 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
 /// Whether a model can be asked: one was used in this run, there is budget, and none was asked too often.
 fn may_ask(run: &RunState) -> bool {
     let looks = looks(run).count();
-    run.limits.conflicts.compare_near
-        && looks < MOST_LOOKS
+    looks < MOST_LOOKS
         && run.spending.used.model_calls > 0
         && budget::affords(run, &muster_shared::ids::TaskId::Settle(u32::MAX))
 }
@@ -65,7 +65,7 @@ fn may_ask(run: &RunState) -> bool {
 fn looks(run: &RunState) -> impl Iterator<Item = &[u32]> {
     run.conflicts.settling.values().filter_map(|settling| match &settling.purpose {
         SettlingFor::Near(pairs) => Some(pairs.as_slice()),
-        SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => None,
+        SettlingFor::Method(_) | SettlingFor::Arbiter => None,
     })
 }
 

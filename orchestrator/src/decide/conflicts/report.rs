@@ -47,9 +47,8 @@ fn of_conflict(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) ->
 /// Contradictions that nobody deals with any more: there were too many, or tasks that lost claim again what does not agree,
 /// perhaps with what was found out for them.
 fn unexamined(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
-    let counts = Counts { uncertain: false, known: true };
     let sides = claimed_now(run, reader);
-    let found = reader.contradictions(&sides, &run.conflicts.found, counts, tolerance(run)).into_iter();
+    let found = reader.contradictions(&sides, &run.conflicts.found, Counts::All, tolerance(run)).into_iter();
     let is_marked = |known: &[u32]| {
         let mut same = known.iter().filter_map(|id| run.conflicts.found.get(id));
         same.any(|conflict| !is_mended(run, reader, conflict) && of_conflict(run, reader, conflict).is_some())

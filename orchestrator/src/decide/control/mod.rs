@@ -9,7 +9,7 @@ mod skip;
 use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::ids::TaskId;
 use muster_shared::run::event::{RequestRefused, RunAborted, Stopped, TaskReopened};
-use muster_shared::run::{Group, Request, RequestAction, RunState, StopReason};
+use muster_shared::run::{Request, RequestAction, RunState, StopReason};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -183,7 +183,7 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 /// Interrupts whoever has the newest generation of a task in hand.
 pub(super) fn interrupt(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
     let group = decision.open().zip(task.as_leaf()).and_then(|(run, index)| run.group_in_work(index));
-    let members = group.into_iter().flat_map(Group::everybody);
+    let members = group.into_iter().flat_map(|group| &group.members);
     let members: Vec<TaskId> = members.map(|member| TaskId::Leaf(member.clone())).collect();
     for held in members.iter().chain([task]) {
         interrupt_one(decision, held, reason);

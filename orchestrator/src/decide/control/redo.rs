@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use muster_shared::flow::{Plan, TaskStatus, WhenStale};
+use muster_shared::flow::{Plan, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
-use muster_shared::run::event::TaskStale;
 use muster_shared::run::{Request, RunState};
 
 use super::super::builder::DecisionBuilder;
@@ -62,7 +61,7 @@ pub(in crate::decide) fn begin_again(
         again(decision, leaf, reason);
     }
     for leaf in &users {
-        out_of_date(decision, leaf, &follows);
+        again(decision, leaf, &follows);
     }
     stop_writing(decision, reason);
 }
@@ -70,18 +69,6 @@ pub(in crate::decide) fn begin_again(
 fn again(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &str) {
     reopen(decision, &TaskId::Leaf(leaf.clone()), reason);
     reopen(decision, &TaskId::Reflect(leaf.clone()), reason);
-}
-
-/// What becomes of a leaf that used a result that changes (R12). One that has no result yet is begun anew in any case.
-fn out_of_date(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &str) {
-    let Some(run) = decision.open() else { return };
-    let has_ended = run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Completed);
-    match run.limits.when_stale {
-        WhenStale::Mark if has_ended => {
-            decision.emit(TaskStale { task: leaf.clone(), reason: reason.to_owned() });
-        }
-        WhenStale::Mark | WhenStale::Redo => again(decision, leaf, reason),
-    }
 }
 
 /// Deals with the leaves that were begun before the plan gave them more to build on, and with what used their results.
@@ -96,7 +83,7 @@ pub(in crate::decide) fn catch_up(decision: &mut DecisionBuilder<'_>, before: &P
     let late: BTreeSet<TaskIndex> = begun.filter(|leaf| builds_on_more(leaf)).cloned().collect();
     let users = users(run, &late);
     for leaf in late.iter().chain(&users) {
-        out_of_date(decision, leaf, "what it builds on was split after it had begun");
+        again(decision, leaf, "what it builds on was split after it had begun");
     }
 }
 

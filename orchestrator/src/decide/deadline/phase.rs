@@ -1,48 +1,33 @@
-//! The time of a phase. When that for carrying out the plan is up, what is in hand is told to conclude, and the report
-//! is written from what there is.
+//! Time limit of the execution phase. At the limit, running tasks are cut off after a short grace period, and the report
+//! is written from the results so far.
 
 use std::time::Duration;
 
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::event::TaskAborted;
-use muster_shared::run::{Phase, RunState, StopReason};
+use muster_shared::run::{Phase, RunState};
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
-use super::super::{conflicts, control, groups, questions, single, survey};
-use super::{GRACE, in_words};
-
-/// The most that is kept for writing, in percent: without time for anything else there is nothing to write.
-const MOST_RESERVED: u64 = 90;
+use super::super::{conflicts, groups, questions, single, survey};
+use super::GRACE;
 
 /// Why tasks are cut off when their phase is over.
 const OVER: &str = "the time for carrying out the plan is up";
 
-/// When agents are to be done with what the phase has them do; nothing when there is no time but that of the run.
-///
-/// Time is kept for writing once there is something to write.
-pub(in crate::decide) fn ends_at(run: &RunState) -> Option<Millis> {
-    // While somebody is asked how to go on, the time of the phase stands still.
-    let own = |span: Option<u64>| {
-        span.filter(|_| !run.is_held()).map(|span| run.phase_since.after(Duration::from_millis(span)))
-    };
-    let limits = &run.limits;
-    match run.phase {
-        Phase::Planning => own(limits.planning_deadline_ms),
-        Phase::Executing => own(limits.executing_deadline_ms).into_iter().chain(reserve_begins(run)).min(),
-        Phase::Writing => own(limits.writing_deadline_ms),
-        Phase::Ended => None,
-    }
-}
+/// Part of the run's time that is kept for writing the report, in percent.
+const WRITING_RESERVE_PERCENT: u64 = 10;
 
-fn reserve_begins(run: &RunState) -> Option<Millis> {
-    let percent = u64::from(run.limits.writing_reserve_percent).min(MOST_RESERVED);
-    if percent == 0 || !survey::has_results(run) {
+/// Time at which agents have to be done with the current phase. Absent: only the run's deadline applies.
+///
+/// Time is kept for writing as soon as there is something to write.
+pub(in crate::decide) fn ends_at(run: &RunState) -> Option<Millis> {
+    if run.phase != Phase::Executing || !survey::has_results(run) {
         return None;
     }
     let whole = run.deadline.0.saturating_sub(run.created_at.0);
-    Some(Millis(run.deadline.0.saturating_sub(whole / 100 * percent)))
+    Some(Millis(run.deadline.0.saturating_sub(whole / 100 * WRITING_RESERVE_PERCENT)))
 }
 
 /// When the phase is over: agents are given a moment to say what they have.
@@ -62,47 +47,9 @@ pub(in crate::decide) fn takes_nothing_up(run: &RunState, now: Millis) -> bool {
     ends_at(run).is_some_and(|end| end <= now)
 }
 
-/// Goes over to writing with what there is, or stops the run where that is of no use.
+/// Ends the execution phase and starts to write the report from the results so far.
 pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
-    let Some(run) = decision.open() else { return };
-    let own = |span: Option<u64>| in_words(Duration::from_millis(span.unwrap_or_default()));
-    let limits = &run.limits;
-    match run.phase {
-        Phase::Planning => {
-            let span = own(limits.planning_deadline_ms);
-            stop(
-                decision,
-                format!("there was no plan within {span}; raise limits.planning_deadline and ask again"),
-            );
-        }
-        Phase::Executing => conclude(decision),
-        Phase::Writing => {
-            let span = own(limits.writing_deadline_ms);
-            stop(
-                decision,
-                format!(
-                    "the report was not written within {span}; raise limits.writing_deadline and ask again"
-                ),
-            );
-        }
-        Phase::Ended => {}
-    }
-}
-
-fn stop(decision: &mut DecisionBuilder<'_>, reason: String) {
-    control::abort(decision, StopReason::DeadlinePassed, reason);
-}
-
-fn conclude(decision: &mut DecisionBuilder<'_>) {
     groups::conclude(decision, OVER);
-    let Some(run) = decision.open() else { return };
-    if !survey::has_results(run) {
-        let span = in_words(decision.now().since(run.phase_since));
-        return stop(
-            decision,
-            format!("no task gave a result within {span}; ask for less, or raise limits.executing_deadline"),
-        );
-    }
     conflicts::give_up(decision, OVER);
     let Some(run) = decision.open() else { return };
     let (held, waiting) = (in_hand(run), never_done(run));

@@ -7,27 +7,21 @@
 pub(super) mod opinions;
 mod verdict;
 
-use std::time::Duration;
-
 use muster_shared::flow::{
-    Chair, DecidedBy, Ending, FailureKind, GroupVerdict, Membership, Outcome, Pattern, PlanTask, TaskStatus,
+    DecidedBy, Ending, FailureKind, GroupVerdict, Membership, Outcome, Pattern, PlanTask, TaskStatus,
     Temperament, View,
 };
 use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
 use muster_shared::run::event::{
-    ChairCalled, MembersBegun, MembersDiscuss, MembersSettled, TaskAborted, TaskReopened, TaskSkipped,
+    MembersBegun, MembersDiscuss, MembersSettled, TaskAborted, TaskReopened, TaskSkipped,
 };
 use muster_shared::run::{Group, Phase, Request, RunState, TaskState};
-use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
 use super::conflicts::tolerance;
 use super::control::{asked_by, interrupt};
 use super::failure::{self, Failure};
 use super::{outcome, survey};
-
-/// The letter of the chair; members have those from `a`.
-const CHAIR: char = 'z';
 
 /// How a leaf is given out.
 pub(super) fn pattern(run: &RunState, index: &TaskIndex) -> Pattern {
@@ -88,14 +82,12 @@ pub(super) fn waiting_members<'a>(
 /// What a member is told of its group; nothing for any other task.
 pub(super) fn membership(run: &RunState, member: &TaskIndex) -> Option<Membership> {
     let group = run.group_in_work(&member.planned()).filter(|_| member.is_member())?;
-    let chair = group.chair.as_ref() == Some(member);
     let is_committee = matches!(group.pattern, Pattern::Committee { .. });
     let place = group.members.iter().position(|other| other == member);
     Some(Membership {
         members: group.pattern.members(),
         temperament: place.filter(|_| is_committee).map(Temperament::of),
-        round: if chair { 0 } else { group.round },
-        chair,
+        round: group.round,
         views: group.views.clone(),
     })
 }
@@ -133,15 +125,13 @@ pub(super) fn member_done(decision: &mut DecisionBuilder<'_>, member: &TaskIndex
 
 /// Settles what the members have come to an end with. Tells whether anything was decided.
 pub(super) fn settle(decision: &mut DecisionBuilder<'_>) -> bool {
-    let now = decision.now();
     let Some(run) =
         decision.open().filter(|run| run.phase == Phase::Executing && run.control.paused.is_none())
     else {
         return false;
     };
-    let at_end = |(task, group): &(&TaskIndex, &Group)| {
-        run.group_in_work(task).is_some() && (all_ended(run, group) || waited_enough(run, group, now))
-    };
+    let at_end =
+        |(task, group): &(&TaskIndex, &Group)| run.group_in_work(task).is_some() && all_ended(run, group);
     let ready: Vec<TaskIndex> = run.groups.iter().filter(at_end).map(|(task, _)| task.clone()).collect();
     for task in &ready {
         proceed(decision, task);
@@ -149,84 +139,44 @@ pub(super) fn settle(decision: &mut DecisionBuilder<'_>) -> bool {
     !ready.is_empty()
 }
 
-/// When the time is up after which a quorum suffices, for the next group that has one.
-pub(super) fn next_deadline(run: &RunState) -> Option<Millis> {
-    let groups = run.groups.iter().filter(|(task, _)| run.group_in_work(task).is_some());
-    let have_quorum = groups.map(|(_, group)| group).filter(|group| has_quorum(run, group));
-    have_quorum.filter_map(|group| enough_at(run, group)).min()
-}
-
-fn enough_at(run: &RunState, group: &Group) -> Option<Millis> {
-    let wait = run.limits.committee.wait_ms.filter(|_| group.chair.is_none())?;
-    Some(group.since.after(Duration::from_millis(wait)))
-}
-
-fn waited_enough(run: &RunState, group: &Group, now: Millis) -> bool {
-    enough_at(run, group).is_some_and(|at| at <= now) && has_quorum(run, group)
-}
-
-fn has_quorum(run: &RunState, group: &Group) -> bool {
-    views(run, group).len() >= quorum(run, group)
-}
-
-fn quorum(run: &RunState, group: &Group) -> usize {
+/// Number of results that a verdict requires. A failure in a round of discussion does not invalidate earlier results.
+fn needed(group: &Group) -> usize {
     match group.pattern {
-        // Whoever thought again and failed does not take back what the others found.
-        Pattern::Committee { .. } if group.round == 0 => run.limits.committee.quorum_of(group.members.len()),
+        Pattern::Committee { .. } if group.round == 0 => group.members.len() / 2 + 1,
         Pattern::Committee { .. } | Pattern::Redundant { .. } | Pattern::Hierarchical | Pattern::Auction => 1,
     }
 }
 
 fn all_ended(run: &RunState, group: &Group) -> bool {
-    group.everybody().all(|member| run.planned(member).is_some_and(|state| state.status.is_ended()))
+    group.members.iter().all(|member| run.planned(member).is_some_and(|state| state.status.is_ended()))
 }
 
-/// What the members found, the chair's not among it.
+/// Results of the members.
 fn views(run: &RunState, group: &Group) -> Vec<View> {
     let given = group.members.iter().filter_map(|member| Some((member, survey::result_of(run, member)?)));
     given.map(|(member, result)| verdict::view(member, result)).collect()
 }
 
-/// Goes on with a group whose members are at their end: another round, the chair, the verdict, or failure.
+/// Continues with a group whose members have ended: another round, the verdict, or failure.
 fn proceed(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
-    stop_members(decision, task, "a quorum has given its results");
     let Some(run) = decision.open() else { return };
     let Some(group) = run.group_in_work(task) else { return };
     let found = views(run, group);
-    if found.len() < quorum(run, group) {
+    if found.len() < needed(group) {
         return fail(decision, task);
     }
-    let by_chair =
-        group.chair.as_ref().map(|chair| survey::result_of(run, chair).map(|r| verdict::view(chair, r)));
     let Some(voted) = verdict::verdict(&found, &decision.reader().camps(&found, tolerance(run))) else {
         return fail(decision, task);
     };
     let (generation, round) = (generation(run, task), group.round + 1);
     let open = voted.by != DecidedBy::Unanimity;
-    match (by_chair, group.pattern) {
-        (Some(Some(chair)), _) => {
-            let against = decision.reader().dissent(&chair, &found, tolerance(run));
-            end(decision, task, verdict::of_chair(&chair, &found, &against));
-        }
-        // A chair that failed is done without.
-        (Some(None), _) => end(decision, task, voted),
-        (None, Pattern::Committee { rounds, .. }) if open && round <= rounds && found.len() > 1 => {
+    match group.pattern {
+        Pattern::Committee { rounds, .. } if open && round <= rounds && found.len() > 1 => {
             decision.emit(MembersDiscuss { task: task.clone(), generation, round, views: found });
         }
-        (None, _) => match task.member(CHAIR).filter(|_| wants_chair(run, voted.by)) {
-            Some(chair) => {
-                decision.emit(ChairCalled { task: task.clone(), generation, chair, views: found });
-            }
-            None => end(decision, task, voted),
-        },
-    }
-}
-
-fn wants_chair(run: &RunState, by: DecidedBy) -> bool {
-    match run.limits.committee.chair {
-        Chair::Never => false,
-        Chair::Tie => by == DecidedBy::Order,
-        Chair::NoMajority => matches!(by, DecidedBy::Order | DecidedBy::Confidence),
+        Pattern::Committee { .. } | Pattern::Redundant { .. } | Pattern::Hierarchical | Pattern::Auction => {
+            end(decision, task, voted);
+        }
     }
 }
 
@@ -244,7 +194,7 @@ fn stop_members(decision: &mut DecisionBuilder<'_>, task: &TaskIndex, reason: &s
 
 fn members_open(decision: &DecisionBuilder<'_>, task: &TaskIndex) -> Vec<TaskId> {
     let Some(run) = decision.open() else { return Vec::new() };
-    let members = run.group_in_work(task).into_iter().flat_map(Group::everybody);
+    let members = run.group_in_work(task).into_iter().flat_map(|group| &group.members);
     let open = members.filter(|member| run.planned(member).is_some_and(|state| !state.status.is_ended()));
     open.map(|member| TaskId::Leaf(member.clone())).collect()
 }
@@ -268,7 +218,7 @@ fn fail(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
     let Some(run) = decision.open() else { return };
     let Some(group) = run.group_in_work(task) else { return };
     let states: Vec<(&TaskIndex, &TaskState)> =
-        group.everybody().filter_map(|member| Some((member, run.planned(member)?))).collect();
+        group.members.iter().filter_map(|member| Some((member, run.planned(member)?))).collect();
     let given = states.iter().filter(|(_, state)| state.status == TaskStatus::Completed).count();
     let why: Vec<String> = states
         .iter()
@@ -288,7 +238,7 @@ fn fail(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
     let reason = format!(
         "{given} of its {} members gave a result, {} are needed ({})",
         group.members.len(),
-        quorum(run, group),
+        needed(group),
         why.join("; ")
     );
     failure::failed(

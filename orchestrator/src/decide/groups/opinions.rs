@@ -24,12 +24,6 @@ pub(in crate::decide) fn camps(views: &[View], tolerance: Tolerance) -> Vec<Vec<
     camps.into_iter().map(placed).collect()
 }
 
-/// The places of those who do not agree with the chair.
-pub(in crate::decide) fn dissent(chair: &View, views: &[View], tolerance: Tolerance) -> Vec<u32> {
-    let others = views.iter().enumerate().filter(|(_, view)| !agree(chair, view, tolerance));
-    places(others.map(|(at, _)| at))
-}
-
 fn places(at: impl Iterator<Item = usize>) -> Vec<u32> {
     at.filter_map(|at| u32::try_from(at).ok()).collect()
 }

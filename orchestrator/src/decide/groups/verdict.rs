@@ -51,17 +51,6 @@ pub(super) fn verdict(views: &[View], camps: &[Vec<&View>]) -> Option<GroupVerdi
     Some(told(first, views, by))
 }
 
-/// The verdict when the chair has spoken: who agrees with it is told from who does not.
-pub(super) fn of_chair(chair: &View, views: &[View], against: &[u32]) -> GroupVerdict {
-    let is_against = |at: usize| u32::try_from(at).is_ok_and(|at| against.contains(&at));
-    let placed: Vec<(usize, &View)> = views.iter().enumerate().collect();
-    let (others, agree): (Vec<_>, Vec<_>) = placed.into_iter().partition(|(at, _)| is_against(*at));
-    let agree = agree.into_iter().map(|(_, view)| view);
-    let agree = std::iter::once(chair).chain(agree).map(|view| view.member.clone()).collect();
-    let dissent = others.into_iter().map(|(_, view)| dissent(view)).collect();
-    GroupVerdict { counts: chair.member.clone(), by: DecidedBy::Chair, agree, dissent }
-}
-
 fn weight(camp: &[&View]) -> u32 {
     camp.iter().map(|view| if view.confidence == 0 { UNSAID } else { u32::from(view.confidence) }).sum()
 }
@@ -190,19 +179,6 @@ mod tests {
     fn numbers_so_large_that_they_cannot_be_converted_are_no_trouble() {
         let views = [claiming("1~a", number(1e308, "km"), 50), claiming("1~b", number(1e308, "km"), 50)];
         assert_eq!(verdict(&views, TOLERANCE).unwrap().agree.len(), 1);
-    }
-
-    #[test]
-    fn the_chair_says_what_counts_and_who_disagrees_is_kept() {
-        let chair = claims("1~z", 30.0, 80);
-        let views = [claims("1~a", 30.0, 50), claims("1~b", 15.0, 90)];
-        let against = Reader::new(&ByRules).dissent(&chair, &views, TOLERANCE);
-        let verdict = of_chair(&chair, &views, &against);
-        assert_eq!(verdict.counts.to_string(), "1~z");
-        assert_eq!(verdict.agree.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1~z", "1~a"]);
-        assert_eq!(verdict.dissent[0].member.to_string(), "1~b");
-        let told = verdict.dissent_in_words().unwrap();
-        assert!(told.contains("1~b, 90 % sure: about 15"), "{told}");
     }
 
     proptest! {

@@ -119,15 +119,6 @@ pub enum ReadingQuestion<'a> {
         /// How claims are read.
         tolerance: Tolerance,
     },
-    /// Who of a group does not agree with its chair?
-    Dissent {
-        /// What the chair says.
-        chair: &'a View,
-        /// What the members say.
-        views: &'a [View],
-        /// How claims are read.
-        tolerance: Tolerance,
-    },
     /// Is a word spoken with "an"?
     Article {
         /// The word.
@@ -151,11 +142,11 @@ pub enum ReadingQuestion<'a> {
 
 /// Which contradictions count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
-    /// Those too that only a model can compare.
-    pub uncertain: bool,
-    /// Those too that were found before between the same tries.
-    pub known: bool,
+pub enum Counts {
+    /// Contradictions that were not found before between the same attempts.
+    New,
+    /// All contradictions.
+    All,
 }
 
 impl ReadingQuestion<'_> {
@@ -178,7 +169,6 @@ impl ReadingQuestion<'_> {
             Self::OtherValue { .. } => ReadingRule::OtherValue,
             Self::Value { .. } => ReadingRule::Value,
             Self::Camps { .. } => ReadingRule::Camps,
-            Self::Dissent { .. } => ReadingRule::Dissent,
             Self::Article { .. } => ReadingRule::Article,
             Self::Tool { .. } => ReadingRule::Tool,
             Self::SharedWords { .. } => ReadingRule::SharedWords,
@@ -205,8 +195,10 @@ impl ReadingQuestion<'_> {
                 digest.add(text);
             }
             Self::Contradictions { sides, counts, .. } => {
-                digest.add(if counts.uncertain { "all" } else { "certain" });
-                digest.add(if counts.known { "known" } else { "new" });
+                digest.add(match counts {
+                    Counts::New => "new",
+                    Counts::All => "known",
+                });
                 sides.iter().for_each(|side| digest.add_side(side));
             }
             Self::Near { sides, .. } => sides.iter().for_each(|side| digest.add_side(side)),
@@ -217,10 +209,6 @@ impl ReadingQuestion<'_> {
             Self::SameValue { side, value, .. } => digest.add_claim(&side.claim, value),
             Self::OtherValue { claim, value, .. } => digest.add_claim(claim, value),
             Self::Camps { views, .. } => views.iter().for_each(|view| digest.add_view(view)),
-            Self::Dissent { chair, views, .. } => {
-                digest.add_view(chair);
-                views.iter().for_each(|view| digest.add_view(view));
-            }
             Self::Article { word } => digest.add(word),
             Self::Tool { name, .. } => digest.add(name),
             Self::SharedWords { asked, results } => {

@@ -39,7 +39,6 @@ pub(in crate::decide) struct FoundContradiction {
     /// The subject in the words of a claim.
     pub(in crate::decide) subject: String,
     pub(in crate::decide) sides: Vec<Side>,
-    pub(in crate::decide) certain: bool,
     /// The conflicts about the same subject that were found before.
     pub(in crate::decide) known: Vec<u32>,
 }
@@ -160,9 +159,9 @@ impl<'a> Reader<'a> {
         let Some(Said::Contradictions(found)) = self.ask(&question) else { return Vec::new() };
         let in_full = |found: Contradiction| {
             let subject = at(sides, found.named)?.claim.subject.clone();
-            let Contradiction { sides: places, certain, known, .. } = found;
+            let Contradiction { sides: places, known, .. } = found;
             let sides = places.into_iter().filter_map(|place| at(sides, place).cloned()).collect();
-            Some(FoundContradiction { subject, sides, certain, known })
+            Some(FoundContradiction { subject, sides, known })
         };
         found.into_iter().filter_map(in_full).collect()
     }
@@ -233,11 +232,6 @@ impl<'a> Reader<'a> {
                 vec![all]
             }
         }
-    }
-
-    /// The places of the members that do not agree with their chair.
-    pub(in crate::decide) fn dissent(&self, chair: &View, views: &[View], tolerance: Tolerance) -> Vec<u32> {
-        numbers(self.ask(&ReadingQuestion::Dissent { chair, views, tolerance }))
     }
 
     /// A word with its article.

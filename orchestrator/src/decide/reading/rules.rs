@@ -41,10 +41,9 @@ impl ReadText for ByRules {
             Ask::Verdict { text } => said(&verdict::read(text)),
             Ask::Choice { question, text } => question.meant(text).map(|at| Said::Number(place(at))),
             Ask::Contradictions { sides, known, counts, tolerance } => {
-                let found =
-                    detect(sides, tolerance).into_iter().filter(|found| found.certain || counts.uncertain);
-                let found = found.filter_map(|found| contradiction(sides, &found, known, counts));
-                let found: Vec<Contradiction> = found.collect();
+                let found = detect(sides, tolerance).into_iter();
+                let found: Vec<Contradiction> =
+                    found.filter_map(|found| contradiction(sides, &found, known, counts)).collect();
                 (!found.is_empty()).then_some(Said::Contradictions(found))
             }
             Ask::Near { sides, asked, tolerance } => {
@@ -67,10 +66,6 @@ impl ReadText for ByRules {
             Ask::Camps { views, tolerance } => {
                 let camps = opinions::camps(views, tolerance);
                 (camps.len() > 1).then_some(Said::Groups(camps))
-            }
-            Ask::Dissent { chair, views, tolerance } => {
-                let dissent = opinions::dissent(chair, views, tolerance);
-                (!dissent.is_empty()).then_some(Said::Numbers(dissent))
             }
             Ask::Article { word } => yes(is_with_an(word)),
             Ask::Tool { name, known } => tools::nearest(name, known).map(|near| Said::Word(near.to_owned())),
@@ -126,7 +121,7 @@ fn contradiction(
     let tries =
         |sides: &[Side]| sides.iter().map(|side| (side.task.clone(), side.generation)).collect::<Vec<_>>();
     let now = tries(&found.sides);
-    if !counts.known && same.clone().any(|(_, conflict)| tries(&conflict.sides) == now) {
+    if counts == Counts::New && same.clone().any(|(_, conflict)| tries(&conflict.sides) == now) {
         return None;
     }
     let words = found.in_words();
@@ -134,7 +129,6 @@ fn contradiction(
     Some(Contradiction {
         sides: found.sides.iter().filter_map(|side| place_of(sides, side)).collect(),
         named: place_of(sides, names)?,
-        certain: found.certain,
         known: same.map(|(id, _)| *id).collect(),
     })
 }

@@ -395,11 +395,6 @@ fn a_look_that_failed_is_no_agreement() {
         }
         assert!(finish(&mut fleet).contains("not compared"));
     }
-    let mut limits = limits(&[]);
-    limits.conflicts.compare_near = false;
-    let mut fleet = begun_with(limits, tasks());
-    near(&mut fleet);
-    assert_eq!(open(&fleet), ["write"]);
 }
 
 #[test]
@@ -426,25 +421,6 @@ fn a_side_that_changes_meanwhile_ends_the_conflict() {
     assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Gone(_))), "{:?}", conflict(&fleet, 1));
     do_so(&mut fleet, "2", says("15 %"));
     assert!(conflict(&fleet, 2).is_open(), "it claims the same again");
-}
-
-#[test]
-fn words_are_compared_by_a_model_where_that_is_wanted() {
-    let words = ["it rained all day long and all night", "not a single drop fell in that week"];
-    for wanted in [false, true] {
-        let mut limits = limits(&[]);
-        limits.conflicts.compare_texts = wanted;
-        let mut fleet = begun_with(limits, tasks());
-        for (task, text) in ["1", "2"].into_iter().zip(words) {
-            do_so(&mut fleet, task, says(text));
-        }
-        assert_eq!(fleet.run().conflicts.found.len(), usize::from(wanted));
-        if wanted {
-            let contradict = Claim { value: read_value("yes", "").unwrap(), ..claim("1", "") };
-            do_so(&mut fleet, "settle-1", claiming(vec![contradict]));
-            assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
-        }
-    }
 }
 
 /// Whatever the order in which results come, the same task is done again.

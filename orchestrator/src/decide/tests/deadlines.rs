@@ -16,8 +16,10 @@ fn at(fleet: &mut Fleet, time: Millis) {
     fleet.turn(vec![Input::Timer]);
 }
 
-fn after(fleet: &Fleet, millis: u64) -> Millis {
-    Millis(fleet.now.0 + millis)
+/// Start of the time that is kept for writing.
+fn reserve(fleet: &Fleet) -> Millis {
+    let run = fleet.run();
+    Millis(run.deadline.0 - (run.deadline.0 - run.created_at.0) / 10)
 }
 
 #[test]
@@ -25,8 +27,6 @@ fn a_run_out_of_time_delivers_what_there_is_and_says_that_it_is_a_part() {
     let mut fleet = planned();
     do_task(&mut fleet, "1");
     let deadline = fleet.run().deadline;
-    // Nothing is in the way of the end: the writer does not answer.
-    fleet.run.as_mut().unwrap().limits.writing_reserve_percent = 0;
     at(&mut fleet, deadline);
     assert_eq!(fleet.status(), OUT_OF_TIME);
     let report = fleet.run().report.clone().unwrap();
@@ -76,8 +76,7 @@ fn who_cancels_gets_no_report() {
 #[test]
 fn time_is_kept_for_writing_once_there_is_something_to_write() {
     let mut fleet = planned();
-    let (begun, deadline) = (fleet.run().created_at, fleet.run().deadline);
-    let reserve = Millis(deadline.0 - (deadline.0 - begun.0) / 10);
+    let reserve = reserve(&fleet);
     let one = fleet.find("1");
     fleet.start(&one);
     assert_eq!(next_deadline(fleet.run()), Some(Millis(one.deadline.0 + 2000)));
@@ -113,14 +112,12 @@ fn time_is_kept_for_writing_once_there_is_something_to_write() {
 
 #[test]
 fn once_all_have_concluded_nothing_is_waited_for() {
-    let mut fleet = planned_with(RunLimits { executing_deadline_ms: Some(60_000), ..RunLimits::default() });
-    let end = after(&fleet, 60_000);
+    let mut fleet = planned_with(RunLimits { run_deadline_ms: 600_000, ..RunLimits::default() });
     do_task(&mut fleet, "1");
     let two = fleet.find("2");
     fleet.start(&two);
-    assert_eq!(two.deadline, end);
     do_task(&mut fleet, "reflect-1");
-    fleet.now = end;
+    fleet.now = reserve(&fleet);
     fleet.end(&two, failed(Ending::DeadlinePassed, "the task's time was up"));
     assert_eq!(fleet.run().phase, Phase::Writing);
     assert_eq!(open(&fleet), ["write"]);
@@ -134,8 +131,7 @@ fn a_question_that_comes_up_as_the_time_for_the_plan_ends_holds_nothing_up() {
     let two = fleet.find("2");
     fleet.start(&two);
     do_task(&mut fleet, "reflect-1");
-    let (run, percent) = (fleet.run(), u64::from(RunLimits::default().writing_reserve_percent));
-    fleet.now = Millis(run.deadline.0 - (run.deadline.0 - run.created_at.0) / 100 * percent);
+    fleet.now = reserve(&fleet);
     fleet.end(&two, good(&two, &tasks()));
     assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::QuestionAsked(_))), "it is asked");
     assert_eq!((fleet.run().phase, fleet.run().open_questions().count()), (Phase::Writing, 0));
@@ -143,45 +139,6 @@ fn a_question_that_comes_up_as_the_time_for_the_plan_ends_holds_nothing_up() {
     fleet.ask(1, RequestAction::Answer { question: QuestionId(1), text: "leave out the sum".into() });
     fleet.work(|offer| good(offer, &tasks()));
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-}
-
-#[test]
-fn phases_that_leave_nothing_to_go_on_with_stop_the_run() {
-    let limits = RunLimits { planning_deadline_ms: Some(5_000), ..RunLimits::default() };
-    let mut fleet = Fleet::submitted(limits);
-    assert_eq!(fleet.find("plan").deadline, after(&fleet, 5_000));
-    let over = after(&fleet, 7_000);
-    at(&mut fleet, over);
-    assert_eq!(fleet.status(), OUT_OF_TIME);
-    assert!(fleet.reason().contains("no plan within 5 s"), "{}", fleet.reason());
-
-    let limits = RunLimits { executing_deadline_ms: Some(60_000), ..RunLimits::default() };
-    let mut fleet = planned_with(limits);
-    let over = after(&fleet, 62_000);
-    at(&mut fleet, over);
-    assert_eq!((fleet.status(), fleet.run().report.is_none()), (OUT_OF_TIME, true));
-
-    let limits = RunLimits { writing_deadline_ms: Some(60_000), ..RunLimits::default() };
-    let mut fleet = planned_with(limits);
-    for task in ["1", "2", "reflect-1", "reflect-2", "3", "reflect-3"] {
-        do_task(&mut fleet, task);
-    }
-    let over = after(&fleet, 62_000);
-    at(&mut fleet, over);
-    assert_eq!(
-        (fleet.status(), fleet.run().report.as_ref().is_some_and(|report| report.partial)),
-        (OUT_OF_TIME, true)
-    );
-}
-
-#[test]
-fn a_pause_does_not_count_against_the_phase() {
-    let mut fleet = planned_with(RunLimits { executing_deadline_ms: Some(60_000), ..RunLimits::default() });
-    let end = after(&fleet, 60_000);
-    fleet.ask(1, RequestAction::Pause);
-    fleet.now = after(&fleet, 600_000);
-    fleet.ask(2, RequestAction::Resume { deadline_ms: None });
-    assert_eq!(fleet.find("1").deadline, Millis(end.0 + 600_000));
 }
 
 #[test]

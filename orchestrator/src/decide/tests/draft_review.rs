@@ -178,7 +178,7 @@ fn a_review_that_fails_costs_nothing_but_itself() {
 
 #[test]
 fn a_reviewer_leaves_the_writer_half_of_the_time() {
-    let mut fleet = drafted(RunLimits { writing_deadline_ms: Some(60_000), ..limits(1) });
+    let mut fleet = drafted(RunLimits { run_deadline_ms: 60_000, ..limits(1) });
     let offer = fleet.find("draft-review-1");
     let left = offer.deadline.since(fleet.now).as_millis();
     assert!((25_000..=30_000).contains(&left), "{left}");

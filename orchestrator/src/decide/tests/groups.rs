@@ -1,8 +1,8 @@
 //! Tasks that several members do.
 
 use muster_shared::flow::{
-    Budget, Chair, Committees, DecidedBy, Ending, GroupVerdict, Outcome, Pattern, RunLimits, TaskDraft,
-    TaskOffered, TaskStatus, Work,
+    Budget, DecidedBy, Ending, GroupVerdict, Outcome, Pattern, Rights, RunLimits, TaskDraft, TaskOffered,
+    TaskStatus, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::event::RequestRefused;
@@ -173,37 +173,6 @@ fn members_discuss_what_they_found_until_they_agree_or_the_rounds_are_over() {
 }
 
 #[test]
-fn a_chair_decides_where_votes_do_not() {
-    let committee = Committees { chair: Chair::Tie, ..Committees::USUAL };
-    let mut fleet = planned(vec![shared("committee:2")], RunLimits { committee, ..RunLimits::default() });
-    say(&mut fleet, "1~a", result("red"));
-    say(&mut fleet, "1~b", result("green"));
-    assert_eq!(open(&fleet), ["1~z"]);
-    let Work::Execute { member: Some(member), .. } = &fleet.find("1~z").work else { panic!() };
-    assert!(member.chair && member.views.len() == 2);
-    say(&mut fleet, "1~z", result("green"));
-    let found = verdict(fleet.run());
-    assert_eq!((found.counts.clone(), found.by), (index("1~z"), DecidedBy::Chair));
-    assert_eq!(found.dissent.iter().map(|other| other.member.clone()).collect::<Vec<_>>(), [index("1~a")]);
-}
-
-#[test]
-fn a_quorum_suffices_after_a_while() {
-    let committee = Committees { quorum: Some(2), wait_ms: Some(1_000), ..Committees::USUAL };
-    let mut fleet = planned(vec![shared("committee:3")], RunLimits { committee, ..RunLimits::default() });
-    let began = fleet.now;
-    say(&mut fleet, "1~a", result("red"));
-    say(&mut fleet, "1~b", result("red"));
-    let offer = fleet.find("1~c");
-    fleet.start(&offer);
-    assert_eq!(crate::decide::next_deadline(fleet.run()), Some(Millis(began.0 + 1_000)));
-    fleet.now = Millis(began.0 + 1_000);
-    fleet.turn(vec![Input::Timer]);
-    assert_eq!((status(&fleet, "1"), status(&fleet, "1~c")), (TaskStatus::Completed, TaskStatus::Aborted));
-    assert_eq!(stopped(&fleet), ["1~c"]);
-}
-
-#[test]
 fn a_committee_without_quorum_fails() {
     let mut fleet = begun("committee:3");
     say(&mut fleet, "1~a", result("red"));
@@ -282,20 +251,19 @@ fn members_are_put_down_by_a_pause_and_go_on_after_it() {
 
 #[test]
 fn limits_say_how_tasks_are_given_out_that_do_not_say_it_themselves() {
-    let limits =
-        RunLimits { pattern_critical: Some(Pattern::Redundant { copies: 2 }), ..RunLimits::default() };
-    let critical = TaskDraft { critical: true, ..leaf("pears", &[]) };
-    let own = TaskDraft { critical: true, pattern: Some("hierarchical".into()), ..leaf("plums", &[]) };
-    let fleet = planned(vec![leaf("apples", &[]), critical, own], limits);
+    let limits = RunLimits { pattern: Pattern::Redundant { copies: 2 }, ..RunLimits::default() };
+    let own = TaskDraft { pattern: Some("hierarchical".into()), ..leaf("plums", &[]) };
+    let fleet = planned(vec![leaf("apples", &[]), own], limits);
     let mut offered = open(&fleet);
     offered.sort();
-    assert_eq!(offered, ["1", "2~a", "2~b", "3"]);
+    assert_eq!(offered, ["1~a", "1~b", "2"]);
 }
 
 #[test]
 fn members_share_what_the_task_and_the_run_may_use() {
     let calls = |most| Budget { model_calls: Some(most), ..Budget::UNLIMITED };
-    let limits = RunLimits { budget: calls(100), task_budget: calls(9), ..RunLimits::default() };
+    let rights = Box::new(Rights { budget: calls(9), ..Rights::default() });
+    let limits = RunLimits { budget: calls(100), rights, ..RunLimits::default() };
     let fleet = planned(vec![shared("committee:3")], limits);
     assert_eq!(fleet.open.iter().map(|offer| offer.budget.model_calls).collect::<Vec<_>>(), [Some(3); 3]);
 }
@@ -316,10 +284,11 @@ fn members_that_cannot_be_paid_for_are_left_out_and_the_run_comes_to_its_end() {
 
 #[test]
 fn when_the_time_is_up_what_members_gave_counts() {
-    let limits = RunLimits { executing_deadline_ms: Some(10_000), ..RunLimits::default() };
-    let mut fleet = planned(vec![shared("committee:3")], limits);
+    let mut fleet = planned(vec![shared("committee:3"), leaf("pears", &[])], RunLimits::default());
     say(&mut fleet, "1~a", result("red"));
-    fleet.now = Millis(fleet.now.0 + 20_000);
+    say(&mut fleet, "2", result("ripe"));
+    let run = fleet.run();
+    fleet.now = Millis(run.deadline.0 - (run.deadline.0 - run.created_at.0) / 10 + 2_000);
     fleet.turn(vec![Input::Timer]);
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     fleet.work(|offer| good(offer, &[]));

@@ -1,24 +1,19 @@
-//! What is learnt and what follows: levels of reflection, results that went stale, lessons for later runs.
+//! What is learnt and what follows: levels of reflection, tasks that are done again, lessons for later runs.
 
 use muster_shared::flow::{
     Ending, Outcome, Product, RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft,
-    TaskOffered, TaskStatus, ToolNote, WhenStale, Work,
+    TaskOffered, TaskStatus, ToolNote, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{Input, RequestAction, RunEvent, RunStatus};
 
 use super::fleet::{Fleet, advising, cancel, done, failed, good, leaf, plan, refinement, reflection};
-use super::tables::{do_task, planned, planned_with, status, tasks};
+use super::tables::{do_task, planned, planned_with, tasks};
 use super::transitions::{done_but_for_the_refiner, split};
 use crate::decide::Effect;
 
-fn limits(reflection: ReflectionLevel, when_stale: WhenStale) -> RunLimits {
-    RunLimits { reflection, when_stale, ..RunLimits::default() }
-}
-
-fn redo(task: &str) -> RequestAction {
-    let task: TaskIndex = task.parse().unwrap();
-    RequestAction::Redo { task }
+fn limits(reflection: ReflectionLevel) -> RunLimits {
+    RunLimits { reflection, ..RunLimits::default() }
 }
 
 #[test]
@@ -30,7 +25,7 @@ fn a_level_says_which_leaves_are_reflected_on_and_nothing_waits_for_the_others()
         (ReflectionLevel::AfterFailure, vec!["2"]),
         (ReflectionLevel::WhenSpinning, vec![]),
     ] {
-        let mut fleet = planned_with(limits(level, WhenStale::Redo));
+        let mut fleet = planned_with(limits(level));
         fleet.work(|offer| match &offer.task {
             TaskId::Leaf(index) if *index == TaskIndex::top(2) => {
                 failed(Ending::Escalate, "somebody must say")
@@ -52,39 +47,6 @@ fn a_level_says_which_leaves_are_reflected_on_and_nothing_waits_for_the_others()
         reflected.sort();
         assert_eq!(reflected, wanted, "{level:?}");
     }
-}
-
-#[test]
-fn what_rests_on_a_result_that_is_made_again_stays_if_wanted_and_the_report_says_so() {
-    let mut fleet = planned_with(limits(ReflectionLevel::None, WhenStale::Mark));
-    for task in ["1", "2", "3"] {
-        do_task(&mut fleet, task);
-    }
-    fleet.ask(1, redo("1"));
-    assert_eq!((status(&fleet, "1"), status(&fleet, "3")), (TaskStatus::Queued, TaskStatus::Completed));
-    fleet.open.retain(|offer| offer.task != TaskId::Write);
-    do_task(&mut fleet, "1");
-    let Work::Write { stale, .. } = fleet.find("write").work else { panic!() };
-    assert_eq!(stale.iter().map(|(index, _)| index.to_string()).collect::<Vec<_>>(), ["3"]);
-    fleet.work(|offer| good(offer, &tasks()));
-    let body = &fleet.run().report.as_ref().unwrap().body;
-    assert!(body.contains("made from a result that has changed since: 3 ("), "{body}");
-}
-
-#[test]
-fn what_is_made_again_is_stale_no_more() {
-    let mut fleet = planned_with(limits(ReflectionLevel::None, WhenStale::Mark));
-    for task in ["1", "2", "3"] {
-        do_task(&mut fleet, task);
-    }
-    fleet.ask(1, redo("1"));
-    fleet.open.retain(|offer| offer.task != TaskId::Write);
-    do_task(&mut fleet, "1");
-    fleet.ask(2, redo("3"));
-    fleet.open.retain(|offer| offer.task != TaskId::Write);
-    fleet.work(|offer| good(offer, &tasks()));
-    assert!(fleet.run().leaves().all(|(_, state)| state.stale.is_none()));
-    assert!(!fleet.run().report.as_ref().unwrap().body.contains("changed since"));
 }
 
 /// A leaf that fails, one that succeeds, and one that made do with the latter.
@@ -109,24 +71,16 @@ fn split_later(offer: &TaskOffered) -> Outcome {
 
 #[test]
 fn a_task_that_made_do_is_done_again_once_the_plan_gives_it_more() {
-    for (when_stale, generation) in [(WhenStale::Redo, 2), (WhenStale::Mark, 1)] {
-        let mut fleet = Fleet::submitted(limits(ReflectionLevel::None, when_stale));
-        fleet.work(split_later);
-        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-        let (changes, refused) = &fleet.run().refining.done[0];
-        assert!(refused.is_empty(), "{changes:?} {refused:?}");
-        assert_eq!(fleet.run().tasks[&"3".parse().unwrap()].generation.0, generation);
-        let again = fleet.offered().into_iter().rfind(|offer| offer.task.to_string() == "3").unwrap();
-        let Work::Execute { inputs, .. } = &again.work else { panic!() };
-        let used: Vec<String> = inputs.iter().map(|input| input.index.to_string()).collect();
-        let note = fleet.run().report.as_ref().unwrap().body.contains("changed since");
-        match when_stale {
-            WhenStale::Redo => {
-                assert_eq!((used, note), (vec!["1-1".into(), "1-2".into(), "2".into()], false))
-            }
-            WhenStale::Mark => assert_eq!((used, note), (vec!["2".to_owned()], true)),
-        }
-    }
+    let mut fleet = Fleet::submitted(limits(ReflectionLevel::None));
+    fleet.work(split_later);
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    let (changes, refused) = &fleet.run().refining.done[0];
+    assert!(refused.is_empty(), "{changes:?} {refused:?}");
+    assert_eq!(fleet.run().tasks[&"3".parse().unwrap()].generation.0, 2);
+    let again = fleet.offered().into_iter().rfind(|offer| offer.task.to_string() == "3").unwrap();
+    let Work::Execute { inputs, .. } = &again.work else { panic!() };
+    let used: Vec<String> = inputs.iter().map(|input| input.index.to_string()).collect();
+    assert_eq!(used, ["1-1", "1-2", "2"]);
 }
 
 fn kept(fleet: &Fleet) -> Vec<&muster_shared::flow::RunLessons> {
@@ -187,7 +141,7 @@ fn whoever_is_at_work_for_a_while_is_told_of_the_progress() {
         shown.collect()
     };
     for (millis, told) in [(100, 0), (5_000, 1)] {
-        let mut fleet = Fleet::submitted(limits(ReflectionLevel::None, WhenStale::Mark));
+        let mut fleet = Fleet::submitted(limits(ReflectionLevel::None));
         do_task(&mut fleet, "plan");
         let slow = fleet.find("2");
         fleet.start(&slow);

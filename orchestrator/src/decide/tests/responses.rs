@@ -1,4 +1,4 @@
-//! How failures are answered, what a result has to be, and how long tasks are waited for.
+//! How failures are answered, and what a result has to be.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,14 @@ use muster_shared::flow::{
     Acceptance, ContractViolation, Ending, FailureKind, ObservationStatus, Outcome, People, Product,
     Response, Responses, RunLimits, StepDigest, TaskDraft, TaskResult, TaskStatus, Work,
 };
-use muster_shared::ids::{Generation, TaskId, TaskIndex};
+use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::event::{ErrorBudgetUsedUp, FailureAnswered};
-use muster_shared::run::{Input, Phase, RequestAction, RunEvent, RunStatus};
-use muster_shared::time::Millis;
+use muster_shared::run::{RequestAction, RunEvent, RunStatus};
 use proptest::prelude::*;
 
 use super::fleet::{Fleet, done, failed, good, leaf, plan};
-use super::tables::{open, planned_with, status, tasks};
-use crate::decide::{Tried, next_deadline, respond};
+use super::tables::{planned_with, status, tasks};
+use crate::decide::{Tried, respond};
 
 fn limits(responses: Responses) -> RunLimits {
     RunLimits { responses, ..RunLimits::default() }
@@ -408,56 +407,4 @@ fn a_result_that_is_not_what_was_asked_for_does_not_count() {
             }
         }
     }
-}
-
-#[test]
-fn a_task_is_not_kept_waiting_for_ever() {
-    let responses = Responses { blocked_after_ms: 60_000, ..Responses::default() };
-    let mut fleet = planned_with(limits(responses));
-    let slow = fleet.find("1");
-    fleet.start(&slow);
-    let begun = fleet.now;
-    let two = fleet.find("2");
-    fleet.start(&two);
-    fleet.end(&two, good(&two, &tasks()));
-    let reflection = fleet.find("reflect-2");
-    fleet.end(&reflection, good(&reflection, &tasks()));
-    assert!(open(&fleet).iter().all(|task| task != "3"), "it waits");
-    assert!(next_deadline(fleet.run()).unwrap() <= Millis(begun.0 + 60_000), "the run wakes in time");
-    fleet.now = Millis(begun.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
-    let three = fleet.find("3");
-    let Work::Execute { inputs, left_out, .. } = &three.work else { panic!("{:?}", three.work) };
-    assert_eq!(inputs.len(), 1, "it goes on with what there is");
-    assert_eq!(left_out.iter().map(|(index, ..)| index.to_string()).collect::<Vec<_>>(), ["1"]);
-    assert!(left_out[0].2.contains("not waited for any longer"), "{}", left_out[0].2);
-    assert!(fleet.run().goes_without(&TaskIndex::top(3), &TaskIndex::top(1)));
-    fleet.start(&three);
-    fleet.end(&three, good(&three, &tasks()));
-    assert_eq!(fleet.run().phase, Phase::Executing, "what is late still counts");
-    fleet.end(&slow, good(&slow, &tasks()));
-    fleet.open.retain(|offer| offer.task != slow.task);
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
-    let body = &fleet.run().report.as_ref().unwrap().body;
-    assert!(body.contains("3 was done without what 1 was to give"), "{body}");
-}
-
-#[test]
-fn what_comes_in_time_after_all_is_used() {
-    let responses = Responses { blocked_after_ms: 60_000, ..Responses::default() };
-    let mut fleet = planned_with(limits(responses));
-    let (one, two) = (fleet.find("1"), fleet.find("2"));
-    fleet.start(&one);
-    fleet.now = Millis(fleet.now.0 + 61_000);
-    fleet.turn(vec![Input::Timer]);
-    assert_eq!(fleet.run().leaves().filter(|(_, state)| !state.without.is_empty()).count(), 1);
-    let Some(three) = fleet.open.iter().find(|offer| offer.task.to_string() == "3").cloned() else {
-        panic!("neither is waited for: {:?}", open(&fleet))
-    };
-    let Work::Execute { left_out, .. } = &three.work else { panic!() };
-    assert_eq!(left_out.len(), 2);
-    fleet.end(&two, good(&two, &tasks()));
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
 }

@@ -1,7 +1,7 @@
 //! How a run's budget is shared out, and what follows when it is used up.
 
 use muster_shared::flow::{
-    Budget, Ending, Outcome, RunLimits, TaskDraft, TaskOffered, TaskStatus, Usage, Work,
+    Budget, Ending, Outcome, Rights, RunLimits, TaskDraft, TaskOffered, TaskStatus, Usage, Work,
 };
 use muster_shared::ids::TaskId;
 use muster_shared::run::{RunStatus, StopReason};
@@ -50,7 +50,8 @@ fn without_a_budget_offers_are_not_limited() {
 #[test]
 fn a_task_budget_holds_for_every_offer() {
     let each = Budget { steps: Some(7), cost_micros: Some(500), ..Budget::UNLIMITED };
-    let limits = RunLimits { task_budget: each, ..RunLimits::default() };
+    let limits =
+        RunLimits { rights: Box::new(Rights { budget: each, ..Rights::default() }), ..RunLimits::default() };
     let fleet = finish(limits, &tasks(2), 1);
     assert!(fleet.offered().iter().all(|offer| offer.budget == each));
 }
@@ -108,7 +109,8 @@ fn a_report_that_cannot_be_paid_for_stops_the_run() {
 #[test]
 fn a_part_of_a_result_counts_when_the_budget_ran_out() {
     let each = Budget { model_calls: Some(2), ..Budget::UNLIMITED };
-    let limits = RunLimits { task_budget: each, ..RunLimits::default() };
+    let limits =
+        RunLimits { rights: Box::new(Rights { budget: each, ..Rights::default() }), ..RunLimits::default() };
     let parts = tasks(2);
     let mut fleet = Fleet::submitted(limits);
     fleet.work(|offer| spending(offer, &parts, if offer.task.leaf().is_some() { 9 } else { 1 }));

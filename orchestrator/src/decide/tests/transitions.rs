@@ -457,26 +457,21 @@ fn on_purpose() -> Vec<Fleet> {
         all.push(fleet);
     }
     // What was cut off, or could not begin, is done after all, or left out.
-    for (failing, deadline, wrong) in [(true, None, "2"), (false, Some(5_000), "1")] {
-        for left_out in [false, true] {
-            let limits = RunLimits { executing_deadline_ms: deadline, ..RunLimits::default() };
-            let mut fleet = Fleet::submitted(limits);
-            let three = vec![leaf("one", &[]), leaf("two", &["one"]), leaf("three", &[])];
-            end(&mut fleet, "plan", plan(three));
-            end(&mut fleet, "3", result("three"));
-            if failing {
-                end(&mut fleet, "1", failed(Ending::Escalate, "it would not do"));
-                end(&mut fleet, "reflect-1", reflection(None));
-            }
-            end(&mut fleet, "reflect-3", reflection(None));
-            fleet.now = Millis(fleet.now.0 + 60_000);
-            fleet.turn(vec![Input::Timer]);
-            redo(&mut fleet, 1, if left_out { "3" } else { wrong });
-            if left_out {
-                skip(&mut fleet, 2, wrong);
-            }
-            all.push(fleet);
+    for left_out in [false, true] {
+        let mut fleet = Fleet::submitted(RunLimits::default());
+        let three = vec![leaf("one", &[]), leaf("two", &["one"]), leaf("three", &[])];
+        end(&mut fleet, "plan", plan(three));
+        end(&mut fleet, "3", result("three"));
+        end(&mut fleet, "1", failed(Ending::Escalate, "it would not do"));
+        end(&mut fleet, "reflect-1", reflection(None));
+        end(&mut fleet, "reflect-3", reflection(None));
+        fleet.now = Millis(fleet.now.0 + 60_000);
+        fleet.turn(vec![Input::Timer]);
+        redo(&mut fleet, 1, if left_out { "3" } else { "2" });
+        if left_out {
+            skip(&mut fleet, 2, "2");
         }
+        all.push(fleet);
     }
     all
 }
@@ -515,7 +510,6 @@ fn limits(chance: &mut Chance) -> RunLimits {
         max_replans: if chance.happens(2) { 1 } else { 0 },
         max_deaths: 2,
         max_refinements: 5,
-        executing_deadline_ms: some(chance.happens(4), 9_000),
         draft_review: if chance.happens(3) { DraftReviewPolicy::On } else { DraftReviewPolicy::Off },
         budget: Budget { model_calls: some(chance.happens(5), 12), ..Budget::UNLIMITED },
         ..RunLimits::default()

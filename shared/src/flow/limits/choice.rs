@@ -100,33 +100,3 @@ impl ModelVerification {
         matches!(self, Self::Own)
     }
 }
-
-/// What becomes of results that were made from a result that has changed since (R12).
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    strum::EnumMessage,
-    strum::VariantArray,
-)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum WhenStale {
-    /// They are made again.
-    #[default]
-    Redo,
-    /// They stay, and the report says what they were made from.
-    Mark,
-}
-
-impl WhenStale {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) const fn is_redo(&self) -> bool {
-        matches!(self, Self::Redo)
-    }
-}

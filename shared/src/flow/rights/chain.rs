@@ -43,7 +43,7 @@ pub enum Grantor {
         /// The run above.
         run: RunId,
         /// Its task; nothing where the run's own limits say so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         task: Option<TaskId>,
     },
     /// Several of these, where a chain was too long to be told whole.

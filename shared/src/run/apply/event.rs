@@ -79,7 +79,6 @@ fn begun(run: RunId, created: &RunCreated, now: Millis) -> Result<RunState, Appl
         created_at: now,
         ended_at: None,
         deadline: created.deadline,
-        phase_since: now,
         control: Control::default(),
         plan: None,
         planning: Planning::default(),

@@ -6,7 +6,7 @@ use super::super::trials;
 use super::error::ApplyError;
 use super::plan::derive_parents;
 use super::task::illegal;
-use crate::flow::{TaskOffered, TaskStatus, Work};
+use crate::flow::{TaskOffered, TaskStatus};
 use crate::ids::{Attempt, Queue, TaskId};
 use crate::run::TaskState;
 use crate::time::Millis;
@@ -33,7 +33,6 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         let (task, generation, budget) = (offer.task.clone(), offer.generation, offer.budget);
         state.spending.allotted.push(Allotment { task, generation, budget });
     }
-    note_begun(state, offer, now);
     if state.status == RunStatus::Created {
         state.status = RunStatus::Processing;
     }
@@ -111,16 +110,4 @@ fn queue(task: &mut TaskState, offer: &TaskOffered, now: Millis) {
             task.deaths.clear();
         }
     }
-}
-
-/// Notes when a leaf was begun, and what it goes without in the end.
-fn note_begun(state: &mut RunState, offer: &TaskOffered, now: Millis) {
-    let TaskId::Leaf(index) = &offer.task else { return };
-    let counts_time = state.limits.responses.blocked_after_ms > 0;
-    let Some(task) = state.planned_mut(index) else { return };
-    if counts_time {
-        task.first_offered.get_or_insert(now);
-    }
-    let Work::Execute { left_out, .. } = &offer.work else { return };
-    task.without.retain(|needed, _| left_out.iter().any(|(index, _, _)| index == needed));
 }

@@ -6,7 +6,6 @@ use crate::flow::TaskStatus;
 use crate::ids::TaskId;
 use crate::run::drafts::DraftReviewEnd;
 use crate::run::state::{Phase, RunState};
-use crate::time::Millis;
 
 /// Why reviews end whose draft came to nothing.
 const CHANGED: &str = "what the report is made of changed";
@@ -27,18 +26,12 @@ pub(in crate::run) fn require(
     }
 }
 
-/// Makes the run busy with another phase.
-pub(in crate::run) const fn enter(run: &mut RunState, phase: Phase, now: Millis) {
-    run.phase = phase;
-    run.phase_since = now;
-}
-
 /// What the report is made of changes: there is no draft any more, and nothing of it to review.
-pub(in crate::run) fn back_to_executing(run: &mut RunState, now: Millis) {
+pub(in crate::run) fn back_to_executing(run: &mut RunState) {
     match run.phase {
         Phase::Writing => {
             drop_draft(run);
-            enter(run, Phase::Executing, now);
+            run.phase = Phase::Executing;
         }
         Phase::Planning | Phase::Executing | Phase::Ended => {}
     }

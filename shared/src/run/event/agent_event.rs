@@ -170,6 +170,6 @@ pub struct Released {
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
     /// What the task waits for, when it is put down for that: the generation ends with this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Box<Awaited>>,
 }

@@ -55,7 +55,7 @@ pub struct TaskAwarded {
     /// The bids that came in time.
     pub bids: Vec<Bid>,
     /// Whose bid won; nobody's when the task is given out as any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<AgentId>,
     /// Why, one line for each bid.
     pub reasons: Vec<String>,

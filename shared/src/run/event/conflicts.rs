@@ -86,7 +86,7 @@ pub struct ConflictExamined {
     /// The conflict.
     pub id: u32,
     /// The step of the policy; nothing when it is to be found out whether there is a contradiction at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<ConflictStep>,
     /// The small tasks that ask, by their number in the run; none when nobody can be asked.
     #[serde(
@@ -130,7 +130,6 @@ impl Payload for ConflictExamined {
 /// What a small task is to say.
 fn asked_for(purpose: &SettlingFor) -> String {
     match purpose {
-        SettlingFor::Compare => "whether there is a contradiction".to_owned(),
         SettlingFor::Method(task) => format!("how {task} came to its value"),
         SettlingFor::Near(all) => {
             format!("whether claims in other words contradict each other ({})", all.len())

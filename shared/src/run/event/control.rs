@@ -46,7 +46,7 @@ pub struct RunResumed {
     /// Who asked for it, and why.
     pub reason: String,
     /// When it must be finished, if that changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Millis>,
 }
 
@@ -61,16 +61,12 @@ impl Payload for RunResumed {
         format!("run resumed: {}", words.brief(&self.reason))
     }
 
-    /// The time of the pause is not counted against the phase, nor against what keeps others waiting.
+    /// The time of the pause is not counted against reviews of drafts.
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         let Some(paused) = run.control.paused.take() else {
             return Err(ApplyError::WrongPause { event: Self::NAME, paused: false });
         };
         let pause = now.since(paused.since);
-        run.phase_since = run.phase_since.after(pause);
-        for first_offered in run.tasks.values_mut().filter_map(|task| task.first_offered.as_mut()) {
-            *first_offered = first_offered.after(pause);
-        }
         for review in run.drafts.reviews.iter_mut().filter(|review| review.end.is_none()) {
             review.until = review.until.after(pause);
         }
@@ -84,7 +80,7 @@ impl Payload for RunResumed {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GoalEdited {
     /// The task whose goal it is; the run's own when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskIndex>,
     /// The goal as it stands now.
     pub goal: String,
@@ -104,12 +100,12 @@ impl Payload for GoalEdited {
         format!("goal of {whose} changed ({}): {}", words.brief(&self.reason), words.brief(&self.goal))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         run.take_approvals_back();
         let Some(index) = &self.task else {
             let first_words = std::mem::replace(&mut run.goal.text, self.goal.clone());
             run.planning.original_goal.get_or_insert(first_words);
-            back_to_executing(run, now);
+            back_to_executing(run);
             return Ok(());
         };
         let planned = run.plan.as_mut().and_then(|plan| plan.tasks.get_mut(index));

@@ -8,7 +8,7 @@ use crate::flow::{Report, TaskStatus};
 use crate::ids::TaskId;
 use crate::run::apply::ApplyError;
 use crate::run::apply::agent::count_usage_said;
-use crate::run::apply::phase::{enter, require};
+use crate::run::apply::phase::require;
 use crate::run::guarding::Held;
 use crate::run::questions::QuestionEnd;
 use crate::run::state::{Phase, RunState, RunStatus};
@@ -76,7 +76,7 @@ pub struct RunAborted {
     /// In words.
     pub reason: String,
     /// What there was to report when it was stopped. Put together by rule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<Report>>,
 }
 
@@ -103,7 +103,7 @@ impl Payload for RunAborted {
 /// more.
 fn end(run: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
     run.status = status;
-    enter(run, Phase::Ended, now);
+    run.phase = Phase::Ended;
     run.control.paused = None;
     run.ended_at = Some(now);
     for task in run.tasks.values_mut() {

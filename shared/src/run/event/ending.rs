@@ -40,7 +40,7 @@ impl Payload for TaskCompleted {
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         let (task, generation, to) = (&self.task, self.generation, TaskStatus::Completed);
         let end = GenerationEnd { task, generation, to, outcome: Some(self.outcome), now };
-        end_generation(run, Self::NAME, &end)?.stale = None;
+        end_generation(run, Self::NAME, &end)?;
         run.responses.model_failures = 0;
         count_in_a_row(run, task, true);
         Ok(())
@@ -273,7 +273,7 @@ impl Payload for TaskReopened {
     }
 
     /// What was being written is no longer what is to be written.
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         let found = executable(run, &self.task, Self::NAME)?;
         if !found.status.was_begun() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));
@@ -284,46 +284,13 @@ impl Payload for TaskReopened {
         found.begin_anew();
         found.forget_answers();
         found.answered = None;
-        found.stale = None;
         found.reasons.push(self.reason.clone());
         if let TaskId::Reflect(index) = &self.task
             && let Some(leaf) = run.planned_mut(index)
         {
             leaf.reflection = None;
         }
-        back_to_executing(run, now);
-        Ok(())
-    }
-}
-
-/// What a task gave was made from a result that has changed since. It stays, and the report says so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TaskStale {
-    /// The task.
-    pub task: TaskIndex,
-    /// What changed.
-    pub reason: String,
-}
-
-impl Payload for TaskStale {
-    const NAME: &'static str = "task_stale";
-
-    fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
-    }
-
-    fn text(&self, words: Words<'_>) -> String {
-        format!("{} rests on what has changed: {}", self.task, words.brief(&self.reason))
-    }
-
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let task = TaskId::Leaf(self.task.clone());
-        let found = executable(run, &task, Self::NAME)?;
-        if found.status != TaskStatus::Completed {
-            return Err(illegal(&task, found.status, TaskStatus::Completed));
-        }
-        found.stale = Some(self.reason.clone());
+        back_to_executing(run);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{FailureKind, Response};
-use crate::ids::{Generation, TaskId, TaskIndex};
+use crate::ids::{Generation, TaskId};
 use crate::run::apply::ApplyError;
 use crate::run::apply::task::executable;
 use crate::run::state::RunState;
@@ -23,13 +23,13 @@ pub struct FailureAnswered {
     /// What is done about it.
     pub response: Response,
     /// The model that tries it next, if another does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What is to be said of the part that there is, if that is taken for the result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub marked: Option<String>,
     /// The tool that failed, if it is tried without that one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<String>,
 }
 
@@ -97,36 +97,6 @@ impl Payload for ErrorBudgetUsedUp {
         } else {
             run.responses.used_up = true;
         }
-        Ok(())
-    }
-}
-
-/// A task does not wait any longer for what another is to give.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct DependencyLeft {
-    /// The task.
-    pub task: TaskIndex,
-    /// The one that kept it waiting.
-    pub without: TaskIndex,
-    /// Why.
-    pub reason: String,
-}
-
-impl Payload for DependencyLeft {
-    const NAME: &'static str = "dependency_left";
-
-    fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
-    }
-
-    fn text(&self, words: Words<'_>) -> String {
-        format!("{} goes on without {}: {}", self.task, self.without, words.brief(&self.reason))
-    }
-
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let found = executable(run, &TaskId::Leaf(self.task.clone()), Self::NAME)?;
-        found.without.insert(self.without.clone(), self.reason.clone());
         Ok(())
     }
 }

@@ -54,9 +54,8 @@ impl Payload for MembersBegun {
         for member in &self.members {
             admit(run, Self::NAME, &self.task, member)?;
         }
-        let (pattern, members, since) = (self.pattern, self.members.clone(), now);
-        let group =
-            Group { pattern, members, since, round: 0, views: Vec::new(), chair: None, verdict: None };
+        let (pattern, members) = (self.pattern, self.members.clone());
+        let group = Group { pattern, members, round: 0, views: Vec::new(), verdict: None };
         run.groups.insert(self.task.clone(), group);
         Ok(())
     }
@@ -119,7 +118,7 @@ impl Payload for MembersDiscuss {
     }
 
     /// Members that gave a result are to think again, knowing what the others found.
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         in_work(run, Self::NAME, &self.task, self.generation)?;
         for view in &self.views {
             let id = TaskId::Leaf(view.member.clone());
@@ -133,50 +132,12 @@ impl Payload for MembersDiscuss {
         let group = in_work(run, Self::NAME, &self.task, self.generation)?;
         group.round = self.round;
         group.views.clone_from(&self.views);
-        group.since = now;
         Ok(())
     }
 }
 
 fn told(views: &[View]) -> Vec<String> {
     views.iter().map(View::to_string).collect()
-}
-
-/// One more member of a committee reads what the others found, and gives the verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ChairCalled {
-    /// The task.
-    pub task: TaskIndex,
-    /// Its generation.
-    pub generation: Generation,
-    /// The chair.
-    pub chair: TaskIndex,
-    /// What the members found.
-    pub views: Vec<View>,
-}
-
-impl Payload for ChairCalled {
-    const NAME: &'static str = "chair_called";
-
-    fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
-    }
-
-    fn text(&self, words: Words<'_>) -> String {
-        let said = words.lines("", &told(&self.views));
-        format!("{}: {} is to give the verdict{said}", self.task, self.chair)
-    }
-
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        in_work(run, Self::NAME, &self.task, self.generation)?;
-        admit(run, Self::NAME, &self.task, &self.chair)?;
-        let group = in_work(run, Self::NAME, &self.task, self.generation)?;
-        group.chair = Some(self.chair.clone());
-        group.views.clone_from(&self.views);
-        group.since = now;
-        Ok(())
-    }
 }
 
 /// A task that members did ended with the result of one of them.
@@ -214,7 +175,6 @@ impl Payload for MembersSettled {
         let found = at_generation(run, &id, self.generation, Self::NAME)?;
         move_to(found, &id, TaskStatus::Completed)?;
         found.outcome = Some(marked(&outcome, &self.verdict).into());
-        found.stale = None;
         count_in_a_row(run, &id, true);
         if let Some(group) = run.groups.get_mut(&self.task) {
             group.verdict = Some(self.verdict.clone());

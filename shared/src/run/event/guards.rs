@@ -21,7 +21,7 @@ pub struct GuardsAsked {
     /// At which hook.
     pub hook: Hook,
     /// What they are asked about; nothing when they are asked once more, since nobody brought their verdict.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<AskedAbout>,
     /// When they are asked again, should nobody bring it.
     pub until: Millis,
@@ -96,7 +96,7 @@ pub struct HandOver {
     /// What is to be done for it.
     pub part: TaskDraft,
     /// Who had the task.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
 }
 
@@ -187,7 +187,7 @@ pub struct GuardsAnswered {
     /// What they said.
     pub said: Guarded,
     /// What they made of the product of the outcome that they were asked about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub product: Option<Box<Product>>,
 }
 

@@ -29,7 +29,7 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lessons: Vec<String>,
         /// Who signed it, where goals are signed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         signed: Option<Box<SignedOrder>>,
     },
     /// A run is to go on from where another one stood.
@@ -45,7 +45,7 @@ pub enum Input {
         /// The new run's own secret, see [`Input::Goal`].
         secret: String,
         /// See [`Input::Goal`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         signed: Option<Box<SignedOrder>>,
     },
     /// A goal that cannot be worked on. The run is created and fails at once, so that the asker reads why.
@@ -133,7 +133,7 @@ pub enum Input {
         /// Which question of the run.
         number: u32,
         /// Where the outcome stands that they were asked about, if it was one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         outcome: Option<Seq>,
         /// What they said.
         said: Guarded,

@@ -87,7 +87,7 @@ pub struct PlanRefined {
     /// The plan as it stands now.
     pub plan: Plan,
     /// The task whose reflection brought the change, where no refiner was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<TaskIndex>,
 }
 
@@ -234,7 +234,7 @@ pub struct RunGivenUp {
     /// A simpler goal.
     pub simpler: String,
     /// What there was to report. Put together by rule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<Report>>,
 }
 

@@ -86,7 +86,7 @@ pub struct NotHexadecimal(usize);
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Link {
     /// The beginning of the hash of the link before it; nothing where the chain begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prev: Option<Mark>,
     /// What agents wrote that this link covers, in order: where it stands, and the hash so far after it. Of very many only
     /// every [`Self::every`]th stands here, and the last.
@@ -100,7 +100,7 @@ pub struct Link {
     /// The hash over all of it: of the link before, of what agents wrote, and of the decision's messages.
     pub hash: Digest,
     /// Who vouches for the hash; nothing where orchestrators have no credentials of a fleet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
 }
 

@@ -41,11 +41,11 @@ pub use control::{GoalEdited, RequestRefused, RunPaused, RunResumed};
 pub use end::{RunAborted, RunCompleted, RunFailed};
 pub use ending::{
     TaskAborted, TaskBlocked, TaskCompleted, TaskFailed, TaskQuarantined, TaskReopened, TaskRetried,
-    TaskSkipped, TaskStale,
+    TaskSkipped,
 };
 pub use facts::{Checked, Evidence, FailedPlan, StopReason};
-pub use failures::{DependencyLeft, ErrorBudgetUsedUp, FailureAnswered};
-pub use groups::{ChairCalled, MembersBegun, MembersDiscuss, MembersSettled};
+pub use failures::{ErrorBudgetUsedUp, FailureAnswered};
+pub use groups::{MembersBegun, MembersDiscuss, MembersSettled};
 pub use guards::{AskedAbout, GivingUp, GuardsAnswered, GuardsAsked, HandOver, Stopped};
 pub use holding::{TaskOrphaned, TaskParked, TaskReleased, TaskStarted, TaskTakenBack};
 pub use input::Input;

@@ -18,13 +18,13 @@ pub struct InformationShared {
     /// Its number in the run, from 1.
     pub number: u32,
     /// The task that tells it; nothing when a person does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<TaskIndex>,
     /// The person who tells it; empty when a task does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub person: String,
     /// The value of the shared context that it tells: what was told of that one before is told no more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The tasks that are told.
     pub to: Vec<TaskIndex>,

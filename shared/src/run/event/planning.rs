@@ -10,7 +10,7 @@ use crate::blueprint::StepOutcome;
 use crate::flow::{Plan, PlanTask};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
-use crate::run::apply::phase::{enter, require};
+use crate::run::apply::phase::require;
 use crate::run::apply::plan::{change_plan, grow_plan};
 use crate::run::planning::{Iterated, PlanStage};
 use crate::run::state::{Phase, RunState};
@@ -163,11 +163,11 @@ impl Payload for PlanAdopted {
         format!("plan adopted: {tasks}{}", words.lines("repaired: ", &self.repairs))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         require(run, &[Phase::Planning], Self::NAME)?;
         run.planning.stage = PlanStage::Adopted;
         change_plan(run, &self.plan)?;
-        enter(run, Phase::Executing, now);
+        run.phase = Phase::Executing;
         Ok(())
     }
 }

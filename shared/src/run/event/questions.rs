@@ -87,8 +87,8 @@ impl Payload for QuestionAnswered {
         }
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        end(run, Self::NAME, self.reply.question, QuestionEnd::Answered(self.reply.clone()), now)
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        end(run, Self::NAME, self.reply.question, QuestionEnd::Answered(self.reply.clone()))
     }
 }
 
@@ -181,26 +181,14 @@ impl Payload for QuestionWithdrawn {
         format!("question {} is withdrawn: {}", self.id, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        end(run, Self::NAME, self.id, QuestionEnd::Withdrawn(self.reason.clone()), now)
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        end(run, Self::NAME, self.id, QuestionEnd::Withdrawn(self.reason.clone()))
     }
 }
 
 /// Time during which the whole run waited for an answer is not counted against its phase.
-fn end(
-    run: &mut RunState,
-    event: &'static str,
-    id: QuestionId,
-    end: QuestionEnd,
-    now: Millis,
-) -> Result<(), ApplyError> {
-    let was_held = run.is_held();
-    let open = open(run, event, id)?;
-    open.end = Some(end);
-    let since = open.asked_at;
-    if was_held && !run.is_held() {
-        run.phase_since = run.phase_since.after(now.since(since.max(run.phase_since)));
-    }
+fn end(run: &mut RunState, event: &'static str, id: QuestionId, end: QuestionEnd) -> Result<(), ApplyError> {
+    open(run, event, id)?.end = Some(end);
     Ok(())
 }
 

@@ -77,7 +77,7 @@ pub struct Decided {
     /// What follows, apart from the offers.
     pub events: Vec<RunEvent>,
     /// The only offer of this decision; it comes after the events. Decision and offer are then one message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offer: Option<Box<TaskOffered>>,
 }
 

@@ -6,7 +6,7 @@ use super::payload::{Payload, Words};
 use crate::flow::{DraftReview, Outcome, Product, Report, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
-use crate::run::apply::phase::{close_review, enter, require};
+use crate::run::apply::phase::{close_review, require};
 use crate::run::apply::task::illegal;
 use crate::run::drafts::{DraftReviewEnd, ReviewOfDraft};
 use crate::run::state::{Phase, RunState};
@@ -18,7 +18,7 @@ use crate::time::Millis;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WritingBegan {
     /// The only task of the plan, where what it gave is the report and no writer is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<TaskIndex>,
 }
 
@@ -36,9 +36,9 @@ impl Payload for WritingBegan {
         }
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         require(run, &[Phase::Executing], Self::NAME)?;
-        enter(run, Phase::Writing, now);
+        run.phase = Phase::Writing;
         Ok(())
     }
 }

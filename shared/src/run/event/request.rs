@@ -25,7 +25,7 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Who signed it, where requests are signed. On its way it says nothing: the message is signed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub signed: Option<Box<SignedOrder>>,
     /// What is asked.
     pub action: RequestAction,
@@ -43,7 +43,7 @@ pub enum RequestAction {
     /// Go on with a run that is paused.
     Resume {
         /// Time for the run from now on, in milliseconds; its deadline stays as it is when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         deadline_ms: Option<u64>,
     },
     /// Leave out a task and all below it. What depends on it goes on without it.
@@ -59,7 +59,7 @@ pub enum RequestAction {
     /// Change a goal. A task that was begun is done again; for a new goal of the run, the plan is refined.
     Edit {
         /// The task whose goal it is; the run's own goal when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         task: Option<TaskIndex>,
         /// The goal as it is to be.
         goal: String,
@@ -67,19 +67,19 @@ pub enum RequestAction {
     /// Approve what the run asks about: its plan, whether to go on, or a call of a tool.
     Approve {
         /// The question; the only one that waits for it when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         question: Option<QuestionId>,
         /// The arguments of the call as they are to be, if they were edited.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<Value>,
         /// The plan as it is to be, if it was edited.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         plan: Option<Box<PlanDraft>>,
     },
     /// Reject what the run asks about; the plan is changed by the reason, and asked about again.
     Reject {
         /// The question; the only one that waits for it when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         question: Option<QuestionId>,
     },
     /// Answer a question of the run.

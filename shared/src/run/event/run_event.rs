@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use super::{
-    ApprovalGiven, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
-    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun,
-    DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered,
-    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
-    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
-    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
-    Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed,
-    RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded, TaskAborted, TaskAnswered,
-    TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked,
-    TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted,
-    TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
+    ApprovalGiven, AuctionOpened, BidHeld, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
+    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DraftReviewBegun, DraftReviewMissed,
+    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered, GuardsAsked,
+    HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled,
+    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused, PlanningSkipped,
+    QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected,
+    ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked,
+    RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
+    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
+    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStarted, TaskTakenBack, TaskWaits,
+    TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use crate::ids::TaskId;
 use crate::run::apply::ApplyError;
@@ -105,8 +105,6 @@ run_events! {
     FailureAnswered,
     /// The run had as many failures as it may have.
     ErrorBudgetUsedUp,
-    /// A task does not wait any longer for what another is to give.
-    DependencyLeft,
     /// A task ended well.
     TaskCompleted,
     /// A try of a task failed; it will be offered again.
@@ -122,8 +120,6 @@ run_events! {
     MembersBegun,
     /// The members of a task are to think again, knowing what the others found.
     MembersDiscuss,
-    /// One more member of a committee reads what the others found, and gives the verdict.
-    ChairCalled,
     /// A task that members did ended with the result of one of them.
     MembersSettled,
     /// A task was cut off.
@@ -167,8 +163,6 @@ run_events! {
     QuestionWithdrawn,
     /// A task that was begun, or had ended, is to be done again from its beginning.
     TaskReopened,
-    /// What a task gave was made from a result that has changed since. It stays, and the report says so.
-    TaskStale,
     /// Results contradict each other, or another one takes part where they do.
     ConflictFound,
     /// Somebody is asked about a conflict: the sides for their methods, or a judge.

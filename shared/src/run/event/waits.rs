@@ -75,13 +75,13 @@ pub struct TaskAnswered {
     /// Its observation.
     pub observation: Observation,
     /// The same for programs, when peers were asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<PeerAnswer>>,
     /// What a person said of a call of the step, when that was waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Box<CallVerdict>>,
     /// What a person gave who was asked for something by a call of the step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Box<FormReply>>,
 }
 
@@ -148,7 +148,7 @@ pub struct HandOverRefused {
     /// How the work came to it: whoever handed it over first comes first, the task itself last.
     pub chain: Vec<TaskIndex>,
     /// Who worked on the task, and should rather not have it again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     /// Why, with the chain in words.
     pub reason: String,

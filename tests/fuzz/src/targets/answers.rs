@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use muster_agents::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, ToolDecl, Wasted};
 use muster_agents::react::parse::{
-    MAX_DEPTH, ParseFailure, ParsedAnswer, ask_again, ask_again_for_document, parse_answer, parse_document,
+    MAX_DEPTH, ParseFailure, ParsedAnswer, ask_again_for_document, parse_answer, parse_document,
     parse_whole_document,
 };
 use muster_agents::roles::rules_for;
@@ -141,7 +141,7 @@ fn both(answer: impl Fn(FinishReason) -> ChatAnswer) -> Result<Seen, String> {
 fn read(answer: &ChatAnswer) -> Result<Seen, String> {
     match parse_answer(answer, &TOOLS) {
         Ok(parsed) => parsed_holds(&parsed).map(|()| Seen::Read),
-        Err(failure) => Ok(Seen::at_door(ask_again(&failure, &TOOLS))),
+        Err(failure) => Ok(Seen::at_door(failure.to_string())),
     }
 }
 

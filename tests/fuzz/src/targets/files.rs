@@ -72,8 +72,7 @@ fn definition(input: &[u8]) -> Result<Seen, String> {
             ensure(again.hash == read.hash && again.role == read.role, || {
                 "read again it is another".to_owned()
             })?;
-            let _advertised = serde_json::to_vec(&(read.advertised(), read.specialty()))
-                .map_err(|error| error.to_string())?;
+            let _advertised = serde_json::to_vec(&read.advertised()).map_err(|error| error.to_string())?;
             Ok(Seen::Read)
         }
         Err(fault) => {

@@ -57,7 +57,7 @@ pub struct Kept {
     /// Its unit.
     pub unit: Unit,
     /// What was measured of the bare counterpart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bare: Option<f64>,
 }
 

@@ -454,7 +454,6 @@ async fn left_in_report(corpus: &Corpus, planted: &[Planted]) -> Vec<Option<(Str
         results: Vec::new(),
         failed: Vec::new(),
         uncovered: Vec::new(),
-        stale: Vec::new(),
         conflicts: Vec::new(),
         revision: None,
     };

@@ -94,10 +94,14 @@ fn each_alert_is_posted_once_although_receiver_and_fleet_fail() {
     let stored: Value = serde_json::from_str(&stored).unwrap();
     assert_eq!(stored["firing"], json!(["tool_failures/own.broken"]), "{stored}");
     folder.output(&["down"]).unwrap();
+    let saved = || std::fs::metadata(folder.path().join(".muster/alerts.json")).unwrap().modified().unwrap();
+    let before = saved();
     let up = [&["up", "--detach"], &words[..]].concat();
     let up = folder.run(&up).unwrap();
     assert!(up.status.success(), "{}", both(&up));
-    std::thread::sleep(Duration::from_secs(12));
+    // The evaluator saves its state after it has posted what it has to post.
+    wait_until("the alerts are evaluated again", LIMIT, || saved() > before)
+        .unwrap_or_else(|late| panic!("{late}\n{}", folder.logs()));
     assert_eq!(delivered(&receiver), wanted, "{}", folder.logs());
     folder.output(&["down"]).unwrap();
     assert!(!folder.logs().contains(&receiver.url()), "the URL is a secret");

@@ -96,7 +96,7 @@ async fn stood_still<F: Future + Send>(
     let meanwhile = meanwhile(context.bus().who().clone());
     let equip = async || {
         meanwhile.await;
-        tokio::time::sleep(Duration::from_millis(250)).await;
+        tokio::time::sleep(muster_journal::SURE).await;
         context.equip(offer, None).await
     };
     let verdict = drive(offer, &starter, alone(&context, watched, progress), equip);

@@ -1,5 +1,4 @@
 //! `muster top` in a terminal, as a person at it would use it.
-#![allow(clippy::print_stdout, reason = "figures are told beside what is asserted")]
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,10 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use muster_shared::ids::RunId;
 use muster_support::fleet::{Folder, both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
-use muster_support::traffic::{Traffic, send};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use nix::sys::termios::{Termios, tcgetattr};
@@ -305,45 +302,4 @@ fn a_person_looks_at_a_fleet_and_steers_it_from_a_terminal() {
     assert!(is_coloured(), "there are colours where they are wanted");
     signal(top.child.id(), Signal::SIGTERM);
     assert!(top.ends().success());
-}
-
-/// How many messages a second pass while it is measured what looking on costs.
-const RATE: u16 = 500;
-
-/// For how long.
-const MEASURED: Duration = Duration::from_secs(10);
-
-/// A figure, not a promise: `cargo nextest run … --run-ignored all --no-capture` prints it.
-#[test]
-#[ignore = "it measures"]
-fn what_looking_on_costs_while_500_messages_a_second_pass() {
-    let server = model();
-    let usual = ["--set", "agent.model=openai/scripted"];
-    let fleet = with_model(&server).up(&usual).unwrap();
-    let folder = fleet.folder();
-    let ask = ["run", "Choose and reckon.", "--planning", "always", "--deadline", "300s", "--json"];
-    let mut asking = folder.command(&ask).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut top = AtTerminal::start(folder.command(&["top", "-n", "20"]), 120, 40);
-    top.waits_for("in work");
-    top.press("\r");
-    top.waits_for("Twelve by twelve");
-    let run: RunId = folder.json(&["runs", "--json"]).unwrap()[0]["run"].as_str().unwrap().parse().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let share = |ticks: u64| ticks as f64 / MEASURED.as_secs_f64();
-    let idle = top.ticks();
-    std::thread::sleep(MEASURED);
-    println!("one run at work, open: {:.1} % of a core", share(top.ticks() - idle));
-    for (key, view) in [("3", "the run that is open"), ("4", "traffic"), ("2", "runs")] {
-        top.press(key);
-        for (what, traffic) in [("words of a task", Traffic::Words), ("entries of the log", Traffic::Entries)]
-        {
-            let before = top.ticks();
-            let sent = runtime.block_on(send(&fleet.url(), run, traffic, RATE, MEASURED)).unwrap();
-            println!("{what}, {sent:.0} a second, in {view}: {:.1} % of a core", share(top.ticks() - before));
-        }
-    }
-    top.press("q");
-    assert!(top.ends().success());
-    let _ = asking.kill();
-    let _ = asking.wait();
 }

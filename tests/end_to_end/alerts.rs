@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use self::receiver::{Mode, Receiver};
 use super::help::{act, done, script_of};
-use super::support::folder;
+use super::support::with_model;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -44,10 +44,7 @@ fn each_alert_is_posted_once_although_receiver_and_fleet_fail() {
             _ => done("It does not work."),
         }))
         .unwrap();
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", server.openai_url())
-        .with("MUSTER_ALERTS_WEBHOOK", receiver.url());
+    let folder = with_model(&server).with("MUSTER_ALERTS_WEBHOOK", receiver.url());
     folder.write(".config/muster/muster.toml", "[alerts]\nmax_question_wait = \"500ms\"\n").unwrap();
     let tool = "description = \"Says words.\"\ncommand = [\"false\"]\nsandbox = false\n\n[parameters]\ntype = \"object\"\n\
                 properties.word.type = \"string\"\n";

@@ -12,7 +12,7 @@ use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::folder;
+use super::support::{folder, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -45,7 +45,7 @@ impl Model {
     }
 
     fn folder(&self) -> Folder {
-        folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", self.server.openai_url())
+        with_model(&self.server)
     }
 
     fn release(&self, task: &str) {

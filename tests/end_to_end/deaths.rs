@@ -15,7 +15,7 @@ use muster_support::model_server::{CapturedRequest, Fault, LogEntry, ModelServer
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::support::{folder, of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Model calls of one list: seven sums and the answer.
@@ -194,7 +194,7 @@ fn another_worker_goes_on_where_a_killed_one_was() {
 #[test]
 fn an_offer_that_died_with_its_taker_before_it_was_started_is_handed_on() {
     let server = ModelServer::start(Script::answering(|request| answer(request, 1))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let slow = ["--set", "limits.start_within=60s", "--set", "bus.ack_wait=60s"];
     let usual = ["--scale", "planner=2", "--set", "agent.model=openai/scripted"];
     let fleet = folder.up(&[&slow[..], &usual].concat()).unwrap();

@@ -12,7 +12,7 @@ use muster_support::{go, node, python, way};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::support::{folder, of_kind, signal, with_model};
 
 mod rights;
 mod wrong;
@@ -486,7 +486,7 @@ fn answer(request: &CapturedRequest) -> Reply {
 #[test]
 fn a_program_asks_the_model_and_what_it_cites_is_looked_up() {
     let model = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", model.openai_url());
+    let folder = with_model(&model);
     folder.write("docs/note.md", "There are seven apples.\n").unwrap();
     let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
     let folder = fleet.folder();

@@ -9,7 +9,7 @@ use muster_support::model_server::ModelServer;
 use serde_json::Value;
 
 use super::audit::fits;
-use super::support::folder;
+use super::support::with_model;
 
 const GOAL: &str = "Work out 17.5 % of 2480 and 12 % of 1995. Write the numbers to the file `shares.csv` with the columns \
                     share, of and result.";
@@ -29,10 +29,6 @@ fn asked(folder: &Folder) -> String {
 
 fn model() -> ModelServer {
     ModelServer::start(GoodModel::new(Temper::default()).script()).unwrap()
-}
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "sk-good").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 fn text(path: &Path) -> &str {

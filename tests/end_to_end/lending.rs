@@ -14,7 +14,7 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// How the worker calls what researchers lend.
@@ -103,7 +103,7 @@ fn up() -> Ground {
     let address = site.begin();
     let hosts = format!("tool.web.allow_hosts=[\"{address}\"]");
     let server = ModelServer::start(Script::answering(move |request| answer(request, &address))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let settings = [
         "agent.model=openai/scripted",
         "fleet.max_restarts=100",

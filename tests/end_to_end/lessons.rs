@@ -4,7 +4,7 @@ use muster_support::fleet::both;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::folder;
+use super::support::with_model;
 
 const LESSON: &str = "the orchard list is counted twice unless the rows are numbered first";
 
@@ -27,7 +27,7 @@ fn answer(request: &CapturedRequest) -> Reply {
 #[test]
 fn a_later_run_with_a_like_goal_is_told_what_an_earlier_one_taught() {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     // Each of these brings up a fleet of its own: what is kept outlives all processes.
     let ask = |goal: &str| {
         let before = server.log().len();

@@ -5,7 +5,7 @@ use muster_support::fleet::{Folder, both};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind};
+use super::support::{of_kind, with_model};
 
 /// A run of one task, whose worker answers by `worker`; everybody else does what is expected.
 struct Ran {
@@ -78,7 +78,7 @@ fn ended_expecting(
         }
     }))
     .unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let run = ["run", "Add it up.", "--model", "openai/scripted", "--json", "--deadline", "60s"];
     let output = folder.run(&[&settings[..], &run[..]].concat()).unwrap();

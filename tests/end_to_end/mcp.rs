@@ -11,7 +11,7 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::support::{folder, of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const ASKING: &str = include_str!("mcp/asking.py");
@@ -43,7 +43,7 @@ fn answer(request: &CapturedRequest) -> Reply {
 /// A fleet with that server, once its tool is there.
 fn up(elicitation: &str) -> (Fleet, ModelServer) {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let program = folder.write("house.py", ASKING).unwrap();
     let house = json!({ "command": "python3", "args": [program, folder.path().join("notes")] });
     folder.write("mcp.json", json!({ "mcpServers": { "house": house } }).to_string()).unwrap();

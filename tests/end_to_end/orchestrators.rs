@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::audit::fits;
-use super::support::{folder, of_kind, signal};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Generous: the machine may be busy with other tests. What was measured is printed.
@@ -30,10 +30,6 @@ fn now() -> u64 {
 fn model(millis: u64) -> ModelServer {
     let script = workload::script(Duration::from_millis(millis), Speech::Native).keeping(10_000);
     ModelServer::start(script).unwrap()
-}
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 fn ask(folder: &Folder) -> Child {

@@ -8,7 +8,7 @@ use muster_support::fleet::Folder;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{citations, folder, of_kind};
+use super::support::{citations, of_kind, with_model};
 
 const GOAL: &str = "How high is the tower in the picture?";
 const SAID: &str = "A tower, 42 m high.";
@@ -59,7 +59,7 @@ fn answer(request: &CapturedRequest) -> Reply {
 /// A run over a folder with that picture, and one text.
 fn ran(settings: &[&str]) -> (Folder, ModelServer, Value) {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     folder.write("docs/tower.dat", PICTURE).unwrap();
     folder.write("docs/notes.md", "# Notes\n\nThe picture shows a building.\n").unwrap();
     let mut args = vec!["run", GOAL, "--docs", "docs", "-o", "report.md", "--json", "--planning", "always"];

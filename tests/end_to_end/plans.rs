@@ -4,7 +4,7 @@ use muster_support::fleet::{Folder, both};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, write_documents};
+use super::support::{folder, of_kind, with_model, write_documents};
 
 const GOAL: &str = "Add two and three, and say what became of it.";
 
@@ -39,7 +39,7 @@ fn a_task_sees_the_tools_it_names_and_the_same_ones_at_each_step() {
         answer(request, &json!([sum, told]))
     };
     let server = ModelServer::start(Script::answering(refused_first)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let run = ["run", GOAL, "--model", "openai/scripted", "--planning", "always", "--quiet"];
     let output = folder.run(&run).unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
@@ -81,7 +81,7 @@ fn a_report_that_leaves_out_what_was_asked_says_so() {
         { "name": "the words", "goal": "Say what became of it.", "role": "worker" }
     ]);
     let server = ModelServer::start(Script::answering(move |request| answer(request, &tasks))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let run = |goal: &str| {
         let flags = ["--model", "openai/scripted", "--planning", "always", "--priority", "7", "--json"];
         folder.json(&[&["run", goal], &flags[..]].concat()).unwrap()

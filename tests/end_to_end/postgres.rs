@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind};
+use super::support::{of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// If this variable is 1, the test fails where it would be skipped.
@@ -136,10 +136,7 @@ fn an_agent_reads_postgresql_through_an_mcp_server_and_cannot_write() {
     postgres.sql("GRANT SELECT ON orders TO reader");
 
     let model = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", model.openai_url())
-        .with("SALES_DB_PASSWORD", PASSWORD);
+    let folder = with_model(&model).with("SALES_DB_PASSWORD", PASSWORD);
     let env = json!({
         "POSTGRES_HOST": postgres.folder.path(), "POSTGRES_USER": "reader", "POSTGRES_DATABASE": "postgres",
         "POSTGRES_PASSWORD": "${SALES_DB_PASSWORD}",

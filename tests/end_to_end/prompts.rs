@@ -7,7 +7,7 @@ use muster_support::fleet::both;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::folder;
+use super::support::with_model;
 
 fn answer(request: &CapturedRequest) -> Reply {
     let submit = |arguments: Value| Reply::call("submit", &arguments);
@@ -30,7 +30,7 @@ fn answer(request: &CapturedRequest) -> Reply {
 #[test]
 fn what_was_sent_is_read_back_and_vouched_for_with_nobody_alive() {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let output = folder.run(&["run", "Add two and three.", "--model", "openai/scripted", "--quiet"]).unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
     assert!(folder.state().is_none(), "the fleet of the run is gone");
@@ -82,7 +82,7 @@ fn remove(object: &str, url: &str) {
 #[test]
 fn tools_are_kept_once_for_all_runs_and_what_is_missing_is_said() {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
     let (folder, url) = (fleet.folder(), fleet.url());
     let run = || {

@@ -10,7 +10,7 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, signal};
+use super::support::{signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -39,11 +39,7 @@ fn answer(request: &CapturedRequest) -> Reply {
 }
 
 fn scripted(model: &ModelServer) -> Folder {
-    folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", model.openai_url())
-        .with("EDITOR", "sed -i s/apples/plums/g")
-        .with("USER", "ada")
+    with_model(model).with("EDITOR", "sed -i s/apples/plums/g").with("USER", "ada")
 }
 
 fn ask(fleet: &Fleet, more: &[&str]) -> Child {

@@ -7,7 +7,7 @@ use muster_support::model_server::{Fault, ModelServer, Reply, Script};
 use muster_support::process::is_alive;
 use nix::sys::signal::Signal;
 
-use super::support::{folder, signal, write_documents};
+use super::support::{folder, signal, with_model, write_documents};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -101,7 +101,7 @@ fn a_fleet_whose_port_somebody_takes_comes_up_on_another_one() {
 #[test]
 fn a_deadline_ends_a_run_and_the_exit_code_says_so() {
     let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let run = ["run", "Wait for ever.", "--model", "openai/silent", "--deadline", "2s", "--json"];
     let output = folder.run(&run).unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", both(&output));
@@ -111,7 +111,7 @@ fn a_deadline_ends_a_run_and_the_exit_code_says_so() {
 #[test]
 fn cancel_stops_a_run_from_another_terminal() {
     let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&[]).unwrap();
     let run = ["run", "Wait for ever.", "--model", "openai/silent", "--json"];
     let asker = fleet.folder().command(&run).stdout(std::process::Stdio::piped()).spawn().unwrap();

@@ -1,7 +1,7 @@
 //! What several of these tests need.
 
 use muster_support::fleet::Folder;
-use muster_support::model_server::{CapturedRequest, Reply};
+use muster_support::model_server::{CapturedRequest, ModelServer, Reply};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -9,6 +9,11 @@ use serde_json::{Value, json};
 /// A folder for the binary under test.
 pub(crate) fn folder() -> Folder {
     Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap()
+}
+
+/// The same, with a scripted server as its provider of models.
+pub(crate) fn with_model(server: &ModelServer) -> Folder {
+    folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 /// Sends a signal to a process of a fleet under test.

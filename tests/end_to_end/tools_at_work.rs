@@ -14,7 +14,7 @@ use muster_support::process::is_alive;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const REPORT: &[u8] = include_bytes!("../../agents/readers/tests/files/report.pdf");
@@ -130,7 +130,7 @@ fn answer(request: &CapturedRequest, site: &str) -> Reply {
 fn up(site: &str) -> (Fleet, ModelServer) {
     let own = site.to_owned();
     let server = ModelServer::start(Script::answering(move |request| answer(request, &own))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     folder.write("house.py", MCP).unwrap();
     let command = json!({ "command": "python3", "args": [folder.path().join("house.py")] });
     folder

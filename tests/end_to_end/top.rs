@@ -7,14 +7,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use muster_support::fleet::{Folder, both, wait_until};
+use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use nix::sys::termios::{Termios, tcgetattr};
 use serde_json::json;
 
-use super::support::{folder, signal};
+use super::support::{signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -178,10 +178,6 @@ fn model() -> ModelServer {
         }
     });
     ModelServer::start(script).unwrap()
-}
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 #[test]

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 use super::{LIMIT, goes_on};
-use crate::support::{folder, of_kind};
+use crate::support::{of_kind, with_model};
 
 /// What the run in hand comes to.
 const RIGHT: &str = "The ferry leaves at nine.";
@@ -36,7 +36,7 @@ fn model() -> ModelServer {
 }
 
 fn up(model: &ModelServer, more: &[&str]) -> Fleet {
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", model.openai_url());
+    let folder = with_model(model);
     folder.up(&[&["--set", "agent.model=openai/scripted"], more].concat()).unwrap()
 }
 

@@ -12,6 +12,7 @@ use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
+use super::help::{act, done, plan_and_report};
 use super::support::{folder, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -91,27 +92,12 @@ fn task_of(request: &CapturedRequest) -> &str {
 }
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = |name: &str, on: &[&str]| json!({ "name": name, "goal": format!("Work out {name}."), "role": "worker", "depends_on": on });
-        let tasks = [task("the apples", &[]), task("the pears", &[]), task("the sum", &["1", "2"])];
-        submit(json!({ "thought": "Two and their sum.", "goal": "Add up.", "tasks": tasks }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "Fine.", "summary": "It went as planned." }))
-    } else if system.contains("You are the refiner") {
-        submit(json!({ "thought": "Fine.", "operations": [] }))
-    } else if system.contains("You are the writer") {
-        submit(
-            json!({ "thought": "All is in.", "title": "Fruit", "body": "# Fruit\n\nAll of it.", "unanswered": [] }),
-        )
-    } else if request.turns() < STEPS {
-        let expression = format!("{} + 1", request.turns());
-        Reply::call("calculator", &json!({ "thought": "I need to know.", "expression": expression }))
-    } else {
-        let conclusion = format!("{} are counted", task_of(request));
-        submit(json!({ "thought": "Known.", "ending": "done", "conclusion": conclusion, "findings": [] }))
-    }
+    let task = |name: &str, on: &[&str]| json!({ "name": name, "goal": format!("Work out {name}."), "role": "worker", "depends_on": on });
+    let tasks = [task("the apples", &[]), task("the pears", &[]), task("the sum", &["1", "2"])];
+    plan_and_report(request, &tasks, "# Fruit\n\nAll of it.").unwrap_or_else(|| match request.turns() {
+        turn @ 0..STEPS => act("calculator", json!({ "expression": format!("{turn} + 1") })),
+        _ => done(&format!("{} are counted", task_of(request))),
+    })
 }
 
 fn ask(fleet: &Fleet, more: &[&str]) -> Child {

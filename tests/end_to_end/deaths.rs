@@ -15,6 +15,7 @@ use muster_support::model_server::{CapturedRequest, Fault, LogEntry, ModelServer
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use super::help::{act, done, plan_and_report, submit};
 use super::support::{folder, of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -48,31 +49,19 @@ pub(super) fn script(lists: usize, catch: Catch) -> Script {
 }
 
 fn answer(request: &CapturedRequest, lists: usize) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = |n: usize| json!({ "name": format!("sums of list {n}"), "goal": format!("Add up list {n}."), "role": "worker" });
-        let tasks: Vec<Value> = (1..=lists).map(task).collect();
-        return submit(json!({ "thought": "One task for each.", "goal": "Add up.", "tasks": tasks }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Sums, one result." }));
-    }
-    if system.contains("You are the refiner") {
+    if request.system().contains("You are the refiner") {
         let operations = json!([{ "operation": "exit", "reason": "the rest will do" }]);
-        return submit(json!({ "thought": "Nothing to be changed.", "operations": operations }));
+        return submit(&json!({ "thought": "Nothing to be changed.", "operations": operations }));
     }
-    if system.contains("You are the writer") {
-        let body = "# Sums\n\nAll lists were added up.";
-        return submit(json!({ "thought": "All is in.", "title": "Sums", "body": body, "unanswered": [] }));
-    }
-    let step = request.turns();
-    if step + 1 < CALLS {
-        let expression = format!("{} + {step}", 40 + step);
-        return Reply::call("calculator", &json!({ "thought": "The next sum.", "expression": expression }));
-    }
-    let conclusion = "All sums are known.";
-    submit(json!({ "thought": "All are known.", "ending": "done", "conclusion": conclusion, "findings": [] }))
+    let task = |n: usize| json!({ "name": format!("sums of list {n}"), "goal": format!("Add up list {n}."), "role": "worker" });
+    let tasks: Vec<Value> = (1..=lists).map(task).collect();
+    plan_and_report(request, &tasks, "# Sums\n\nAll lists were added up.").unwrap_or_else(|| {
+        let step = request.turns();
+        if step + 1 < CALLS {
+            return act("calculator", json!({ "expression": format!("{} + {step}", 40 + step) }));
+        }
+        done("All sums are known.")
+    })
 }
 
 /// Which list a worker asks about; nothing for other roles.

@@ -9,6 +9,7 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use super::help::{done, plan_and_report, submit};
 use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -53,29 +54,19 @@ impl Drop for Clerk {
     }
 }
 
-fn submit(arguments: &Value) -> Reply {
-    Reply::call("submit", arguments)
-}
-
 /// Plans so many tasks for clerks, each of which needs this. Whoever is told to be of no use gives up.
 fn answer(request: &CapturedRequest, tasks: usize, need: &str) -> Reply {
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = |n| {
-            let goal = format!("Look up paragraph {n}.");
-            json!({ "name": format!("paragraph {n}"), "goal": goal, "role": "clerk", "needs": [need] })
-        };
-        let tasks: Vec<Value> = (1..=tasks).map(task).collect();
-        submit(&json!({ "thought": "So.", "goal": "Look it up.", "tasks": tasks }))
-    } else if system.contains("You are the reflector") {
-        submit(&json!({ "thought": "Fine.", "summary": "It went as it went." }))
-    } else if system.contains("You are the writer") {
-        submit(&json!({ "thought": "All is in.", "title": "Law", "body": "# Law", "unanswered": [] }))
-    } else if request.holds("Be of no use.") {
-        submit(&json!({ "thought": "No.", "ending": "give_up", "reason": "I cannot read", "conclusion": "" }))
-    } else {
-        submit(&json!({ "thought": "Known.", "ending": "done", "conclusion": "So it says.", "findings": [] }))
-    }
+    let task = |n| {
+        let goal = format!("Look up paragraph {n}.");
+        json!({ "name": format!("paragraph {n}"), "goal": goal, "role": "clerk", "needs": [need] })
+    };
+    let tasks: Vec<Value> = (1..=tasks).map(task).collect();
+    plan_and_report(request, &tasks, "# Law").unwrap_or_else(|| match request.holds("Be of no use.") {
+        true => submit(
+            &json!({ "thought": "No.", "ending": "give_up", "reason": "I cannot read", "conclusion": "" }),
+        ),
+        false => done("So it says."),
+    })
 }
 
 fn ask(folder: &Folder) -> Value {

@@ -12,8 +12,9 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use muster_support::skip::skipped;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::help::{act, done, plan_and_report};
 use super::support::{of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -105,25 +106,15 @@ fn installed() -> Option<(PathBuf, PathBuf)> {
 }
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "orders", "goal": "Sum the orders.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Sum.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Summed." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Orders\n\nThey amount to 42.";
-        return submit(json!({ "thought": "Done.", "title": "Orders", "body": body, "unanswered": [] }));
-    }
-    let query = |sql: &str| Reply::call("sales_execute_sql", &json!({ "thought": "I ask.", "sql": sql }));
-    match request.turns() {
-        0 => query("SELECT sum(amount) AS total FROM orders"),
-        1 => query("DELETE FROM orders"),
-        _ => submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is 42.", "findings": [] })),
-    }
+    let task = json!({ "name": "orders", "goal": "Sum the orders.", "role": "worker" });
+    let query = |sql: &str| act("sales_execute_sql", json!({ "sql": sql }));
+    plan_and_report(request, &[task], "# Orders\n\nThey amount to 42.").unwrap_or_else(|| {
+        match request.turns() {
+            0 => query("SELECT sum(amount) AS total FROM orders"),
+            1 => query("DELETE FROM orders"),
+            _ => done("It is 42."),
+        }
+    })
 }
 
 #[test]

@@ -5,26 +5,17 @@ use std::sync::Arc;
 use muster_bus::Bus;
 use muster_support::fleet::both;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::help::{act, done, plan_and_report};
 use super::support::with_model;
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "the sum", "goal": "Add up.", "role": "worker" });
-        submit(json!({ "thought": "One task.", "goal": "Add up.", "tasks": [task] }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "Fine.", "summary": "It went as planned." }))
-    } else if system.contains("You are the writer") {
-        submit(json!({ "thought": "All is in.", "title": "Sum", "body": "# Sum\n\n5", "unanswered": [] }))
-    } else if request.turns() < 2 {
-        let expression = format!("{} + 1", request.turns() + 2);
-        Reply::call("calculator", &json!({ "thought": "I need to know.", "expression": expression }))
-    } else {
-        submit(json!({ "thought": "Known.", "ending": "done", "conclusion": "It is 5.", "findings": [] }))
-    }
+    let task = json!({ "name": "the sum", "goal": "Add up.", "role": "worker" });
+    plan_and_report(request, &[task], "# Sum\n\n5").unwrap_or_else(|| match request.turns() {
+        turn @ 0..2 => act("calculator", json!({ "expression": format!("{} + 1", turn + 2) })),
+        _ => done("It is 5."),
+    })
 }
 
 #[test]

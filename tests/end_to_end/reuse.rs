@@ -7,25 +7,15 @@ use muster_support::fleet::wait_until;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
+use super::help::{act, done, plan_and_report};
 use super::support::{of_kind, one_call, with_model};
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "the apples", "goal": "Count the apples.", "role": "worker" });
-        submit(json!({ "thought": "One task.", "goal": "Count.", "tasks": [task] }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "It went well.", "summary": "Counted." }))
-    } else if system.contains("You are the writer") {
-        submit(
-            json!({ "thought": "All is in.", "title": "Fruit", "body": "# Fruit\n\nSeven.", "unanswered": [] }),
-        )
-    } else if request.turns() == 0 {
-        Reply::call("calculator", &json!({ "thought": "Add.", "expression": "3 + 4" }))
-    } else {
-        submit(json!({ "thought": "Known.", "ending": "done", "conclusion": "Seven.", "findings": [] }))
-    }
+    let task = json!({ "name": "the apples", "goal": "Count the apples.", "role": "worker" });
+    plan_and_report(request, &[task], "# Fruit\n\nSeven.").unwrap_or_else(|| match request.turns() {
+        0 => act("calculator", json!({ "expression": "3 + 4" })),
+        _ => done("Seven."),
+    })
 }
 
 #[test]

@@ -6,6 +6,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use super::help::{done, plan_and_report};
+
 /// A folder for the binary under test.
 pub(crate) fn folder() -> Folder {
     Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap()
@@ -72,21 +74,9 @@ pub(crate) fn citations(report: &str) -> Vec<(String, usize)> {
 
 /// A model that plans one task, calls this tool once for it, and says that the word is noted.
 pub(crate) fn one_call(request: &CapturedRequest, tool: &str, arguments: &Value) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "note it down", "goal": "Note down the word.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Note it.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Noted." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Note\n\nIt is noted.";
-        return submit(json!({ "thought": "Done.", "title": "Note", "body": body, "unanswered": [] }));
-    }
-    if request.turns() == 0 {
-        return Reply::call(tool, arguments);
-    }
-    submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is noted.", "findings": [] }))
+    let task = json!({ "name": "note it down", "goal": "Note down the word.", "role": "worker" });
+    plan_and_report(request, &[task], "# Note\n\nIt is noted.").unwrap_or_else(|| match request.turns() {
+        0 => Reply::call(tool, arguments),
+        _ => done("It is noted."),
+    })
 }

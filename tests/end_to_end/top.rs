@@ -14,6 +14,7 @@ use nix::sys::signal::Signal;
 use nix::sys::termios::{Termios, tcgetattr};
 use serde_json::json;
 
+use super::help::{done, plan_and_report};
 use super::support::{signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -133,28 +134,11 @@ impl Drop for AtTerminal {
 
 /// A model that plans two tasks; the first asks a person, the second is slow in every answer.
 fn model() -> ModelServer {
-    let submit = |arguments| Reply::call("submit", &arguments);
-    let done = move |text: &str| {
-        submit(json!({"thought": "So.", "ending": "done", "reason": "so", "conclusion": text}))
-    };
     let script = Script::answering(move |request: &CapturedRequest| {
-        let system = request.system();
-        if system.contains("You are the planner") {
-            let task = |name: &str, goal: &str| json!({"name": name, "goal": goal, "role": "worker"});
-            let tasks =
-                [task(&format!("choose{HOSTILE}"), "Choose a source."), task("reckon", "Reckon slowly.")];
-            return submit(json!({"thought": "Two.", "goal": "Choose and reckon.", "tasks": tasks}));
-        }
-        if system.contains("You are the reflector") {
-            return submit(json!({"thought": "Seen.", "summary": "Seen."}));
-        }
-        if system.contains("You are the refiner") {
-            return submit(json!({"thought": "Fine.", "operations": []}));
-        }
-        if system.contains("You are the writer") {
-            return submit(
-                json!({"thought": "So.", "title": "Done", "body": "# Done\n\nIt is done.", "unanswered": []}),
-            );
+        let task = |name: &str, goal: &str| json!({"name": name, "goal": goal, "role": "worker"});
+        let tasks = [task(&format!("choose{HOSTILE}"), "Choose a source."), task("reckon", "Reckon slowly.")];
+        if let Some(reply) = plan_and_report(request, &tasks, "# Done\n\nIt is done.") {
+            return reply;
         }
         if request.holds("Choose a source.") {
             return match request.turns() {

@@ -226,6 +226,7 @@ fn cancelling_interrupts_an_agent_in_the_middle_of_a_model_call_at_once() {
     let told = fleet.folder().json(&["cancel", "last", "--reason", "no longer needed", "--json"]).unwrap();
     let (code, summary, said) = end(asker);
     assert_eq!((code, &summary["status"]["aborted"]), (4, &json!("cancelled")), "{said}");
+    assert!(said.contains("no longer needed"), "{said}");
     let both_ended = || {
         let trace = trace(&fleet);
         trace.iter().filter(|entry| entry["event"]["ending"] == "cancelled").count() == 2
@@ -258,31 +259,4 @@ fn a_run_out_of_time_delivers_a_partial_report_by_itself() {
     let report = std::fs::read_to_string(folder.path().join("part.md")).unwrap();
     assert!(report.starts_with("# Partial report") && report.contains("1 are counted"), "{report}");
     assert!(model.was_told("write", "the pears"), "the writer was asked while there was time");
-}
-
-#[test]
-fn a_deadline_that_passes_while_no_orchestrator_is_there_is_acted_upon_by_the_next_one() {
-    let model = Model::holding(&["2"]);
-    let settings = ["--set", "fleet.max_restarts=0"];
-    let fleet = model.folder().up(&settings).unwrap();
-    let asker = ask(&fleet, &["--deadline", "6s"]);
-    model.until_held("2", 1);
-    let orchestrator = i32::try_from(fleet.pid("orchestrator-1").unwrap()).unwrap();
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(orchestrator), nix::sys::signal::Signal::SIGKILL)
-        .unwrap();
-    let shown = || fleet.folder().json(&["show", "last", "--json"]).unwrap();
-    let deadline = shown()["deadline"].as_u64().unwrap();
-    let passed = || std::time::UNIX_EPOCH.elapsed().unwrap() > Duration::from_millis(deadline + 500);
-    wait_until("the deadline has passed", LIMIT, passed).unwrap();
-    assert_eq!(shown()["status"], "processing", "nobody is there to act upon it");
-
-    let mut next = fleet.folder().command(&["orchestrator"]).stderr(Stdio::null()).spawn().unwrap();
-    let (code, summary, said) = end(asker);
-    let late = shown()["ended_at"].as_u64().unwrap() - deadline;
-    println!("deadline: acted upon {late} ms after it had passed with no orchestrator there");
-    let _ = next.kill();
-    let _ = next.wait();
-    assert_eq!((code, &summary["status"]["aborted"]), (4, &json!("deadline_passed")), "{said}");
-    assert_eq!(summary["report"]["partial"], true, "{summary}");
-    assert!(summary["report"]["body"].as_str().unwrap().contains("1 are counted"), "{summary}");
 }

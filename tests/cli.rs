@@ -255,7 +255,11 @@ fn passwords_are_neither_shown_nor_taken_from_the_command_line() {
 fn bad_goals_and_documents_are_refused_before_anything_is_started() {
     let folder = folder();
     let long = "x".repeat(1024 * 1024);
-    muster(folder.path()).args(["run", "  "]).assert().code(2).stderr(contains("the goal is empty"));
+    for goal in ["", "  ", " \n "] {
+        muster(folder.path()).args(["run", goal]).assert().code(2).stderr(contains("the goal is empty"));
+    }
+    let most = "x".repeat(100_000);
+    muster(folder.path()).args(["run", &most]).assert().code(2).stderr(contains("most"));
     muster(folder.path()).args(["run", "-"]).write_stdin(long).assert().code(2).stderr(contains("--docs"));
     muster(folder.path())
         .args(["run", "x", "--docs", "missing"])

@@ -22,28 +22,8 @@ crate::on_both!(
 );
 
 fn profile(name: &str) -> Profile {
-    Profile {
-        agent: agent(name),
-        role: "worker".into(),
-        pid: 1,
-        host: "here".into(),
-        version: "0".into(),
-        event_version: 1,
-        slots: 8,
-        busy: 0,
-        model: "offline".into(),
-        tools: Vec::new(),
-        started_at: 1,
-        resident_bytes: 0,
-        specialist: None,
-        name: String::new(),
-        quiet_ms: 0,
-        set_aside: Vec::new(),
-        by_gateway: false,
-        times_set_aside: 0,
-        metrics: String::new(),
-        presence: muster_shared::flow::Presence::default(),
-    }
+    let profile = serde_json::json!({ "agent": name, "role": "worker", "pid": 1, "host": "here", "slots": 8, "model": "offline" });
+    serde_json::from_value(profile).unwrap()
 }
 
 async fn agents_come_change_and_leave(f: Fixture) {

@@ -298,7 +298,7 @@ async fn what_is_under_way_outlives_that_the_configuration_is_read_anew() {
     let owner = f.foreigner().await.unwrap();
     crate::fixture::until("the request waits at the server", || async {
         let info = owner.request("$JS.API.CONSUMER.INFO.TASKS.worker", Bytes::new()).await.unwrap();
-        serde_json::from_slice::<Value>(&info.payload).unwrap()["num_waiting"] == json!(1)
+        serde_json::from_slice::<Value>(&info.payload).unwrap()["num_waiting"].as_u64() > Some(0)
     })
     .await;
 

@@ -16,7 +16,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
         let line: Value = serde_json::from_str(line).unwrap();
         let name = line["name"].as_str().unwrap().to_owned();
         let json = line["json"].to_string();
-        let envelope = decode(json.as_bytes(), Encoding::Json);
+        let envelope = decode::<Envelope>(json.as_bytes(), Encoding::Json);
         let envelope = envelope.unwrap_or_else(|error| panic!("cannot decode the example {name}: {error}"));
         (name, envelope)
     };

@@ -102,7 +102,7 @@ fn settings_file_with_an_error_is_refused_with_its_place() {
     ] {
         std::fs::write(folder.path().join("muster.toml"), text).unwrap();
         let refused = muster(folder.path()).arg("config").assert().code(2);
-        words.iter().fold(refused, |refused, word| refused.stderr(contains(*word)));
+        drop(words.iter().fold(refused, |refused, word| refused.stderr(contains(*word))));
     }
     let missing = ["--config", "missing.toml", "config"];
     muster(folder.path()).args(missing).assert().code(2).stderr(contains("missing.toml"));

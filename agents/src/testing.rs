@@ -55,12 +55,12 @@ pub(crate) fn writing(uncovered: &[&str]) -> Work {
 
 pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
-    let offer = json!({
-        "run": RunId::from_uuid(Uuid::now_v7()), "task": task, "generation": 1, "queue": Queue::Role(role), "work": work,
-        "goal": "What limits delegation loops, and how?", "limits": RunLimits::default(),
+    let usual = json!({
+        "run": RunId::from_uuid(Uuid::now_v7()), "task": TaskId::Plan, "generation": 1, "queue": Queue::Role(role),
+        "work": planning(), "goal": "What limits delegation loops, and how?", "limits": RunLimits::default(),
         "deadline": u64::try_from(now).unwrap() + 60_000, "nonce": NONCE, "encoding": Encoding::MessagePack,
     });
-    serde_json::from_value(offer).unwrap()
+    TaskOffered { task, work, ..serde_json::from_value(usual).unwrap() }
 }
 
 pub(crate) fn leaf(role: Role) -> TaskOffered {

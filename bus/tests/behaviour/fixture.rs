@@ -156,13 +156,12 @@ pub(crate) fn decided(offers: u32) -> Decided {
 }
 
 pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
-    let work = serde_json::json!({ "plan": { "roles": ["worker"], "held_to": {} } });
-    let offer = serde_json::json!({
-        "run": run, "task": leaf(task), "generation": 1, "queue": queue, "work": work, "goal": "find out",
-        "limits": RunLimits::default(), "deadline": u64::MAX / 2, "nonce": "nonce",
-        "encoding": Encoding::MessagePack,
+    let usual = serde_json::json!({
+        "run": run, "task": leaf(task), "generation": 1, "queue": worker(),
+        "work": { "plan": { "roles": ["worker"], "held_to": {} } }, "goal": "find out",
+        "limits": RunLimits::default(), "deadline": u64::MAX / 2, "nonce": "nonce", "encoding": Encoding::MessagePack,
     });
-    serde_json::from_value(offer).unwrap()
+    TaskOffered { queue, ..serde_json::from_value(usual).unwrap() }
 }
 
 impl Fixture {

@@ -97,12 +97,12 @@ pub fn leaf(index: &str) -> TaskId {
 }
 
 pub fn offered(task: TaskId, generation: u32) -> TaskOffered {
-    let work = serde_json::json!({ "plan": { "roles": [], "held_to": {} } });
-    let offer = serde_json::json!({
-        "run": RUN, "task": task, "generation": generation, "queue": Queue::Role(Role::Worker), "work": work,
-        "goal": "g", "limits": RunLimits::default(), "deadline": 100_000, "nonce": "n", "encoding": Encoding::Json,
+    let usual = serde_json::json!({
+        "run": RUN, "task": TaskId::Plan, "generation": generation, "queue": Queue::Role(Role::Worker),
+        "work": { "plan": { "roles": [], "held_to": {} } }, "goal": "g", "limits": RunLimits::default(),
+        "deadline": 100_000, "nonce": "n", "encoding": Encoding::Json,
     });
-    serde_json::from_value(offer).unwrap()
+    TaskOffered { task, ..serde_json::from_value(usual).unwrap() }
 }
 
 pub fn begun() -> Vec<RunEvent> {

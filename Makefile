@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build build-bench nats chromium test neighbours quick check bench figures simulate fuzz chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats chromium test neighbours quick coverage check bench figures simulate fuzz chaos chaos-cluster clean-state
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -47,6 +47,16 @@ quick: ## The fast loop: tests without processes or a server, of all crates
 	else \
 		$(CARGO) test --locked --workspace --features bench --lib --bins; \
 	fi
+
+# All tests run again on instrumented binaries in a separate build directory. A failed test does not stop the report.
+coverage: nats ## Line coverage of each crate under all tests
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	browser=$$(sh deploy/install-chromium.sh || true) && export MUSTER_CHROMIUM="$$browser" && \
+	mkdir -p target/coverage && rm -f target/coverage/lcov.info && \
+	{ .ci/cargo-tarpaulin --engine llvm --follow-exec --skip-clean --no-fail-fast --timeout 1200 \
+		--locked --workspace --features bench --target-dir target/coverage/build \
+		--out Lcov --output-dir target/coverage; status=$$?; } && \
+	.ci/coverage-table target/coverage/lcov.info && exit $$status
 
 check: ## Formatting, lints, licences and sources of dependencies
 	$(CARGO) fmt --all --check

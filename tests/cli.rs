@@ -90,39 +90,22 @@ fn wrong_usage_ends_with_2() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_its_line_and_the_nearest_key() {
+fn settings_file_with_an_error_is_refused_with_its_place() {
     let folder = folder();
-    std::fs::write(folder.path().join("muster.toml"), "[limits]\n# steps\nmax_stepz = 3\n").unwrap();
-    muster(folder.path())
-        .arg("config")
-        .assert()
-        .code(2)
-        .stderr(contains("limits.max_stepz"))
-        .stderr(contains("line 3"))
-        .stderr(contains("did you mean limits.max_steps?"));
-}
-
-#[test]
-fn a_broken_settings_file_is_refused_with_its_place() {
-    let folder = folder();
-    std::fs::write(folder.path().join("muster.toml"), "[limits\nmax_steps = 3\n").unwrap();
-    muster(folder.path()).arg("config").assert().code(2).stderr(contains("not valid TOML"));
-    muster(folder.path())
-        .args(["--config", "missing.toml", "config"])
-        .assert()
-        .code(2)
-        .stderr(contains("missing.toml"));
-}
-
-#[test]
-fn a_wrong_value_names_its_key_and_where_it_stands() {
-    let folder = folder();
-    std::fs::write(folder.path().join("muster.toml"), "[limits]\nmax_steps = \"many\"\n").unwrap();
-    muster(folder.path())
-        .arg("config")
-        .assert()
-        .code(2)
-        .stderr(contains("max_steps").and(contains("muster.toml:2")));
+    for (text, words) in [
+        (
+            "[limits]\n# steps\nmax_stepz = 3\n",
+            &["limits.max_stepz", "line 3", "did you mean limits.max_steps?"][..],
+        ),
+        ("[limits\nmax_steps = 3\n", &["not valid TOML"]),
+        ("[limits]\nmax_steps = \"many\"\n", &["max_steps", "muster.toml:2"]),
+    ] {
+        std::fs::write(folder.path().join("muster.toml"), text).unwrap();
+        let refused = muster(folder.path()).arg("config").assert().code(2);
+        drop(words.iter().fold(refused, |refused, word| refused.stderr(contains(*word))));
+    }
+    let missing = ["--config", "missing.toml", "config"];
+    muster(folder.path()).args(missing).assert().code(2).stderr(contains("missing.toml"));
 }
 
 #[test]
@@ -255,7 +238,11 @@ fn passwords_are_neither_shown_nor_taken_from_the_command_line() {
 fn bad_goals_and_documents_are_refused_before_anything_is_started() {
     let folder = folder();
     let long = "x".repeat(1024 * 1024);
-    muster(folder.path()).args(["run", "  "]).assert().code(2).stderr(contains("the goal is empty"));
+    for goal in ["", "  ", " \n "] {
+        muster(folder.path()).args(["run", goal]).assert().code(2).stderr(contains("empty"));
+    }
+    let most = "x".repeat(100_000);
+    muster(folder.path()).args(["run", &most]).assert().code(2).stderr(contains("most"));
     muster(folder.path()).args(["run", "-"]).write_stdin(long).assert().code(2).stderr(contains("--docs"));
     muster(folder.path())
         .args(["run", "x", "--docs", "missing"])

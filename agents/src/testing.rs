@@ -6,8 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use muster_shared::flow::{Action, ModelCall, Observation, ObservationStatus, TemplateRef, Usage};
 use muster_shared::flow::{PlanTask, RunLimits, Step, TaskOffered, Thought, Work};
-use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
-use muster_shared::time::Millis;
+use muster_shared::ids::{Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::wire::Encoding;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -42,36 +41,26 @@ pub(crate) fn execute(role: Role) -> Work {
     }
 }
 
+pub(crate) fn work(work: Value) -> Work {
+    serde_json::from_value(work).unwrap()
+}
+
+pub(crate) fn planning() -> Work {
+    work(json!({ "plan": { "roles": ["worker"], "held_to": {} } }))
+}
+
+pub(crate) fn writing(uncovered: &[&str]) -> Work {
+    work(json!({ "write": { "results": [], "failed": [], "uncovered": uncovered } }))
+}
+
 pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
-    TaskOffered {
-        run: RunId::from_uuid(Uuid::now_v7()),
-        task,
-        generation: Generation(1),
-        queue: Queue::Role(role),
-        work,
-        goal: "What limits delegation loops, and how?".into(),
-        role_name: String::new(),
-        conversation: Vec::new(),
-        corpus: None,
-        model: None,
-        limits: RunLimits::default(),
-        budget: muster_shared::flow::Budget::UNLIMITED,
-        rights: muster_shared::flow::TaskRights::default(),
-        deadline: Millis(u64::try_from(now).unwrap() + 60_000),
-        continues: None,
-        answered: None,
-        heard: Vec::new(),
-        may_ask_peers: false,
-        background: None,
-        trial: None,
-        chain: Vec::new(),
-        withheld: Vec::new(),
-        alone: false,
-        trace: None,
-        nonce: NONCE.into(),
-        encoding: Encoding::MessagePack,
-    }
+    let usual = json!({
+        "run": RunId::from_uuid(Uuid::now_v7()), "task": TaskId::Plan, "generation": 1, "queue": Queue::Role(role),
+        "work": planning(), "goal": "What limits delegation loops, and how?", "limits": RunLimits::default(),
+        "deadline": u64::try_from(now).unwrap() + 60_000, "nonce": NONCE, "encoding": Encoding::MessagePack,
+    });
+    TaskOffered { task, work, ..serde_json::from_value(usual).unwrap() }
 }
 
 pub(crate) fn leaf(role: Role) -> TaskOffered {

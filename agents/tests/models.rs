@@ -1,6 +1,6 @@
 //! Providers against the scripted model server: every protocol, every fault, never a hang.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -429,21 +429,4 @@ async fn model_names_that_end_like_an_effort_stay_whole() {
     assert_eq!(model.ask(&question(), &mut ignore_deltas).await.unwrap().text, "ok");
     assert_eq!(server.log()[0].request.model, "qwen-max");
     assert!(server.log()[0].request.body.get("reasoning_effort").is_none());
-}
-
-#[tokio::test]
-async fn the_server_answers_in_well_under_a_millisecond() {
-    let server = ModelServer::start(Script::new().otherwise(Reply::text("ok")).keeping(0)).unwrap();
-    let model = provider(&server, ModelProvider::OpenAi);
-    model.ask(&question(), &mut ignore_deltas).await.unwrap();
-    let mut times = Vec::new();
-    for _ in 0..200 {
-        let begun = Instant::now();
-        model.ask(&question(), &mut ignore_deltas).await.unwrap();
-        times.push(begun.elapsed());
-    }
-    times.sort();
-    println!("whole call, client included: median {:?}", times[100]);
-    // The bound is loose: a debug build on a busy machine. It would still catch a delayed acknowledgement (40 ms).
-    assert!(times[100] < Duration::from_millis(20), "{:?}", times[100]);
 }

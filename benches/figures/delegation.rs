@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use muster_bus::server::{LocalServer, ServerSettings};
 use muster_bus::{Bus, RecordFilter};
-use muster_shared::flow::{Ending, Goal, Outcome, RunLimits, TaskOffered, Work};
+use muster_shared::flow::{Ending, Outcome, RunLimits, TaskOffered};
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, RecordEvent, Started};
 use muster_shared::secret::Redactor;
@@ -160,40 +160,13 @@ fn decided(by: &AgentId) -> Decided {
 }
 
 fn offer(run: RunId) -> TaskOffered {
-    TaskOffered {
-        run,
-        task: TaskId::Write,
-        generation: Generation(1),
-        queue: Queue::Role(Role::Worker),
-        work: Work::Write {
-            results: Vec::new(),
-            failed: Vec::new(),
-            uncovered: Vec::new(),
-            conflicts: Vec::new(),
-            revision: None,
-        },
-        goal: Goal::new("Delegate.").text,
-        role_name: String::new(),
-        conversation: Vec::new(),
-        corpus: None,
-        model: None,
-        limits: RunLimits::default(),
-        budget: muster_shared::flow::Budget::UNLIMITED,
-        rights: muster_shared::flow::TaskRights::default(),
-        deadline: Millis(u64::MAX / 2),
-        continues: None,
-        answered: None,
-        heard: Vec::new(),
-        may_ask_peers: false,
-        background: None,
-        trace: None,
-        trial: None,
-        chain: Vec::new(),
-        withheld: Vec::new(),
-        alone: false,
-        nonce: "0".repeat(32),
-        encoding: Encoding::MessagePack,
-    }
+    let work = serde_json::json!({ "write": { "results": [], "failed": [], "uncovered": [] } });
+    let offer = serde_json::json!({
+        "run": run, "task": TaskId::Write, "generation": 1, "queue": Queue::Role(Role::Worker), "work": work,
+        "goal": "Delegate.", "limits": RunLimits::default(), "deadline": u64::MAX / 2, "nonce": "0".repeat(32),
+        "encoding": Encoding::MessagePack,
+    });
+    serde_json::from_value(offer).unwrap()
 }
 
 fn started(ack: &str) -> AgentEvent {

@@ -3,7 +3,6 @@
 #[allow(dead_code, reason = "the tests of the readers make more of them")]
 #[path = "../../agents/readers/tests/reading/made.rs"]
 mod made;
-#[path = "../../agents/readers/tests/reading/office.rs"]
 mod many;
 
 use std::time::{Duration, Instant};

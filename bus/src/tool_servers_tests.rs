@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use muster_shared::wire::tool_question::CallAnswer;
-use muster_shared::wire::tool_server::{ServedResult, ServedStatus, ServedTool, WhenUncertain};
+use muster_shared::wire::tool_server::{ServedResult, ServedStatus};
 use serde_json::json;
 
 use super::*;
@@ -13,18 +13,8 @@ fn bus(name: &str) -> Bus {
 }
 
 fn specs() -> ToolSpecs {
-    let add = ServedTool {
-        name: "add".to_owned(),
-        description: "Adds.".to_owned(),
-        parameters: json!({ "type": "object" }),
-        pure: true,
-        uncertain: WhenUncertain::Repeat,
-        grants: Vec::new(),
-        approve: false,
-        timeout_ms: 1_000,
-        cache: None,
-    };
-    ToolSpecs { tools: vec![add] }
+    let add = json!({ "name": "add", "description": "Adds.", "parameters": { "type": "object" }, "pure": true, "uncertain": "repeat", "timeout_ms": 1_000 });
+    ToolSpecs { tools: vec![serde_json::from_value(add).unwrap()] }
 }
 
 fn here(specs: &ToolSpecs) -> ToolServerNotice {
@@ -33,20 +23,9 @@ fn here(specs: &ToolSpecs) -> ToolServerNotice {
 }
 
 fn call() -> ToolCall {
-    ToolCall {
-        run: "r".to_owned(),
-        task: "1".to_owned(),
-        tool: "add".to_owned(),
-        spec: specs().tools[0].digest(),
-        arguments: json!({ "a": 1 }),
-        key: "r/1/1/1".to_owned(),
-        patience_ms: 1_000,
-        rights: muster_shared::flow::TaskRights::default(),
-        approved: false,
-        voucher: None,
-        may_ask: false,
-        answered: Vec::new(),
-    }
+    let call = json!({ "run": "r", "task": "1", "tool": "add", "spec": specs().tools[0].digest(), "arguments": { "a": 1 },
+        "key": "r/1/1/1", "patience_ms": 1_000 });
+    serde_json::from_value(call).unwrap()
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_bus::{Bus, BusSettings, RecordFilter};
@@ -200,32 +199,6 @@ async fn goals_beyond_the_limit_wait_or_are_refused() {
     let state = fleet.finished(second).await;
     assert!(state.reason.unwrap().contains("1 run is still going on"));
     assert!(!fleet.fold(first).await.unwrap().status.is_ended());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn another_orchestrator_takes_over_by_folding_the_record() {
-    let done = Arc::new(AtomicU32::new(0));
-    let counted = Arc::clone(&done);
-    let answer: support::Answer = Arc::new(move |offer| {
-        if matches!(offer.task, TaskId::Leaf(_)) {
-            counted.fetch_add(1, Ordering::Relaxed);
-        }
-        Some((Duration::from_millis(150), good(offer, &tasks())))
-    });
-    let fleet = Fleet::start(bus(), 2, answer).await;
-    let first = Orchestrator::start(&fleet.bus, 1);
-    let run = fleet.submit(goal()).await;
-    fleet.wait(run, |state| state.plan.is_some()).await;
-    first.kill();
-    assert!(!fleet.fold(run).await.unwrap().status.is_ended());
-    let begin = Instant::now();
-    let _second = Orchestrator::start(&fleet.bus, 2);
-    let state = fleet.finished(run).await;
-    println!("taken over and finished {:?} after the death of the first", begin.elapsed());
-    assert_eq!(state.status, RunStatus::Completed, "{:?}", state.reason);
-    assert_eq!(done.load(Ordering::Relaxed), 3, "no leaf was done twice");
-    let by = deciders(&fleet, run).await;
-    assert_eq!(by.len(), 2, "{by:?}");
 }
 
 /// Who decided how often.

@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter, SeenLease};
 use muster_orchestrator::OrchestratorSettings;
@@ -177,14 +177,16 @@ async fn the_time_of_a_run_is_up_whoever_died_meanwhile() {
     let deadline_ms = |millis| Goal { deadline_ms: Some(millis), ..Goal::new("What is so?") };
     let (first, second) = (Orchestrator::start(&fleet.bus, 1), Orchestrator::start(&fleet.bus, 2));
     let (while_dead, after) =
-        (fleet.submit(deadline_ms(1_500)).await, fleet.submit(deadline_ms(4_000)).await);
+        (fleet.submit(deadline_ms(1_500)).await, fleet.submit(deadline_ms(3_000)).await);
     for run in [while_dead, after] {
         fleet.wait(run, |state| !state.tasks.is_empty()).await;
     }
     first.kill();
     second.kill();
-    tokio::time::sleep(Duration::from_millis(2_000)).await;
-    assert!(!fleet.fold(while_dead).await.unwrap().status.is_ended(), "nobody is there");
+    let open = fleet.fold(while_dead).await.unwrap();
+    assert!(!open.status.is_ended(), "no orchestrator is online");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    tokio::time::sleep(Duration::from_millis(open.deadline.0).saturating_sub(now)).await;
     let _third = Orchestrator::start(&fleet.bus, 3);
     for run in [while_dead, after] {
         let ended = fleet.finished(run).await;

@@ -1,13 +1,13 @@
 //! One example of every message and every event, in both encodings: the golden set of the event version. It changes with the
 //! event version until the first release.
 //!
-//! `UPDATE_GOLDEN=1 cargo nextest run -p muster-shared --test golden` writes it anew.
+//! To add an example, append a line with `name` and `json` to `golden.jsonl`. To change one, edit its `json`. Then run
+//! `UPDATE_GOLDEN=1 cargo nextest run -p muster-shared --test golden`: it rewrites each line as it is encoded now.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod examples;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use muster_shared::run::RunEvent;
 use muster_shared::wire::{Body, Encoding, Envelope, MessageKind, decode, encode, schema};
@@ -28,7 +28,7 @@ fn every_message_and_event_is_written_and_read_as_in_the_golden_set() {
         serde_json::to_string(&Line { name, json, msgpack }).unwrap() + "\n"
     };
     let made: String = examples.iter().map(line).collect();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.jsonl");
+    let path = examples::path();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &made).unwrap();
     }
@@ -39,8 +39,6 @@ fn every_message_and_event_is_written_and_read_as_in_the_golden_set() {
     assert_eq!(kept.lines().count(), examples.len());
     for (line, (name, example)) in kept.lines().zip(examples) {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        let json = line["json"].to_string();
-        assert_eq!(decode::<Envelope>(json.as_bytes(), Encoding::Json).unwrap(), example, "{name}");
         let msgpack = hex::decode(line["msgpack"].as_str().unwrap()).unwrap();
         assert_eq!(decode::<Envelope>(&msgpack, Encoding::MessagePack).unwrap(), example, "{name}");
     }

@@ -390,24 +390,3 @@ fn both_forms_of_otlp_say_the_same_number_of_spans() {
     let id = spans[0].id.0.to_be_bytes();
     assert!(bytes.windows(8).any(|part| part == id));
 }
-
-/// For the figures: `cargo nextest run --release --run-ignored all what_a_span_costs --no-capture`.
-#[test]
-#[ignore = "measures"]
-#[allow(clippy::print_stdout)]
-fn what_a_span_costs() {
-    let (runs, resource) = (2_000, [("service.name".to_owned(), "muster".to_owned())]);
-    let entries = with_steps();
-    let began = std::time::Instant::now();
-    let (mut count, mut bytes) = (0, 0);
-    for _ in 0..runs {
-        let made = spans(&entries, false);
-        count += made.len();
-        bytes += otlp::protobuf(&made, &resource).len();
-    }
-    let each = began.elapsed() / u32::try_from(count).unwrap();
-    println!(
-        "{count} spans made of {} entries and written as {bytes} bytes: {each:?} for each",
-        entries.len() * runs
-    );
-}

@@ -27,7 +27,7 @@ fn text_of(error: &dyn Diagnostic, columns: usize) -> String {
     parts.join("\n")
 }
 
-/// Returns the labeled line of the file, with a mark below the labeled text.
+/// Returns the labeled line of the file between its neighbors, with a mark below the labeled text.
 fn snippet(error: &dyn Diagnostic) -> Option<String> {
     let label = error.labels()?.next()?;
     let end = label.offset() + label.len();
@@ -35,22 +35,25 @@ fn snippet(error: &dyn Diagnostic) -> Option<String> {
     let found = error.source_code()?.read_span(&SourceSpan::from((0_usize, end)), 0, 1).ok()?;
     let whole = String::from_utf8_lossy(found.data());
     let head = whole.get(..label.offset())?;
-    let start = head.rfind('\n').map_or(0, |at| at + 1);
-    let line: String =
-        whole.get(start..)?.lines().next().unwrap_or_default().chars().take(MAX_LINE).collect();
-    let line = line.replace('\t', " ");
-    let before = head.get(start..)?.chars().count().min(line.chars().count());
-    let length = label.len().clamp(1, line.chars().count().saturating_sub(before).max(1));
-    let number = (head.matches('\n').count() + 1).to_string();
-    let margin = " ".repeat(number.len());
-    Some(format!(
-        " {margin} ╭─[{}:{number}:{}]\n {number} │ {line}\n {margin} · {}{} {}\n {margin} ╰────",
-        found.name().unwrap_or_default(),
-        before + 1,
-        " ".repeat(before),
-        "─".repeat(length),
-        label.label().unwrap_or_default(),
-    ))
+    let (at, start) = (head.matches('\n').count(), head.rfind('\n').map_or(0, |at| at + 1));
+    let margin = " ".repeat((at + 2).to_string().len());
+    let column = head.get(start..)?.chars().count();
+    let name = found.name().unwrap_or_default();
+    let mut shown = vec![format!(" {margin} ╭─[{name}:{}:{}]", at + 1, column + 1)];
+    for (number, line) in
+        whole.lines().enumerate().skip(at.saturating_sub(1)).take_while(|(n, _)| *n <= at + 1)
+    {
+        let line: String = line.replace('\t', " ").chars().take(MAX_LINE).collect();
+        shown.push(format!(" {:>width$} │ {line}", number + 1, width = margin.len()));
+        if number == at {
+            let before = column.min(line.chars().count());
+            let length = label.len().clamp(1, line.chars().count().saturating_sub(before).max(1));
+            let mark = " ".repeat(before) + &"─".repeat(length);
+            shown.push(format!(" {margin} · {mark} {}", label.label().unwrap_or_default()));
+        }
+    }
+    shown.push(format!(" {margin} ╰────"));
+    Some(shown.join("\n"))
 }
 
 #[cfg(test)]
@@ -68,7 +71,7 @@ mod tests {
         )
         .with_source_code(NamedSource::new("muster.toml", text));
         let shown = text_of(report.as_ref(), 24);
-        let wanted = "  × limit is not a\n  │ setting\n   ╭─[muster.toml:2:1]\n 2 │ limit = true\n   · ───── here\n   ╰────\n  \
+        let wanted = "  × limit is not a\n  │ setting\n   ╭─[muster.toml:2:1]\n 1 │ a = 1\n 2 │ limit = true\n   · ───── here\n   ╰────\n  \
                       help: leave it out";
         assert_eq!(shown, wanted);
     }

@@ -14,6 +14,11 @@ use super::error::SettingsError;
 /// By how much worse it has to be then: in percentage points of success.
 const WITHDRAW_BY: u32 = 20;
 
+/// Number of shadows of a trial that its budget has room for at the same time.
+const SHADOWS_AT_ONCE: u64 = 10;
+/// Least budget of one shadow, if the trial has as much: model calls, tokens, cost, and steps of a short task.
+const LEAST_OF_ONE: [u64; 4] = [12, 50_000, 10_000, 12];
+
 /// The section.
 const SECTION: &str = "trials";
 
@@ -41,6 +46,11 @@ settings! {
         /// The most that all shadows of the trial may use together, apart from the budgets of runs. A shadow needs one.
         pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS); Fleet Trust,
     }
+}
+
+/// The budget of one shadow: it is set aside while the shadow runs, so a part of the whole leaves room for others.
+fn budget_of_one(whole: Budget) -> Budget {
+    whole.map(|part, limit| (limit / SHADOWS_AT_ONCE).max(LEAST_OF_ONE[part]).min(limit))
 }
 
 impl TrialSettings {
@@ -87,7 +97,7 @@ impl TrialSettings {
             mode: self.mode,
             variant: Variant { role: by, model: self.variant_model.clone() },
             share: self.share,
-            task_budget: Budget::UNLIMITED,
+            task_budget: budget_of_one(self.budget),
             budget: self.budget,
             withdraw: (is_canary && self.withdraw_after > 0).then_some(withdraw),
             before: TrialCounts::default(),
@@ -164,6 +174,10 @@ mod tests {
                       [trials.new-prompt.budget]\nmodel_calls = 50\n";
         let [rule] = &with(shadow).unwrap()[..] else { unreachable!() };
         assert_eq!((rule.mode, rule.budget.model_calls, rule.withdraw), (TrialMode::Shadow, Some(50), None));
+        for (whole, of_one) in [(500, 50), (50, 12), (5, 5)] {
+            let whole = Budget { model_calls: Some(whole), ..Budget::UNLIMITED };
+            assert_eq!(budget_of_one(whole), Budget { model_calls: Some(of_one), ..Budget::UNLIMITED });
+        }
         assert_eq!(rule.variant.to_string(), "role worker_b");
         assert!(with("").unwrap().is_empty());
     }

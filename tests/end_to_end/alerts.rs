@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use self::receiver::{Mode, Receiver};
 use super::help::{act, done, script_of};
-use super::support::folder;
+use super::support::with_model;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -44,10 +44,7 @@ fn each_alert_is_posted_once_although_receiver_and_fleet_fail() {
             _ => done("It does not work."),
         }))
         .unwrap();
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", server.openai_url())
-        .with("MUSTER_ALERTS_WEBHOOK", receiver.url());
+    let folder = with_model(&server).with("MUSTER_ALERTS_WEBHOOK", receiver.url());
     folder.write(".config/muster/muster.toml", "[alerts]\nmax_question_wait = \"500ms\"\n").unwrap();
     let tool = "description = \"Says words.\"\ncommand = [\"false\"]\nsandbox = false\n\n[parameters]\ntype = \"object\"\n\
                 properties.word.type = \"string\"\n";
@@ -94,10 +91,14 @@ fn each_alert_is_posted_once_although_receiver_and_fleet_fail() {
     let stored: Value = serde_json::from_str(&stored).unwrap();
     assert_eq!(stored["firing"], json!(["tool_failures/own.broken"]), "{stored}");
     folder.output(&["down"]).unwrap();
+    let saved = || std::fs::metadata(folder.path().join(".muster/alerts.json")).unwrap().modified().unwrap();
+    let before = saved();
     let up = [&["up", "--detach"], &words[..]].concat();
     let up = folder.run(&up).unwrap();
     assert!(up.status.success(), "{}", both(&up));
-    std::thread::sleep(Duration::from_secs(12));
+    // The evaluator saves its state after it has posted what it has to post.
+    wait_until("the alerts are evaluated again", LIMIT, || saved() > before)
+        .unwrap_or_else(|late| panic!("{late}\n{}", folder.logs()));
     assert_eq!(delivered(&receiver), wanted, "{}", folder.logs());
     folder.output(&["down"]).unwrap();
     assert!(!folder.logs().contains(&receiver.url()), "the URL is a secret");

@@ -8,7 +8,7 @@ use muster_support::model_server::{ModelServer, Reply, Script};
 use muster_support::workload::{self, MODEL_CALLS, Speech};
 use serde_json::Value;
 
-use super::support::folder;
+use super::support::with_model;
 
 const ASK: [&str; 7] = [
     "run",
@@ -22,12 +22,6 @@ const ASK: [&str; 7] = [
 
 fn server() -> ModelServer {
     ModelServer::start(workload::script(Duration::ZERO, Speech::Native)).unwrap()
-}
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder()
-        .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
-        .with("OPENAI_BASE_URL", server.openai_url())
 }
 
 /// Asks, and gives exit code, summary and everything that was said.

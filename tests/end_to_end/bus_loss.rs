@@ -9,7 +9,7 @@ use muster_support::workload::{self, MODEL_CALLS, Speech};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::support::folder;
+use super::support::with_model;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -18,9 +18,7 @@ const CALL: Duration = Duration::from_millis(700);
 
 /// A fleet that works on a run whose leaves are under way.
 fn at_work(server: &ModelServer) -> (Fleet, Child) {
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
-        .with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(server);
     let fleet = folder.up(&["--set", "limits.max_width=8"]).unwrap();
     let run = ["run", "Work out the eight sums.", "--model", "openai/scripted", "--json"];
     let mut command = fleet.folder().command(&run);

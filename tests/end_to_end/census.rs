@@ -12,7 +12,7 @@ use muster_support::model_server::ModelServer;
 use muster_support::past;
 use muster_support::workload::{Speech, of_leaves, script};
 
-use super::support::folder;
+use super::support::{folder, with_model};
 
 /// Messages on the bus because of a run that nobody watches, those of the server among them. Orchestrators hear of the 24
 /// steps for the hash chain.
@@ -41,11 +41,7 @@ fn a_run_that_nobody_watches_says_and_keeps_no_more_than_it_must() {
 #[test]
 fn a_run_beside_old_ones_says_and_keeps_no_more_than_it_must() {
     let model = ModelServer::start(of_leaves(2)).unwrap();
-    let fleet = folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", model.openai_url())
-        .up(&["--set", "agent.model=openai/scripted"])
-        .unwrap();
+    let fleet = with_model(&model).up(&["--set", "agent.model=openai/scripted"]).unwrap();
     fleet.folder().output(&["run", "Work out two sums.", "--quiet"]).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let full = folder();

@@ -7,15 +7,9 @@ use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, S
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder()
-        .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
-        .with("OPENAI_BASE_URL", server.openai_url())
-}
 
 fn submit(conclusion: &str) -> Reply {
     Reply::call("submit", &json!({ "ending": "done", "conclusion": conclusion, "findings": [] }))

@@ -10,7 +10,7 @@ use muster_support::fleet::{Folder, both, wait_until};
 use muster_support::model_server::{Fault, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 
-use super::support::{folder, signal, write_documents};
+use super::support::{folder, signal, with_model, write_documents};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -20,7 +20,7 @@ fn silent() -> ModelServer {
 }
 
 fn with(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url())
+    with_model(server)
 }
 
 fn asking(folder: &Folder, more: &[&str]) -> Child {

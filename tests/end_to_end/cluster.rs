@@ -11,7 +11,7 @@ use muster_support::workload::{MODEL_CALLS, Speech, script};
 
 use serde_json::Value;
 
-use super::support::{folder, of_kind};
+use super::support::{of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Offers that may be begun twice: those that are made again while their first copy is on its way.
@@ -26,11 +26,7 @@ fn written(folder: &muster_support::fleet::Folder) -> usize {
 fn a_run_outlives_one_server_of_three() {
     let mut cluster = Cluster::start().unwrap();
     let server = ModelServer::start(script(Duration::from_millis(150), Speech::Native)).unwrap();
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", server.openai_url())
-        .with("MUSTER_BUS_URL", cluster.url())
-        .with("MUSTER_BUS_REPLICAS", "3");
+    let folder = with_model(&server).with("MUSTER_BUS_URL", cluster.url()).with("MUSTER_BUS_REPLICAS", "3");
     let fleet = folder.up(&["--set", "agent.model=openai/scripted", "--set", "limits.max_width=8"]).unwrap();
     let run = ["run", "Work out the eight sums.", "--json"];
     let asker = fleet.folder().command(&run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -7,7 +7,7 @@ use muster_support::fleet::{Fleet, Folder, both, wait_until};
 use muster_support::model_server::{ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind};
+use super::support::{folder, of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -52,7 +52,7 @@ fn script() -> Script {
 }
 
 fn fleet(server: &ModelServer) -> Fleet {
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(server);
     folder.up(&[]).unwrap()
 }
 

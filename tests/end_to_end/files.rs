@@ -7,14 +7,10 @@ use muster_support::good_model::{GoodModel, Temper};
 use muster_support::model_server::ModelServer;
 use serde_json::Value;
 
-use super::support::folder;
+use super::support::with_model;
 
 const GOAL: &str = "Work out 17.5 % of 2480 and 12 % of 1995. Write the numbers to the file `shares.csv` with the columns \
                     share, of and result.";
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "sk-good").with("OPENAI_BASE_URL", server.openai_url())
-}
 
 fn server() -> ModelServer {
     ModelServer::start(GoodModel::new(Temper::default()).script()).unwrap()

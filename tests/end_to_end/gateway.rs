@@ -12,7 +12,8 @@ use muster_support::{go, node, python, way};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::help::plan_and_report;
+use super::support::{folder, of_kind, signal, with_model};
 
 mod rights;
 mod wrong;
@@ -466,27 +467,16 @@ fn a_program_writes_files_and_waits_for_a_person() {
 
 /// What the scripted model answers: one task for the program, and what the program asks by itself.
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "count", "goal": "Say what the note says.", "role": ROLE });
-        return submit(json!({ "thought": "One.", "goal": "Read.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "Fine.", "summary": "Done." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Note\n\nIt says seven (`note.md:1`).";
-        return submit(json!({ "thought": "In.", "title": "Note", "body": body, "unanswered": [] }));
-    }
-    Reply::text("Seven, I think.").with_usage(100, 10, 0)
+    let task = json!({ "name": "count", "goal": "Say what the note says.", "role": ROLE });
+    plan_and_report(request, &[task], "# Note\n\nIt says seven (`note.md:1`).")
+        .unwrap_or_else(|| Reply::text("Seven, I think.").with_usage(100, 10, 0))
 }
 
 /// A program asks the fleet's model and is charged for it; what its result cites is looked up in the documents.
 #[test]
 fn a_program_asks_the_model_and_what_it_cites_is_looked_up() {
     let model = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", model.openai_url());
+    let folder = with_model(&model);
     folder.write("docs/note.md", "There are seven apples.\n").unwrap();
     let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
     let folder = fleet.folder();

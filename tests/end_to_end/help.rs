@@ -54,19 +54,27 @@ pub(super) fn script_of(
     others: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
 ) -> Script {
     Script::answering(move |request| {
-        let system = request.system();
-        if system.contains("You are the planner") {
-            submit(&json!({"thought": "So.", "goal": "Look at loops.", "tasks": tasks}))
-        } else if system.contains("You are the reflector") {
-            submit(&json!({"thought": "Seen.", "summary": "Seen."}))
-        } else if system.contains("You are the refiner") {
-            submit(&json!({"thought": "Fine.", "operations": []}))
-        } else if system.contains("You are the writer") {
-            submit(&json!({"thought": "So.", "title": "Loops", "body": "# Loops\n\nFive.", "unanswered": []}))
-        } else {
-            others(request)
-        }
+        plan_and_report(request, &tasks, "# Loops\n\nFive.").unwrap_or_else(|| others(request))
     })
+}
+
+/// Answer to the planner (these tasks), the reflector, the refiner, or the writer (a report with this body, whose first line is
+/// the title). None for other roles.
+pub(super) fn plan_and_report(request: &CapturedRequest, tasks: &[Value], body: &str) -> Option<Reply> {
+    let system = request.system();
+    let answer = if system.contains("You are the planner") {
+        json!({"thought": "So.", "goal": "Look at it.", "tasks": tasks})
+    } else if system.contains("You are the reflector") {
+        json!({"thought": "Seen.", "summary": "Seen."})
+    } else if system.contains("You are the refiner") {
+        json!({"thought": "Fine.", "operations": []})
+    } else if system.contains("You are the writer") {
+        let title = body.lines().next().unwrap_or_default().trim_start_matches("# ");
+        json!({"thought": "So.", "title": title, "body": body, "unanswered": []})
+    } else {
+        return None;
+    };
+    Some(submit(&answer))
 }
 
 pub(super) fn up(server: &ModelServer, folder: Folder, more: &[&str]) -> Fleet {

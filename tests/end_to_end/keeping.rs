@@ -1,14 +1,15 @@
 //! A run goes from one fleet to another in a file; runs are kept, deleted, archived, and shrink when their time is over.
 
 use std::path::Path;
+use std::time::Duration;
 
-use muster_support::fleet::{Folder, both};
+use muster_support::fleet::{Folder, both, wait_until};
 use muster_support::good_model::{GoodModel, Temper};
 use muster_support::model_server::ModelServer;
 use serde_json::Value;
 
 use super::audit::fits;
-use super::support::folder;
+use super::support::with_model;
 
 const GOAL: &str = "Work out 17.5 % of 2480 and 12 % of 1995. Write the numbers to the file `shares.csv` with the columns \
                     share, of and result.";
@@ -28,10 +29,6 @@ fn asked(folder: &Folder) -> String {
 
 fn model() -> ModelServer {
     ModelServer::start(GoodModel::new(Temper::default()).script()).unwrap()
-}
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "sk-good").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 fn text(path: &Path) -> &str {
@@ -139,11 +136,18 @@ fn runs_shrink_to_a_summary_when_their_time_is_over_unless_they_are_kept() {
         "all is kept unless a setting says otherwise"
     );
 
-    std::thread::sleep(std::time::Duration::from_millis(1_100));
     let gc = ["--set", "keep.completed=1s", "gc", "--json"];
-    let dry = folder.json(&[&gc[..], &["--dry-run"]].concat()).unwrap();
-    let over = dry["over_time"].as_array().unwrap();
-    assert_eq!((over.len(), &over[0]["run"]), (1, &Value::from(first.as_str())), "{dry}");
+    let expired = || folder.json(&[&gc[..], &["--dry-run"]].concat()).unwrap()["over_time"].clone();
+    wait_until("the first run has expired", Duration::from_secs(10), || {
+        expired().as_array().is_some_and(|runs| !runs.is_empty())
+    })
+    .unwrap();
+    let over = expired();
+    assert_eq!(
+        (over.as_array().unwrap().len(), &over[0]["run"]),
+        (1, &Value::from(first.as_str())),
+        "{over}"
+    );
     let (code, words) = said(&folder, &gc);
     assert!(code == Some(2) && words.contains("nobody said yes"), "{words}");
     let done = folder.json(&[&gc[..], &["--yes"]].concat()).unwrap();

@@ -14,7 +14,8 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::help::{act, done, plan_and_report};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// How the worker calls what researchers lend.
@@ -71,24 +72,11 @@ impl Site {
 }
 
 fn answer(request: &CapturedRequest, address: &str) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "get the data", "goal": "Get the data.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Get the data.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "It is there." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Data\n\nIt is there.";
-        return submit(json!({ "thought": "Done.", "title": "Data", "body": body, "unanswered": [] }));
-    }
-    if request.turns() == 0 {
-        let url = format!("http://{address}/data");
-        return Reply::call(LENT, &json!({ "thought": "I get it.", "url": url, "save_as": "data.csv" }));
-    }
-    submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is there.", "findings": [] }))
+    let task = json!({ "name": "get the data", "goal": "Get the data.", "role": "worker" });
+    plan_and_report(request, &[task], "# Data\n\nIt is there.").unwrap_or_else(|| match request.turns() {
+        0 => act(LENT, json!({ "url": format!("http://{address}/data"), "save_as": "data.csv" })),
+        _ => done("It is there."),
+    })
 }
 
 struct Ground {
@@ -103,7 +91,7 @@ fn up() -> Ground {
     let address = site.begin();
     let hosts = format!("tool.web.allow_hosts=[\"{address}\"]");
     let server = ModelServer::start(Script::answering(move |request| answer(request, &address))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let settings = [
         "agent.model=openai/scripted",
         "fleet.max_restarts=100",

@@ -2,32 +2,26 @@
 
 use muster_support::fleet::both;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::support::folder;
+use super::help::{done, plan_and_report, submit};
+use super::support::with_model;
 
 const LESSON: &str = "the orchard list is counted twice unless the rows are numbered first";
 
 /// A model whose reflector has something to say.
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "the apples", "goal": "Count the apples.", "role": "worker" });
-        submit(json!({ "thought": "One task.", "goal": "Count.", "tasks": [task] }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "There is one.", "summary": "Counted.", "on_plan": [LESSON] }))
-    } else if system.contains("You are the writer") {
-        submit(json!({ "thought": "All is in.", "title": "Fruit", "body": "# Fruit", "unanswered": [] }))
-    } else {
-        submit(json!({ "thought": "Known.", "ending": "done", "conclusion": "Seven.", "findings": [] }))
+    if request.system().contains("You are the reflector") {
+        return submit(&json!({ "thought": "There is one.", "summary": "Counted.", "on_plan": [LESSON] }));
     }
+    let task = json!({ "name": "the apples", "goal": "Count the apples.", "role": "worker" });
+    plan_and_report(request, &[task], "# Fruit").unwrap_or_else(|| done("Seven."))
 }
 
 #[test]
 fn a_later_run_with_a_like_goal_is_told_what_an_earlier_one_taught() {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     // Each of these brings up a fleet of its own: what is kept outlives all processes.
     let ask = |goal: &str| {
         let before = server.log().len();

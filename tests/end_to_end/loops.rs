@@ -5,7 +5,8 @@ use muster_support::fleet::{Folder, both};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind};
+use super::help::plan_and_report;
+use super::support::{of_kind, with_model};
 
 /// A run of one task, whose worker answers by `worker`; everybody else does what is expected.
 struct Ran {
@@ -60,25 +61,14 @@ fn ended_expecting(
     worker: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
 ) -> Ran {
     let server = ModelServer::start(Script::answering(move |request| {
-        let system = request.system();
-        if system.contains("You are the planner") {
-            let task = json!({
-                "name": "add up", "goal": "Add it up.", "role": "worker", "critical": critical,
-                "expected_output": expected,
-            });
-            submit(&json!({"thought": "One task.", "goal": "Add up.", "tasks": [task]}))
-        } else if system.contains("You are the reflector") {
-            submit(&json!({"thought": "Seen.", "summary": "Seen."}))
-        } else if system.contains("You are the writer") {
-            submit(
-                &json!({"thought": "Written.", "title": "Sum", "body": "# Sum\n\nHere.", "unanswered": []}),
-            )
-        } else {
-            worker(request)
-        }
+        let task = json!({
+            "name": "add up", "goal": "Add it up.", "role": "worker", "critical": critical,
+            "expected_output": expected,
+        });
+        plan_and_report(request, &[task], "# Sum\n\nHere.").unwrap_or_else(|| worker(request))
     }))
     .unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let run = ["run", "Add it up.", "--model", "openai/scripted", "--json", "--deadline", "60s"];
     let output = folder.run(&[&settings[..], &run[..]].concat()).unwrap();

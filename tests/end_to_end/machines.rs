@@ -13,7 +13,7 @@ use muster_support::model_server::{CapturedRequest, LogEntry, ModelServer};
 use serde_json::Value;
 
 use super::deaths::{Catch, never, script};
-use super::support::{folder, of_kind};
+use super::support::{folder, of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -237,11 +237,9 @@ fn of_worker(request: &CapturedRequest) -> bool {
 fn a_machine_that_is_thrown_out_ends_at_once_and_its_task_is_done_elsewhere() {
     let catch = Catch { step: 3, times: 1, reply: never };
     let model = ModelServer::start(script(1, catch)).unwrap();
-    let with_model =
-        || folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", model.openai_url());
     let set = ["--set", "agent.model=openai/scripted"];
-    let fleet = Up::fleet(with_model(), &set);
-    let mill = with_model();
+    let fleet = Up::fleet(with_model(&model), &set);
+    let mill = with_model(&model);
     let line = fleet.line(&[]);
     let mut joining = mill.command(&[&["join", "-", "--scale", "worker=2"], &set[..]].concat());
     let mut joining = joining.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -9,7 +9,8 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::help::{done, plan_and_report, submit};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -53,29 +54,19 @@ impl Drop for Clerk {
     }
 }
 
-fn submit(arguments: &Value) -> Reply {
-    Reply::call("submit", arguments)
-}
-
 /// Plans so many tasks for clerks, each of which needs this. Whoever is told to be of no use gives up.
 fn answer(request: &CapturedRequest, tasks: usize, need: &str) -> Reply {
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = |n| {
-            let goal = format!("Look up paragraph {n}.");
-            json!({ "name": format!("paragraph {n}"), "goal": goal, "role": "clerk", "needs": [need] })
-        };
-        let tasks: Vec<Value> = (1..=tasks).map(task).collect();
-        submit(&json!({ "thought": "So.", "goal": "Look it up.", "tasks": tasks }))
-    } else if system.contains("You are the reflector") {
-        submit(&json!({ "thought": "Fine.", "summary": "It went as it went." }))
-    } else if system.contains("You are the writer") {
-        submit(&json!({ "thought": "All is in.", "title": "Law", "body": "# Law", "unanswered": [] }))
-    } else if request.holds("Be of no use.") {
-        submit(&json!({ "thought": "No.", "ending": "give_up", "reason": "I cannot read", "conclusion": "" }))
-    } else {
-        submit(&json!({ "thought": "Known.", "ending": "done", "conclusion": "So it says.", "findings": [] }))
-    }
+    let task = |n| {
+        let goal = format!("Look up paragraph {n}.");
+        json!({ "name": format!("paragraph {n}"), "goal": goal, "role": "clerk", "needs": [need] })
+    };
+    let tasks: Vec<Value> = (1..=tasks).map(task).collect();
+    plan_and_report(request, &tasks, "# Law").unwrap_or_else(|| match request.holds("Be of no use.") {
+        true => submit(
+            &json!({ "thought": "No.", "ending": "give_up", "reason": "I cannot read", "conclusion": "" }),
+        ),
+        false => done("So it says."),
+    })
 }
 
 fn ask(folder: &Folder) -> Value {
@@ -102,7 +93,7 @@ fn started(folder: &Folder, task: &str) -> Vec<u64> {
 #[test]
 fn a_task_goes_to_whoever_of_its_role_can_do_what_it_needs() {
     let server = ModelServer::start(Script::answering(|request| answer(request, 2, "Law"))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&[]).unwrap();
     let folder = fleet.folder();
     let lawyer = Clerk::joins(folder, "lawyer", "law", "Be exact.");
@@ -132,7 +123,7 @@ fn a_task_that_is_tried_again_is_offered_though_several_are_equally_fit() {
             _ => Reply::call("submit", &json!({"ending": "done", "conclusion": "The swallow flies fast."})),
         }));
     let server = server.unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let folder = folder.with(EFFORT, "quick");
     let fleet = folder.up(&["--scale", "worker=3"]).unwrap();
     let begun = Instant::now();
@@ -146,7 +137,7 @@ fn a_task_that_is_tried_again_is_offered_though_several_are_equally_fit() {
 #[test]
 fn who_failed_much_in_earlier_runs_is_passed_over() {
     let server = ModelServer::start(Script::answering(|request| answer(request, 2, "law"))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&["--set", "limits.max_replans=0", "--set", "limits.max_refinements=0"]).unwrap();
     let folder = fleet.folder();
     let useless = Clerk::joins(folder, "useless", "law", "Be of no use.");
@@ -179,7 +170,7 @@ fn a_task_goes_elsewhere_when_the_agent_it_went_to_is_killed() {
         if request.holds("Be slow.") { reply.with_delay(Duration::from_secs(60)) } else { reply }
     };
     let server = ModelServer::start(Script::answering(hanging)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&[]).unwrap();
     let folder = fleet.folder();
     let _doctor = Clerk::joins(folder, "doctor", "medicine", "Be kind.");
@@ -220,7 +211,7 @@ fn a_task_goes_to_whose_contract_it_fits() {
         }
     }))
     .unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&[]).unwrap();
     let folder = fleet.folder();
     let reads = "contract: {input: {properties: {documents: {minimum: 1}}}}";

@@ -11,39 +11,27 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::help::{act, done, plan_and_report};
+use super::support::{folder, of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const ASKING: &str = include_str!("mcp/asking.py");
 const AUTHORIZING: &str = include_str!("mcp/authorizing.py");
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let goal = if request.holds("Book a table") { "Book a table." } else { "Write about an animal." };
-        let task = json!({ "name": "one thing", "goal": goal, "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Write.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Written." }));
-    }
-    if system.contains("You are the writer") {
-        return submit(
-            json!({ "thought": "Done.", "title": "Ant", "body": "# Ant\n\nIt is an ant.", "unanswered": [] }),
-        );
-    }
-    if request.turns() == 0 {
-        let tool = if request.holds("Book a table") { "house_book" } else { "house_write" };
-        return Reply::call(tool, &json!({ "thought": "I have it done." }));
-    }
-    submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is an ant.", "findings": [] }))
+    let books = request.holds("Book a table");
+    let goal = if books { "Book a table." } else { "Write about an animal." };
+    let task = json!({ "name": "one thing", "goal": goal, "role": "worker" });
+    plan_and_report(request, &[task], "# Ant\n\nIt is an ant.").unwrap_or_else(|| match request.turns() {
+        0 => act(if books { "house_book" } else { "house_write" }, json!({})),
+        _ => done("It is an ant."),
+    })
 }
 
 /// A fleet with that server, once its tool is there.
 fn up(elicitation: &str) -> (Fleet, ModelServer) {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let program = folder.write("house.py", ASKING).unwrap();
     let house = json!({ "command": "python3", "args": [program, folder.path().join("notes")] });
     folder.write("mcp.json", json!({ "mcpServers": { "house": house } }).to_string()).unwrap();

@@ -9,16 +9,10 @@ use muster_support::model_server::{Fault, ModelServer, Reply, Script};
 use muster_support::workload::{self, MODEL_CALLS, Speech, TOOL_CALLS};
 use serde_json::Value;
 
-use super::support::{folder, of_kind};
+use super::support::{folder, of_kind, with_model};
 
 /// No run of this module may take longer, whatever the model server does.
 const NEVER_A_HANG: Duration = Duration::from_secs(120);
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder()
-        .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
-        .with("OPENAI_BASE_URL", server.openai_url())
-}
 
 fn ask(folder: &Folder) -> (i32, Value, String) {
     let settings =

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::audit::fits;
-use super::support::{folder, of_kind, signal};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Generous: the machine may be busy with other tests. What was measured is printed.
@@ -30,10 +30,6 @@ fn now() -> u64 {
 fn model(millis: u64) -> ModelServer {
     let script = workload::script(Duration::from_millis(millis), Speech::Native).keeping(10_000);
     ModelServer::start(script).unwrap()
-}
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 fn ask(folder: &Folder) -> Child {
@@ -105,38 +101,31 @@ fn two_orchestrators(server: &ModelServer) -> Fleet {
     fleet
 }
 
-#[test]
-fn with_two_orchestrators_the_other_goes_on_when_one_is_killed() {
+/// Ends the orchestrator of a run with this signal; the other one completes the run.
+fn other_orchestrator_completes_after(end: Signal) {
     let server = model(400);
     let fleet = two_orchestrators(&server);
     let asker = ask(fleet.folder());
     wait_until_busy(fleet.folder());
     let (name, pid) = owner(fleet.folder(), "last");
-    let killed = now();
-    signal(pid, Signal::SIGKILL);
+    let ended = now();
+    signal(pid, end);
     let summary = completes(asker, fleet.folder());
-    let after = taken_over_after(fleet.folder(), summary["run"].as_str().unwrap(), &name, killed);
-    println!("kill -9 of one of two orchestrators: the first decision of the other came {after} ms later");
+    let after = taken_over_after(fleet.folder(), summary["run"].as_str().unwrap(), &name, ended);
+    println!("{end} to one of two orchestrators: the first decision of the other came {after} ms later");
     assert!(after <= GOES_ON_WITHIN, "{after} ms");
     fits(fleet.folder(), summary["run"].as_str().unwrap());
     every_call_was_made_once(&server);
 }
 
 #[test]
-fn an_orchestrator_that_is_told_to_end_gives_its_runs_over() {
-    let server = model(400);
-    let fleet = two_orchestrators(&server);
-    let asker = ask(fleet.folder());
-    wait_until_busy(fleet.folder());
-    let (name, pid) = owner(fleet.folder(), "last");
-    let told = now();
-    signal(pid, Signal::SIGTERM);
-    let summary = completes(asker, fleet.folder());
-    let after = taken_over_after(fleet.folder(), summary["run"].as_str().unwrap(), &name, told);
-    println!("SIGTERM to one of two orchestrators: the first decision of the other came {after} ms later");
-    assert!(after <= GOES_ON_WITHIN, "{after} ms");
-    fits(fleet.folder(), summary["run"].as_str().unwrap());
-    every_call_was_made_once(&server);
+fn run_completes_after_its_orchestrator_is_killed() {
+    other_orchestrator_completes_after(Signal::SIGKILL);
+}
+
+#[test]
+fn run_completes_after_its_orchestrator_is_terminated() {
+    other_orchestrator_completes_after(Signal::SIGTERM);
 }
 
 #[test]

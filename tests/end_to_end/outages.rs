@@ -8,14 +8,12 @@ use muster_support::fleet::{Folder, both};
 use muster_support::model_server::{Fault, ModelServer, Reply, Script};
 use muster_support::workload::{self, MODEL_CALLS, Speech};
 
-use super::support::{folder, of_kind};
+use super::support::{of_kind, with_model};
 
 const ASK: [&str; 6] = ["run", "Work out the eight sums.", "--model", "openai/scripted", "--deadline", "90s"];
 
-fn with_model(server: &ModelServer, settings: &str) -> Folder {
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
-        .with("OPENAI_BASE_URL", server.openai_url());
+fn with_settings(server: &ModelServer, settings: &str) -> Folder {
+    let folder = with_model(server);
     folder.write("muster.toml", format!("[limits]\nmax_width = 8\n{settings}")).unwrap();
     folder
 }
@@ -23,7 +21,7 @@ fn with_model(server: &ModelServer, settings: &str) -> Folder {
 #[test]
 fn a_provider_that_only_refuses_is_left_alone_by_all_and_said_to_be() {
     let server = ModelServer::start(Script::new().otherwise(Reply::status(429, None))).unwrap();
-    let folder = with_model(&server, "[agent.breaker]\npatience = \"10s\"\n");
+    let folder = with_settings(&server, "[agent.breaker]\npatience = \"10s\"\n");
     let fleet = folder.up(&["--scale", "worker=2"]).unwrap();
     let mut command = fleet.folder().command(&ASK);
     let asker = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -63,7 +61,7 @@ fn an_outage_burns_nobodys_tries() {
     });
     let server = ModelServer::start(script).unwrap();
     let quick = "[agent.retries]\nattempts = 2\n";
-    let folder = with_model(&server, quick);
+    let folder = with_settings(&server, quick);
     let output = folder.run(&ASK).unwrap();
     let said = format!("{}\n{}", both(&output), folder.logs());
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -76,7 +74,7 @@ fn an_outage_burns_nobodys_tries() {
 fn a_model_that_is_silent_is_told_of_within_seconds() {
     let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
     let quick = "[agent.calls]\ncall = \"7s\"\n[agent.breaker]\npatience = \"8s\"\n";
-    let folder = with_model(&server, quick);
+    let folder = with_settings(&server, quick);
     let output = folder.run(&ASK).unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("task plan: no answer from openai/scripted for 5 s"), "{told}");
@@ -90,7 +88,7 @@ fn where_there_is_another_model_it_is_asked_instead() {
     let dead = ModelServer::start(Script::new().otherwise(Reply::status(503, None))).unwrap();
     let alive = ModelServer::start(workload::script(Duration::ZERO, Speech::Native)).unwrap();
     let quick = "[agent]\nfallback_models = [\"anthropic/scripted\"]\n[agent.retries]\nattempts = 2\n";
-    let folder = with_model(&dead, quick)
+    let folder = with_settings(&dead, quick)
         .with("ANTHROPIC_API_KEY", "test-key-for-the-scripted-server")
         .with("ANTHROPIC_BASE_URL", format!("{}/v1", alive.url()));
     let output = folder.run(&ASK).unwrap();

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::audit::fits;
-use super::support::{folder, of_kind, signal};
+use super::support::{folder, of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Runs at the same time: enough that several parts have some.
@@ -46,7 +46,7 @@ fn held(url: &str) -> Vec<u64> {
 #[test]
 fn runs_in_four_parts_outlive_an_agent_and_an_orchestrator_and_are_done_once() {
     let server = ModelServer::start(workload::script(Duration::from_millis(300), Speech::Native)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let scale = ["--scale", "orchestrator=2", "--scale", "worker=3"];
     let fleet = folder.up(&[&["--set", "bus.partitions=4"], &scale[..]].concat()).unwrap();
     let folder = fleet.folder();

@@ -8,7 +8,8 @@ use muster_support::fleet::Folder;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{citations, folder, of_kind};
+use super::help::{act, done, plan_and_report, submit};
+use super::support::{citations, of_kind, with_model};
 
 const GOAL: &str = "How high is the tower in the picture?";
 const SAID: &str = "A tower, 42 m high.";
@@ -18,48 +19,36 @@ const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01\x08
                          somewhere-else-nowhere";
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are shown one picture") {
+    if request.system().contains("You are shown one picture") {
         return Reply::text(SAID).with_usage(900, 9, 0);
     }
-    if system.contains("You are the planner") {
-        let task = json!({
-            "name": "the tower", "goal": "Look how high it is.", "role": "worker", "tools": ["corpus.read"]
-        });
-        return submit(json!({ "thought": "One task.", "goal": "Look.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Seen." }));
-    }
-    if system.contains("You are the writer") {
-        let body = match request.holds("42 m") {
-            true => "# The tower\n\nThe tower is 42 m high [tower.dat:1].",
-            false => "# The tower\n\nNobody could look.",
-        };
-        return submit(json!({ "thought": "Done.", "title": "Tower", "body": body, "unanswered": [] }));
+    let task = json!({
+        "name": "the tower", "goal": "Look how high it is.", "role": "worker", "tools": ["corpus.read"]
+    });
+    let body = match request.holds("42 m") {
+        true => "# The tower\n\nThe tower is 42 m high [tower.dat:1].",
+        false => "# The tower\n\nNobody could look.",
+    };
+    if let Some(reply) = plan_and_report(request, &[task], body) {
+        return reply;
     }
     if request.turns() == 0 {
-        let asked = json!({ "thought": "I look.", "path": "tower.dat", "question": "How high is it?" });
-        return Reply::call("corpus_look", &asked);
+        return act("corpus_look", json!({ "path": "tower.dat", "question": "How high is it?" }));
     }
     if request.last_text().contains("not known to see pictures") {
-        return submit(json!({
-            "thought": "So.", "ending": "done", "conclusion": "Nobody could look.", "findings": []
-        }));
+        return done("Nobody could look.");
     }
     let citation = json!({ "path": "tower.dat", "line": 1, "quote": "a tower, 42 m high" });
     let finding = json!({ "text": "The tower is 42 m high.", "citations": [citation], "verified": true });
-    let result = json!({
+    submit(&json!({
         "thought": "So.", "ending": "done", "conclusion": "The tower is 42 m high.", "findings": [finding]
-    });
-    submit(result)
+    }))
 }
 
 /// A run over a folder with that picture, and one text.
 fn ran(settings: &[&str]) -> (Folder, ModelServer, Value) {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     folder.write("docs/tower.dat", PICTURE).unwrap();
     folder.write("docs/notes.md", "# Notes\n\nThe picture shows a building.\n").unwrap();
     let mut args = vec!["run", GOAL, "--docs", "docs", "-o", "report.md", "--json", "--planning", "always"];

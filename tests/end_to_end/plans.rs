@@ -4,29 +4,19 @@ use muster_support::fleet::{Folder, both};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, write_documents};
+use super::help::{act, done, plan_and_report};
+use super::support::{folder, of_kind, with_model, write_documents};
 
 const GOAL: &str = "Add two and three, and say what became of it.";
 
-fn submit(arguments: &Value) -> Reply {
-    Reply::call("submit", arguments)
-}
-
 /// Plans as told; everybody else does what is asked of them.
-fn answer(request: &CapturedRequest, tasks: &Value) -> Reply {
-    let system = request.system();
-    if system.contains("You are the planner") {
-        submit(&json!({ "thought": "So.", "goal": "Add up.", "tasks": tasks }))
-    } else if system.contains("You are the reflector") {
-        submit(&json!({ "thought": "Fine.", "summary": "It went as planned." }))
-    } else if system.contains("You are the writer") {
-        let body = "# Sum\n\nTwo and three is 5, and this is what became of it.";
-        submit(&json!({ "thought": "All is in.", "title": "Sum", "body": body, "unanswered": [] }))
-    } else if request.turns() == 0 && request.tools.iter().any(|tool| tool == "calculator") {
-        Reply::call("calculator", &json!({ "thought": "I need to know.", "expression": "2 + 3" }))
-    } else {
-        submit(&json!({ "thought": "Known.", "ending": "done", "conclusion": "It is 5.", "findings": [] }))
-    }
+fn answer(request: &CapturedRequest, tasks: &[Value]) -> Reply {
+    let body = "# Sum\n\nTwo and three is 5, and this is what became of it.";
+    let has_calculator = request.tools.iter().any(|tool| tool == "calculator");
+    plan_and_report(request, tasks, body).unwrap_or_else(|| match request.turns() == 0 && has_calculator {
+        true => act("calculator", json!({ "expression": "2 + 3" })),
+        false => done("It is 5."),
+    })
 }
 
 #[test]
@@ -36,10 +26,10 @@ fn a_task_sees_the_tools_it_names_and_the_same_ones_at_each_step() {
         let sum =
             json!({ "name": "the sum", "goal": "Add two and three.", "role": "worker", "tools": [tool] });
         let told = json!({ "name": "the words", "goal": "Say what became of it.", "role": "worker" });
-        answer(request, &json!([sum, told]))
+        answer(request, &[sum, told])
     };
     let server = ModelServer::start(Script::answering(refused_first)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let run = ["run", GOAL, "--model", "openai/scripted", "--planning", "always", "--quiet"];
     let output = folder.run(&run).unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
@@ -76,12 +66,12 @@ fn not_spoken_of(folder: &Folder) -> Vec<Value> {
 
 #[test]
 fn a_report_that_leaves_out_what_was_asked_says_so() {
-    let tasks = json!([
-        { "name": "the sum", "goal": "Add two and three.", "role": "worker" },
-        { "name": "the words", "goal": "Say what became of it.", "role": "worker" }
-    ]);
+    let tasks = [
+        json!({ "name": "the sum", "goal": "Add two and three.", "role": "worker" }),
+        json!({ "name": "the words", "goal": "Say what became of it.", "role": "worker" }),
+    ];
     let server = ModelServer::start(Script::answering(move |request| answer(request, &tasks))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let run = |goal: &str| {
         let flags = ["--model", "openai/scripted", "--planning", "always", "--priority", "7", "--json"];
         folder.json(&[&["run", goal], &flags[..]].concat()).unwrap()

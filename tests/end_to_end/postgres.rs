@@ -12,9 +12,10 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use muster_support::skip::skipped;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::support::{folder, of_kind};
+use super::help::{act, done, plan_and_report};
+use super::support::{of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// If this variable is 1, the test fails where it would be skipped.
@@ -105,25 +106,15 @@ fn installed() -> Option<(PathBuf, PathBuf)> {
 }
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "orders", "goal": "Sum the orders.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Sum.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Summed." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Orders\n\nThey amount to 42.";
-        return submit(json!({ "thought": "Done.", "title": "Orders", "body": body, "unanswered": [] }));
-    }
-    let query = |sql: &str| Reply::call("sales_execute_sql", &json!({ "thought": "I ask.", "sql": sql }));
-    match request.turns() {
-        0 => query("SELECT sum(amount) AS total FROM orders"),
-        1 => query("DELETE FROM orders"),
-        _ => submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is 42.", "findings": [] })),
-    }
+    let task = json!({ "name": "orders", "goal": "Sum the orders.", "role": "worker" });
+    let query = |sql: &str| act("sales_execute_sql", json!({ "sql": sql }));
+    plan_and_report(request, &[task], "# Orders\n\nThey amount to 42.").unwrap_or_else(|| {
+        match request.turns() {
+            0 => query("SELECT sum(amount) AS total FROM orders"),
+            1 => query("DELETE FROM orders"),
+            _ => done("It is 42."),
+        }
+    })
 }
 
 #[test]
@@ -136,10 +127,7 @@ fn an_agent_reads_postgresql_through_an_mcp_server_and_cannot_write() {
     postgres.sql("GRANT SELECT ON orders TO reader");
 
     let model = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", model.openai_url())
-        .with("SALES_DB_PASSWORD", PASSWORD);
+    let folder = with_model(&model).with("SALES_DB_PASSWORD", PASSWORD);
     let env = json!({
         "POSTGRES_HOST": postgres.folder.path(), "POSTGRES_USER": "reader", "POSTGRES_DATABASE": "postgres",
         "POSTGRES_PASSWORD": "${SALES_DB_PASSWORD}",

@@ -5,32 +5,23 @@ use std::sync::Arc;
 use muster_bus::Bus;
 use muster_support::fleet::both;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::support::folder;
+use super::help::{act, done, plan_and_report};
+use super::support::with_model;
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "the sum", "goal": "Add up.", "role": "worker" });
-        submit(json!({ "thought": "One task.", "goal": "Add up.", "tasks": [task] }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "Fine.", "summary": "It went as planned." }))
-    } else if system.contains("You are the writer") {
-        submit(json!({ "thought": "All is in.", "title": "Sum", "body": "# Sum\n\n5", "unanswered": [] }))
-    } else if request.turns() < 2 {
-        let expression = format!("{} + 1", request.turns() + 2);
-        Reply::call("calculator", &json!({ "thought": "I need to know.", "expression": expression }))
-    } else {
-        submit(json!({ "thought": "Known.", "ending": "done", "conclusion": "It is 5.", "findings": [] }))
-    }
+    let task = json!({ "name": "the sum", "goal": "Add up.", "role": "worker" });
+    plan_and_report(request, &[task], "# Sum\n\n5").unwrap_or_else(|| match request.turns() {
+        turn @ 0..2 => act("calculator", json!({ "expression": format!("{} + 1", turn + 2) })),
+        _ => done("It is 5."),
+    })
 }
 
 #[test]
 fn what_was_sent_is_read_back_and_vouched_for_with_nobody_alive() {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let output = folder.run(&["run", "Add two and three.", "--model", "openai/scripted", "--quiet"]).unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
     assert!(folder.state().is_none(), "the fleet of the run is gone");
@@ -82,7 +73,7 @@ fn remove(object: &str, url: &str) {
 #[test]
 fn tools_are_kept_once_for_all_runs_and_what_is_missing_is_said() {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
     let (folder, url) = (fleet.folder(), fleet.url());
     let run = || {

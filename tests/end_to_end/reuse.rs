@@ -7,31 +7,21 @@ use muster_support::fleet::wait_until;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, one_call};
+use super::help::{act, done, plan_and_report};
+use super::support::{of_kind, one_call, with_model};
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "the apples", "goal": "Count the apples.", "role": "worker" });
-        submit(json!({ "thought": "One task.", "goal": "Count.", "tasks": [task] }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "It went well.", "summary": "Counted." }))
-    } else if system.contains("You are the writer") {
-        submit(
-            json!({ "thought": "All is in.", "title": "Fruit", "body": "# Fruit\n\nSeven.", "unanswered": [] }),
-        )
-    } else if request.turns() == 0 {
-        Reply::call("calculator", &json!({ "thought": "Add.", "expression": "3 + 4" }))
-    } else {
-        submit(json!({ "thought": "Known.", "ending": "done", "conclusion": "Seven.", "findings": [] }))
-    }
+    let task = json!({ "name": "the apples", "goal": "Count the apples.", "role": "worker" });
+    plan_and_report(request, &[task], "# Fruit\n\nSeven.").unwrap_or_else(|| match request.turns() {
+        0 => act("calculator", json!({ "expression": "3 + 4" })),
+        _ => done("Seven."),
+    })
 }
 
 #[test]
 fn what_was_answered_once_is_not_asked_again_by_the_same_role_in_the_same_words() {
     let server = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let settings = [
         "agent.reuse_answers=1h",
         "agent.model=openai/scripted",
@@ -79,7 +69,7 @@ fn what_a_pure_tool_answered_once_serves_the_same_role_in_other_runs_and_is_call
     let arguments = json!({ "thought": "I look it up.", "word": "ant" });
     let script = Script::answering(move |request| one_call(request, "own_look_up", &arguments));
     let server = ModelServer::start(script).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     folder.write("tools/look_up.py", LOOK_UP).unwrap();
     let file = format!(
         "description = \"Looks a word up.\"\ncommand = [\"python3\", \"./look_up.py\"]\nsandbox = false\npure = true\n\

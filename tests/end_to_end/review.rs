@@ -10,40 +10,23 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, signal};
+use super::help::{done, plan_and_report, submit};
+use super::support::{signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn answer(request: &CapturedRequest) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = |name: &str| json!({ "name": name, "goal": format!("Count {name}."), "role": "worker" });
-        let tasks = [task("the apples"), task("the pears"), task("the figs")];
-        submit(json!({ "thought": "Three.", "goal": "Count fruit.", "tasks": tasks }))
-    } else if system.contains("You are the reflector") {
-        submit(json!({ "thought": "Fine.", "summary": "It went as planned." }))
-    } else if system.contains("You are the refiner") {
+    if request.system().contains("You are the refiner") && request.holds("leave out the pears") {
         let delete = json!({ "operation": "delete", "task": "2", "reason": "a person wants it so" });
-        let operations = if request.holds("leave out the pears") { vec![delete] } else { Vec::new() };
-        submit(json!({ "thought": "As they wish.", "operations": operations }))
-    } else if system.contains("You are the writer") {
-        submit(
-            json!({ "thought": "All is in.", "title": "Fruit", "body": "# Fruit\n\nAll of it.", "unanswered": [] }),
-        )
-    } else {
-        submit(
-            json!({ "thought": "Known.", "ending": "done", "conclusion": "They are counted", "findings": [] }),
-        )
+        return submit(&json!({ "thought": "As they wish.", "operations": [delete] }));
     }
+    let task = |name: &str| json!({ "name": name, "goal": format!("Count {name}."), "role": "worker" });
+    let tasks = ["the apples", "the pears", "the figs"].map(task);
+    plan_and_report(request, &tasks, "# Fruit\n\nAll of it.").unwrap_or_else(|| done("They are counted"))
 }
 
 fn scripted(model: &ModelServer) -> Folder {
-    folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", model.openai_url())
-        .with("EDITOR", "sed -i s/apples/plums/g")
-        .with("USER", "ada")
+    with_model(model).with("EDITOR", "sed -i s/apples/plums/g").with("USER", "ada")
 }
 
 fn ask(fleet: &Fleet, more: &[&str]) -> Child {

@@ -25,8 +25,9 @@ fn what_can_belong_to_a_run_travels_and_the_rest_is_refused_by_name() {
 
     let (code, said) = asked(&["--set", "agent.max_answer_tokens=100", "--set", "fleet.scale.worker=3"], &[]);
     assert_eq!(code, Some(2), "{said}");
-    for part in ["agent.max_answer_tokens = 100", "fleet.scale.worker = 3", "muster up"] {
-        assert!(said.contains(part), "{part}: {said}");
+    let in_one_line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["agent.max_answer_tokens = 100", "fleet.scale.worker = 3", "`muster up`"] {
+        assert!(in_one_line.contains(part), "{part}: {said}");
     }
 
     // What the fleet has already is no fault, and limits are those of the fleet but for those that were set.

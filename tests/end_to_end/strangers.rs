@@ -10,7 +10,7 @@ use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::folder;
+use super::support::{folder, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -108,10 +108,7 @@ fn shown(folder: &Folder, arguments: &[&str]) -> String {
 #[test]
 fn no_command_lets_an_escape_through() {
     let model = ModelServer::start(Script::answering(answer)).unwrap();
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key")
-        .with("OPENAI_BASE_URL", model.openai_url())
-        .with("MUSTER_LOG", "info,muster=debug");
+    let folder = with_model(&model).with("MUSTER_LOG", "info,muster=debug");
     folder.write(&format!("docs/{NAME}"), evil("# There are three")).unwrap();
     folder.write("docs/plain.md", evil("# There are three")).unwrap();
     let fleet = folder.up(&[]).unwrap();

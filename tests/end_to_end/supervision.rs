@@ -1,9 +1,8 @@
-//! `muster up` restarts what dies; stopping leaves nothing behind; deadlines and cancellation end runs.
+//! `muster up` restarts what dies; stopping leaves nothing behind.
 
 use std::time::Duration;
 
-use muster_support::fleet::{both, wait_until};
-use muster_support::model_server::{Fault, ModelServer, Reply, Script};
+use muster_support::fleet::wait_until;
 use muster_support::process::is_alive;
 use nix::sys::signal::Signal;
 
@@ -96,47 +95,4 @@ fn a_fleet_whose_port_somebody_takes_comes_up_on_another_one() {
     let summary =
         fleet.folder().json(&["run", "How deep may delegation go?", "--docs", "docs", "--json"]).unwrap();
     assert_eq!(summary["status"], "completed");
-}
-
-#[test]
-fn a_deadline_ends_a_run_and_the_exit_code_says_so() {
-    let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
-    let run = ["run", "Wait for ever.", "--model", "openai/silent", "--deadline", "2s", "--json"];
-    let output = folder.run(&run).unwrap();
-    assert_eq!(output.status.code(), Some(4), "{}", both(&output));
-    assert!(both(&output).contains("deadline"), "{}", both(&output));
-}
-
-#[test]
-fn cancel_stops_a_run_from_another_terminal() {
-    let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
-    let fleet = folder.up(&[]).unwrap();
-    let run = ["run", "Wait for ever.", "--model", "openai/silent", "--json"];
-    let asker = fleet.folder().command(&run).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    server.wait_until(LIMIT, |server| server.arrived() > 0).unwrap();
-    fleet.folder().output(&["cancel", "last", "--reason", "no longer needed"]).unwrap();
-    let output = asker.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(4), "{}", both(&output));
-    assert!(both(&output).contains("no longer needed"), "{}", both(&output));
-}
-
-#[test]
-fn with_one_orchestrator_killed_in_the_middle_the_run_goes_on() {
-    let folder = folder();
-    write_documents(&folder);
-    let fleet = folder.up(&[]).unwrap();
-    let run = [
-        "run",
-        "What limits delegation loops? How does a run survive the death of a worker?",
-        "--docs",
-        "docs",
-        "--json",
-    ];
-    let asker = fleet.folder().command(&run).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    wait_until("the run has begun", LIMIT, || fleet.folder().output(&["trace", "last"]).is_ok()).unwrap();
-    signal(fleet.pid("orchestrator-1").unwrap(), Signal::SIGKILL);
-    let output = asker.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}\n{}", both(&output), fleet.folder().logs());
 }

@@ -1,14 +1,21 @@
 //! What several of these tests need.
 
 use muster_support::fleet::Folder;
-use muster_support::model_server::{CapturedRequest, Reply};
+use muster_support::model_server::{CapturedRequest, ModelServer, Reply};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use super::help::{done, plan_and_report};
+
 /// A folder for the binary under test.
 pub(crate) fn folder() -> Folder {
     Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap()
+}
+
+/// The same, with a scripted server as its provider of models.
+pub(crate) fn with_model(server: &ModelServer) -> Folder {
+    folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 /// Sends a signal to a process of a fleet under test.
@@ -67,21 +74,9 @@ pub(crate) fn citations(report: &str) -> Vec<(String, usize)> {
 
 /// A model that plans one task, calls this tool once for it, and says that the word is noted.
 pub(crate) fn one_call(request: &CapturedRequest, tool: &str, arguments: &Value) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "note it down", "goal": "Note down the word.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Note it.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Noted." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Note\n\nIt is noted.";
-        return submit(json!({ "thought": "Done.", "title": "Note", "body": body, "unanswered": [] }));
-    }
-    if request.turns() == 0 {
-        return Reply::call(tool, arguments);
-    }
-    submit(json!({ "thought": "So.", "ending": "done", "conclusion": "It is noted.", "findings": [] }))
+    let task = json!({ "name": "note it down", "goal": "Note down the word.", "role": "worker" });
+    plan_and_report(request, &[task], "# Note\n\nIt is noted.").unwrap_or_else(|| match request.turns() {
+        0 => Reply::call(tool, arguments),
+        _ => done("It is noted."),
+    })
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::deaths::{Catch, Scene, never, script};
 use super::orchestrators::owner;
-use super::support::{folder, one_call, signal};
+use super::support::{folder, one_call, signal, with_model};
 use prometheus::scraped;
 use receiver::{Receiver, check, hex, said};
 
@@ -143,7 +143,7 @@ fn those_that_take_no_tasks_tell_their_figures_too() {
     let (at, arguments) = (free_address(), json!({ "thought": "I say it.", "word": "ant" }));
     let script = Script::answering(move |request| one_call(request, "own_say", &arguments));
     let server = ModelServer::start(script).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     folder.write(".config/muster/muster.toml", "[guards.secrets]\n").unwrap();
     let tool = "description = \"Says words.\"\ncommand = [\"echo\", \"said\"]\nsandbox = false\n\n[parameters]\n\
                 type = \"object\"\nproperties.word.type = \"string\"\n";

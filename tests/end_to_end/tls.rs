@@ -11,7 +11,7 @@ use muster_support::workload::{MODEL_CALLS, Speech, script};
 use muster_support::{python, way};
 use serde_json::Value;
 
-use super::support::{folder, of_kind};
+use super::support::{folder, of_kind, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -156,7 +156,7 @@ struct Scene {
 impl Scene {
     fn begin(up: &[&str]) -> Self {
         let server = ModelServer::start(script(Duration::from_millis(600), Speech::Native)).unwrap();
-        let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+        let folder = with_model(&server);
         let fleet = folder.up(up).unwrap();
         let mut asker = fleet.folder().command(&[
             "run",

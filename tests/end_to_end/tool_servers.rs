@@ -12,7 +12,7 @@ use muster_support::model_server::{ModelServer, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, one_call, signal};
+use super::support::{folder, of_kind, one_call, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -260,7 +260,7 @@ fn lie(name: &str, description: &str) -> Value {
 /// A fleet whose worker calls `liar.note`, and what it observed.
 fn lied_to(tools: &Value, reply: impl Fn(&Value) -> Vec<u8> + Send + 'static) -> (Value, Vec<String>) {
     let server = model("liar_note");
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
     let stranger = Stranger::connect(&fleet.url()).unwrap();
     let liar = Liar::begin(&stranger, tools, reply);

@@ -7,7 +7,7 @@ use muster_support::model_server::ModelServer;
 use serde_json::{Value, json};
 
 use super::help::{act, done, script_of};
-use super::support::{folder, write_documents};
+use super::support::{folder, with_model, write_documents};
 
 fn tools(folder: &Folder, args: &[&str]) -> Output {
     folder.run(&[&["tools"], args].concat()).unwrap()
@@ -200,7 +200,7 @@ fn how_calls_went_is_counted_from_the_record() {
         _ => done("It is 5."),
     }))
     .unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let run = ["run", "Add two and three.", "--model", "openai/scripted", "--planning", "always", "--quiet"];
     let output = folder.run(&run).unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());

@@ -14,7 +14,8 @@ use muster_support::process::is_alive;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, signal};
+use super::help::{act, done, plan_and_report};
+use super::support::{of_kind, signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const REPORT: &[u8] = include_bytes!("../../agents/readers/tests/files/report.pdf");
@@ -101,36 +102,19 @@ fn steps(site: &str) -> Vec<(&'static str, Value, &'static str)> {
 }
 
 fn answer(request: &CapturedRequest, site: &str) -> Reply {
-    let submit = |arguments: Value| Reply::call("submit", &arguments);
-    let system = request.system();
-    if system.contains("You are the planner") {
-        let task = json!({ "name": "the figures", "goal": "Find the figures.", "role": "worker" });
-        return submit(json!({ "thought": "One task.", "goal": "Find the figures.", "tasks": [task] }));
-    }
-    if system.contains("You are the reflector") {
-        return submit(json!({ "thought": "It went as planned.", "summary": "Found." }));
-    }
-    if system.contains("You are the writer") {
-        let body = "# Figures\n\n![Figures](charts/figures.svg)\n\nThe sum is 25810.5, which is rated high.";
-        return submit(json!({ "thought": "Done.", "title": "Figures", "body": body, "unanswered": [] }));
-    }
-    match steps(site).get(request.turns()) {
-        Some((tool, arguments, _)) => {
-            let mut arguments = arguments.clone();
-            arguments["thought"] = "Next.".into();
-            Reply::call(tool, &arguments)
-        }
-        None => submit(
-            json!({ "thought": "All is there.", "ending": "done", "conclusion": "25810.5, rated high.", "findings": [] }),
-        ),
-    }
+    let task = json!({ "name": "the figures", "goal": "Find the figures.", "role": "worker" });
+    let body = "# Figures\n\n![Figures](charts/figures.svg)\n\nThe sum is 25810.5, which is rated high.";
+    plan_and_report(request, &[task], body).unwrap_or_else(|| match steps(site).get(request.turns()) {
+        Some((tool, arguments, _)) => act(tool, arguments.clone()),
+        None => done("25810.5, rated high."),
+    })
 }
 
 /// A fleet that is allowed all of it, once the MCP server's tools are there.
 fn up(site: &str) -> (Fleet, ModelServer) {
     let own = site.to_owned();
     let server = ModelServer::start(Script::answering(move |request| answer(request, &own))).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     folder.write("house.py", MCP).unwrap();
     let command = json!({ "command": "python3", "args": [folder.path().join("house.py")] });
     folder

@@ -1,5 +1,4 @@
 //! `muster top` in a terminal, as a person at it would use it.
-#![allow(clippy::print_stdout, reason = "figures are told beside what is asserted")]
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,16 +7,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use muster_shared::ids::RunId;
-use muster_support::fleet::{Folder, both, wait_until};
+use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
-use muster_support::traffic::{Traffic, send};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use nix::sys::termios::{Termios, tcgetattr};
 use serde_json::json;
 
-use super::support::{folder, signal};
+use super::help::{done, plan_and_report};
+use super::support::{signal, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -136,28 +134,11 @@ impl Drop for AtTerminal {
 
 /// A model that plans two tasks; the first asks a person, the second is slow in every answer.
 fn model() -> ModelServer {
-    let submit = |arguments| Reply::call("submit", &arguments);
-    let done = move |text: &str| {
-        submit(json!({"thought": "So.", "ending": "done", "reason": "so", "conclusion": text}))
-    };
     let script = Script::answering(move |request: &CapturedRequest| {
-        let system = request.system();
-        if system.contains("You are the planner") {
-            let task = |name: &str, goal: &str| json!({"name": name, "goal": goal, "role": "worker"});
-            let tasks =
-                [task(&format!("choose{HOSTILE}"), "Choose a source."), task("reckon", "Reckon slowly.")];
-            return submit(json!({"thought": "Two.", "goal": "Choose and reckon.", "tasks": tasks}));
-        }
-        if system.contains("You are the reflector") {
-            return submit(json!({"thought": "Seen.", "summary": "Seen."}));
-        }
-        if system.contains("You are the refiner") {
-            return submit(json!({"thought": "Fine.", "operations": []}));
-        }
-        if system.contains("You are the writer") {
-            return submit(
-                json!({"thought": "So.", "title": "Done", "body": "# Done\n\nIt is done.", "unanswered": []}),
-            );
+        let task = |name: &str, goal: &str| json!({"name": name, "goal": goal, "role": "worker"});
+        let tasks = [task(&format!("choose{HOSTILE}"), "Choose a source."), task("reckon", "Reckon slowly.")];
+        if let Some(reply) = plan_and_report(request, &tasks, "# Done\n\nIt is done.") {
+            return reply;
         }
         if request.holds("Choose a source.") {
             return match request.turns() {
@@ -181,10 +162,6 @@ fn model() -> ModelServer {
         }
     });
     ModelServer::start(script).unwrap()
-}
-
-fn with_model(server: &ModelServer) -> Folder {
-    folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url())
 }
 
 #[test]
@@ -305,45 +282,4 @@ fn a_person_looks_at_a_fleet_and_steers_it_from_a_terminal() {
     assert!(is_coloured(), "there are colours where they are wanted");
     signal(top.child.id(), Signal::SIGTERM);
     assert!(top.ends().success());
-}
-
-/// How many messages a second pass while it is measured what looking on costs.
-const RATE: u16 = 500;
-
-/// For how long.
-const MEASURED: Duration = Duration::from_secs(10);
-
-/// A figure, not a promise: `cargo nextest run … --run-ignored all --no-capture` prints it.
-#[test]
-#[ignore = "it measures"]
-fn what_looking_on_costs_while_500_messages_a_second_pass() {
-    let server = model();
-    let usual = ["--set", "agent.model=openai/scripted"];
-    let fleet = with_model(&server).up(&usual).unwrap();
-    let folder = fleet.folder();
-    let ask = ["run", "Choose and reckon.", "--planning", "always", "--deadline", "300s", "--json"];
-    let mut asking = folder.command(&ask).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut top = AtTerminal::start(folder.command(&["top", "-n", "20"]), 120, 40);
-    top.waits_for("in work");
-    top.press("\r");
-    top.waits_for("Twelve by twelve");
-    let run: RunId = folder.json(&["runs", "--json"]).unwrap()[0]["run"].as_str().unwrap().parse().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let share = |ticks: u64| ticks as f64 / MEASURED.as_secs_f64();
-    let idle = top.ticks();
-    std::thread::sleep(MEASURED);
-    println!("one run at work, open: {:.1} % of a core", share(top.ticks() - idle));
-    for (key, view) in [("3", "the run that is open"), ("4", "traffic"), ("2", "runs")] {
-        top.press(key);
-        for (what, traffic) in [("words of a task", Traffic::Words), ("entries of the log", Traffic::Entries)]
-        {
-            let before = top.ticks();
-            let sent = runtime.block_on(send(&fleet.url(), run, traffic, RATE, MEASURED)).unwrap();
-            println!("{what}, {sent:.0} a second, in {view}: {:.1} % of a core", share(top.ticks() - before));
-        }
-    }
-    top.press("q");
-    assert!(top.ends().success());
-    let _ = asking.kill();
-    let _ = asking.wait();
 }

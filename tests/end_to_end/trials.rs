@@ -8,7 +8,7 @@ use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use muster_support::workload::{self, Speech};
 use serde_json::{Value, json};
 
-use super::support::folder;
+use super::support::with_model;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const ASK: [&str; 5] = ["run", "Work out the eight sums.", "--json", "--set", "limits.max_width=8"];
@@ -24,9 +24,7 @@ fn server(tried: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static) -> 
 }
 
 fn with(server: &ModelServer, trial: &str) -> Folder {
-    let folder = folder()
-        .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
-        .with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(server);
     let prices = "[agent.prices.scripted]\ninput = 3.0\noutput = 15.0\n[agent.prices.tried]\ninput = 1.0\noutput = 5.0\n";
     let text = format!(
         "[agent]\nmodel = \"openai/scripted\"\n{prices}[limits]\nplanning = \"always\"\nwriter = \"always\"\n{trial}"

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind, one_call};
+use super::support::{of_kind, one_call, with_model};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// How often a worker is killed before the kill comes in time: it has about a millisecond.
@@ -22,7 +22,7 @@ fn killed_in_the_call(tool: &'static str) -> (Fleet, ModelServer, Vec<Value>) {
         one_call(request, tool, &json!({ "thought": "Write it.", "path": "note.md", "text": "word\n" }))
     }))
     .unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     let settings = ["agent.model=openai/scripted", "fleet.max_restarts=100", "fleet.restart_wait=2ms"];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&settings).unwrap();

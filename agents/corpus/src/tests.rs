@@ -1,9 +1,8 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod given;
-mod large;
 
-use std::{borrow::Cow, fs, os::unix::fs::symlink, time::Instant};
+use std::{borrow::Cow, fs, os::unix::fs::symlink};
 
 use tempfile::TempDir;
 

@@ -11,55 +11,21 @@ use muster_shared::flow::{
     Product, RefineOperation, Reflection, Report, RunLimits, Step, StepDigest, TaskDraft, TaskOffered,
     TaskResult, Work,
 };
-use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
-use muster_shared::time::Millis;
-use muster_shared::wire::Encoding;
+use muster_shared::ids::{Queue, Role, RunId, TaskId, TaskIndex};
 
 use super::text::stem_set;
 use super::{OfflineModel, OfflineMove};
 
 /// An offer to plan a goal, with documents.
 pub(super) fn offer(goal: &str) -> TaskOffered {
-    TaskOffered {
-        run: "01890000-0000-7000-8000-000000000000".parse::<RunId>().unwrap(),
-        task: TaskId::Plan,
-        generation: Generation(1),
-        queue: Queue::Role(Role::Planner),
-        work: Work::Plan {
-            refused: Vec::new(),
-            roles: vec!["worker".to_owned(), "researcher".to_owned()],
-            lessons: Vec::new(),
-            specialists: Vec::new(),
-            tools: Vec::new(),
-            blueprints: Vec::new(),
-            draft: None,
-            replan: None,
-            answers: Vec::new(),
-            refused_plan: None,
-            held_to: Box::default(),
-        },
-        goal: goal.to_owned(),
-        role_name: String::new(),
-        conversation: Vec::new(),
-        corpus: Some(CorpusRef { id: "c".to_owned(), files: 3, bytes: 1000, outline: String::new() }),
-        model: None,
-        limits: RunLimits::default(),
-        budget: muster_shared::flow::Budget::UNLIMITED,
-        rights: muster_shared::flow::TaskRights::default(),
-        deadline: Millis(0),
-        continues: None,
-        answered: None,
-        heard: Vec::new(),
-        may_ask_peers: false,
-        background: None,
-        trial: None,
-        chain: Vec::new(),
-        withheld: Vec::new(),
-        alone: false,
-        trace: None,
-        nonce: String::new(),
-        encoding: Encoding::default(),
-    }
+    let work = serde_json::json!({ "plan": { "roles": ["worker", "researcher"], "held_to": {} } });
+    let corpus = CorpusRef { id: "c".to_owned(), files: 3, bytes: 1000, outline: String::new() };
+    let offer = serde_json::json!({
+        "run": "01890000-0000-7000-8000-000000000000".parse::<RunId>().unwrap(), "task": TaskId::Plan, "generation": 1,
+        "queue": Queue::Role(Role::Planner), "work": work, "goal": goal, "corpus": corpus,
+        "limits": RunLimits::default(), "deadline": 0, "nonce": "",
+    });
+    serde_json::from_value(offer).unwrap()
 }
 
 /// The plan made for an offer.

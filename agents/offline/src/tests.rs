@@ -6,7 +6,7 @@ use muster_shared::flow::{Citation, LeafRef, PlanTask, Product, Report, TaskOffe
 use muster_shared::ids::{Role, TaskIndex};
 use proptest::prelude::*;
 
-use super::testing::{Documents, Folder, Ran, Tools, execute, offer, plan_of, run, run_task, write};
+use super::testing::{Documents, Ran, Tools, execute, offer, plan_of, run, run_task, write};
 use super::writer::UNSURE;
 
 const GUIDE: &str = "# Guide\n\n## Delegation\n\nA task may be handed on. Delegation loops are refused: the chain of\n\
@@ -322,40 +322,6 @@ proptest! {
             }
         }
         prop_assert_eq!(&ran.report, &run(&base, &mut tools).report);
-    }
-}
-
-/// Prints the reports on a real folder: `MUSTER_DOCS=folder MUSTER_GOALS=file cargo test … -- --ignored`.
-#[test]
-#[ignore = "for people who judge reports: needs a folder of documents and a file with one goal per line"]
-fn reports_on_a_real_folder() {
-    let folder =
-        std::path::PathBuf::from(std::env::var_os("MUSTER_DOCS").expect("MUSTER_DOCS names a folder"));
-    let goals = std::env::var("MUSTER_GOALS").expect("MUSTER_GOALS names a file");
-    let (mut documents, files) = Folder::open(&folder);
-    for goal in std::fs::read_to_string(goals).unwrap().lines().filter(|goal| !goal.is_empty()) {
-        let mut base = offer(goal);
-        base.corpus.as_mut().unwrap().files = files;
-        let ran = run(&base, &mut documents);
-        println!("{}\n=== {} leaves, {} refinements", ran.report.body, ran.leaves.len(), ran.refinements);
-        for (leaf, steps) in &ran.leaves {
-            println!(
-                "--- {} {} ({} steps): {:?}",
-                leaf.index,
-                leaf.name,
-                steps.len(),
-                leaf.result.milestones
-            );
-            for step in steps {
-                println!("      {} {}", step.action.name, step.action.arguments);
-                if std::env::var_os("MUSTER_SEEN").is_some() {
-                    println!("{}", step.observation.as_ref().map_or("", |seen| seen.content.as_str()));
-                }
-            }
-        }
-        println!("\n{}\n", "=".repeat(100));
-        let again = Product::Report(ran.report.clone());
-        assert!(serde_json::to_string(&again).unwrap().contains("report"));
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures::StreamExt;
 use muster_bus::{ControlTarget, RecordFilter};
-use muster_shared::flow::{Ending, ObservationStatus, Outcome, Product, Step, TaskOffered, Work};
+use muster_shared::flow::{Ending, ObservationStatus, Outcome, Product, Step, TaskOffered};
 use muster_shared::ids::{AgentId, Attempt, Generation, RunId, Seq, TaskId};
 use muster_shared::run::event::TaskOrphaned;
 use muster_shared::run::{AgentEvent, Decided, EventKind, RecordEvent, RunEvent};
@@ -36,7 +36,7 @@ use crate::model::chat::{
 };
 use crate::react::model::{ChatClient, ModelClient};
 use crate::react::prompt::CallStyle;
-use crate::testing::{leaf, offer};
+use crate::testing::{leaf, offer, planning, writing};
 use crate::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use muster_offline::OfflineModel;
 

@@ -101,6 +101,6 @@ async fn whoever_begins_by_the_same_delivery_takes_the_task_over_and_the_other_a
     let step = AgentEvent::Step(step(1, "corpus.search", json!({"query": 1}), ObservationStatus::Success));
     assert!(matches!(first.append(&step).await, Err(JournalError::Lost)));
     second.append(&step).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(250)).await;
+    tokio::time::sleep(muster_journal::SURE).await;
     assert_eq!(second.ownership().holds().await, Ok(()), "whoever has it looks and goes on");
 }

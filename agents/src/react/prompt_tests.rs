@@ -78,23 +78,33 @@ proptest! {
                 if ask > 0 {
                     going.ask_again("nonsense", "answer again");
                 }
-                let mut parameters = json!({"temperature": 0.2});
-                let (hash, same, messages) = going.keep(&mut parameters, DeclareAs::Whole);
-                let kept = call(hash.clone(), same, messages);
-                let mut hashed = parameters.clone();
-                hashed.as_object_mut().unwrap().remove(DECLARED);
-                step.calls.push(ModelCall { parameters, ..kept });
-                let mut reader = history.clone();
-                reader.push(Step { ..step.clone() }, false);
-                let mut sent = vec![stored_system(&going.request().system)];
-                sent.extend(going.request().messages.iter().map(|message| stored(message)));
-                prop_assert_eq!(reader.sent(), &sent[..]);
-                prop_assert_eq!(hash, hash_of_record(&declared(&going.request().tools), &sent, &hashed));
+                keep_call(&mut going, &mut step, &history, json!({"temperature": 0.2}))?;
             }
             going.step(&step);
             history.push(step, false);
         }
     }
+}
+
+/// Adds the request as a call to the step. The record must give back what was sent.
+fn keep_call(
+    going: &mut Conversation,
+    step: &mut Step,
+    history: &History,
+    mut parameters: Value,
+) -> Result<(), TestCaseError> {
+    let (hash, same, messages) = going.keep(&mut parameters, DeclareAs::Whole);
+    let kept = call(hash.clone(), same, messages);
+    let mut hashed = parameters.clone();
+    hashed.as_object_mut().unwrap().remove(DECLARED);
+    step.calls.push(ModelCall { parameters, ..kept });
+    let mut reader = history.clone();
+    reader.push(step.clone(), false);
+    let mut sent = vec![stored_system(&going.request().system)];
+    sent.extend(going.request().messages.iter().map(|message| stored(message)));
+    prop_assert_eq!(reader.sent(), &sent[..]);
+    prop_assert_eq!(hash, hash_of_record(&declared(&going.request().tools), &sent, &hashed));
+    Ok(())
 }
 
 /// A conversation with room for so many bytes of messages.
@@ -123,18 +133,7 @@ proptest! {
                 if ask > 0 {
                     going.ask_again(&"nonsense ".repeat(40), "answer again");
                 }
-                let mut parameters = json!({});
-                let (hash, same, messages) = going.keep(&mut parameters, DeclareAs::Whole);
-                let kept = call(hash.clone(), same, messages);
-                let mut hashed = parameters.clone();
-                hashed.as_object_mut().unwrap().remove(DECLARED);
-                step.calls.push(ModelCall { parameters, ..kept });
-                let mut reader = history.clone();
-                reader.push(step.clone(), false);
-                let mut sent = vec![stored_system(&going.request().system)];
-                sent.extend(going.request().messages.iter().map(|message| stored(message)));
-                prop_assert_eq!(reader.sent(), &sent[..]);
-                prop_assert_eq!(hash, hash_of_record(&declared(&going.request().tools), &sent, &hashed));
+                keep_call(&mut going, &mut step, &history, json!({}))?;
             }
             going.step(&step);
             history.push(step, false);

@@ -4,67 +4,23 @@ use muster_shared::ids::{TaskId, TaskIndex};
 use serde_json::json;
 
 use super::*;
-use crate::testing::{execute, leaf, offer, plan_task};
+use crate::testing::{execute, leaf, offer, plan_task, planning, work, writing};
 
 fn offer_of(kind: &str) -> TaskOffered {
     let index = TaskIndex::top(1);
     let (task, work) = match kind {
-        "plan" => (
-            TaskId::Plan,
-            Work::Plan {
-                refused: Vec::new(),
-                roles: vec!["worker".into()],
-                lessons: Vec::new(),
-                specialists: Vec::new(),
-                tools: Vec::new(),
-                blueprints: Vec::new(),
-                draft: None,
-                replan: None,
-                answers: Vec::new(),
-                refused_plan: None,
-                held_to: Box::default(),
-            },
-        ),
-        "reflect" => (
-            TaskId::Reflect(index.clone()),
-            Work::Reflect {
-                index,
-                task: plan_task(Role::Worker),
-                ending: Ending::Done,
-                reason: String::new(),
-                result: None,
-                steps: Vec::new(),
-                progress: String::new(),
-                brief: false,
-                refine: None,
-            },
-        ),
-        "refine" => (
-            TaskId::Refine(1),
-            Work::Refine {
-                plan: Plan::default(),
-                progress: String::new(),
-                reasons: Vec::new(),
-                reflections: Vec::new(),
-                results: Vec::new(),
-                operations_left: 4,
-                held_to: Box::default(),
-                roles: Vec::new(),
-                specialists: Vec::new(),
-                tools: Vec::new(),
-                blueprints: Vec::new(),
-            },
-        ),
-        "write" => (
-            TaskId::Write,
-            Work::Write {
-                results: Vec::new(),
-                failed: Vec::new(),
-                uncovered: Vec::new(),
-                conflicts: Vec::new(),
-                revision: None,
-            },
-        ),
+        "plan" => (TaskId::Plan, planning()),
+        "reflect" => {
+            let task = plan_task(Role::Worker);
+            let reflect = json!({ "index": index, "task": task, "ending": "done", "reason": "", "steps": [], "progress": "" });
+            (TaskId::Reflect(index), work(json!({ "reflect": reflect })))
+        }
+        "refine" => {
+            let refine = json!({ "plan": Plan::default(), "progress": "", "reasons": [], "reflections": [], "results": [],
+                "operations_left": 4, "held_to": {} });
+            (TaskId::Refine(1), work(json!({ "refine": refine })))
+        }
+        "write" => (TaskId::Write, writing(&[])),
         _ => (TaskId::Leaf(index), execute(Role::Worker)),
     };
     offer(task, Role::Worker, work)

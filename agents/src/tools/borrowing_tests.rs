@@ -2,7 +2,7 @@
 use futures::StreamExt;
 use muster_bus::Bus;
 use muster_bus::tool_servers::{LendingRequest, ToolRequest};
-use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs, WhenUncertain};
+use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -11,17 +11,8 @@ use super::*;
 const SOON: Duration = Duration::from_secs(10);
 
 fn tool() -> ServedTool {
-    ServedTool {
-        name: "sql".to_owned(),
-        description: "Asks.".to_owned(),
-        parameters: json!({ "type": "object" }),
-        pure: true,
-        uncertain: WhenUncertain::Repeat,
-        grants: Vec::new(),
-        approve: false,
-        timeout_ms: 1_000,
-        cache: None,
-    }
+    let tool = json!({ "name": "sql", "description": "Asks.", "parameters": { "type": "object" }, "pure": true, "uncertain": "repeat", "timeout_ms": 1_000 });
+    serde_json::from_value(tool).unwrap()
 }
 
 /// What a lender that a test plays says to requests for leases, the first of them first; then it grants.

@@ -1,5 +1,4 @@
 #![allow(clippy::unwrap_used)]
-use muster_shared::wire::tool_server::WhenUncertain;
 use serde_json::json;
 
 use super::*;
@@ -10,16 +9,9 @@ fn lenders(borrows: &[&str]) -> Lenders {
 }
 
 fn specs(tools: &[(&str, &str)]) -> ToolSpecs {
-    let tool = |(name, description): &(&str, &str)| ServedTool {
-        name: (*name).to_owned(),
-        description: (*description).to_owned(),
-        parameters: json!({ "type": "object" }),
-        pure: true,
-        uncertain: WhenUncertain::Repeat,
-        grants: Vec::new(),
-        approve: false,
-        timeout_ms: 1_000,
-        cache: None,
+    let tool = |(name, description): &(&str, &str)| -> ServedTool {
+        let tool = json!({ "name": name, "description": description, "parameters": { "type": "object" }, "pure": true, "uncertain": "repeat", "timeout_ms": 1_000 });
+        serde_json::from_value(tool).unwrap()
     };
     ToolSpecs { tools: tools.iter().map(tool).collect() }
 }

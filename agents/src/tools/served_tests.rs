@@ -1,21 +1,11 @@
 #![allow(clippy::unwrap_used)]
-use muster_shared::wire::tool_server::WhenUncertain;
 use serde_json::json;
 
 use super::*;
 
 fn tool(name: &str, description: &str) -> ServedTool {
-    ServedTool {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters: json!({ "type": "object" }),
-        pure: true,
-        uncertain: WhenUncertain::Repeat,
-        grants: Vec::new(),
-        approve: false,
-        timeout_ms: 1_000,
-        cache: None,
-    }
+    let tool = json!({ "name": name, "description": description, "parameters": { "type": "object" }, "pure": true, "uncertain": "repeat", "timeout_ms": 1_000 });
+    serde_json::from_value(tool).unwrap()
 }
 
 fn notice(process: &str, specs: &ToolSpecs) -> ToolServerNotice {

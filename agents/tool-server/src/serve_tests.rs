@@ -91,20 +91,9 @@ async fn observed(settings: ToolServerSettings, observer: Option<Arc<dyn Observe
 
 impl Served {
     fn made(&self, key: &str, arguments: Value) -> ToolCall {
-        ToolCall {
-            run: "r".to_owned(),
-            task: "1".to_owned(),
-            tool: "count".to_owned(),
-            spec: self.tool.digest(),
-            arguments,
-            key: key.to_owned(),
-            patience_ms: 60_000,
-            rights: TaskRights::default(),
-            approved: false,
-            voucher: None,
-            may_ask: false,
-            answered: Vec::new(),
-        }
+        let call = json!({ "run": "r", "task": "1", "tool": "count", "spec": self.tool.digest(), "arguments": {}, "key": key,
+            "patience_ms": 60_000 });
+        ToolCall { arguments, ..serde_json::from_value(call).unwrap() }
     }
 
     async fn call(&self, call: &ToolCall) -> ToolReply {

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_bus::server::{LocalServer, ServerSettings};
 use muster_bus::{Bus, BusSettings};
-use muster_shared::flow::{RunLimits, TaskOffered, Work};
+use muster_shared::flow::{RunLimits, TaskOffered};
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, Released, Request, RequestAction, Started};
 use muster_shared::secret::Redactor;
@@ -156,46 +156,12 @@ pub(crate) fn decided(offers: u32) -> Decided {
 }
 
 pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
-    TaskOffered {
-        run,
-        task: leaf(task),
-        generation: Generation(1),
-        queue,
-        work: Work::Plan {
-            refused: Vec::new(),
-            roles: vec!["worker".into()],
-            lessons: Vec::new(),
-            specialists: Vec::new(),
-            tools: Vec::new(),
-            blueprints: Vec::new(),
-            draft: None,
-            replan: None,
-            answers: Vec::new(),
-            refused_plan: None,
-            held_to: Box::default(),
-        },
-        goal: "find out".into(),
-        role_name: String::new(),
-        conversation: Vec::new(),
-        corpus: None,
-        model: None,
-        limits: RunLimits::default(),
-        budget: muster_shared::flow::Budget::UNLIMITED,
-        rights: muster_shared::flow::TaskRights::default(),
-        deadline: Millis(u64::MAX / 2),
-        continues: None,
-        answered: None,
-        heard: Vec::new(),
-        may_ask_peers: false,
-        background: None,
-        trace: None,
-        trial: None,
-        chain: Vec::new(),
-        withheld: Vec::new(),
-        alone: false,
-        nonce: "nonce".into(),
-        encoding: Encoding::MessagePack,
-    }
+    let usual = serde_json::json!({
+        "run": run, "task": leaf(task), "generation": 1, "queue": worker(),
+        "work": { "plan": { "roles": ["worker"], "held_to": {} } }, "goal": "find out",
+        "limits": RunLimits::default(), "deadline": u64::MAX / 2, "nonce": "nonce", "encoding": Encoding::MessagePack,
+    });
+    TaskOffered { queue, ..serde_json::from_value(usual).unwrap() }
 }
 
 impl Fixture {

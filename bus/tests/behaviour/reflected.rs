@@ -290,16 +290,26 @@ async fn what_is_under_way_outlives_that_the_configuration_is_read_anew() {
     let f = on_nats().await;
     let server = f.server.as_ref().unwrap();
     let gone: Holder = Scope::Agent.holder("worker".parse().unwrap(), "gone".parse().unwrap());
-    server.keys().issue(&gone, None).unwrap();
+    let revoked = f.folder.as_ref().unwrap().path().join("gone.creds");
+    server.keys().issue(&gone, None).unwrap().write(&revoked).unwrap();
     let queue = f.bus.tasks().join(&worker()).await.unwrap();
     let mut followed = f.bus.record().follow(&muster_bus::RecordFilter::AllDecisions, Seq(0)).await.unwrap();
     let waits = tokio::spawn(async move { queue.take(Duration::from_secs(8)).await });
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let owner = f.foreigner().await.unwrap();
+    crate::fixture::until("the request waits at the server", || async {
+        let info = owner.request("$JS.API.CONSUMER.INFO.TASKS.worker", Bytes::new()).await.unwrap();
+        serde_json::from_slice::<Value>(&info.payload).unwrap()["num_waiting"].as_u64() > Some(0)
+    })
+    .await;
 
     server.keys().revoke(&"gone".parse().unwrap()).unwrap();
     let store = f.folder.as_ref().unwrap().path().join("nats");
     assert!(muster_bus::server::reload(&store).unwrap());
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    crate::fixture::until("the server refuses the revoked credentials", || async {
+        let options = ConnectOptions::with_credentials_file(&revoked).await.unwrap();
+        options.connect(server.url()).await.is_err()
+    })
+    .await;
     let began = std::time::Instant::now();
     f.offer(run(), Seq(0), &["1"]).await;
     assert!(waits.await.unwrap().unwrap().is_some(), "the task is given out");

@@ -11,28 +11,8 @@ fn run(n: u128) -> RunId {
 }
 
 fn workers(slots: u32) -> RegistryChange {
-    RegistryChange::Joined(Profile {
-        agent: AgentId::new("worker", 1),
-        role: "worker".into(),
-        pid: 1,
-        host: String::new(),
-        version: String::new(),
-        event_version: 1,
-        slots,
-        busy: 0,
-        model: String::new(),
-        tools: Vec::new(),
-        started_at: 0,
-        resident_bytes: 0,
-        specialist: None,
-        name: String::new(),
-        quiet_ms: 0,
-        set_aside: Vec::new(),
-        by_gateway: false,
-        times_set_aside: 0,
-        metrics: String::new(),
-        presence: muster_shared::flow::Presence::default(),
-    })
+    let profile = serde_json::json!({ "agent": AgentId::new("worker", 1), "role": "worker", "slots": slots });
+    RegistryChange::Joined(serde_json::from_value(profile).unwrap())
 }
 
 fn of(count: u32) -> BTreeMap<Queue, u32> {

@@ -204,28 +204,9 @@ async fn write(bus: &Bus, offer: &TaskOffered, key: &AgentKey, after: Seq, event
 }
 
 fn profile(agent: &AgentId, role: &Role, slots: u32) -> Profile {
-    Profile {
-        agent: agent.clone(),
-        role: role.to_string(),
-        pid: 1,
-        host: "here".into(),
-        version: "0".into(),
-        event_version: 1,
-        slots,
-        busy: 0,
-        model: "scripted".into(),
-        tools: Vec::new(),
-        started_at: 0,
-        resident_bytes: 0,
-        specialist: None,
-        name: String::new(),
-        quiet_ms: 0,
-        set_aside: Vec::new(),
-        by_gateway: false,
-        times_set_aside: 0,
-        metrics: String::new(),
-        presence: muster_shared::flow::Presence::default(),
-    }
+    let profile =
+        serde_json::json!({ "agent": agent, "role": role.to_string(), "slots": slots, "model": "scripted" });
+    serde_json::from_value(profile).unwrap()
 }
 
 pub fn outcome(product: Product) -> Outcome {

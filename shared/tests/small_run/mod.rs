@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Budget, Citation, Ending, FailureKind, Finding, Goal, Outcome, PlanDraft, Product, Report, Response,
-    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskRights, Usage, Work,
+    Citation, Ending, FailureKind, Finding, Goal, Outcome, PlanDraft, Product, Report, Response, RunLimits,
+    TaskDraft, TaskOffered, TaskResult, Usage,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::plan::repair;
@@ -97,46 +97,12 @@ pub fn leaf(index: &str) -> TaskId {
 }
 
 pub fn offered(task: TaskId, generation: u32) -> TaskOffered {
-    TaskOffered {
-        run: RUN,
-        task,
-        generation: Generation(generation),
-        queue: Queue::Role(Role::Worker),
-        work: Work::Plan {
-            refused: Vec::new(),
-            roles: Vec::new(),
-            lessons: Vec::new(),
-            specialists: Vec::new(),
-            tools: Vec::new(),
-            blueprints: Vec::new(),
-            draft: None,
-            replan: None,
-            answers: Vec::new(),
-            refused_plan: None,
-            held_to: Box::default(),
-        },
-        goal: "g".to_owned(),
-        role_name: String::new(),
-        conversation: Vec::new(),
-        corpus: None,
-        model: None,
-        limits: RunLimits::default(),
-        budget: Budget::UNLIMITED,
-        rights: TaskRights::default(),
-        deadline: Millis(100_000),
-        continues: None,
-        answered: None,
-        heard: Vec::new(),
-        may_ask_peers: false,
-        background: None,
-        trial: None,
-        trace: None,
-        chain: Vec::new(),
-        withheld: Vec::new(),
-        alone: false,
-        nonce: "n".to_owned(),
-        encoding: Encoding::Json,
-    }
+    let usual = serde_json::json!({
+        "run": RUN, "task": TaskId::Plan, "generation": generation, "queue": Queue::Role(Role::Worker),
+        "work": { "plan": { "roles": [], "held_to": {} } }, "goal": "g", "limits": RunLimits::default(),
+        "deadline": 100_000, "nonce": "n", "encoding": Encoding::Json,
+    });
+    TaskOffered { task, ..serde_json::from_value(usual).unwrap() }
 }
 
 pub fn begun() -> Vec<RunEvent> {

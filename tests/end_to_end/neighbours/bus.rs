@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 use super::{LIMIT, goes_on};
-use crate::support::{folder, of_kind};
+use crate::support::{of_kind, with_model};
 
 /// What the run in hand comes to.
 const RIGHT: &str = "The ferry leaves at nine.";
@@ -36,7 +36,7 @@ fn model() -> ModelServer {
 }
 
 fn up(model: &ModelServer, more: &[&str]) -> Fleet {
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", model.openai_url());
+    let folder = with_model(model);
     folder.up(&[&["--set", "agent.model=openai/scripted"], more].concat()).unwrap()
 }
 
@@ -283,7 +283,8 @@ fn a_flood_does_not_keep_the_run_in_hand_from_its_end() {
 /// Fills what a subject is kept in until the server refuses it, with less and less. Gives what the server said last.
 async fn fill(client: &Client, kind: &str) -> String {
     let mut last = String::new();
-    for bytes in [64 * 1024, 1024, 1] {
+    // 500 messages of the largest size fill every store of the fleet.
+    for bytes in [512 * 1024, 64 * 1024, 1024, 1] {
         for at in 0..500 {
             let subject = kind.replace('#', &format!("x{bytes}{at}"));
             let answer = client.request(subject, vec![b'x'; bytes].into()).await;

@@ -7,7 +7,7 @@ use muster_support::fleet::{Folder, both};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use super::support::folder;
+use super::support::with_model;
 
 mod audit;
 mod offline;
@@ -26,7 +26,7 @@ pub(crate) fn model(
         catch_unwind(answer).unwrap_or_else(|_| Reply::status(400, None))
     });
     let server = ModelServer::start(script).unwrap();
-    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = with_model(&server);
     (server, folder)
 }
 

@@ -182,7 +182,7 @@ fn message(kind: &str, content: &Value) -> Vec<u8> {
 }
 
 fn content(payload: &[u8]) -> Option<Value> {
-    let envelope = decode::<Envelope>(payload, Encoding::MessagePack).ok()?;
+    let envelope = decode::<Envelope>(payload, Encoding::of(None, payload)).ok()?;
     let mut envelope = serde_json::to_value(envelope).ok()?;
     Some(envelope["body"]["content"].take())
 }

@@ -213,13 +213,15 @@ async fn a_reading_that_takes_too_long_or_that_nobody_waits_for_is_ended() {
     let readers = readers(ReadLimits { time: Duration::from_millis(300), ..tight() });
     let said = told(&readers, "slow.pdf", slow()).await;
     assert_eq!(said, "it passes the limit of 0.3 s of time");
-    let patient = super::readers(tight());
+    let program = OwnProgram::new();
+    let patient = Readers::with_program(&program.path, tight(), PoolLimits::default());
     let reading = tokio::spawn({
         let patient = patient.clone();
         async move { read(&patient, "slow.pdf", slow()).await }
     });
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    until("a process reads the document", || !program.children().is_empty()).await;
     reading.abort();
+    until("the process has ended", || program.children().is_empty()).await;
     still_reads(&patient).await;
 }
 
@@ -259,12 +261,16 @@ async fn children_go_when_nothing_is_to_be_read_for_a_while() {
     assert_eq!(program.children().len(), 0);
     still_reads(&readers).await;
     assert_eq!(program.children().len(), 1);
-    let begun = Instant::now();
-    while !program.children().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(10));
+    until("the idle process has ended", || program.children().is_empty()).await;
+    still_reads(&readers).await;
+}
+
+async fn until(event: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(10), "not within 10 s: {event}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    still_reads(&readers).await;
 }
 
 fn kill(child: i32) {

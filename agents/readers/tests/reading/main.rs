@@ -3,11 +3,9 @@
 
 mod broken;
 mod corpus;
-mod figures;
 mod files;
 mod hostile;
 mod made;
-mod office;
 mod pictures;
 
 use std::path::PathBuf;

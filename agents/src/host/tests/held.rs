@@ -58,17 +58,21 @@ fn a_task_that_comes_again_while_it_is_in_hand_is_done_once() {
     });
 }
 
+fn key(offer: &TaskOffered, agent: AgentId) -> AgentKey {
+    AgentKey { role: Role::Worker, agent, task: offer.task.clone(), generation: offer.generation }
+}
+
+fn starter(offer: &TaskOffered, agent: AgentId, delivered: u64) -> Starter {
+    let key = key(offer, agent);
+    Starter { key, ack: String::new(), host: String::new(), delivered, waited: Duration::ZERO }
+}
+
 /// What another agent writes when it begins.
 async fn take_over(ground: &Ground, offer: &TaskOffered) {
     let record = ground.bus.record();
     let entries = record.read(&filter(offer), Seq(0)).await.unwrap();
     let last = entries.last().map_or(Seq(0), |entry| entry.seq);
-    let key = AgentKey {
-        role: Role::Worker,
-        agent: AgentId::new("worker", 99),
-        task: offer.task.clone(),
-        generation: offer.generation,
-    };
+    let key = key(offer, AgentId::new("worker", 99));
     let started =
         Started { attempt: Attempt(2), ack: String::new(), pid: 1, host: String::new(), after_step: 0 };
     record.append_agent(offer.run, &key, last, &AgentEvent::Started(started), offer.encoding).await.unwrap();
@@ -82,21 +86,14 @@ async fn stood_still<F: Future + Send>(
 ) -> (CloseOutcome, u32) {
     let model = Scripted::new(|_, _| submits("by whoever began"));
     let context = ground.chat_kit(Role::Worker, &model);
-    let key = AgentKey {
-        role: Role::Worker,
-        agent: context.bus().who().clone(),
-        task: offer.task.clone(),
-        generation: offer.generation,
-    };
-    let starter =
-        Starter { key, ack: String::new(), host: String::new(), delivered: 1, waited: Duration::ZERO };
+    let starter = starter(offer, context.bus().who().clone(), 1);
     let (_never, watched) = tokio::sync::watch::channel(None);
     let progress =
         ProgressStream::new(context.bus().live(), Arc::clone(context.redactor()), Role::Worker, offer);
     let meanwhile = meanwhile(context.bus().who().clone());
     let equip = async || {
         meanwhile.await;
-        tokio::time::sleep(Duration::from_millis(250)).await;
+        tokio::time::sleep(muster_journal::SURE).await;
         context.equip(offer, None).await
     };
     let verdict = drive(offer, &starter, alone(&context, watched, progress), equip);
@@ -202,19 +199,7 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
                 // It says of itself that it lives, as every agent does.
                 let profile = profile::profile(&context);
                 let announced = context.bus().registry().announce(profile).await.unwrap();
-                let key = AgentKey {
-                    role: Role::Worker,
-                    agent: context.bus().who().clone(),
-                    task: offer.task.clone(),
-                    generation: offer.generation,
-                };
-                let starter = Starter {
-                    key,
-                    ack: String::new(),
-                    host: String::new(),
-                    delivered: 2,
-                    waited: Duration::ZERO,
-                };
+                let starter = starter(&offer, context.bus().who().clone(), 2);
                 let (_never, watched) = tokio::sync::watch::channel(None);
                 let progress = ProgressStream::new(
                     context.bus().live(),
@@ -274,12 +259,7 @@ fn a_task_of_somebody_who_is_not_there_any_more_is_taken_over_once_that_is_decid
 
 /// An agent that is on no bus writes that it begins.
 async fn begin_as(ground: &Ground, offer: &TaskOffered, number: u32) {
-    let key = AgentKey {
-        role: Role::Worker,
-        agent: AgentId::new("worker", number),
-        task: offer.task.clone(),
-        generation: offer.generation,
-    };
+    let key = key(offer, AgentId::new("worker", number));
     let started =
         Started { attempt: Attempt(1), ack: String::new(), pid: 1, host: String::new(), after_step: 0 };
     let record = ground.bus.record();

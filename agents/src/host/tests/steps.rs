@@ -32,23 +32,7 @@ fn a_single_answer_makes_two_entries() {
         let ground = Ground::new();
         let document = "Here you are:\n{\"goal\": \"g\", \"tasks\": [{\"name\": \"a\", \"goal\": \"b\"}]}";
         let model = Scripted::new(|_, _| answer(document, Vec::new()));
-        let plan = offer(
-            TaskId::Plan,
-            Role::Planner,
-            Work::Plan {
-                refused: Vec::new(),
-                roles: vec!["worker".into()],
-                lessons: Vec::new(),
-                specialists: Vec::new(),
-                tools: Vec::new(),
-                blueprints: Vec::new(),
-                draft: None,
-                replan: None,
-                answers: Vec::new(),
-                refused_plan: None,
-                held_to: Box::default(),
-            },
-        );
+        let plan = offer(TaskId::Plan, Role::Planner, planning());
         let outcome = ground.done(ground.chat_kit(Role::Planner, &model), &plan).await;
         assert_eq!(ground.kinds(&plan).await, [EventKind::Started, EventKind::Outcome]);
         assert!(matches!(outcome.product, Some(Product::Plan(draft)) if draft.tasks.len() == 1));
@@ -59,13 +43,7 @@ fn a_single_answer_makes_two_entries() {
 fn offline_rules_go_through_the_same_loop() {
     in_system(async {
         let ground = Ground::new();
-        let write = Work::Write {
-            results: Vec::new(),
-            failed: Vec::new(),
-            uncovered: vec!["all of it".into()],
-            conflicts: Vec::new(),
-            revision: None,
-        };
+        let write = writing(&["all of it"]);
         let write = offer(TaskId::Write, Role::Writer, write);
         let outcome =
             ground.done(ground.context(Role::Writer, ModelClient::Offline(OfflineModel)), &write).await;

@@ -93,13 +93,7 @@ fn what_stands_near_is_corrected_and_what_does_not_is_sent_back_and_then_left_ou
 /// A report with a number that comes from no result is sent back once, and says so in the end.
 #[test]
 fn numbers_from_nowhere_are_asked_about_once() {
-    let work = Work::Write {
-        results: Vec::new(),
-        failed: Vec::new(),
-        uncovered: Vec::new(),
-        conflicts: Vec::new(),
-        revision: None,
-    };
+    let work = crate::testing::writing(&[]);
     let offer = crate::testing::offer(muster_shared::ids::TaskId::Write, Role::Writer, work);
     let arguments = json!({"title": "t", "body": "It took 4711 s.", "unanswered": []});
     let limits = StepLimits { max_revisions: 2, max_steps: 5, ..StepLimits::USUAL };

@@ -81,17 +81,12 @@ async fn a_program_that_fails_prints_too_much_or_takes_too_long_is_told_of_and_s
 #[tokio::test]
 async fn a_program_ends_with_all_that_it_started_when_nobody_waits_for_it() {
     let folder = tempfile::tempdir().unwrap();
-    let mark = folder.path().join("late");
-    let script = format!(
-        "(sleep 1; touch {}) & echo begun > {}; wait",
-        mark.display(),
-        folder.path().join("begun").display()
-    );
+    let begun = folder.path().join("begun");
+    let script = format!("sleep 600 & echo $! > {0}.new; mv {0}.new {0}; wait", begun.display());
     let tool = shell(folder.path(), &script, "");
     let mut context = ToolContext::new("r", "1");
     context.cancel = CancellationToken::new();
     let stop = context.cancel.clone();
-    let begun = folder.path().join("begun");
     let calling = tool.call(&context, json!({}));
     let stopping = async {
         while !begun.exists() {
@@ -101,8 +96,13 @@ async fn a_program_ends_with_all_that_it_started_when_nobody_waits_for_it() {
     };
     let (ended, ()) = tokio::join!(calling, stopping);
     assert!(matches!(ended, Err(ToolFailure::Refused(_))), "{ended:?}");
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
-    assert!(!mark.exists(), "what it started is gone too");
+    let stat = format!("/proc/{}/stat", fs::read_to_string(&begun).unwrap().trim());
+    let has_ended = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while !has_ended() {
+        assert!(std::time::Instant::now() < deadline, "the background process still runs");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// An endpoint that tells what it was asked, and refuses or leads elsewhere by its path.

@@ -275,22 +275,3 @@ async fn tools_that_block_their_thread_cost_their_step_and_hold_up_nothing_and_a
     }
     panic!("the threads are not given back");
 }
-
-/// Prints what a plain pure call costs. By hand: `cargo test --release -p muster-tools -- --ignored --nocapture cost`.
-#[tokio::test]
-#[ignore = "a measurement"]
-async fn the_cost_of_a_plain_call() {
-    const CALLS: u32 = 20_000;
-    let registry = ToolRegistry::new();
-    registry.register_own(Arc::new(Scripted::new("own", fine))).unwrap();
-    registry.register(Arc::new(Scripted::new("others", fine))).unwrap();
-    let engine = ToolEngine::new(Arc::new(registry));
-    for name in ["own", "others"] {
-        call(&engine, name).await;
-        let begun = Instant::now();
-        for _ in 0..CALLS {
-            call(&engine, name).await;
-        }
-        println!("{name}: {:.1} µs a call", begun.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS));
-    }
-}

@@ -1,7 +1,5 @@
 //! Answers that were kept.
 
-use std::time::Instant;
-
 use muster_tools::ToolFailure;
 use muster_tools::settings::WebSettings;
 use serde_json::json;
@@ -117,26 +115,4 @@ async fn a_redirect_that_was_kept_is_judged_again() {
 
 fn url_port(url: &str) -> u16 {
     url.rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap()
-}
-
-/// Prints what a page costs that is kept: `cargo nextest run -p muster-web --run-ignored all --no-capture -E 'test(costs)'`.
-#[tokio::test]
-#[ignore = "a measurement"]
-async fn a_kept_page_costs() {
-    let paragraph = "<p>Rivers are <a href=/x>long</a>, and so is this page, which is made of many such lines of text.</p>";
-    let html = format!("<!doctype html><title>t</title><main>{}</main>", paragraph.repeat(1000));
-    let bytes = html.len();
-    let headers = [("cache-control", "max-age=600"), ("content-type", "text/html")];
-    let site = Site::start(move |_| page(200, &headers, html.as_bytes())).await;
-    let tools = Tools::new(keeping(&[site.port]));
-    tools.fetch(&site.url("/")).await.unwrap();
-    let mut took: Vec<_> = Vec::new();
-    for _ in 0..200 {
-        let begun = Instant::now();
-        tools.fetch(&site.url("/")).await.unwrap();
-        took.push(begun.elapsed());
-    }
-    took.sort();
-    println!("a kept page of {bytes} bytes: median {:?}, 95 of 100 within {:?}", took[100], took[190]);
-    assert_eq!(site.connections(), 1);
 }

@@ -47,28 +47,7 @@ fn by_gateway() -> RegistryChange {
 }
 
 fn profile() -> Profile {
-    Profile {
-        agent: agent(),
-        role: "worker".into(),
-        pid: 1,
-        host: String::new(),
-        version: String::new(),
-        event_version: 1,
-        slots: 1,
-        busy: 0,
-        model: String::new(),
-        tools: Vec::new(),
-        started_at: 0,
-        resident_bytes: 0,
-        specialist: None,
-        name: String::new(),
-        quiet_ms: 0,
-        set_aside: Vec::new(),
-        by_gateway: false,
-        times_set_aside: 0,
-        metrics: String::new(),
-        presence: muster_shared::flow::Presence::default(),
-    }
+    serde_json::from_value(serde_json::json!({ "agent": agent(), "role": "worker" })).unwrap()
 }
 
 #[expect(clippy::large_enum_variant, reason = "a few of them, in a test")]

@@ -143,15 +143,3 @@ fn guards_and_servers_of_tools_tell_what_they_do_and_nothing_of_runs() {
         assert_eq!(text.contains("muster_runs_active"), role == Role::Orchestrator, "{role:?}: {text}");
     }
 }
-
-/// For the figures: `cargo nextest run --run-ignored all what_a_figure_costs --no-capture`.
-#[test]
-#[ignore = "measures"]
-#[allow(clippy::print_stdout)]
-fn what_a_figure_costs() {
-    let (figures, run, many) = (Figures::new(), RunId::from_uuid(Uuid::from_u128(7)), 20_000);
-    let step = event(&acted("calculator", "success", "4"));
-    let began = std::time::Instant::now();
-    (0..many).for_each(|_| figures.reported(run, &key(), &step, None));
-    println!("a step counted: {:?}", began.elapsed() / many);
-}

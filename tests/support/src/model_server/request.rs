@@ -87,12 +87,6 @@ impl CapturedRequest {
         self.messages.last().map_or("", |message| &message.text)
     }
 
-    /// The last message's role.
-    #[must_use]
-    pub fn last_role(&self) -> &str {
-        self.messages.last().map_or("", |message| &message.role)
-    }
-
     /// Whether any message holds `text`.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {

@@ -62,13 +62,6 @@ impl Script {
         self.when(move |request| request.holds(&text), reply)
     }
 
-    /// Answers requests whose last message holds `text` with `reply`.
-    #[must_use]
-    pub fn when_last(self, text: impl Into<String>, reply: Reply) -> Self {
-        let text = text.into();
-        self.when(move |request| request.last_text().contains(&text), reply)
-    }
-
     /// Answers requests that fit by `respond`.
     #[must_use]
     pub fn when_with(

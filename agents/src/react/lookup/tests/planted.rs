@@ -12,7 +12,7 @@ use muster_shared::flow::Report;
 use muster_shared::ids::TaskId;
 
 use super::*;
-use crate::testing::offer;
+use crate::testing::{offer, writing};
 
 /// Of each sort.
 const PLANTED: usize = 1_000;
@@ -450,14 +450,8 @@ async fn left_of(offer: &TaskOffered, corpus: &Corpus, planted: &[Planted]) -> V
 
 /// Of the same, as sentences of a report.
 async fn left_in_report(corpus: &Corpus, planted: &[Planted]) -> Vec<Option<(String, u32)>> {
-    let work = Work::Write {
-        results: Vec::new(),
-        failed: Vec::new(),
-        uncovered: Vec::new(),
-        conflicts: Vec::new(),
-        revision: None,
-    };
-    let writing = TaskOffered { corpus: with_documents().corpus, ..offer(TaskId::Write, Role::Writer, work) };
+    let writing =
+        TaskOffered { corpus: with_documents().corpus, ..offer(TaskId::Write, Role::Writer, writing(&[])) };
     let item = |one: &Planted| {
         let said = if one.quote.is_empty() {
             one.statement.clone()

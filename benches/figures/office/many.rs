@@ -1,4 +1,4 @@
-//! Many office documents, different from each other, as people have them. Also for the figures of the whole program.
+//! Many office documents, different from each other.
 
 use super::made::{docx, pages, xlsx, zip};
 

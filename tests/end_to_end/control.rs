@@ -13,7 +13,7 @@ use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, S
 use serde_json::{Value, json};
 
 use super::help::{act, done, plan_and_report};
-use super::support::{folder, with_model};
+use super::support::with_model;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -4,6 +4,8 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -110,10 +112,20 @@ fn answer(request: &CapturedRequest, site: &str) -> Reply {
     })
 }
 
-/// A fleet that is allowed all of it, once the MCP server's tools are there.
-fn up(site: &str) -> (Fleet, ModelServer) {
-    let own = site.to_owned();
-    let server = ModelServer::start(Script::answering(move |request| answer(request, &own))).unwrap();
+/// The step before the one that calls a tool of the MCP server.
+const LAST_OWN_STEP: usize = 5;
+
+/// A fleet that is allowed all of it, once the MCP server's tools are there. Before it gets to the MCP server's tool, the model
+/// waits until `is_ready`.
+fn up(site: &str, is_ready: &Arc<AtomicBool>) -> (Fleet, ModelServer) {
+    let (own, ready) = (site.to_owned(), Arc::clone(is_ready));
+    let script = Script::answering(move |request| {
+        if request.turns() == LAST_OWN_STEP {
+            wait_until("the fleet is whole", LIMIT, || ready.load(Ordering::SeqCst)).unwrap();
+        }
+        answer(request, &own)
+    });
+    let server = ModelServer::start(script).unwrap();
     let folder = with_model(&server);
     folder.write("house.py", MCP).unwrap();
     let command = json!({ "command": "python3", "args": [folder.path().join("house.py")] });
@@ -133,13 +145,24 @@ fn up(site: &str) -> (Fleet, ModelServer) {
     ];
     let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let fleet = folder.up(&settings).unwrap();
-    let is_served = || {
-        let ps = fleet.folder().json(&["ps", "--json"]).unwrap_or_default();
-        let ps = ps.to_string();
-        ps.contains("house.rate") && ps.contains("other.rate")
-    };
-    wait_until("the MCP server's tools are there", LIMIT, is_served).unwrap();
+    are_served(&fleet, &[]);
     (fleet, server)
+}
+
+/// Waits until the tools of both MCP servers are offered by processes other than these.
+fn are_served(fleet: &Fleet, killed: &[u32]) {
+    let are_served = || {
+        let ps = fleet.folder().json(&["ps", "--json"]).unwrap_or_default();
+        let is_alive = |one: &&Value| killed.iter().all(|pid| one["pid"] != *pid);
+        let alive: Vec<String> =
+            ps.as_array().into_iter().flatten().filter(is_alive).map(Value::to_string).collect();
+        ["house.rate", "other.rate"].iter().all(|tool| alive.iter().any(|one| one.contains(tool)))
+    };
+    wait_until("the MCP server's tools are there", LIMIT, are_served).unwrap();
+}
+
+fn ready() -> Arc<AtomicBool> {
+    Arc::new(AtomicBool::new(true))
 }
 
 const ASK: [&str; 6] =
@@ -194,7 +217,7 @@ fn all_is_there(fleet: &Fleet, site: &str) {
 
 #[test]
 fn what_was_seen_of_the_tools_of_one_mcp_server_stays_when_another_one_is_looked_at() {
-    let (fleet, _server) = up(&site());
+    let (fleet, _server) = up(&site(), &ready());
     for server in ["house", "other"] {
         let pins = fleet.folder().path().join(format!(".muster/mcp-pins-{server}.json"));
         let has_it = || std::fs::read_to_string(&pins).is_ok_and(|text| text.contains("Rates a figure."));
@@ -207,7 +230,7 @@ fn what_was_seen_of_the_tools_of_one_mcp_server_stays_when_another_one_is_looked
 #[test]
 fn a_run_reads_the_web_and_a_table_draws_computes_and_uses_an_mcp_server() {
     let site = site();
-    let (fleet, _server) = up(&site);
+    let (fleet, _server) = up(&site, &ready());
     let asker = asks(&fleet);
     approves(&fleet);
     ended(&fleet, asker);
@@ -221,7 +244,8 @@ fn a_run_reads_the_web_and_a_table_draws_computes_and_uses_an_mcp_server() {
 #[test]
 fn the_same_comes_about_when_every_process_is_killed_once() {
     let site = site();
-    let (fleet, _server) = up(&site);
+    let is_ready = Arc::new(AtomicBool::new(false));
+    let (fleet, _server) = up(&site, &is_ready);
     let stranger = Stranger::connect(&fleet.url()).unwrap();
     let steps = stranger.subscribe(&["evt.*.worker.*.*.*.step"]).unwrap();
     let asker = asks(&fleet);
@@ -229,6 +253,7 @@ fn the_same_comes_about_when_every_process_is_killed_once() {
         fleet.pids().into_iter().filter(|(name, _)| name != "nats-server" && name != "supervisor").collect();
     assert!(victims.len() >= 7, "{victims:?}");
     steps.next(LIMIT).unwrap();
+    let killed: Vec<u32> = victims.iter().map(|(_, pid)| *pid).collect();
     for (name, pid) in victims {
         signal(pid, Signal::SIGKILL);
         wait_until(&format!("{name} is there again"), LIMIT, || {
@@ -236,6 +261,8 @@ fn the_same_comes_about_when_every_process_is_killed_once() {
         })
         .unwrap();
     }
+    are_served(&fleet, &killed);
+    is_ready.store(true, Ordering::SeqCst);
     approves(&fleet);
     ended(&fleet, asker);
     all_is_there(&fleet, &site);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use muster_shared::ids::Role;
 use muster_shared::wire::Profile;
 
 use super::state::MemberState;
@@ -29,6 +30,12 @@ pub(crate) fn awaited(members: &[MemberState], joined: &[Profile], since: u64) -
     awaited
 }
 
+/// Whether a member, by its name, is one of those that a run needs first.
+pub(crate) fn begins_runs(name: &str) -> bool {
+    let role = name.rsplit_once('-').map_or(name, |(role, _)| role);
+    role == super::scale::ORCHESTRATOR || role == Role::Planner.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -43,6 +50,12 @@ mod tests {
 
     fn member(name: &str, given_up: bool) -> MemberState {
         MemberState { given_up, ..MemberState::new(name.to_owned(), None) }
+    }
+
+    #[test]
+    fn a_run_begins_with_orchestrators_and_planners() {
+        let begins = ["orchestrator-2", "planner-1", "worker-1", "planner_b-1", "nats-server"].map(begins_runs);
+        assert_eq!(begins, [true, true, false, false, false]);
     }
 
     #[test]

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::store::{PROBE_EVERY, Probe};
 
-/// How often it is looked who has joined, while somebody is awaited.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often it is looked who has joined, while somebody is awaited: a fleet of ten takes a fourth of a second to join.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// For how long that is done: who has not come by then is not awaited any more.
-const MOST_LOOKS: u32 = 600;
+/// How long that is done: who has not come by then is not awaited any more.
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// Longest wait for the answer to a write.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ pub(super) async fn keep_watch(
     seen: mpsc::Sender<Sight>,
 ) {
     let joining = async {
-        for _ in 0..MOST_LOOKS {
+        loop {
             if let Ok(profiles) = bus.registry().list().await
                 && seen.send(Sight::Joined(profiles)).await.is_err()
             {
@@ -56,7 +56,7 @@ pub(super) async fn keep_watch(
             }
         }
     };
-    tokio::join!(settled.run_until_cancelled(joining), probing);
+    tokio::join!(settled.run_until_cancelled(timeout(LONGEST_LOOK, joining)), probing);
 }
 
 async fn probe(bus: &Bus) -> Probe {

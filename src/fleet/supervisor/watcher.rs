@@ -38,6 +38,10 @@ use tools::{McpServers, OwnTools};
 /// Resident memory of one process that causes a warning, in MiB. Processes take 30 to 100 MiB.
 const MEMORY_WARNING_MIB: u64 = 1024;
 
+/// How long the other processes wait at most for orchestrators and planners, with which every run begins: if all started at
+/// once on a few cores, all would be late.
+const HEAD_START: Duration = Duration::from_millis(200);
+
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -61,6 +65,8 @@ pub(super) struct Watcher {
     own_tools: OwnTools,
     mcp_servers: McpServers,
     store: StoreWatch,
+    /// Cancelled when orchestrators and planners have joined.
+    planned: CancellationToken,
     /// Cancelled when everybody has joined.
     settled: CancellationToken,
 }
@@ -106,6 +112,7 @@ impl Watcher {
             own_tools: OwnTools::default(),
             mcp_servers: McpServers::default(),
             store: StoreWatch::default(),
+            planned: CancellationToken::new(),
             settled: CancellationToken::new(),
         }
     }
@@ -134,9 +141,21 @@ impl Watcher {
         self.write();
         let (changed, mut changes) = mpsc::channel(CHANGES);
         let mut keepers = JoinSet::new();
+        // Nobody sees who joins a bus that is elsewhere.
+        if bus.is_none() {
+            self.planned.cancel();
+        }
         for member in members {
             let end = self.scaling.end_of(&member.name, &stop);
-            keepers.spawn(keep(member, changed.clone(), end));
+            let head_start = (!readiness::begins_runs(&member.name)).then(|| self.planned.clone());
+            let kept = keep(member, changed.clone(), end);
+            keepers.spawn(async move {
+                if let Some(planned) = head_start {
+                    // Late or not, it starts.
+                    let _in_time = tokio::time::timeout(HEAD_START, planned.cancelled()).await;
+                }
+                kept.await;
+            });
         }
         self.follow_folder(&mut keepers, &changed, &stop).await;
         self.follow_tools(&mut keepers, &changed, &stop);
@@ -201,6 +220,9 @@ impl Watcher {
             Sight::Joined(_) if self.state.ready => true,
             Sight::Joined(profiles) => {
                 self.state.awaited = readiness::awaited(&self.state.members, &profiles, self.state.since);
+                if !self.state.awaited.iter().any(|name| readiness::begins_runs(name)) {
+                    self.planned.cancel();
+                }
                 self.state.ready = self.state.up && self.state.awaited.is_empty();
                 if self.state.ready {
                     self.settled.cancel();

@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn a_run_begins_with_orchestrators_and_planners() {
-        let begins = ["orchestrator-2", "planner-1", "worker-1", "planner_b-1", "nats-server"].map(begins_runs);
+        let begins =
+            ["orchestrator-2", "planner-1", "worker-1", "planner_b-1", "nats-server"].map(begins_runs);
         assert_eq!(begins, [true, true, false, false, false]);
     }
 

@@ -253,15 +253,22 @@ fn the_same_comes_about_when_every_process_is_killed_once() {
         fleet.pids().into_iter().filter(|(name, _)| name != "nats-server" && name != "supervisor").collect();
     assert!(victims.len() >= 7, "{victims:?}");
     steps.next(LIMIT).unwrap();
-    let killed: Vec<u32> = victims.iter().map(|(_, pid)| *pid).collect();
-    for (name, pid) in victims {
-        signal(pid, Signal::SIGKILL);
-        wait_until(&format!("{name} is there again"), LIMIT, || {
-            fleet.pid(&name).is_some_and(|now| now != pid && is_alive(now)) || fleet.pid(&name).is_none()
-        })
-        .unwrap();
-    }
-    are_served(&fleet, &killed);
+    let kill = |victims: Vec<(String, u32)>| -> Vec<u32> {
+        let killed = victims.iter().map(|(_, pid)| *pid).collect();
+        for (name, pid) in victims {
+            signal(pid, Signal::SIGKILL);
+            wait_until(&format!("{name} is there again"), LIMIT, || {
+                fleet.pid(&name).is_some_and(|now| now != pid && is_alive(now)) || fleet.pid(&name).is_none()
+            })
+            .unwrap();
+        }
+        killed
+    };
+    // A task keeps the tools that are served when an agent begins it.
+    let (tools, others): (Vec<_>, Vec<_>) =
+        victims.into_iter().partition(|(name, _)| name.starts_with("tools-"));
+    are_served(&fleet, &kill(tools));
+    kill(others);
     is_ready.store(true, Ordering::SeqCst);
     approves(&fleet);
     ended(&fleet, asker);

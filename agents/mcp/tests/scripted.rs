@@ -93,7 +93,7 @@ async fn an_older_protocol_is_spoken_where_the_server_answers_with_it() {
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up_and_its_process_is_gone() {
     let mut scripted = scripted!("mute");
-    scripted.settings.start_limit = Duration::from_secs(3);
+    scripted.settings.start_limit = Duration::from_secs(5);
     let error = scripted.try_start().await.err().expect("no server");
     assert!(matches!(error, McpError::NoAnswer { .. }), "{error}");
     let process: u32 = scripted.noted("starts").first().unwrap().parse().unwrap();

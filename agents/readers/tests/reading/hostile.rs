@@ -1,7 +1,7 @@
 //! Files that are made to do harm.
 
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -122,7 +122,9 @@ async fn many_entries_and_endless_nesting_of_mail_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pdf_of_ten_thousand_pages_is_read_and_one_of_more_up_to_its_limit() {
-    let readers = readers(ReadLimits { max_pages: 10_000, ..tight() });
+    // Without optimization, that many pages take some time on a busy machine.
+    let (time, cpu) = (Duration::from_secs(120), Duration::from_secs(60));
+    let readers = readers(ReadLimits { max_pages: 10_000, time, cpu, ..tight() });
     let begun = Instant::now();
     let bytes = pages(10_000, |page| format!("This is page {page}."));
     let found = read(&readers, "long.pdf", bytes).await.unwrap();

@@ -457,21 +457,28 @@ fn on_purpose() -> Vec<Fleet> {
         all.push(fleet);
     }
     // What was cut off, or could not begin, is done after all, or left out.
-    for left_out in [false, true] {
-        let mut fleet = Fleet::submitted(RunLimits::default());
-        let three = vec![leaf("one", &[]), leaf("two", &["one"]), leaf("three", &[])];
-        end(&mut fleet, "plan", plan(three));
-        end(&mut fleet, "3", result("three"));
-        end(&mut fleet, "1", failed(Ending::Escalate, "it would not do"));
-        end(&mut fleet, "reflect-1", reflection(None));
-        end(&mut fleet, "reflect-3", reflection(None));
-        fleet.now = Millis(fleet.now.0 + 60_000);
-        fleet.turn(vec![Input::Timer]);
-        redo(&mut fleet, 1, if left_out { "3" } else { "2" });
-        if left_out {
-            skip(&mut fleet, 2, "2");
+    let short = RunLimits { run_deadline_ms: 60_000, ..RunLimits::default() };
+    for (failing, limits, wrong) in [(true, RunLimits::default(), "2"), (false, short, "1")] {
+        for left_out in [false, true] {
+            let mut fleet = Fleet::submitted(limits.clone());
+            let three = vec![leaf("one", &[]), leaf("two", &["one"]), leaf("three", &[])];
+            end(&mut fleet, "plan", plan(three));
+            end(&mut fleet, "3", result("three"));
+            if failing {
+                end(&mut fleet, "1", failed(Ending::Escalate, "it would not do"));
+                end(&mut fleet, "reflect-1", reflection(None));
+                end(&mut fleet, "reflect-3", reflection(None));
+            }
+            // Of a short run, this is within the time that is kept for the report.
+            fleet.now = Millis(fleet.now.0 + 57_000);
+            fleet.turn(vec![Input::Timer]);
+            redo(&mut fleet, 1, if left_out { "3" } else { wrong });
+            if left_out {
+                skip(&mut fleet, 2, wrong);
+                end(&mut fleet, "3", result("three again"));
+            }
+            all.push(fleet);
         }
-        all.push(fleet);
     }
     all
 }

@@ -6,7 +6,9 @@
 
 use muster_shared::flow::question::MAX_QUESTION_BYTES;
 use muster_shared::flow::verdict::Verdict;
-use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult};
+use muster_shared::flow::{
+    About, Plan, PlanDraft, PlanTask, Question, Reply, ReviewPolicy, TaskResult, TaskStatus,
+};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan;
 use muster_shared::run::event::{PlanEdited, RefinementWanted};
@@ -168,7 +170,24 @@ fn may_stand(
                 .to_owned(),
         );
     }
-    checked(decision, run, &tools, edited)
+    with_skipped(run, checked(decision, run, &tools, edited)?)
+}
+
+/// A plan with the tasks that were skipped while it was asked about: what became of them stays in the record.
+fn with_skipped(run: &RunState, mut plan: Plan) -> Result<Plan, String> {
+    for (index, task) in run.plan.iter().flat_map(|before| &before.tasks) {
+        let is_skipped = run.planned(index).is_some_and(|state| state.status == TaskStatus::Skipped);
+        if !is_skipped || plan.tasks.contains_key(index) {
+            continue;
+        }
+        let has_place =
+            index.parent().is_none_or(|parent| plan.tasks.contains_key(&parent) && !plan.is_leaf(&parent));
+        if !has_place {
+            return Err(format!("{index} {} was skipped: leave it in the plan, it is not done", task.name));
+        }
+        plan.tasks.insert(index.clone(), PlanTask { depends_on: Vec::new(), ..task.clone() });
+    }
+    Ok(plan)
 }
 
 /// Somebody rejects what is asked about, and says why.

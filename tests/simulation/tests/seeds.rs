@@ -96,10 +96,10 @@ parts! {
 /// went on in the decision that created it, a pause counted what its orchestrator had not read, whoever had an earlier
 /// generation wrote a step after it had been read (twice: before and after the next was begun), a beginning took so long that
 /// the task was offered anew, a person edited the goal after a draft when the budget was used up, a
-/// rule about language was asked again in one decision, and came to something else.
+/// rule about language was asked again in one decision, and came to something else. An edited plan lacked a skipped task.
 #[test]
 fn seeds_that_broke_a_rule_once_hold() {
-    for seed in [3840, 6604, 11824, 21678, 40314, 92468, 99296, 3108, 8258, 3912, 8809, 2347, 9514] {
+    for seed in [3840, 6604, 11824, 21678, 40314, 92468, 99296, 3108, 8258, 3912, 8809, 2347, 9514, 1554] {
         if let Err(broken) = run(seed, Options::default()) {
             panic!("seed {seed} breaks {:#?}", broken.rules);
         }

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{
     About, Ending, Finding, OnTimeout, Outcome, People, PlanDraft, Product, RefineOperation, ReviewPolicy,
-    RunLimits, TaskDraft, TaskResult, Work,
+    RunLimits, TaskDraft, TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::event::{QuestionAnswered, RequestRefused};
@@ -120,6 +120,17 @@ fn an_edited_plan_is_carried_out_and_one_that_cannot_be_harms_nothing() {
         fleet.run().plan.as_ref().unwrap().tasks.values().map(|task| task.name.clone()).collect();
     assert_eq!(names, ["one", "two", "three"]);
     assert_eq!(fleet.open.len(), 1, "the others depend on it");
+    finish(&mut fleet);
+}
+
+#[test]
+fn a_task_that_was_skipped_stays_in_an_edited_plan() {
+    let mut fleet = waiting(asking());
+    fleet.ask(1, RequestAction::Skip { task: "2".parse().unwrap() });
+    approve(&mut fleet, 2, Some(vec![leaf("one", &[])]));
+    assert!(refused(&fleet).is_empty(), "{:?}", refused(&fleet));
+    let status = |index: &str| fleet.run().planned(&index.parse().unwrap()).unwrap().status;
+    assert_eq!((status("1"), status("2")), (TaskStatus::Queued, TaskStatus::Skipped));
     finish(&mut fleet);
 }
 

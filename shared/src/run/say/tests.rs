@@ -18,7 +18,6 @@ fn key(agent: u32) -> AgentKey {
 }
 
 /// What is told of a task: by whom, and whether it counts.
-#[expect(clippy::large_enum_variant, reason = "there are few of them")]
 enum Told {
     Says(u32, AgentEvent, bool),
     Other(Role, AgentEvent),

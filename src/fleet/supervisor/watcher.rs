@@ -219,17 +219,21 @@ impl Watcher {
         match sight {
             Sight::Joined(_) if self.state.ready => true,
             Sight::Joined(profiles) => {
-                self.state.awaited = readiness::awaited(&self.state.members, &profiles, self.state.since);
-                if !self.state.awaited.iter().any(|name| readiness::begins_runs(name)) {
+                let awaited = readiness::awaited(&self.state.members, &profiles, self.state.since);
+                if !awaited.iter().any(|name| readiness::begins_runs(name)) {
                     self.planned.cancel();
                 }
-                self.state.ready = self.state.up && self.state.awaited.is_empty();
-                if self.state.ready {
+                let ready = self.state.up && awaited.is_empty();
+                if ready {
                     self.settled.cancel();
                     // What follows is little, for as long as the fleet is up.
                     muster_bus::memory::rest();
                 }
-                self.write();
+                // It is looked often, and most looks show nothing new.
+                if ready || awaited != self.state.awaited {
+                    (self.state.awaited, self.state.ready) = (awaited, ready);
+                    self.write();
+                }
                 true
             }
             Sight::Probed(probe) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_shared::ids::Role;
 use muster_shared::wire::Profile;
 
-use super::state::MemberState;
+use super::state::{MemberState, role_in};
 
 /// The members that have not joined yet, by name: of each role as many as have not been heard of. Who was given up is not
 /// waited for, nor is the server, which joins nothing, nor a program of the user's, which may never do.
@@ -32,7 +32,7 @@ pub(crate) fn awaited(members: &[MemberState], joined: &[Profile], since: u64) -
 
 /// Whether a member, by its name, is one of those that a run needs first.
 pub(crate) fn begins_runs(name: &str) -> bool {
-    let role = name.rsplit_once('-').map_or(name, |(role, _)| role);
+    let role = role_in(name);
     role == super::scale::ORCHESTRATOR || role == Role::Planner.to_string()
 }
 

@@ -298,13 +298,15 @@ impl MemberState {
         }
     }
 
-    /// The role that its name tells; of the server, its kind.
+    /// The role in its name; for the server, its kind.
     pub(crate) fn role(&self) -> &str {
-        self.name
-            .rsplit_once('-')
-            .filter(|(_, n)| n.parse::<u32>().is_ok())
-            .map_or(&self.name, |(role, _)| role)
+        role_in(&self.name)
     }
+}
+
+/// The role in a member's name: `worker` in `worker-2`.
+pub(crate) fn role_in(name: &str) -> &str {
+    name.rsplit_once('-').filter(|(_, n)| n.parse::<u32>().is_ok()).map_or(name, |(role, _)| role)
 }
 
 /// When and why a process was given up.

@@ -1,7 +1,7 @@
 //! Spans of a whole recorded run, of a death, and of what goes on.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../shared/tests/small_run/mod.rs"]
+#[path = "../../shared/tests/suite/small_run/mod.rs"]
 mod small_run;
 
 use std::collections::{BTreeMap, BTreeSet};

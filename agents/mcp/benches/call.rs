@@ -3,7 +3,7 @@
 //! `cargo bench -p muster-mcp`; needs python3.
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::panic, clippy::print_stderr)]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/suite/common/mod.rs"]
 mod common;
 
 use std::process::Stdio;

@@ -10,10 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::store::{PROBE_EVERY, Probe};
 
-/// How often it is looked who has joined, while somebody is awaited: a fleet of ten takes a fourth of a second to join.
-const LOOK: Duration = Duration::from_millis(20);
+/// Pause between two listings of the members while a fleet comes up: ten members take a quarter of a second to join.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long that is done: who has not come by then is not awaited any more.
+/// Longest pause between two listings. A member that is late needs seconds, and each listing costs the server a read.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long members are awaited.
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// Longest wait for the answer to a write.
@@ -36,13 +39,15 @@ pub(super) async fn keep_watch(
     seen: mpsc::Sender<Sight>,
 ) {
     let joining = async {
+        let mut pause = FIRST_PAUSE;
         loop {
             if let Ok(profiles) = bus.registry().list().await
                 && seen.send(Sight::Joined(profiles)).await.is_err()
             {
                 return;
             }
-            sleep(LOOK).await;
+            sleep(pause).await;
+            pause = LONGEST_PAUSE.min(pause + pause / 20);
         }
     };
     let probing = async {

@@ -172,35 +172,35 @@ impl Watcher {
         let mut folder = tokio::time::interval(crate::settings::FOLDER_SCAN_INTERVAL);
         loop {
             tokio::select! {
-                    biased;
-                    Some((name, change)) = changes.recv() => {
-                        self.note(&name, &change);
-                        self.tell(&name, change).await;
-                    }
-                    // When every keeper has ended, asked to or since each process was given up, so does the fleet.
-                    ended = keepers.join_next() => if ended.is_none() { break },
-                    how = server_ended(&mut self.server), if !stop.is_cancelled() => {
-                        if !self.restart_server(how).await {
-                            stop.cancel();
-                        }
-                    }
-                    Some(sight) = sights.recv(), if !stop.is_cancelled() => {
-                        if !self.take(sight).await {
-                            stop.cancel();
-                        }
-                    }
-                    _ = look.tick() => {
-                        self.look().await;
-                        self.drop_retired_keys();
-                    }
-                    _ = certificates.tick() => self.renew_certificate(),
-                    _ = folder.tick(), if !stop.is_cancelled() => {
-                        self.follow_folder(&mut keepers, &changed, &stop).await;
-                        self.follow_tools(&mut keepers, &changed, &stop);
-            self.follow_mcp(&mut keepers, &changed, &stop);
-                        self.follow_wish(&mut keepers, &changed, &stop);
+                biased;
+                Some((name, change)) = changes.recv() => {
+                    self.note(&name, &change);
+                    self.tell(&name, change).await;
+                }
+                // When every keeper has ended, asked to or since each process was given up, so does the fleet.
+                ended = keepers.join_next() => if ended.is_none() { break },
+                how = server_ended(&mut self.server), if !stop.is_cancelled() => {
+                    if !self.restart_server(how).await {
+                        stop.cancel();
                     }
                 }
+                Some(sight) = sights.recv(), if !stop.is_cancelled() => {
+                    if !self.take(sight).await {
+                        stop.cancel();
+                    }
+                }
+                _ = look.tick() => {
+                    self.look().await;
+                    self.drop_retired_keys();
+                }
+                _ = certificates.tick() => self.renew_certificate(),
+                _ = folder.tick(), if !stop.is_cancelled() => {
+                    self.follow_folder(&mut keepers, &changed, &stop).await;
+                    self.follow_tools(&mut keepers, &changed, &stop);
+                    self.follow_mcp(&mut keepers, &changed, &stop);
+                    self.follow_wish(&mut keepers, &changed, &stop);
+                }
+            }
         }
         if let Some(guard) = guard {
             guard.abort();

@@ -1,10 +1,8 @@
 //! Folding a record: a run from goal to report, and what is refused on the way.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod small_run;
 
 use std::collections::BTreeMap;
 
+use crate::small_run::{RUN, leaf};
 use muster_shared::flow::{
     Ending, Goal, Outcome, Plan, PlanDraft, Report, RunLimits, TaskDraft, TaskOffered, TaskStatus, Usage,
 };
@@ -20,7 +18,6 @@ use muster_shared::run::{
     RunState, RunStatus, StopReason, apply,
 };
 use muster_shared::time::Millis;
-use small_run::{RUN, leaf};
 use uuid::Uuid;
 
 #[derive(Default)]

@@ -1,12 +1,9 @@
 //! Whole runs on a real server.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod support;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::support::{Fleet, Orchestrator, good, leaf};
 use muster_bus::server::{LocalServer, ServerSettings};
 use muster_bus::{Bus, BusSettings, RecordFilter};
 use muster_shared::flow::{Goal, PlanDraft, TaskDraft, TaskOffered};
@@ -14,7 +11,6 @@ use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{RunState, RunStatus, StopReason};
 use muster_shared::secret::Redactor;
 use muster_support::foreign::{Stranger, UNREADABLE};
-use support::{Fleet, Orchestrator, good, leaf};
 use tempfile::TempDir;
 
 fn tasks() -> Vec<TaskDraft> {

@@ -1,13 +1,12 @@
 //! A server in Python that does what it is told, well and badly: what is used of it, and what it cannot do to us.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::common::{
+    InMemory, PATIENCE, Scripted, call, context, is_alive, names, said, said_asking, tool, until,
+};
 use async_trait::async_trait;
-use common::{InMemory, PATIENCE, Scripted, call, context, is_alive, names, said, said_asking, tool, until};
 use muster_mcp::{McpError, ServerState, ToolNews};
 use muster_shared::flow::Form;
 use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};

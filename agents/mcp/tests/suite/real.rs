@@ -2,9 +2,6 @@
 //!
 //! The first test that needs them installs them under `target/`. Where there is no Node or no Python, or where
 //! `MUSTER_SKIP_NODE` or `MUSTER_SKIP_PYTHON` is set, the tests that need it are passed over.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
-
-mod common;
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -13,8 +10,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::{InMemory, child, context, names, said, said_asking, skipped, target, tool, until};
 use async_trait::async_trait;
-use common::{InMemory, child, context, names, said, said_asking, skipped, target, tool, until};
 use muster_mcp::{Callbacks, HttpEndpoint, McpServer, Reached, ServerConfig, ServerState};
 use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};
 use muster_tools::settings::McpSettings;

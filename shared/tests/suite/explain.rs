@@ -1,13 +1,10 @@
 //! A small run, made by hand, is explained: what failed, where time went, and what it used.
-#![allow(clippy::unwrap_used)]
-
-mod small_run;
 
 use muster_shared::explain::{Explanation, explain};
 use muster_shared::flow::Usage;
 use muster_shared::ids::{AgentId, Role, TaskId};
 
-use small_run::{folded, leaf, record};
+use crate::small_run::{folded, leaf, record};
 
 fn told(of: Option<&TaskId>) -> Explanation {
     let entries = record();

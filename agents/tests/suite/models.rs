@@ -1,7 +1,5 @@
 //! Providers against the scripted model server: every protocol, every fault, never a hang.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

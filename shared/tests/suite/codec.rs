@@ -1,5 +1,4 @@
 //! Both encodings: what comes in is limited in size and depth before anything is built from it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::wire::codec::{MAX_DEPTH, MAX_MESSAGE_BYTES, decode_unbounded, read, write};

@@ -1,7 +1,5 @@
 //! The answer parser against a corpus of malformed answers: what is recovered, and what must not be taken for an action.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
 use std::path::Path;
 
 use muster_agents::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, ToolDecl, Wasted};

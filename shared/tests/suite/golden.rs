@@ -2,13 +2,11 @@
 //! event version until the first release.
 //!
 //! To add an example, append a line with `name` and `json` to `golden.jsonl`. To change one, edit its `json`. Then run
-//! `UPDATE_GOLDEN=1 cargo nextest run -p muster-shared --test golden`: it rewrites each line as it is encoded now.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod examples;
+//! `UPDATE_GOLDEN=1 cargo nextest run -p muster-shared golden`: it rewrites each line as it is encoded now.
 
 use std::collections::BTreeSet;
 
+use crate::examples;
 use muster_shared::run::RunEvent;
 use muster_shared::wire::{Body, Encoding, Envelope, MessageKind, decode, encode, schema};
 

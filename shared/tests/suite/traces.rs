@@ -1,11 +1,9 @@
 //! A small run, made by hand, as spans: by the conventions, the same however the record is read, and linked where a task
 //! went from one to another.
-#![allow(clippy::unwrap_used)]
-
-mod small_run;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::small_run::{RUN, Record, begun, completed, key, leaf, record, started};
 use muster_shared::flow::{
     Action, Ending, Goal, ModelCall, Observation, ObservationStatus, Parent, Step, StoredMessage, TaskRights,
     TemplateRef, Thought, Usage,
@@ -20,7 +18,6 @@ use muster_shared::traces::{
 use muster_shared::wire::TraceContext;
 use proptest::prelude::*;
 use serde_json::json;
-use small_run::{RUN, Record, begun, completed, key, leaf, record, started};
 use uuid::Uuid;
 
 fn attribute<'a>(span: &'a Span, key: &str) -> Option<&'a Value> {

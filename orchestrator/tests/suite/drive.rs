@@ -1,13 +1,10 @@
 //! Whole runs: orchestrators in actix systems of their own, simulated agents, and a bus in memory.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::support::{Fleet, Orchestrator, at_once, failure, good, leaf, outcome};
 use muster_bus::{Bus, BusSettings, RecordFilter};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{
@@ -16,7 +13,6 @@ use muster_shared::flow::{
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId, TaskIndex};
 use muster_shared::run::{RecordEvent, RunStatus, StopReason};
 use muster_shared::secret::Redactor;
-use support::{Fleet, Orchestrator, at_once, failure, good, leaf, outcome};
 
 fn bus() -> Bus {
     let settings = BusSettings { lease_ttl: Duration::from_secs(1), ..BusSettings::default() };

@@ -1,5 +1,5 @@
 //! What the tests with servers share.
-#![allow(dead_code, unreachable_pub, reason = "each test target uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "the benchmark uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

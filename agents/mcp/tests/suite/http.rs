@@ -1,13 +1,11 @@
 //! A scripted server by HTTP on loopback, with an authorization server beside it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
-
-mod common;
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::common::{call, context, said, tool};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -15,7 +13,6 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use common::{call, context, said, tool};
 use muster_mcp::{
     Authorization, Callbacks, HttpEndpoint, McpError, McpServer, Reached, ServerConfig, authorization,
     authorize,

@@ -1,13 +1,10 @@
 //! Several orchestrators: who has which run, and what happens to the runs of one that dies, leaves or stands still.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
-
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::support::{Answer, Fleet, Orchestrator, at_once, good, leaf};
 use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter, SeenLease};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Goal, RunLimits, TaskDraft};
@@ -17,7 +14,6 @@ use muster_shared::run::{Decided, Input, RecordEvent, RunEvent, RunStatus, StopR
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
-use support::{Answer, Fleet, Orchestrator, at_once, good, leaf};
 use uuid::Uuid;
 
 fn bus() -> Bus {

@@ -1,6 +1,5 @@
 //! Blueprints: what is wrong with one is found at its place before anything runs, and one with nothing wrong expands
 //! into plans that can be carried out.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 

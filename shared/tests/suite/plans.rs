@@ -1,5 +1,4 @@
 //! Properties of the rules about plans: any draft can be mended, any refinement leaves a good plan.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use muster_shared::flow::{Plan, PlanDraft, RefineOperation, RunLimits, TaskDraft, TaskStatus};
 use muster_shared::ids::{Role, TaskIndex};

@@ -57,7 +57,7 @@ impl StepReport {
         let (compensated, left) = (count(&CallState::Compensated), count(&CallState::Done));
         let stuck = course.made.iter().find_map(|made| match &made.state {
             CallState::NotCompensated(why) => Some(format!("it could not be undone: {why}")),
-            CallState::Running | CallState::Done | CallState::Failed | CallState::Compensated => None,
+            _ => None,
         });
         let (outcome, why) = match &course.state {
             StepState::Done if compensated > 0 && left == 0 && stuck.is_none() => {

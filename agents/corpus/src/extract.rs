@@ -83,10 +83,7 @@ pub enum ExtractFailure {
 impl ExtractFailure {
     /// Whether the same file fails again.
     const fn is_for_good(&self) -> bool {
-        match self {
-            Self::Encrypted | Self::TooLarge(_) | Self::Broken(_) | Self::Unknown => true,
-            Self::NotNow(_) => false,
-        }
+        !matches!(self, Self::NotNow(_))
     }
 }
 

@@ -193,12 +193,5 @@ async fn looked_up(
 
 const fn is_leaf(offer: &muster_shared::flow::TaskOffered) -> bool {
     use muster_shared::flow::Work;
-    match &offer.work {
-        Work::Execute { .. } => true,
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => false,
-    }
+    matches!(offer.work, Work::Execute { .. })
 }

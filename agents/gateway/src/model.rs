@@ -94,20 +94,12 @@ fn refused(error: &ModelError) -> GatewayRefusal {
             error.message
         )),
         ModelErrorKind::Superseded => Closed::HandedOn(error.message.clone()).refusal(),
-        ModelErrorKind::RateLimited { .. }
-        | ModelErrorKind::Overloaded { .. }
-        | ModelErrorKind::Timeout
-        | ModelErrorKind::Unreachable => {
+        _ if error.is_outage() => {
             let message =
                 format!("the model gave no answer: {error}. Ask again later, or finish as `model_failed`");
             GatewayRefusal { retry: true, ..GatewayRefusal::new(RefusalCode::ModelFailed, message) }
         }
-        ModelErrorKind::Unauthorized
-        | ModelErrorKind::BadRequest
-        | ModelErrorKind::ContextTooLong
-        | ModelErrorKind::BadAnswer
-        | ModelErrorKind::Refused
-        | ModelErrorKind::Cancelled => {
+        _ => {
             let message = format!("the model gave no answer: {error}");
             GatewayRefusal::new(RefusalCode::ModelFailed, message)
         }

@@ -55,11 +55,7 @@ fn whole(told: &Told<'_>) -> Value {
     let (kind, work) = kind_and_work(&offer.work);
     let goal = match &offer.work {
         Work::Execute { task, .. } => &task.goal,
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => &offer.goal,
+        _ => &offer.goal,
     };
     let steps: Vec<Value> = history.steps().iter().map(step).collect();
     let documents = offer.corpus.as_ref().map(|corpus| json!({ "id": corpus.id, "count": corpus.files }));

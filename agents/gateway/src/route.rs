@@ -122,7 +122,7 @@ fn content(desk: &Desk, asked: &GatewayRequest) -> Result<Value, GatewayRefusal>
     }
     asked.content().map_err(|error| match error {
         CodecError::TooLarge { bytes } => too_large(bytes),
-        CodecError::TooDeep | CodecError::Field { .. } | CodecError::Malformed { .. } => {
+        _ => {
             let message = format!(
                 "the message cannot be read: {error}. Send one JSON object, or MessagePack with the header `Content-Type: \
                  application/msgpack`"

@@ -124,7 +124,7 @@ fn sorted(value: &Value) -> Value {
             let pairs = keys.into_iter().filter_map(|key| Some((key.clone(), sorted(fields.get(key)?))));
             Value::Object(pairs.collect::<Map<_, _>>())
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        _ => value.clone(),
     }
 }
 

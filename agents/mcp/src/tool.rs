@@ -183,12 +183,7 @@ impl McpTool {
 impl NoAnswer {
     /// Whether the same request may be answered when it is made again.
     const fn may_pass(&self) -> bool {
-        match self {
-            Self::Died | Self::Lost(_) | Self::NotSent(_) => true,
-            Self::Refused(_) | Self::Stopped | Self::TimedOut | Self::NeedsAuthorization | Self::Odd(_) => {
-                false
-            }
-        }
+        matches!(self, Self::Died | Self::Lost(_) | Self::NotSent(_))
     }
 }
 

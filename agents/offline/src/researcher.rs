@@ -294,11 +294,7 @@ fn in_its_lines(statement: &Statement) -> String {
         StatementKind::Listing => true,
         StatementKind::List | StatementKind::Table => is_plain_text(&statement.path),
         StatementKind::Section => is_plain_text(&statement.path) && in_columns(),
-        StatementKind::Sentence
-        | StatementKind::Item
-        | StatementKind::Row
-        | StatementKind::Code
-        | StatementKind::Entry => false,
+        _ => false,
     };
     let text = match (unmarked && !statement.text.contains("```"), is_html(&statement.path)) {
         (true, _) => format!("```\n{}\n```", statement.text),

@@ -133,16 +133,10 @@ pub(super) fn read(yaml: &str) -> Result<Matter, Fault> {
 
 fn role(text: &str) -> Result<Role, String> {
     let role: Role = text.trim().parse().map_err(|error| format!("{error}"))?;
-    match role {
-        Role::Specialist(_) if text.trim() != "orchestrator" => Ok(role),
-        Role::Specialist(_)
-        | Role::Planner
-        | Role::Worker
-        | Role::Reflector
-        | Role::Refiner
-        | Role::Researcher
-        | Role::Writer => Err("it comes with Muster: choose a name of your own".to_owned()),
+    if matches!(role, Role::Specialist(_)) && text.trim() != "orchestrator" {
+        return Ok(role);
     }
+    Err("it comes with Muster: choose a name of your own".to_owned())
 }
 
 fn capabilities(written: &[String]) -> Result<Vec<String>, String> {

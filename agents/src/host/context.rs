@@ -390,10 +390,6 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
     match work {
         Work::Execute { inputs, .. } => inputs.clone(),
         // Their prompts hold all results, and they have no tools.
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => Vec::new(),
+        _ => Vec::new(),
     }
 }

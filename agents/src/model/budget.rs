@@ -249,20 +249,13 @@ fn affordable(left_micros: u64, price: &Price, input: u64) -> Option<u64> {
 }
 
 const fn may_be_paid(kind: &ModelErrorKind) -> bool {
-    match kind {
+    matches!(
+        kind,
         ModelErrorKind::Timeout
-        | ModelErrorKind::BadAnswer
-        | ModelErrorKind::Refused
-        | ModelErrorKind::Cancelled => true,
-        ModelErrorKind::RateLimited { .. }
-        | ModelErrorKind::Overloaded { .. }
-        | ModelErrorKind::Unreachable
-        | ModelErrorKind::Unauthorized
-        | ModelErrorKind::BadRequest
-        | ModelErrorKind::ContextTooLong
-        | ModelErrorKind::BudgetExhausted
-        | ModelErrorKind::Superseded => false,
-    }
+            | ModelErrorKind::BadAnswer
+            | ModelErrorKind::Refused
+            | ModelErrorKind::Cancelled
+    )
 }
 
 /// A model and who serves it.

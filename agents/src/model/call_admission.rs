@@ -219,10 +219,8 @@ impl CallAdmission {
 
 fn refusal(target: &str, short: &Shortfall) -> ModelError {
     let what = match short {
-        Shortfall::Calls { .. } | Shortfall::Tokens { .. } | Shortfall::Cost { .. } => {
-            format!("what the task may use is used up: {short}")
-        }
         Shortfall::UnknownPrice { .. } => short.to_string(),
+        _ => format!("what the task may use is used up: {short}"),
     };
     ModelError::new(ModelErrorKind::BudgetExhausted, target, what)
 }

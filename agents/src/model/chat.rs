@@ -334,7 +334,7 @@ impl FinishReason {
         match self {
             Self::Length => true,
             Self::Other(reason) => reason.is_empty(),
-            Self::Stop | Self::ToolCalls | Self::ContentFilter => false,
+            _ => false,
         }
     }
 }

@@ -164,7 +164,7 @@ fn cut_value(value: &Value, detail: Detail) -> Value {
         Value::Object(fields) => {
             fields.iter().map(|(name, value)| (name.clone(), cut_value(value, detail))).collect()
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        _ => value.clone(),
     }
 }
 

@@ -52,7 +52,7 @@ impl Declaration {
         match declared {
             Value::String(object) => *object == self.object,
             Value::Array(tools) => Self::new(tools).object == self.object,
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+            _ => false,
         }
     }
 }
@@ -217,7 +217,7 @@ fn step_of(event: &AgentEvent) -> Option<&Step> {
         AgentEvent::ToolStarted(begun) => Some(&begun.step),
         AgentEvent::Step(step) => Some(step),
         AgentEvent::Outcome(outcome) => outcome.last_step.as_deref(),
-        AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => None,
+        _ => None,
     }
 }
 

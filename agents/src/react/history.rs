@@ -284,12 +284,8 @@ pub fn digest(step: &Step) -> StepDigest {
 /// A further call of a step; nothing where it was not made.
 fn called(action: &Action, seen: &Observation) -> Option<CallDigest> {
     let Observation { status, millis, .. } = *seen;
-    match status {
-        ObservationStatus::Success | ObservationStatus::Error | ObservationStatus::Timeout => {
-            Some(CallDigest { tool: action.name.clone(), status, millis })
-        }
-        ObservationStatus::Refused => None,
-    }
+    let is_made = status != ObservationStatus::Refused;
+    is_made.then(|| CallDigest { tool: action.name.clone(), status, millis })
 }
 
 /// The actions of a step in brief. The first word is the tool: whoever looks which one failed takes it for that.
@@ -314,7 +310,7 @@ pub fn in_brief(action: &Action) -> String {
     let main = match &action.arguments {
         Value::Object(fields) => fields.values().find_map(Value::as_str),
         Value::String(text) => Some(text.as_str()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+        _ => None,
     };
     match main {
         None => action.name.clone(),

@@ -85,9 +85,8 @@ impl Reuse {
 
     /// Keeps an answer for others. One that was withheld, or cut off, is not kept.
     pub async fn keep(&self, target: &str, request: &ChatRequest, answer: &ChatAnswer) {
-        match answer.finish {
-            FinishReason::Stop | FinishReason::ToolCalls => {}
-            FinishReason::Length | FinishReason::ContentFilter | FinishReason::Other(_) => return,
+        if !matches!(answer.finish, FinishReason::Stop | FinishReason::ToolCalls) {
+            return;
         }
         let Some(hash) = self.hash(target, request) else { return };
         let Ok(text) = serde_json::to_string(answer) else { return };
@@ -113,14 +112,7 @@ impl Reuse {
 }
 
 fn is_of_group(work: &Work) -> bool {
-    match work {
-        Work::Execute { member, .. } => member.is_some(),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => false,
-    }
+    matches!(work, Work::Execute { member: Some(_), .. })
 }
 
 #[cfg(test)]

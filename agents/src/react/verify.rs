@@ -138,9 +138,7 @@ fn questions(case: &StepContext<'_>) -> Vec<Verify> {
     let (leaf, critical) = match &case.offer.work {
         Work::Execute { task, .. } => (true, task.critical),
         Work::Write { .. } => (true, false),
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => {
-            (false, false)
-        }
+        _ => (false, false),
     };
     if !leaf || !case.has_model {
         return Vec::new();

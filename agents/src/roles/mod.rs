@@ -122,15 +122,7 @@ pub fn rules_for(work: &Work) -> &'static RoleRules {
 }
 
 fn rules_for_leaf(role: &Role) -> &'static RoleRules {
-    match role {
-        Role::Researcher => &researcher::RULES,
-        Role::Planner
-        | Role::Worker
-        | Role::Reflector
-        | Role::Refiner
-        | Role::Writer
-        | Role::Specialist(_) => &worker::RULES,
-    }
+    if *role == Role::Researcher { &researcher::RULES } else { &worker::RULES }
 }
 
 /// Whether a task is asked for claims that others can be held against: it is done by several, settles a conflict, belongs to

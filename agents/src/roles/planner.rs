@@ -28,11 +28,7 @@ pub(super) static RULES: RoleRules = RoleRules {
 fn schema(offer: &TaskOffered) -> Value {
     let (roles, blueprints) = match &offer.work {
         Work::Plan { roles, blueprints, .. } => (roles.as_slice(), blueprints.as_slice()),
-        Work::Execute { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => (&[][..], &[][..]),
+        _ => (&[][..], &[][..]),
     };
     let mut schema = json!({
         "type": "object",
@@ -56,15 +52,8 @@ fn schema(offer: &TaskOffered) -> Value {
 
 /// Whether people can be asked what the goal means, which they are once.
 fn may_ask(offer: &TaskOffered) -> bool {
-    let asked = match &offer.work {
-        Work::Plan { answers, .. } => !answers.is_empty(),
-        Work::Execute { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => true,
-    };
-    offer.limits.people.ask_about_goal && !asked
+    let is_unasked = matches!(&offer.work, Work::Plan { answers, .. } if answers.is_empty());
+    is_unasked && offer.limits.people.ask_about_goal
 }
 
 /// Levels of the plan. Bounded, whatever an offer says: schemas and drafts nest that deep.

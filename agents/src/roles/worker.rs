@@ -46,14 +46,7 @@ const PLAN: &str = "plan";
 
 /// Whether the agent may say that what is left of the goal has to be planned.
 fn may_plan(offer: &TaskOffered) -> bool {
-    match &offer.work {
-        Work::Execute { may_plan, .. } => *may_plan,
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => false,
-    }
+    matches!(offer.work, Work::Execute { may_plan: true, .. })
 }
 
 pub(super) fn schema(offer: &TaskOffered) -> Value {

@@ -237,12 +237,12 @@ impl ToolEngine {
         }
         let same = SameCall::of(call.spec(), &call.args, ctx);
         let ending = self.with_retries(call, ctx, begun).await;
-        let may_be_replaced = match ending.fault {
-            Fault::None => false,
-            // What may have taken effect is not done once more by other means.
-            Fault::Passing | Fault::Broken | Fault::Lasting => may_repeat(call.spec()) || ending.tries == 0,
-        };
-        if may_be_replaced && let Some((other, given)) = self.by_another(call, ctx, begun).await {
+        // What may have taken effect is not done once more by other means.
+        let may_be_replaced = may_repeat(call.spec()) || ending.tries == 0;
+        if ending.fault != Fault::None
+            && may_be_replaced
+            && let Some((other, given)) = self.by_another(call, ctx, begun).await
+        {
             return ending.stood_in(&call.spec().name, &other, given);
         }
         self.kept_or(same, ending)
@@ -265,7 +265,7 @@ impl ToolEngine {
                 Fault::Passing => {
                     self.rules.again(spec, failed, begun.elapsed(), jitter(&spec.name, ctx, failed))
                 }
-                Fault::None | Fault::Broken | Fault::Lasting => None,
+                _ => None,
             };
             let Some(wait) = again else { return ending.after(failed) };
             tokio::select! {

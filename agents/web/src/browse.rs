@@ -298,13 +298,9 @@ impl WebFailure {
     /// Whether the same may work later.
     const fn is_passing(&self) -> bool {
         match self {
-            Self::NoAnswer { why, .. } => match why {
-                NoAnswer::NotConnected(_) | NoAnswer::TimedOut | NoAnswer::Broken(_) => true,
-                NoAnswer::Refused(_)
-                | NoAnswer::Certificate(_)
-                | NoAnswer::TooLarge { .. }
-                | NoAnswer::Packed(_) => false,
-            },
+            Self::NoAnswer { why, .. } => {
+                matches!(why, NoAnswer::NotConnected(_) | NoAnswer::TimedOut | NoAnswer::Broken(_))
+            }
             Self::TimedOut { .. } => true,
             Self::Refused { .. } | Self::Robots { .. } | Self::Setting(_) => false,
         }

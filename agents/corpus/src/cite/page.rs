@@ -196,7 +196,7 @@ impl Page {
             Kind::Row => {
                 (1..=line).rev().take_while(|above| self.kind(*above) == Kind::Row).last().unwrap_or(0)
             }
-            Kind::Blank | Kind::Heading | Kind::Item | Kind::Running => 0,
+            _ => 0,
         }
     }
 

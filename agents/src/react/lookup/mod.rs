@@ -111,10 +111,7 @@ pub(super) fn look(
 }
 
 const fn is_of_leaf_or_report(work: &Work) -> bool {
-    match work {
-        Work::Execute { .. } | Work::Write { .. } => true,
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => false,
-    }
+    matches!(work, Work::Execute { .. } | Work::Write { .. })
 }
 
 /// Numbers that tools gave, or results that cite the same place, are not looked for there; nor those of the goal beside

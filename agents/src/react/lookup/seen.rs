@@ -37,9 +37,7 @@ impl<'a> Evidence<'a> {
         let results = match &offer.work {
             Work::Execute { inputs, .. } => inputs.iter().map(result).collect(),
             Work::Write { results, .. } => results.iter().map(result).collect(),
-            Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => {
-                Vec::new()
-            }
+            _ => Vec::new(),
         };
         Self { history, offer, results, given: given_by_tools(history) }
     }
@@ -144,11 +142,7 @@ impl Evidence<'_> {
     pub(super) fn numbers_asked(&self) -> HashSet<String> {
         let task = match &self.offer.work {
             Work::Execute { task, .. } => [task.goal.as_str(), task.name.as_str()],
-            Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. } => [""; 2],
+            _ => [""; 2],
         };
         task.into_iter().chain([self.offer.goal.as_str()]).flat_map(digits).collect()
     }

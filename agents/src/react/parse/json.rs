@@ -137,7 +137,7 @@ fn holds_something(value: &Value) -> bool {
     match value {
         Value::Object(map) => !map.is_empty(),
         Value::Array(items) => items.iter().any(holds_something),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        _ => false,
     }
 }
 

@@ -99,7 +99,7 @@ impl ToolEngine {
                 Some(kept) => ending.or_kept(kept, at - kept.at),
                 None => ending,
             },
-            Fault::None | Fault::Broken | Fault::Lasting => ending,
+            _ => ending,
         }
     }
 }

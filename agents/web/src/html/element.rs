@@ -164,21 +164,7 @@ impl Element {
             Self::Row => matches!(begun, Self::Row),
             Self::Cell => matches!(begun, Self::Cell | Self::Row),
             Self::Link => matches!(begun, Self::Link),
-            Self::Hidden
-            | Self::Block
-            | Self::Heading(_)
-            | Self::List { .. }
-            | Self::Quote
-            | Self::Preformatted
-            | Self::Table
-            | Self::Code
-            | Self::Break
-            | Self::Rule
-            | Self::Image
-            | Self::Title
-            | Self::Base
-            | Self::Inline
-            | Self::Passing => false,
+            _ => false,
         }
     }
 

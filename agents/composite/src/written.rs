@@ -365,7 +365,7 @@ impl Reader<'_> {
                 (Some(known), Some(wanted)) if !known.contains(wanted) => {
                     Err(format!("the parameters have no `{wanted}`"))
                 }
-                (Some(_) | None, _) => Ok(()),
+                _ => Ok(()),
             },
         }
     }

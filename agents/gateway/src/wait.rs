@@ -97,7 +97,7 @@ fn uses(wait: &Wait) -> Vec<Use<'_>> {
 fn arguments(wait: &Wait) -> Value {
     match serde_json::to_value(wait) {
         Ok(Value::Object(kinds)) => kinds.into_iter().next().map_or(Value::Null, |(_, inner)| inner),
-        Ok(_) | Err(_) => Value::Null,
+        _ => Value::Null,
     }
 }
 

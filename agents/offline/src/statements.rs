@@ -171,7 +171,7 @@ impl Contexts {
         let words = format!("{path} {headings} {} {} {header}", block.label, block.lead);
         match &self.last {
             Some((known, stems)) if *known == words => Arc::clone(stems),
-            Some(_) | None => {
+            _ => {
                 let stems = Arc::new(stem_set(&words));
                 self.last = Some((words, Arc::clone(&stems)));
                 stems

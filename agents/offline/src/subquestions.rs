@@ -118,7 +118,7 @@ fn lines(goal: &str) -> Vec<String> {
                 last.push(' ');
                 last.push_str(&text);
             }
-            Some(_) | None => lines.push(text.clone()),
+            _ => lines.push(text.clone()),
         }
         open = !text.is_empty();
     }

@@ -274,7 +274,7 @@ impl Reader {
             match self.child.try_wait() {
                 Ok(Some(status)) => break Some(status),
                 Ok(None) if begun.elapsed() < ENDS_WITHIN => std::thread::sleep(Duration::from_millis(2)),
-                Ok(None) | Err(_) => break None,
+                _ => break None,
             }
         };
         match status.and_then(|status| status.signal().or(status.code().map(|code| -code))) {
@@ -285,7 +285,7 @@ impl Reader {
             }
             Some(libc::SIGKILL) => Failure::NotNow("what read it was killed".to_owned()),
             Some(code) if code <= 0 => Failure::NotNow(format!("what reads it ended with {}", -code)),
-            Some(_) | None => Failure::Broken("it breaks its reader".to_owned()),
+            _ => Failure::Broken("it breaks its reader".to_owned()),
         }
     }
 }

@@ -210,7 +210,7 @@ fn refused(error: &serde_yaml_ng::Error) -> Fault {
         Some((missing, _)) if text.contains("missing field") => {
             Fault::new((1, 1), format!("{missing:?} is missing"), "role and description are needed")
         }
-        Some(_) | None => Fault::new(at, text, String::new()),
+        _ => Fault::new(at, text, String::new()),
     }
 }
 

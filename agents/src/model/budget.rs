@@ -184,7 +184,7 @@ impl Meter {
         let now = request.bytes();
         match self.last {
             Some((before, tokens)) if now >= before => tokens.saturating_add(in_tokens(now - before)),
-            Some(_) | None => in_tokens(now),
+            _ => in_tokens(now),
         }
     }
 
@@ -204,7 +204,7 @@ impl Meter {
         };
         match affordable(left, &price, input) {
             Some(answer) if answer >= LEAST_ANSWER => Ok(Some(answer)),
-            Some(_) | None => Err(Shortfall::Cost { most, left }),
+            _ => Err(Shortfall::Cost { most, left }),
         }
     }
 

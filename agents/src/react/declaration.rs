@@ -126,7 +126,7 @@ impl DeclarationStore {
         let held = Putting::Held { connections: self.store.connections() };
         match lock(&self.known).get(&declaration.object) {
             Some(putting) if *putting == held => DeclareAs::Name,
-            Some(_) | None => DeclareAs::Whole,
+            _ => DeclareAs::Whole,
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn cancelled(mut interrupt: Interrupts) -> String {
     match interrupt.wait_for(|why| matches!(why, Some(Interrupt::Cancel(_)))).await.map(|why| why.clone()) {
         Ok(Some(Interrupt::Cancel(reason))) => reason,
         // Nobody is left who could cancel.
-        Ok(_) | Err(_) => std::future::pending().await,
+        _ => std::future::pending().await,
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
             })),
             reason,
         },
-        (Some(_) | None, _) => Submission::without_product(Ending::GaveUp, reason),
+        _ => Submission::without_product(Ending::GaveUp, reason),
     }
 }
 

@@ -74,7 +74,7 @@ impl<'a> Document<'a> {
         match self.get(name) {
             Some(Value::Bool(flag)) => *flag,
             Some(Value::String(text)) => matches!(text.trim().to_lowercase().as_str(), "true" | "yes"),
-            Some(_) | None => false,
+            _ => false,
         }
     }
 

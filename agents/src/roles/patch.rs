@@ -80,7 +80,7 @@ fn read_change<'a>(plan: &Value, change: &'a Value) -> Result<Change<'a>, String
     let fields = change.get("set").and_then(Value::as_object);
     match (found("task")?, fields) {
         (Some(at), Some(fields)) => Ok(Change::Set { at, fields }),
-        (Some(_) | None, _) => Err("it is none of {task, set}, {delete} and {add}".to_owned()),
+        _ => Err("it is none of {task, set}, {delete} and {add}".to_owned()),
     }
 }
 

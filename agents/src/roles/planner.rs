@@ -146,7 +146,7 @@ fn propose_task(task: &Value, levels: usize, faults: &mut Faults) -> TaskDraft {
     let below = match document.get("subtasks") {
         Some(Value::Array(items)) if levels > 1 => items.iter().take(MAX_ITEMS).collect(),
         Some(one @ Value::Object(_)) if levels > 1 => vec![one],
-        Some(_) | None => Vec::new(),
+        _ => Vec::new(),
     };
     let subtasks = below.into_iter().map(|task| propose_task(task, levels - 1, faults)).collect();
     let (name, goal) = (document.text("name"), document.text("goal"));

@@ -255,7 +255,7 @@ fn read_citation(document: &Document<'_>, faults: &mut Faults) -> Option<Citatio
     let line = document.number("line").and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
     match line {
         Some(line) if !path.is_empty() => Some(Citation { path, line, quote: document.text("quote") }),
-        Some(_) | None => {
+        _ => {
             faults.add("a citation needs `path` and `line` (from 1), as the search shows them");
             None
         }

@@ -71,7 +71,7 @@ impl Tool for Search {
         let kind = match args.get("kind").and_then(Value::as_str) {
             Some("exact") => SearchKind::Exact,
             Some("regex") => SearchKind::Regex,
-            Some(_) | None => SearchKind::Words,
+            _ => SearchKind::Words,
         };
         let asked = args.get("k").and_then(Value::as_u64).map(|k| k.min(MOST_HITS));
         let hits = found(corpus(ctx)?, query, kind, path, asked).await?;

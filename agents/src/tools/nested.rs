@@ -109,7 +109,7 @@ impl Tool for ByBlueprint {
         let found = self.library.find(name).map_err(|error| wrong(error.to_string()))?;
         let given: BTreeMap<String, Value> = match args.get("params") {
             Some(Value::Object(given)) => given.clone().into_iter().collect(),
-            Some(_) | None => BTreeMap::new(),
+            _ => BTreeMap::new(),
         };
         let filled = fill(&found, &given).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();

@@ -160,7 +160,7 @@ pub(super) async fn as_far_as_seen(
             tracing::warn!(%error, "whether documents are pictures is not known: nobody looks at any");
             false
         }),
-        Some(_) | None => false,
+        _ => false,
     };
     if !has_pictures {
         abilities.retain(|ability| ability.name != LOOK);

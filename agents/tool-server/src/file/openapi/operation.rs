@@ -195,7 +195,7 @@ impl<'a> Parameter<'a> {
             Some("query") => Place::Query,
             Some("header") => Place::Header,
             Some("cookie") => Place::Cookie,
-            Some(_) | None => return Err(format!("nothing says where its parameter `{name}` goes")),
+            _ => return Err(format!("nothing says where its parameter `{name}` goes")),
         };
         Ok(Self { name, place, required: written["required"] == true, written })
     }

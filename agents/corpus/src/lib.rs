@@ -247,10 +247,7 @@ impl Corpus {
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         let readable = self.readable();
         self.ask(move |index| {
-            let Some(file) = index.file(&path)?.filter(|file| readable.is(&file.path)) else {
-                let nearest = index.nearest_path(&path, &readable)?;
-                return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
-            };
+            let file = index.readable_file(&path, &readable)?;
             let from = from.max(1);
             let (total, unit) = (index.length_of(&file)?, file.unit);
             if from > total || to < from {
@@ -273,10 +270,7 @@ impl Corpus {
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         let readable = self.readable();
         self.ask(move |index| {
-            let Some(file) = index.file(&path)?.filter(|file| readable.is(&file.path)) else {
-                let nearest = index.nearest_path(&path, &readable)?;
-                return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
-            };
+            let file = index.readable_file(&path, &readable)?;
             packs.read(&file.pack, file.position, file.bytes)
         })
         .await

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::refusal::Closed;
-use crate::route::{Begun, InHand, Message, in_hand};
+use crate::route::{Begun, InHand, in_hand};
 use crate::{offer, orders};
 
 /// How often a result is sent back for what it cites. Then what does not hold is left out, and it counts as a part.
@@ -31,12 +31,12 @@ pub(crate) async fn finish(
     role: &Role,
     request: FinishRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let message = Message { token: &request.token, id: request.id.as_deref() };
-    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+    let sent_as = request.id.as_deref();
+    let InHand { task, mut course } = match in_hand(desk, asked, role, &request.token, sent_as).await? {
         Begun::ToDo(in_hand) => in_hand,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let id = task.id_of(request.id.as_deref());
+    let id = task.id_of(sent_as);
     if course.recorded(id).is_some() {
         let ending = course.history.ended_before().map_or(request.ending, |outcome| outcome.ending);
         return Ok(Some(json!({ "ending": ending, "recorded": true })));

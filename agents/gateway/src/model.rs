@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::refusal::{Closed, busy, not_allowed};
-use crate::route::{Begun, InHand, Message, in_hand};
+use crate::route::{Begun, InHand, in_hand};
 
 pub(crate) async fn model(
     desk: &Arc<Desk>,
@@ -24,8 +24,8 @@ pub(crate) async fn model(
     role: &Role,
     request: ModelRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let message = Message { token: &request.token, id: request.id.as_deref() };
-    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+    let sent_as = request.id.as_deref();
+    let InHand { task, mut course } = match in_hand(desk, asked, role, &request.token, sent_as).await? {
         Begun::ToDo(in_hand) => in_hand,
         Begun::Answered(answer) => return Ok(answer),
     };

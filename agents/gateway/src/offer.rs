@@ -25,15 +25,7 @@ pub(crate) struct Told<'a> {
 pub(crate) fn rules(offer: &TaskOffered, contract: &Contract) -> Rules {
     match (&offer.work, &contract.output) {
         (Work::Execute { .. }, Some(output)) => Rules::Own(promising(output.clone()).into()),
-        (
-            Work::Execute { .. }
-            | Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. },
-            _,
-        ) => Rules::BuiltIn(rules_for(&offer.work)),
+        _ => Rules::BuiltIn(rules_for(&offer.work)),
     }
 }
 

@@ -62,9 +62,7 @@ impl McpTool {
     fn may(&self, ctx: &ToolContext) -> Result<(), ToolFailure> {
         if let Reached::Http(endpoint) = &self.host.config.reached {
             let host = endpoint.host();
-            ctx.rights
-                .allow_all(&[Use::Host(&host)])
-                .map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
+            ctx.rights.allows(&Use::Host(&host))?;
         }
         Ok(())
     }

@@ -157,15 +157,7 @@ impl AgentContext {
     fn rules(&self, work: &Work) -> Rules {
         match (work, &self.own) {
             (Work::Execute { .. }, Some(own)) => Rules::Own(Arc::clone(own)),
-            (Work::Execute { .. }, None)
-            | (
-                Work::Plan { .. }
-                | Work::Reflect { .. }
-                | Work::Refine { .. }
-                | Work::Write { .. }
-                | Work::DraftReview { .. },
-                _,
-            ) => Rules::BuiltIn(rules_for(work)),
+            _ => Rules::BuiltIn(rules_for(work)),
         }
     }
 

@@ -67,11 +67,7 @@ fn unfinished(product: Product, reason: &str) -> Product {
             conclusion: format!("{UNFINISHED}{reason}. {}", result.conclusion),
             ..result
         }),
-        other @ (Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_)) => other,
+        other => other,
     }
 }
 

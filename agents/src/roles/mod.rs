@@ -189,10 +189,7 @@ impl RoleRules {
     /// Whether a tool is among those the role has by default, or among `allowed` where settings name some.
     #[must_use]
     pub fn may_use(&self, tool: &str, allowed: Option<&[String]>) -> bool {
-        let fits = |pattern: &str| match pattern.strip_suffix('*') {
-            Some(prefix) => tool.starts_with(prefix),
-            None => tool == pattern,
-        };
+        let fits = |pattern: &str| muster_tools::patterns::means(pattern, tool);
         match allowed {
             Some(patterns) => patterns.iter().any(|pattern| fits(pattern)),
             None => self.tool_patterns().any(fits),

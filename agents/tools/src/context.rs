@@ -14,6 +14,7 @@ use crate::{
     asker::{Asker, Viewer},
     engine::ToolEngine,
     keeper::ResultKeeper,
+    result::ToolFailure,
     spec::Permission,
     watch::CallWatch,
     workspace::Workspace,
@@ -70,6 +71,16 @@ impl ToolContext {
     /// A context for a task, with nothing granted yet.
     pub fn new(run: impl Into<String>, task: impl Into<String>) -> Self {
         Self { run: run.into(), task: task.into(), ..Self::default() }
+    }
+
+    /// The files of the run.
+    ///
+    /// # Errors
+    /// When the run has no workspace.
+    pub fn workspace(&self) -> Result<&Arc<dyn Workspace>, ToolFailure> {
+        self.workspace
+            .as_ref()
+            .ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))
     }
 
     /// Names the call that is made with this.

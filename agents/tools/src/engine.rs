@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use super::{
     registry::{Registered, ToolRegistry},
     sharing::SharedAnswers,
-    spec::{ToolContext, ToolFailure, ToolResult, ToolSpec, ToolStatus},
+    spec::{ToolContext, ToolResult, ToolSpec, ToolStatus},
 };
 use attempt::{Threads, attempt};
 use breaker::Breaker;
@@ -32,6 +32,7 @@ use inner::may_have_effect;
 use kept::{KeptAnswers, SameCall};
 use rules::{may_repeat, may_stand_in};
 
+pub use attempt::why_broken;
 pub use quota::{CallCount, CallCounter, LocalCounts};
 pub use rules::{EngineLimits, EngineRules, ToolBreakerRules, ToolQuota, ToolRetries};
 
@@ -192,7 +193,7 @@ impl ToolEngine {
             .allow_all(&Use::of_call(name, &args))
             .and_then(|()| may_have_effect(registered.spec(), ctx))
             .and_then(|()| self.may_begin(registered.spec(), ctx))
-            .map_err(|refusal| Box::new(Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal)))))?;
+            .map_err(|refusal| Box::new(Ending::of_failure(&refusal.into())))?;
         if let Some(why) = self.approval_of(registered.spec(), ctx).filter(|_| !ctx.approved) {
             return Err(refused(format!("`{name}` was not called: {why}, and nobody approved this one.")));
         }

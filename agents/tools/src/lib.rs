@@ -29,7 +29,7 @@ pub use self::{
     asker::{Asker, PictureAnswer, PictureQuestion, Viewer},
     engine::{
         CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
-        ToolRetries,
+        ToolRetries, why_broken,
     },
     keeper::{KeptResult, ResultKeeper},
     patterns::ToolPatterns,

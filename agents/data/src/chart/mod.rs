@@ -139,12 +139,10 @@ impl Tool for Chart {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let request: Request = serde_json::from_value(args).map_err(|error| invalid(error.to_string()))?;
+        let request: Request = crate::arguments(args)?;
         let path = path_of(&request)?;
-        ctx.rights.allows(&Use::WriteFile).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
-        let Some(workspace) = &ctx.workspace else {
-            return Err(ToolFailure::Unavailable("this run has no workspace".to_owned()));
-        };
+        ctx.rights.allows(&Use::WriteFile)?;
+        let workspace = ctx.workspace()?;
         let (rows, sources) = self.rows(ctx, &request).await?;
         let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &request)).await;
         let drawn = drawn.map_err(|broken| ToolFailure::Failed(format!("the chart broke: {broken}")))?;

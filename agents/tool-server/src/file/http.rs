@@ -277,7 +277,7 @@ impl Tool for HttpTool {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let host = self.http.host();
-        ctx.rights.allows(&Use::Host(&host)).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
+        ctx.rights.allows(&Use::Host(&host))?;
         let secrets = self.own.secrets()?;
         let redactor = Redactor::new(secrets.values().cloned().map(SecretString::from));
         let none = Map::new();

@@ -129,7 +129,9 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-fn why_broken(broken: JoinError) -> String {
+/// The reason why a task of the runtime has no result: the text of its panic, in at most 300 characters, or that it was stopped.
+#[must_use]
+pub fn why_broken(broken: JoinError) -> String {
     match broken.try_into_panic() {
         Ok(panic) => in_words(&*panic),
         Err(_) => "it was stopped".to_owned(),

@@ -171,9 +171,3 @@ impl ProgramRunner for Sandbox {
         self.run_now(&program, cancel).await
     }
 }
-
-impl std::fmt::Debug for Sandbox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sandbox").field("settings", &self.inner.settings).finish_non_exhaustive()
-    }
-}

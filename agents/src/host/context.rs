@@ -359,15 +359,6 @@ impl AgentContext {
     }
 }
 
-impl std::fmt::Debug for AgentContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentContext")
-            .field("role", &self.role)
-            .field("host", &self.host)
-            .finish_non_exhaustive()
-    }
-}
-
 pub(super) fn common(bus: &Bus, settings: &AgentSettings) -> Common {
     let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), crate::settings::RATE_LIMIT_TIMEOUT);
     let budget_lease = || Arc::new(BudgetLease::new(bus.allowances(), bus.who().to_string(), settings.fleet));

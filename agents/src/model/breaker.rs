@@ -251,12 +251,6 @@ impl Breakers {
     }
 }
 
-impl std::fmt::Debug for Breakers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Breakers").field("rules", &self.rules).finish_non_exhaustive()
-    }
-}
-
 impl ProviderState {
     fn state(&self) -> MutexGuard<'_, BreakerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

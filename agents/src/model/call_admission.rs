@@ -19,7 +19,7 @@ use super::pricing::Pricing;
 const EXPECTED_ANSWER: u64 = 500;
 
 /// What all tasks of a process share with the whole fleet.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Common {
     /// Which providers do not answer.
     pub breakers: Option<Arc<Breakers>>,

@@ -202,12 +202,6 @@ impl Pacer {
     }
 }
 
-impl std::fmt::Debug for Pacer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pacer").field("rates", &self.rates).finish_non_exhaustive()
-    }
-}
-
 impl ModelPace {
     fn new(rate: Rate) -> Self {
         Self {

@@ -80,12 +80,6 @@ impl ModelClient {
     }
 }
 
-impl std::fmt::Debug for ModelClient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ModelClient").field(&self.describe()).finish()
-    }
-}
-
 /// A model that is asked in words.
 #[derive(Clone)]
 pub struct ChatClient {

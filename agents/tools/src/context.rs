@@ -125,15 +125,3 @@ impl ToolContext {
         self.granting([Permission::ReadWorkspace, Permission::WriteWorkspace])
     }
 }
-
-impl std::fmt::Debug for ToolContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolContext")
-            .field("run", &self.run)
-            .field("task", &self.task)
-            .field("permissions", &self.grants)
-            .field("corpus", &self.corpus.as_ref().map(|corpus| corpus.id().to_string()))
-            .field("workspace", &self.workspace.is_some())
-            .finish_non_exhaustive()
-    }
-}

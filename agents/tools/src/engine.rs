@@ -319,15 +319,6 @@ impl ToolEngine {
     }
 }
 
-impl std::fmt::Debug for ToolEngine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolEngine")
-            .field("registry", &self.registry)
-            .field("rules", &self.rules)
-            .finish_non_exhaustive()
-    }
-}
-
 fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -183,12 +183,6 @@ impl ToolRegistry {
     }
 }
 
-impl std::fmt::Debug for ToolRegistry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.list().iter().map(|spec| &spec.name)).finish()
-    }
-}
-
 fn check_name(name: &str) -> Result<(), RegistryError> {
     let fine = name.len() <= MAX_NAME
         && name.split('.').all(|part| {

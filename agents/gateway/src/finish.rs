@@ -90,7 +90,7 @@ fn submission(task: &OpenTask, request: &FinishRequest) -> Result<Submission, Ga
     };
     let mut arguments = request.result.clone().unwrap_or_else(|| json!({}));
     if let Some(fields) = arguments.as_object_mut() {
-        if is_leaf(&task.offer) {
+        if task.offer.work.leaf().is_some() {
             // The schema has it too.
             if request.ending != Ending::Done || fields.get("ending").is_none_or(Value::is_null) {
                 fields.insert("ending".to_owned(), json!(word));
@@ -189,9 +189,4 @@ async fn looked_up(
             Err(bad_result(faults))
         }
     }
-}
-
-const fn is_leaf(offer: &muster_shared::flow::TaskOffered) -> bool {
-    use muster_shared::flow::Work;
-    matches!(offer.work, Work::Execute { .. })
 }

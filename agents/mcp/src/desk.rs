@@ -69,7 +69,7 @@ impl Desk {
     /// The calls for which the server may ask something now.
     fn asked_during(&self) -> Vec<CallPlace> {
         self.asks.store(true, Ordering::Release);
-        self.calls_under_way()
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Notes a call that is under way, until what is given back is dropped.
@@ -103,10 +103,6 @@ impl Desk {
             answers.insert(key, answer);
         }
         Ok(answers)
-    }
-
-    fn calls_under_way(&self) -> Vec<CallPlace> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     async fn elicit(

@@ -154,8 +154,9 @@ fn next_read(question: &ParsedQuestion, observed: &Observed) -> Option<OfflineMo
     Some(read_call(
         thought(
             format!(
-                "{} speaks of {}; see what stands around it.",
-                place_of(best),
+                "{}:{} speaks of {}; see what stands around it.",
+                best.path,
+                best.first(),
                 listed(&shared_words(question, best))
             ),
             "A passage may begin or end in the middle of what it explains.",
@@ -194,10 +195,6 @@ fn best_hit<'a>(question: &ParsedQuestion, observed: &Observed, hits: &'a [Block
 fn shared_words(question: &ParsedQuestion, hit: &Block) -> Vec<String> {
     let stems: BTreeSet<String> = hit.lines.iter().flat_map(|(_, line)| stem_set(line)).collect();
     question.terms.iter().filter(|term| stems.contains(&term.stem)).map(|term| term.word.clone()).collect()
-}
-
-fn place_of(block: &Block) -> String {
-    format!("{}:{}", block.path, block.first())
 }
 
 fn submit(asked: &SearchQuery, answer: &FoundAnswer, observed: &Observed) -> OfflineMove {

@@ -304,8 +304,9 @@ impl AgentContext {
         let able = model.capabilities();
         let weak = able.is_some_and(|able| able.weak);
         let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions).within(&rights);
-        let templates =
-            self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
+        let load =
+            || Templates::load(self.settings.template_dir.as_deref()).map_err(|error| error.to_string());
+        let templates = self.templates.get_or_init(load).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
         let mut limits = self.settings.limits.of_task(offer, &rules, !model.is_offline());
@@ -352,10 +353,6 @@ impl AgentContext {
     fn reuse(&self, offer: &TaskOffered, pricing: &Pricing) -> Option<Reuse> {
         let rules = ReuseRules { oldest: self.settings.reuse_answers, pricing, now: super::now() };
         Reuse::of(&self.bus, &self.role, offer, rules)
-    }
-
-    fn load_templates(&self) -> Result<Templates, String> {
-        Templates::load(self.settings.template_dir.as_deref()).map_err(|error| error.to_string())
     }
 }
 

@@ -9,7 +9,7 @@ use muster_journal::{
     AppendEvent, Appended, Journal, JournalFailure, JournalStep, Moment, Newest, ReadTask, Unanswered,
     WithDecisions,
 };
-use muster_shared::ids::{AgentId, Generation, RunId, Seq};
+use muster_shared::ids::{Generation, RunId, Seq};
 use muster_shared::run::{AgentKey, Entry, is_of_one};
 use muster_shared::wire::Encoding;
 use uuid::Uuid;
@@ -160,18 +160,14 @@ impl TaskAssignment {
                 JournalError::Closed
             }
             JournalFailure::LeftTo(agent) => {
-                self.say_left_to(&agent);
+                let (run, task) = (self.run, &self.key.task);
+                tracing::info!(%run, %task, %agent, "given out again, but who has it lives: left to it");
                 JournalError::Lost
             }
             JournalFailure::TooLarge { bytes, most } => JournalError::TooLarge { bytes, most },
             JournalFailure::Unreachable => JournalError::Bus(failed.unwrap_or_else(timed_out)),
             JournalFailure::TimedOut => JournalError::Bus(timed_out()),
         }
-    }
-
-    fn say_left_to(&self, agent: &AgentId) {
-        let (run, task) = (self.run, &self.key.task);
-        tracing::info!(%run, %task, %agent, "given out again, but who has it lives: left to it");
     }
 }
 

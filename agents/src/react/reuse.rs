@@ -52,7 +52,9 @@ impl Reuse {
     /// several: for them there are none.
     #[must_use]
     pub fn of(bus: &Bus, role: &Role, offer: &TaskOffered, rules: ReuseRules<'_>) -> Option<Self> {
-        let may = !rules.oldest.is_zero() && offer.generation <= Generation(1) && !is_of_group(&offer.work);
+        let may = !rules.oldest.is_zero()
+            && offer.generation <= Generation(1)
+            && !matches!(offer.work, Work::Execute { member: Some(_), .. });
         may.then(|| Self {
             answers: bus.answers(role.clone()),
             oldest: rules.oldest,
@@ -109,10 +111,6 @@ impl Reuse {
     fn unmarked(&self, text: String) -> String {
         if self.nonce.is_empty() { text } else { text.replace(&self.nonce, MARK) }
     }
-}
-
-fn is_of_group(work: &Work) -> bool {
-    matches!(work, Work::Execute { member: Some(_), .. })
 }
 
 #[cfg(test)]

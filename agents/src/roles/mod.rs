@@ -113,16 +113,13 @@ const SINGLE_ANSWER_STEPS: u32 = 3;
 pub fn rules_for(work: &Work) -> &'static RoleRules {
     match work {
         Work::Plan { .. } => &planner::RULES,
-        Work::Execute { task, .. } => rules_for_leaf(&task.role),
+        Work::Execute { task, .. } if task.role == Role::Researcher => &researcher::RULES,
+        Work::Execute { .. } => &worker::RULES,
         Work::Reflect { .. } => &reflector::RULES,
         Work::Refine { .. } => &refiner::RULES,
         Work::Write { .. } => &writer::RULES,
         Work::DraftReview { .. } => &draft_reviewer::RULES,
     }
-}
-
-fn rules_for_leaf(role: &Role) -> &'static RoleRules {
-    if *role == Role::Researcher { &researcher::RULES } else { &worker::RULES }
 }
 
 /// Whether a task is asked for claims that others can be held against: it is done by several, settles a conflict, belongs to

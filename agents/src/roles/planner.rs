@@ -178,16 +178,12 @@ fn draft(document: &Document<'_>, name: String, goal: String, faults: &mut Fault
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),
         pattern: Some(document.text("pattern").to_lowercase()).filter(|pattern| !pattern.is_empty()),
         blueprint: read_blueprint(document, &name, faults),
-        query: read_query(document),
+        // What rules wrote for rules. No schema offers it to a model; what cannot be read is left out.
+        query: document.get("query").and_then(|query| TaskQuery::deserialize(query).ok()),
         rights: read_rights(document, &name, faults),
         subtasks: Vec::new(),
         name,
     }
-}
-
-/// What rules said for rules. No schema offers it to a model; what one writes there and nobody can read is left out.
-fn read_query(document: &Document<'_>) -> Option<TaskQuery> {
-    TaskQuery::deserialize(document.get("query")?).ok()
 }
 
 /// What a task may use, where a planner names less than it could: that only takes. No schema offers it to a model, but one

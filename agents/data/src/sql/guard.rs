@@ -152,15 +152,15 @@ fn judge(context: &AuthContext<'_>, touched: &Touched) -> Authorization {
             }
             Authorization::Allow
         }
-        AuthAction::Function { function_name } if !is_denied(function_name) => Authorization::Allow,
+        AuthAction::Function { function_name }
+            if !DENIED.contains(&function_name.to_lowercase().as_str()) =>
+        {
+            Authorization::Allow
+        }
         AuthAction::Pragma { pragma_name, .. } if SHOWING.contains(&pragma_name.to_lowercase().as_str()) => {
             Authorization::Allow
         }
         // The list of actions is open: whatever else there is or comes is refused.
         _ => Authorization::Deny,
     }
-}
-
-fn is_denied(function: &str) -> bool {
-    DENIED.contains(&function.to_lowercase().as_str())
 }

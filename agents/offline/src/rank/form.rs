@@ -142,7 +142,7 @@ fn names_another(question: &ParsedQuestion, statement: &Statement) -> bool {
                 let beside = at.checked_sub(1).and_then(|at| said.get(at));
                 before.as_ref().zip(beside).is_some_and(|(asked, beside)| *asked == stem(beside))
             };
-            is_like(word, &term.word) && (has_letters(word) || same_place())
+            is_like(word, &term.word) && (word.contains(char::is_alphabetic) || same_place())
         })
     })
 }
@@ -165,10 +165,6 @@ fn says_the_opposite(question: &ParsedQuestion, statement: &Statement) -> bool {
         !statement.stems.contains(&term.stem)
             && opposites(&term.stem).iter().any(|other| statement.stems.contains(other))
     })
-}
-
-fn has_letters(word: &str) -> bool {
-    word.chars().any(char::is_alphabetic)
 }
 
 /// Whether two words differ in their digits only.

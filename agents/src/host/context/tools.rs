@@ -83,7 +83,7 @@ impl AgentContext {
             engine.is_on(spec)
                 && rules.may_use(&spec.name, allowed)
                 && is_there(&spec.name)
-                && (has_documents || !is_of_corpus(&spec.name))
+                && (has_documents || !spec.name.starts_with("corpus."))
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
                 && may_change(&offer.task, spec.pure)
         };
@@ -175,10 +175,6 @@ const fn may_change(task: &TaskId, is_pure: bool) -> bool {
 
 fn needs(ability: &Ability, any_of: &[Permission]) -> bool {
     any_of.iter().any(|permission| ability.grants.contains(permission))
-}
-
-fn is_of_corpus(tool: &str) -> bool {
-    tool.starts_with("corpus.")
 }
 
 #[cfg(test)]

@@ -113,9 +113,10 @@ impl Course {
         let lines: Vec<String> = steps.iter().map(StepReport::in_words).collect();
         let lines = lines.join("\n");
         let failed = |why: &str| {
-            let left = match steps.iter().any(|step| step.outcome == StepOutcome::Done) {
-                true => " What is done below stays done.",
-                false => "",
+            let left = if steps.iter().any(|step| step.outcome == StepOutcome::Done) {
+                " What is done below stays done."
+            } else {
+                ""
             };
             format!("`{}` failed: {}.{left}\n{lines}", self.composite.name, beginning(why, MOST_WHY))
         };

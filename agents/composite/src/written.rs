@@ -352,9 +352,8 @@ impl Reader<'_> {
 
     /// What is wrong with a place in a template that may have these roots.
     fn check(&self, place: &Place, roots: Roots) -> Result<(), String> {
-        let only = |fits: bool, root: &str, whereto: &str| match fits {
-            true => Ok(()),
-            false => Err(format!("`{root}` is there only {whereto}")),
+        let only = |fits: bool, root: &str, whereto: &str| {
+            if fits { Ok(()) } else { Err(format!("`{root}` is there only {whereto}")) }
         };
         match place.root() {
             Root::Item => only(roots.item, "item", "in a step with `for_each`"),

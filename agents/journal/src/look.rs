@@ -141,7 +141,7 @@ impl Looking {
     ) -> JournalStep<'static> {
         let lost = entries.iter().any(|entry| match &entry.borrow().event {
             RecordEvent::Agent(key, written) => journal.ends_part(key, written),
-            RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+            _ => false,
         });
         if lost {
             return JournalStep::Done(Err(JournalFailure::Lost));

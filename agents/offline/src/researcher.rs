@@ -242,9 +242,10 @@ fn without_documents(asked: &SearchQuery) -> OfflineMove {
 fn finding(asked: &SearchQuery, chosen: &ChosenStatement, all: &[ChosenStatement]) -> Finding {
     let statement = &chosen.statement;
     // What documents say each in its own way of one thing is told with their names.
-    let text = match all.iter().any(|other| are_of_two_documents(statement, &other.statement)) {
-        true => format!("In {}: {}", statement.path, said(statement)),
-        false => said(statement),
+    let text = if all.iter().any(|other| are_of_two_documents(statement, &other.statement)) {
+        format!("In {}: {}", statement.path, said(statement))
+    } else {
+        said(statement)
     };
     Finding {
         text,

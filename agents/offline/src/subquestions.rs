@@ -19,9 +19,7 @@ pub(super) fn asked_by(goal: &str, query: Option<&TaskQuery>) -> SearchQuery {
         Some(TaskQuery::Search(query)) if normalise_space(&goal_of(query)) == goal => {
             SearchQuery { question: normalise_space(&query.question), ..query.clone() }
         }
-        Some(TaskQuery::Search(_) | TaskQuery::Compute { .. } | TaskQuery::CheckCitations) | None => {
-            SearchQuery { question: goal, ..SearchQuery::default() }
-        }
+        _ => SearchQuery { question: goal, ..SearchQuery::default() },
     }
 }
 

@@ -86,9 +86,10 @@ impl Pacer {
         let latest = Instant::now() + self.patience;
         let mut told = false;
         loop {
-            let at = match lane.rate.is_limited() {
-                true => self.reserve(model, &lane, tokens, latest).await?,
-                false => lane.closed().map_or_else(Instant::now, |until| until + SPREAD.mul_f64(fraction())),
+            let at = if lane.rate.is_limited() {
+                self.reserve(model, &lane, tokens, latest).await?
+            } else {
+                lane.closed().map_or_else(Instant::now, |until| until + SPREAD.mul_f64(fraction()))
             };
             if at > latest {
                 return Err(TooLong { patience: self.patience });

@@ -58,14 +58,11 @@ impl History {
     #[must_use]
     pub fn and_then(mut self, entries: Vec<Entry>) -> Self {
         for entry in entries {
-            match entry.event {
-                RecordEvent::Agent(key, event) => {
-                    // Only a tool with lasting effect is announced under a key before it runs.
-                    let lasting = self.begun().is_some_and(|begun| !begun.idempotency_key.is_empty());
-                    self.fold.note(&key, entry.seq, &event);
-                    self.apply(event, lasting);
-                }
-                RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
+            if let RecordEvent::Agent(key, event) = entry.event {
+                // Only a tool with lasting effect is announced under a key before it runs.
+                let lasting = self.begun().is_some_and(|begun| !begun.idempotency_key.is_empty());
+                self.fold.note(&key, entry.seq, &event);
+                self.apply(event, lasting);
             }
         }
         self

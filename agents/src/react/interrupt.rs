@@ -29,11 +29,8 @@ impl Interrupt {
 
     /// Whether a wait for something outside is cut short by it, though what is waited for may be paid for.
     const fn cuts(&self) -> bool {
-        match self {
-            Self::Release(_) | Self::Park(_) => true,
-            // A cancellation drops everything by other means.
-            Self::Cancel(_) | Self::Leave(_) => false,
-        }
+        // A cancellation drops everything by other means.
+        matches!(self, Self::Release(_) | Self::Park(_))
     }
 }
 

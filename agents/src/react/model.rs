@@ -64,19 +64,13 @@ impl ModelClient {
     /// Whether it sees pictures, as far as is known.
     #[must_use]
     pub const fn sees(&self) -> bool {
-        match self.capabilities() {
-            Some(able) => able.sees,
-            None => false,
-        }
+        self.capabilities().is_some_and(|able| able.sees)
     }
 
     /// Whether it works without a language model.
     #[must_use]
     pub const fn is_offline(&self) -> bool {
-        match self {
-            Self::Chat(_) => false,
-            Self::Offline(_) => true,
-        }
+        matches!(self, Self::Offline(_))
     }
 }
 

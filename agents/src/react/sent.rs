@@ -92,10 +92,8 @@ pub fn requests(entries: &[Entry], task: &TaskId, declarations: &Declarations) -
             },
             _ => continue,
         };
-        let requests = match lasts {
-            true => teller.tell(entry.seq, key, step),
-            false => teller.clone().tell(entry.seq, key, step),
-        };
+        let requests =
+            if lasts { teller.tell(entry.seq, key, step) } else { teller.clone().tell(entry.seq, key, step) };
         sent.insert((key.generation, step.number), requests);
     }
     sent.into_values().flatten().collect()

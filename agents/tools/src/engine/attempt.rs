@@ -57,9 +57,10 @@ pub(super) async fn attempt(
 ) -> Ending {
     let name = &registered.spec().name;
     let working = async {
-        match registered.is_own() {
-            true => in_a_task(registered, args, ctx).await,
-            false => on_a_thread(registered, args, ctx, threads).await,
+        if registered.is_own() {
+            in_a_task(registered, args, ctx).await
+        } else {
+            on_a_thread(registered, args, ctx, threads).await
         }
     };
     tokio::select! {

@@ -133,10 +133,8 @@ impl<'a> Operation<'a> {
             |name: &str| self.written.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
         let said: Vec<&str> =
             [words("summary"), words("description")].into_iter().filter(|one| !one.is_empty()).collect();
-        let said = match said.is_empty() {
-            true => format!("{} {}", self.method.as_str(), self.path),
-            false => said.join(" "),
-        };
+        let said =
+            if said.is_empty() { format!("{} {}", self.method.as_str(), self.path) } else { said.join(" ") };
         let said = format!("{} ({})", beginning(&said, MOST_WORDS), file.description);
         muster_shared::text::within_bytes(&said, MOST_DESCRIPTION)
     }

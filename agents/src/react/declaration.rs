@@ -223,7 +223,7 @@ fn step_of(event: &AgentEvent) -> Option<&Step> {
 
 /// The object that a call refers to.
 fn named(call: &ModelCall) -> Option<&str> {
-    call.parameters.get(DECLARED).and_then(Value::as_str)
+    call.parameters[DECLARED].as_str()
 }
 
 /// A record may hold what others wrote: only what is named by its content is asked for.

@@ -20,7 +20,7 @@ pub(super) fn schema() -> Value {
 /// The changes that a submission brings instead of a plan; nothing where it brings none.
 #[must_use]
 pub fn of(arguments: &Value) -> Option<&[Value]> {
-    let has_tasks = arguments.get("tasks").and_then(Value::as_array).is_some_and(|tasks| !tasks.is_empty());
+    let has_tasks = arguments["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
     let changes = arguments.get(FIELD)?.as_array().filter(|changes| !changes.is_empty() && !has_tasks)?;
     Some(changes)
 }

@@ -135,7 +135,7 @@ impl Tool for Write {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let (path, text) = (path_of(&args)?, text_of(&args));
-        match args.get("replaces").and_then(Value::as_str) {
+        match args["replaces"].as_str() {
             Some(version) => ctx.workspace()?.replace(&path, text, version).await?,
             None => ctx.workspace()?.write(&path, text).await?,
         }
@@ -174,11 +174,11 @@ fn author(file: &Artifact) -> String {
 }
 
 fn path_of(args: &Value) -> Result<WorkspacePath, ToolFailure> {
-    Ok(WorkspacePath::parse(args.get("path").and_then(Value::as_str).unwrap_or_default())?)
+    Ok(WorkspacePath::parse(args["path"].as_str().unwrap_or_default())?)
 }
 
 fn text_of(args: &Value) -> &str {
-    args.get("text").and_then(Value::as_str).unwrap_or_default()
+    args["text"].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ fn check_name(name: &str) -> Result<(), RegistryError> {
 
 fn compile(spec: &ToolSpec) -> Result<Validator, RegistryError> {
     let bad = |reason: String| RegistryError::BadSchema { name: spec.name.clone(), reason };
-    if spec.parameters.get("type").and_then(Value::as_str) != Some("object") {
+    if spec.parameters["type"].as_str() != Some("object") {
         return Err(bad("its `type` must be \"object\"".to_owned()));
     }
     jsonschema::validator_for(&spec.parameters).map_err(|error| bad(error.to_string()))

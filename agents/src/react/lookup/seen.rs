@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use muster_corpus::CitedPlace;
 use muster_shared::flow::{Finding, LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
 use muster_shared::text::numerals;
-use serde_json::Value;
 
 use super::super::history::History;
 use crate::tools::look::LOOK;
@@ -77,7 +76,7 @@ impl<'a> Evidence<'a> {
             let Some(seen) = seen.filter(|seen| seen.status == ObservationStatus::Success) else {
                 return false;
             };
-            let path = action.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+            let path = action.arguments["path"].as_str().unwrap_or_default();
             if action.name != LOOK || name(path) != name(&place.path) {
                 return false;
             }

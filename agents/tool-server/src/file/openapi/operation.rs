@@ -10,8 +10,8 @@ use super::OpenApi;
 use super::document::Document;
 use super::schema::Schemas;
 use crate::file::http::{Http, Method, Places};
-use crate::file::written::is_name;
 use crate::file::{Does, Parameters, ToolFile, schema};
+use muster_tools::patterns::is_name;
 
 /// The argument that holds the body of a request.
 const BODY: &str = "body";

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use muster_tools::lock;
 use muster_tools::settings::{Part, PoolLimits, ReadLimits};
 use nix::libc;
 
@@ -167,7 +168,7 @@ impl Drop for Place<'_> {
 
 impl Inner {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn place(&self, longest: Duration, cancelled: &AtomicBool) -> Result<Place<'_>, Failure> {

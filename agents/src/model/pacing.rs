@@ -4,13 +4,14 @@
 //! not, calls go at once until a provider answers "too many requests"; then all wait as long as it asks.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use muster_bus::allowance::rate::{Demand, Rate, RateState};
 use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::time::Millis;
+use muster_tools::lock;
 
 use super::fleet_clock::FleetClock;
 use super::random::fraction;
@@ -114,7 +115,7 @@ impl Pacer {
             return;
         };
         let more = i64::try_from(expected).unwrap_or(i64::MAX) - i64::try_from(tokens).unwrap_or(i64::MAX);
-        let mut credit = lane.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut credit = lock(&lane.credit);
         *credit = credit.saturating_add(more);
     }
 
@@ -184,12 +185,12 @@ impl Pacer {
     }
 
     fn known(&self, model: &str) -> Option<Arc<ModelPace>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(model).cloned()
+        lock(&self.lanes).get(model).cloned()
     }
 
     /// The pace of a model, kept from its first call on. Nothing above the most that are kept.
     fn lane(self: &Arc<Self>, model: &str) -> Option<Arc<ModelPace>> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = lock(&self.lanes);
         if let Some(lane) = lanes.get(model) {
             return Some(Arc::clone(lane));
         }
@@ -215,19 +216,19 @@ impl ModelPace {
 
     /// Until when the model is not asked, if that is not over.
     fn closed(&self) -> Option<Instant> {
-        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = lock(&self.closed);
         closed.filter(|until| *until > Instant::now())
     }
 
     fn close(&self, wait: Duration) {
         let until = Instant::now() + wait;
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closed = lock(&self.closed);
         *closed = Some(closed.map_or(until, |before| before.max(until)));
     }
 
     /// Tokens to set aside now: what is needed, with what earlier calls took more or less than was set aside.
     fn owed(&self, tokens: u64) -> u64 {
-        let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut credit = lock(&self.credit);
         let owed = i64::try_from(tokens).unwrap_or(i64::MAX).saturating_sub(*credit);
         *credit = owed.min(0).saturating_neg();
         u64::try_from(owed).unwrap_or(0)

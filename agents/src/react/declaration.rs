@@ -2,7 +2,7 @@
 //! of its bytes, which calls refer to. While the store does not hold it, they stand in the call itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use muster_bus::{BusError, Store};
@@ -10,6 +10,7 @@ use muster_shared::flow::{ModelCall, Step};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use muster_shared::secret::Redactor;
+use muster_tools::lock;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -146,10 +147,6 @@ async fn put(
             known.remove(&declaration.object);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Declarations that a record refers to, by the objects that hold them.

@@ -12,7 +12,7 @@ mod shared;
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -25,6 +25,7 @@ use super::{
     sharing::SharedAnswers,
     spec::{ToolContext, ToolResult, ToolSpec, ToolStatus},
 };
+use crate::lock;
 use attempt::{Threads, attempt};
 use breaker::Breaker;
 use ending::{Ending, Fault, json_size};
@@ -298,14 +299,14 @@ impl ToolEngine {
     }
 
     fn ask_breaker(&self, tool: &str, limit: Duration) -> Result<(), Duration> {
-        match held(&self.seen.breakers).get_mut(tool) {
+        match lock(&self.seen.breakers).get_mut(tool) {
             Some(breaker) => breaker.admit(Instant::now(), limit),
             None => Ok(()),
         }
     }
 
     fn tell_breaker(&self, tool: &str, fault: Fault) {
-        let mut breakers = held(&self.seen.breakers);
+        let mut breakers = lock(&self.seen.breakers);
         match fault {
             Fault::Passing | Fault::Broken => {
                 breakers.entry(tool.to_owned()).or_default().fail(Instant::now(), &self.rules.breaker);
@@ -317,10 +318,6 @@ impl ToolEngine {
             }
         }
     }
-}
-
-fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn refused(content: String) -> Box<Ending> {

@@ -76,10 +76,11 @@ impl Course {
                 Phase::Forward => {
                     calls.extend(self.forward());
                     let has_ended = self.steps.iter().all(StepCourse::has_ended);
-                    match self.phase {
-                        Phase::Forward if has_ended => self.phase = Phase::Over,
-                        Phase::Forward => return calls,
-                        _ => {}
+                    if matches!(self.phase, Phase::Forward) {
+                        if !has_ended {
+                            return calls;
+                        }
+                        self.phase = Phase::Over;
                     }
                 }
                 Phase::Failing { .. } if is_calling => return calls,

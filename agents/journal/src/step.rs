@@ -108,7 +108,7 @@ impl<'e> ReadTask<'e> {
         match self.then {
             AfterRead::Before(_) => WithDecisions::Yes,
             AfterRead::Own(_) => WithDecisions::IfOfSeveral,
-            _ => WithDecisions::No,
+            AfterRead::Later | AfterRead::Landing(_) | AfterRead::Look(_) => WithDecisions::No,
         }
     }
 

@@ -63,7 +63,7 @@ impl ModelClient {
 
     /// Whether it sees pictures, as far as is known.
     #[must_use]
-    pub const fn sees(&self) -> bool {
+    pub fn sees(&self) -> bool {
         self.capabilities().is_some_and(|able| able.sees)
     }
 

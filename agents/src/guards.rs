@@ -69,9 +69,10 @@ impl Seen {
 /// # Errors
 /// When they are of another tool.
 pub(crate) fn arguments_for<'a>(tool: &str, changed: &'a Value) -> Result<&'a Value, String> {
-    match changed["tool"] == tool {
-        true => Ok(&changed["arguments"]),
-        false => Err("another tool cannot stand in its place".to_owned()),
+    if changed["tool"] == tool {
+        Ok(&changed["arguments"])
+    } else {
+        Err("another tool cannot stand in its place".to_owned())
     }
 }
 

@@ -50,10 +50,7 @@ impl Condition {
 
 /// What a value comes to; nothing where there is none, which is no fault here.
 fn there(value: &Template, scope: &dyn Scope) -> Result<Option<Value>, String> {
-    match value {
-        Template::Whole(place) => Ok(place.look(scope).cloned()),
-        Template::Plain(_) | Template::Text(_) | Template::List(_) | Template::Table(_) => value.fill(scope),
-    }
+    if let Template::Whole(place) = value { Ok(place.look(scope).cloned()) } else { value.fill(scope) }
 }
 
 /// How two numbers stand to each other; nothing where one of them is missing.

@@ -76,10 +76,11 @@ impl Course {
                 Phase::Forward => {
                     calls.extend(self.forward());
                     let has_ended = self.steps.iter().all(StepCourse::has_ended);
-                    match self.phase {
-                        Phase::Forward if has_ended => self.phase = Phase::Over,
-                        Phase::Forward => return calls,
-                        Phase::Failing { .. } | Phase::Undoing(_) | Phase::Over => {}
+                    if matches!(self.phase, Phase::Forward) {
+                        if !has_ended {
+                            return calls;
+                        }
+                        self.phase = Phase::Over;
                     }
                 }
                 Phase::Failing { .. } if is_calling => return calls,
@@ -225,18 +226,14 @@ impl Course {
     fn begin(&mut self, at: usize, index: usize) -> Option<Call> {
         let composite = Arc::clone(&self.composite);
         let step = &composite.steps[at];
-        let item = match &self.steps[at].state {
-            StepState::Open { items, .. } => items.get(index).cloned().unwrap_or_default(),
-            StepState::Waiting | StepState::Done | StepState::Failed(_) | StepState::Skipped(_) => {
-                return None;
-            }
-        };
+        let StepState::Open { items, .. } = &self.steps[at].state else { return None };
+        let item = items.get(index).cloned().unwrap_or_default();
         let index_value = json!(index);
         let scope = StepScope { item: Some(&item), index: Some(&index_value), ..StepScope::of(self) };
         let filled = filled(&step.arguments, &scope);
         let wait = match &step.calls {
             Calls::Until { wait, .. } if index > 0 => *wait,
-            Calls::Until { .. } | Calls::Once | Calls::Each { .. } => Duration::ZERO,
+            _ => Duration::ZERO,
         };
         let state = if filled.is_ok() { CallState::Running } else { CallState::Failed };
         self.steps[at].made.push(Made { state, item, result: Value::Null });
@@ -278,9 +275,8 @@ impl Course {
             return self.end(at, StepState::Failed(why));
         }
         let all_made = step.made.len() >= items.len();
-        match &self.composite.steps[at].calls {
-            Calls::Once | Calls::Each { .. } if all_made => self.finish(at),
-            Calls::Once | Calls::Each { .. } | Calls::Until { .. } => {}
+        if all_made && !matches!(self.composite.steps[at].calls, Calls::Until { .. }) {
+            self.finish(at);
         }
     }
 

@@ -106,9 +106,4 @@ impl Composite {
             std::iter::once(&step.tool).chain(step.compensate.as_ref().map(|undo| &undo.tool))
         })
     }
-
-    /// Whether anything of it can be undone.
-    pub(crate) fn compensates(&self) -> bool {
-        self.steps.iter().any(|step| step.compensate.is_some())
-    }
 }

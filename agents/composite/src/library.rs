@@ -1,9 +1,10 @@
 //! The composites of an agent: each becomes a tool as soon as all tools that it calls are there, and stays what it is then.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_tools::ToolRegistry;
+use muster_tools::lock;
 use serde::{Serialize, Serializer};
 
 use crate::file::Composite;
@@ -90,7 +91,7 @@ impl Composites {
     }
 
     fn tell(&self, name: &str, why: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         if told.insert(name.to_owned()) {
             tracing::warn!(tool = name, why, "a composite tool is left out");
         }

@@ -57,7 +57,7 @@ impl StepReport {
         let (compensated, left) = (count(&CallState::Compensated), count(&CallState::Done));
         let stuck = course.made.iter().find_map(|made| match &made.state {
             CallState::NotCompensated(why) => Some(format!("it could not be undone: {why}")),
-            CallState::Running | CallState::Done | CallState::Failed | CallState::Compensated => None,
+            _ => None,
         });
         let (outcome, why) = match &course.state {
             StepState::Done if compensated > 0 && left == 0 && stuck.is_none() => {
@@ -113,9 +113,10 @@ impl Course {
         let lines: Vec<String> = steps.iter().map(StepReport::in_words).collect();
         let lines = lines.join("\n");
         let failed = |why: &str| {
-            let left = match steps.iter().any(|step| step.outcome == StepOutcome::Done) {
-                true => " What is done below stays done.",
-                false => "",
+            let left = if steps.iter().any(|step| step.outcome == StepOutcome::Done) {
+                " What is done below stays done."
+            } else {
+                ""
             };
             format!("`{}` failed: {}.{left}\n{lines}", self.composite.name, beginning(why, MOST_WHY))
         };

@@ -28,7 +28,8 @@ pub(crate) fn spec_of(composite: &Composite, inner: &[&ToolSpec]) -> Result<Tool
             gated.name
         ));
     }
-    let undo_time = if composite.compensates() { UNDO_TIME } else { Duration::ZERO };
+    let is_undone = composite.steps.iter().any(|step| step.compensate.is_some());
+    let undo_time = if is_undone { UNDO_TIME } else { Duration::ZERO };
     let by_way_of = inner.iter().flat_map(|spec| &spec.inner).cloned();
     let all: BTreeSet<String> = inner.iter().map(|spec| spec.name.clone()).chain(by_way_of).collect();
     let mut spec =

@@ -79,7 +79,7 @@ impl Template {
                 let read = |(name, value): (&String, &Value)| Ok((name.clone(), Self::read(value)?));
                 Self::Table(fields.iter().map(read).collect::<Result<_, String>>()?)
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => Self::Plain(value.clone()),
+            _ => Self::Plain(value.clone()),
         })
     }
 
@@ -172,7 +172,7 @@ pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
         Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        _ => 0,
     }
 }
 
@@ -180,9 +180,7 @@ pub(crate) fn depth(value: &Value) -> usize {
 pub(crate) fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            value.to_string()
-        }
+        _ => value.to_string(),
     }
 }
 
@@ -235,11 +233,8 @@ impl Place {
             _ => return wrong("it begins with `args`, `steps.NAME`, `item`, `index` or `result`"),
         };
         let part = keys.first().map(String::as_str);
-        let is_part = match &root {
-            Root::Step(_) | Root::Result => matches!(part, Some("status" | "content" | "data")),
-            Root::Args | Root::Item | Root::Index => true,
-        };
-        if !is_part {
+        let has_parts = matches!(root, Root::Step(_) | Root::Result);
+        if has_parts && !matches!(part, Some("status" | "content" | "data")) {
             return wrong("what came of a step is its `status`, `content` or `data`");
         }
         Ok(Self { root, keys, optional, written: path.to_owned() })
@@ -274,7 +269,7 @@ impl Place {
         self.keys.iter().try_fold(scope.root(&self.root)?, |found, key| match found {
             Value::Object(fields) => fields.get(key),
             Value::Array(all) => all.get(key.parse::<usize>().ok()?),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+            _ => None,
         })
     }
 }
@@ -283,7 +278,7 @@ impl Place {
 pub(crate) fn steps_of<'a>(places: impl IntoIterator<Item = &'a Place>) -> BTreeSet<&'a str> {
     let step = |place: &'a Place| match &place.root {
         Root::Step(name) => Some(name.as_str()),
-        Root::Args | Root::Item | Root::Index | Root::Result => None,
+        _ => None,
     };
     places.into_iter().filter_map(step).collect()
 }

@@ -106,9 +106,10 @@ fn ended(result: ToolResult) -> Ended {
         let why = "it waits for somebody, which no step of a composite can".to_owned();
         return Ended { failed: Some(why), content: String::new(), data: None };
     }
-    match result.is_success() {
-        true => Ended { failed: None, content: result.content, data: result.data },
-        false => Ended { failed: Some(result.content), content: String::new(), data: None },
+    if result.is_success() {
+        Ended { failed: None, content: result.content, data: result.data }
+    } else {
+        Ended { failed: Some(result.content), content: String::new(), data: None }
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use muster_shared::span;
 use muster_shared::wire::tool_server::MOST_DESCRIPTION;
+use muster_tools::patterns::is_name;
 use muster_tools::registry::sound_schema;
 use serde_json::{Value, json};
 use toml::Spanned;
@@ -20,8 +21,6 @@ use crate::written::order::circle;
 use crate::{MAX_BYTES, MOST_AT_ONCE, MOST_ITERATIONS, MOST_STEPS, NAMESPACE};
 use muster_shared::text::Fault;
 
-/// Longest name of a composite or a step, in bytes.
-const MOST_NAME: usize = 48;
 /// How long the steps may take where nothing is said.
 const USUAL_TIME: Duration = Duration::from_secs(120);
 /// The longest that may be said: with what undoing takes it is within what the engine gives a call.
@@ -352,9 +351,8 @@ impl Reader<'_> {
 
     /// What is wrong with a place in a template that may have these roots.
     fn check(&self, place: &Place, roots: Roots) -> Result<(), String> {
-        let only = |fits: bool, root: &str, whereto: &str| match fits {
-            true => Ok(()),
-            false => Err(format!("`{root}` is there only {whereto}")),
+        let only = |fits: bool, root: &str, whereto: &str| {
+            if fits { Ok(()) } else { Err(format!("`{root}` is there only {whereto}")) }
         };
         match place.root() {
             Root::Item => only(roots.item, "item", "in a step with `for_each`"),
@@ -365,7 +363,7 @@ impl Reader<'_> {
                 (Some(known), Some(wanted)) if !known.contains(wanted) => {
                     Err(format!("the parameters have no `{wanted}`"))
                 }
-                (Some(_) | None, _) => Ok(()),
+                _ => Ok(()),
             },
         }
     }
@@ -385,11 +383,6 @@ impl Reader<'_> {
     fn known_steps(&self) -> String {
         format!("there are {}", self.names.keys().cloned().collect::<Vec<_>>().join(", "))
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    !name.is_empty() && name.len() <= MOST_NAME && name.bytes().all(is_letter)
 }
 
 #[cfg(test)]

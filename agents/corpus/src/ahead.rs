@@ -1,5 +1,6 @@
 //! Work on several threads, of which what comes is handed on in order.
 
+use crate::lock;
 use std::{
     collections::BTreeMap,
     sync::{Condvar, Mutex, PoisonError},
@@ -28,13 +29,13 @@ struct Shared<I, O> {
 
 impl<I, O> Shared<I, O> {
     fn end(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+        lock(&self.state).ended = true;
         self.changed.notify_all();
     }
 
     /// The next piece of work and its number, once it may be begun; none when there is no more.
     fn take(&self) -> Option<(usize, I)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         while !state.ended && state.begun >= state.handed + self.ahead {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -47,13 +48,13 @@ impl<I, O> Shared<I, O> {
     }
 
     fn put(&self, number: usize, result: O) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).done.insert(number, result);
+        lock(&self.state).done.insert(number, result);
         self.changed.notify_all();
     }
 
     /// The result of that number; none when a thread was lost.
     fn wait_for(&self, number: usize) -> Option<O> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         loop {
             if let Some(result) = state.done.remove(&number) {
                 state.handed = number + 1;

@@ -1,15 +1,12 @@
 //! Where packs and manifests travel through: the bus's object store, or a stand-in.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::error::CorpusError;
+use crate::lock;
 
 /// Longest wait for one blob.
 const BLOB_TIMEOUT: Duration = Duration::from_secs(60);
@@ -68,30 +65,29 @@ impl MemoryBlobs {
     /// The keys held, sorted.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        let mut keys: Vec<String> =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        let mut keys: Vec<String> = lock(&self.0).keys().cloned().collect();
         keys.sort();
         keys
     }
 
     /// Takes a blob away.
     pub fn remove(&self, key: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        lock(&self.0).remove(key);
     }
 }
 
 #[async_trait]
 impl BlobStore for MemoryBlobs {
     async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), bytes);
+        lock(&self.0).insert(key.to_owned(), bytes);
         Ok(())
     }
 
     async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
-        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
+        Ok(lock(&self.0).get(key).cloned())
     }
 
     async fn has(&self, key: &str) -> Result<bool, BlobError> {
-        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key))
+        Ok(lock(&self.0).contains_key(key))
     }
 }

@@ -80,16 +80,6 @@ pub enum ExtractFailure {
     NotNow(String),
 }
 
-impl ExtractFailure {
-    /// Whether the same file fails again.
-    const fn is_for_good(&self) -> bool {
-        match self {
-            Self::Encrypted | Self::TooLarge(_) | Self::Broken(_) | Self::Unknown => true,
-            Self::NotNow(_) => false,
-        }
-    }
-}
-
 /// What was made of files, in the cache directory.
 #[derive(Debug, Clone)]
 pub(super) struct ExtractedFolder(PathBuf);
@@ -125,7 +115,7 @@ impl ExtractedFolder {
 
     /// Keeps what was made of a file. What cannot be kept is made again.
     pub(super) fn keep(&self, key: &ExtractedKey, made: &Result<Extracted, ExtractFailure>) {
-        if made.as_ref().err().is_some_and(|failure| !failure.is_for_good()) {
+        if matches!(made, Err(ExtractFailure::NotNow(_))) {
             return;
         }
         let Ok(bytes) = serde_json::to_vec(made) else { return };

@@ -248,11 +248,9 @@ fn unit_of(text: &str, number: &Numeral) -> Unit {
     }
     let word = if number.suffix.is_empty() { word_after(text, number) } else { number.suffix.as_str() };
     let known = unit::read(word);
-    match known.dimension {
-        // Any noun would be a unit of its own.
-        Dimension::Other(_) => Unit { dimension: Dimension::None, ..known },
-        Dimension::None | Dimension::Percent | Dimension::Temperature | Dimension::Of(_) => known,
-    }
+    // Any noun would be a unit of its own.
+    let is_other = matches!(known.dimension, Dimension::Other(_));
+    if is_other { Unit { dimension: Dimension::None, ..known } } else { known }
 }
 
 fn number_of(word: &str) -> Option<f64> {

@@ -24,7 +24,7 @@ fn tag(rest: &str, out: &mut String) -> usize {
     } else {
         element(rest, out)
     };
-    keep_breaks(&rest[..used], out);
+    out.extend(rest[..used].matches('\n'));
     used
 }
 
@@ -64,10 +64,6 @@ fn skip_element(rest: &str, from: usize, name: &str) -> usize {
         Some(at) => rest[at..].find('>').map_or(rest.len(), |end| at + end + 1),
         None => rest.len(),
     }
-}
-
-fn keep_breaks(removed: &str, out: &mut String) {
-    out.extend(removed.bytes().filter(|byte| *byte == b'\n').map(char::from));
 }
 
 fn entity(rest: &str, out: &mut String) -> usize {

@@ -214,15 +214,16 @@ impl Index {
         Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// The path most like the one given, of those that may be read.
-    pub(super) fn nearest_path(
-        &self,
-        path: &str,
-        readable: &Readable,
-    ) -> Result<Option<String>, CorpusError> {
+    /// The document of that path, if it may be read.
+    pub(super) fn readable_file(&self, path: &str, readable: &Readable) -> Result<FileEntry, CorpusError> {
+        if let Some(file) = self.file(path)?.filter(|file| readable.is(&file.path)) {
+            return Ok(file);
+        }
         let mut paths = self.paths()?;
         paths.retain(|path| readable.is(path));
-        Ok(muster_shared::text::nearest_name(path, paths.iter().map(String::as_str)).map(str::to_owned))
+        let nearest = muster_shared::text::nearest_name(path, paths.iter().map(String::as_str));
+        let nearest = nearest.map(str::to_owned);
+        Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest })
     }
 }
 

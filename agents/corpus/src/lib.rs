@@ -14,7 +14,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -247,10 +247,7 @@ impl Corpus {
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         let readable = self.readable();
         self.ask(move |index| {
-            let Some(file) = index.file(&path)?.filter(|file| readable.is(&file.path)) else {
-                let nearest = index.nearest_path(&path, &readable)?;
-                return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
-            };
+            let file = index.readable_file(&path, &readable)?;
             let from = from.max(1);
             let (total, unit) = (index.length_of(&file)?, file.unit);
             if from > total || to < from {
@@ -273,10 +270,7 @@ impl Corpus {
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         let readable = self.readable();
         self.ask(move |index| {
-            let Some(file) = index.file(&path)?.filter(|file| readable.is(&file.path)) else {
-                let nearest = index.nearest_path(&path, &readable)?;
-                return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
-            };
+            let file = index.readable_file(&path, &readable)?;
             packs.read(&file.pack, file.position, file.bytes)
         })
         .await
@@ -323,9 +317,9 @@ impl Corpus {
         let handle = Arc::clone(&running);
         let answer = blocking(move || {
             let index = inner.take()?;
-            *handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(index.interrupt_handle());
+            *lock(&handle) = Some(index.interrupt_handle());
             let answer = question(&index);
-            *handle.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *lock(&handle) = None;
             if !answer.as_ref().is_err_and(CorpusError::is_broken_index) {
                 inner.give_back(index);
             }
@@ -334,7 +328,7 @@ impl Corpus {
         match tokio::time::timeout(QUERY_TIMEOUT, answer).await {
             Ok(answer) => answer,
             Err(_) => {
-                if let Some(handle) = &*running.lock().unwrap_or_else(PoisonError::into_inner) {
+                if let Some(handle) = &*lock(&running) {
                     handle.interrupt();
                 }
                 Err(CorpusError::Timeout("the search; use fewer or rarer words"))
@@ -345,7 +339,7 @@ impl Corpus {
     async fn rebuild(&self) -> Result<(), CorpusError> {
         let inner = Arc::clone(&self.inner);
         blocking(move || {
-            inner.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            lock(&inner.idle).clear();
             cache::discard_index(&inner.cache, &inner.id)?;
             build::ensure_index(&inner.cache, &inner.id, &build::silent())
         })
@@ -355,7 +349,7 @@ impl Corpus {
 
 impl Inner {
     fn take(&self) -> Result<Index, CorpusError> {
-        if let Some(index) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+        if let Some(index) = lock(&self.idle).pop() {
             return Ok(index);
         }
         build::ensure_index(&self.cache, &self.id, &build::silent())?;
@@ -363,7 +357,7 @@ impl Inner {
     }
 
     fn give_back(&self, index: Index) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         if idle.len() < KEPT_CONNECTIONS {
             idle.push(index);
         }
@@ -374,6 +368,11 @@ impl std::fmt::Debug for Corpus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Corpus").field(&self.inner.id.as_str()).finish()
     }
+}
+
+/// Locks a mutex, also after a panic of its holder.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs blocking work on a thread of its own.

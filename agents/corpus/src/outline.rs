@@ -17,10 +17,11 @@ pub fn in_words(outlines: &[Outline], most: usize) -> String {
     let listed = listed.count();
     let chosen = headings(&outlines[..listed], room);
     let mut lines: Vec<String> = (bare.into_iter().take(listed).zip(chosen))
-        .map(|(line, headings)| match headings.is_empty() {
-            true => line,
-            false => format!("{line}: {}", headings.join("; ")),
-        })
+        .map(
+            |(line, headings)| {
+                if headings.is_empty() { line } else { format!("{line}: {}", headings.join("; ")) }
+            },
+        )
         .collect();
     if listed < outlines.len() {
         lines.push(format!("and {} more", outlines.len() - listed));

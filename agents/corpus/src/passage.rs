@@ -132,17 +132,12 @@ impl<'a> Cutter<'a> {
     fn is_enough(&self) -> bool {
         self.current.as_ref().is_some_and(|passage| match self.kind {
             DocumentKind::Lines => passage.end_line - passage.start_line + 1 >= ENOUGH_CODE_LINES,
-            DocumentKind::Markdown | DocumentKind::Html | DocumentKind::Prose => {
-                passage.end - passage.start >= ENOUGH_BYTES
-            }
+            _ => passage.end - passage.start >= ENOUGH_BYTES,
         })
     }
 
     fn is_full_with(&self, number: u32, end: usize) -> bool {
-        let most = match self.kind {
-            DocumentKind::Lines => MAX_CODE_LINES,
-            DocumentKind::Markdown | DocumentKind::Html | DocumentKind::Prose => MAX_PROSE_LINES,
-        };
+        let most = if self.kind == DocumentKind::Lines { MAX_CODE_LINES } else { MAX_PROSE_LINES };
         self.current
             .as_ref()
             .is_some_and(|passage| number - passage.start_line >= most || end - passage.start > MAX_BYTES)

@@ -133,19 +133,13 @@ impl Skipped {
     /// Those that somebody who gave a folder takes for read: what is not text, a picture, empty or a link is not among them.
     #[must_use]
     pub fn missed(&self) -> Self {
-        let is_missed = |reason: &SkipReason| match reason {
-            SkipReason::TooLarge
-            | SkipReason::Unreadable
-            | SkipReason::BadName
-            | SkipReason::OverLimit
-            | SkipReason::NotRedactable
-            | SkipReason::Encrypted
-            | SkipReason::Broken
-            | SkipReason::NoText
-            | SkipReason::Partly => true,
-            SkipReason::Binary | SkipReason::Empty | SkipReason::Special | SkipReason::Picture => false,
+        let is_expected = |reason: &SkipReason| {
+            matches!(
+                reason,
+                SkipReason::Binary | SkipReason::Empty | SkipReason::Special | SkipReason::Picture
+            )
         };
-        let missed = self.0.iter().filter(|(reason, _)| is_missed(reason));
+        let missed = self.0.iter().filter(|(reason, _)| !is_expected(reason));
         Self(missed.map(|(reason, files)| (*reason, files.clone())).collect())
     }
 }

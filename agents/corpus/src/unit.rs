@@ -35,10 +35,7 @@ impl Unit {
     /// Whether the text is cut by breaks, so that one of it has several lines.
     #[must_use]
     pub const fn is_cut(self) -> bool {
-        match self {
-            Self::Line | Self::Row => false,
-            Self::Page | Self::Slide | Self::Cell => true,
-        }
+        !matches!(self, Self::Line | Self::Row)
     }
 
     /// Its name, for one of it.

@@ -42,7 +42,7 @@ impl Cell {
                 (None, None) => Self::Text(number.to_string()),
             },
             Value::String(text) => Self::Text(text.clone()),
-            Value::Array(_) | Value::Object(_) => Self::Text(value.to_string()),
+            _ => Self::Text(value.to_string()),
         }
     }
 

@@ -19,7 +19,9 @@ pub mod workspace;
 use std::sync::Arc;
 
 use muster_tools::settings::SqlSettings;
-use muster_tools::{DocumentReader, Tool};
+use muster_tools::{DocumentReader, Tool, ToolFailure};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 pub use workspace::workspace_tools;
 
@@ -28,6 +30,11 @@ pub(crate) const MAX_CELL: u64 = 1024 * 1024;
 
 /// Longest query, in bytes. Larger ones contain data, which belongs in a file.
 pub(crate) const MAX_QUERY: u64 = 16 * 1024;
+
+/// The arguments of a call.
+fn arguments<T: DeserializeOwned>(args: Value) -> Result<T, ToolFailure> {
+    serde_json::from_value(args).map_err(|error| ToolFailure::InvalidArguments(error.to_string()))
+}
 
 /// What the tools for files are made with.
 #[derive(Clone, Default)]

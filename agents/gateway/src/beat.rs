@@ -82,17 +82,7 @@ fn told_over(refusal: GatewayRefusal) -> Result<Value, GatewayRefusal> {
         RefusalCode::Cancelled => "cancel",
         RefusalCode::PutDown => "park",
         RefusalCode::Ended => "ended",
-        RefusalCode::Unreadable
-        | RefusalCode::TooLarge
-        | RefusalCode::Invalid
-        | RefusalCode::Unknown
-        | RefusalCode::BadToken
-        | RefusalCode::BadResult
-        | RefusalCode::NotAllowed
-        | RefusalCode::Busy
-        | RefusalCode::NotFound
-        | RefusalCode::ModelFailed
-        | RefusalCode::Failed => return Err(refusal),
+        _ => return Err(refusal),
     };
     Ok(json!({ "order": order, "over": true, "reason": refusal.message }))
 }

@@ -47,7 +47,7 @@ impl Checker {
                 Some(known) if fault.contains("oneOf") || fault.contains("anyOf") => {
                     format!("{}: {known}", named(fault))
                 }
-                Some(_) | None => named(fault),
+                _ => named(fault),
             };
             return Err(unfit(verb, faults.iter().map(in_words).collect()));
         }

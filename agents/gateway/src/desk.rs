@@ -109,7 +109,7 @@ impl Drop for Seat {
         let mut asking = lock(&self.desk.asking);
         match asking.get_mut(&self.role) {
             Some(waiting) if *waiting > 1 => *waiting -= 1,
-            Some(_) | None => drop(asking.remove(&self.role)),
+            _ => drop(asking.remove(&self.role)),
         }
     }
 }

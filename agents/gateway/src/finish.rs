@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::refusal::Closed;
-use crate::route::{Begun, InHand, Message, in_hand};
+use crate::route::{Begun, InHand, in_hand};
 use crate::{offer, orders};
 
 /// How often a result is sent back for what it cites. Then what does not hold is left out, and it counts as a part.
@@ -31,12 +31,12 @@ pub(crate) async fn finish(
     role: &Role,
     request: FinishRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let message = Message { token: &request.token, id: request.id.as_deref() };
-    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+    let sent_as = request.id.as_deref();
+    let InHand { task, mut course } = match in_hand(desk, asked, role, &request.token, sent_as).await? {
         Begun::ToDo(in_hand) => in_hand,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let id = task.id_of(request.id.as_deref());
+    let id = task.id_of(sent_as);
     if course.recorded(id).is_some() {
         let ending = course.history.ended_before().map_or(request.ending, |outcome| outcome.ending);
         return Ok(Some(json!({ "ending": ending, "recorded": true })));
@@ -90,7 +90,7 @@ fn submission(task: &OpenTask, request: &FinishRequest) -> Result<Submission, Ga
     };
     let mut arguments = request.result.clone().unwrap_or_else(|| json!({}));
     if let Some(fields) = arguments.as_object_mut() {
-        if is_leaf(&task.offer) {
+        if task.offer.work.leaf().is_some() {
             // The schema has it too.
             if request.ending != Ending::Done || fields.get("ending").is_none_or(Value::is_null) {
                 fields.insert("ending".to_owned(), json!(word));
@@ -188,17 +188,5 @@ async fn looked_up(
             course.sent_back += 1;
             Err(bad_result(faults))
         }
-    }
-}
-
-const fn is_leaf(offer: &muster_shared::flow::TaskOffered) -> bool {
-    use muster_shared::flow::Work;
-    match &offer.work {
-        Work::Execute { .. } => true,
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => false,
     }
 }

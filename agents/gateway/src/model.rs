@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 use crate::open::{Course, OpenTask};
 use crate::refusal::{Closed, busy, not_allowed};
-use crate::route::{Begun, InHand, Message, in_hand};
+use crate::route::{Begun, InHand, in_hand};
 
 pub(crate) async fn model(
     desk: &Arc<Desk>,
@@ -24,8 +24,8 @@ pub(crate) async fn model(
     role: &Role,
     request: ModelRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let message = Message { token: &request.token, id: request.id.as_deref() };
-    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+    let sent_as = request.id.as_deref();
+    let InHand { task, mut course } = match in_hand(desk, asked, role, &request.token, sent_as).await? {
         Begun::ToDo(in_hand) => in_hand,
         Begun::Answered(answer) => return Ok(answer),
     };
@@ -94,20 +94,12 @@ fn refused(error: &ModelError) -> GatewayRefusal {
             error.message
         )),
         ModelErrorKind::Superseded => Closed::HandedOn(error.message.clone()).refusal(),
-        ModelErrorKind::RateLimited { .. }
-        | ModelErrorKind::Overloaded { .. }
-        | ModelErrorKind::Timeout
-        | ModelErrorKind::Unreachable => {
+        _ if error.is_outage() => {
             let message =
                 format!("the model gave no answer: {error}. Ask again later, or finish as `model_failed`");
             GatewayRefusal { retry: true, ..GatewayRefusal::new(RefusalCode::ModelFailed, message) }
         }
-        ModelErrorKind::Unauthorized
-        | ModelErrorKind::BadRequest
-        | ModelErrorKind::ContextTooLong
-        | ModelErrorKind::BadAnswer
-        | ModelErrorKind::Refused
-        | ModelErrorKind::Cancelled => {
+        _ => {
             let message = format!("the model gave no answer: {error}");
             GatewayRefusal::new(RefusalCode::ModelFailed, message)
         }

@@ -25,15 +25,7 @@ pub(crate) struct Told<'a> {
 pub(crate) fn rules(offer: &TaskOffered, contract: &Contract) -> Rules {
     match (&offer.work, &contract.output) {
         (Work::Execute { .. }, Some(output)) => Rules::Own(promising(output.clone()).into()),
-        (
-            Work::Execute { .. }
-            | Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. },
-            _,
-        ) => Rules::BuiltIn(rules_for(&offer.work)),
+        _ => Rules::BuiltIn(rules_for(&offer.work)),
     }
 }
 
@@ -55,11 +47,7 @@ fn whole(told: &Told<'_>) -> Value {
     let (kind, work) = kind_and_work(&offer.work);
     let goal = match &offer.work {
         Work::Execute { task, .. } => &task.goal,
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => &offer.goal,
+        _ => &offer.goal,
     };
     let steps: Vec<Value> = history.steps().iter().map(step).collect();
     let documents = offer.corpus.as_ref().map(|corpus| json!({ "id": corpus.id, "count": corpus.files }));

@@ -130,7 +130,7 @@ fn started_in(entries: &[Named], attempt: &Attempt<'_>) -> Option<String> {
         {
             Some(started.ack.clone())
         }
-        RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => None,
+        _ => None,
     })
 }
 

@@ -23,9 +23,8 @@ pub(crate) fn listen(desk: &Arc<Desk>) {
                     told = told.next() => told,
                     () = desk.stop.cancelled() => None,
                 } {
-                    match told {
-                        Presence::Went { agent, .. } => desk.queues.gone(&agent),
-                        Presence::Came { .. } | Presence::Here(_) => {}
+                    if let Presence::Went { agent, .. } = told {
+                        desk.queues.gone(&agent);
                     }
                 }
                 desk.listens.store(false, Ordering::Relaxed);

@@ -179,7 +179,7 @@ impl Programs {
                     format!("{agent} is the name of a {} that is at work: take another name", known.role);
                 Err(invalid("agent", &why))
             }
-            Some(_) | None => Ok(()),
+            _ => Ok(()),
         }
     }
 

@@ -33,14 +33,6 @@ pub(crate) enum Found {
     Answered,
 }
 
-/// What a program says with each request that changes its task.
-#[derive(Clone, Copy)]
-pub(crate) struct Message<'a> {
-    pub(crate) token: &'a str,
-    /// By which it is known again when it is sent once more.
-    pub(crate) id: Option<&'a str>,
-}
-
 /// A task in the hands of one request: nobody else changes it meanwhile.
 pub(crate) struct InHand {
     pub(crate) task: AtWork,
@@ -122,7 +114,7 @@ fn content(desk: &Desk, asked: &GatewayRequest) -> Result<Value, GatewayRefusal>
     }
     asked.content().map_err(|error| match error {
         CodecError::TooLarge { bytes } => too_large(bytes),
-        CodecError::TooDeep | CodecError::Field { .. } | CodecError::Malformed { .. } => {
+        _ => {
             let message = format!(
                 "the message cannot be read: {error}. Send one JSON object, or MessagePack with the header `Content-Type: \
                  application/msgpack`"
@@ -164,20 +156,21 @@ pub(crate) async fn find(
     }
 }
 
-/// Takes the task of a request in hand that changes it, unless its answer is known.
+/// Takes the task of a request in hand that changes it, unless its answer is known. `id` identifies a repeated request.
 pub(crate) async fn in_hand(
     desk: &Arc<Desk>,
     asked: &GatewayRequest,
     role: &Role,
-    message: Message<'_>,
+    token: &str,
+    id: Option<&str>,
 ) -> Result<Begun, GatewayRefusal> {
-    let task = match find(desk, asked, role, message.token).await? {
+    let task = match find(desk, asked, role, token).await? {
         Found::Open(task) => task.at_work(),
-        Found::Past(past) => return past.answer(message.id).map(|answer| Begun::Answered(Some(answer))),
+        Found::Past(past) => return past.answer(id).map(|answer| Begun::Answered(Some(answer))),
         Found::Answered => return Ok(Begun::Answered(None)),
     };
     let course = Arc::clone(&task.course).lock_owned().await;
-    Ok(match course.known(message.id) {
+    Ok(match course.known(id) {
         Some(answer) => Begun::Answered(Some(answer)),
         None => Begun::ToDo(InHand { task, course }),
     })

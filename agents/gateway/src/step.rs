@@ -15,7 +15,7 @@ use crate::desk::Desk;
 use crate::open::{Course, OpenTask, Written};
 use crate::past::Recorded;
 use crate::refusal::not_allowed;
-use crate::route::{Begun, InHand, Message, in_hand};
+use crate::route::{Begun, InHand, in_hand};
 use crate::{beat, orders, rights};
 
 pub(crate) async fn step(
@@ -24,12 +24,12 @@ pub(crate) async fn step(
     role: &Role,
     request: StepRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    let message = Message { token: &request.token, id: request.id.as_deref() };
-    let InHand { task, mut course } = match in_hand(desk, asked, role, message).await? {
+    let sent_as = request.id.as_deref();
+    let InHand { task, mut course } = match in_hand(desk, asked, role, &request.token, sent_as).await? {
         Begun::ToDo(in_hand) => in_hand,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let id = task.id_of(request.id.as_deref());
+    let id = task.id_of(sent_as);
     let mut seen =
         Seen { observation: request.observation.clone().map(Observation::from), more: request.more.clone() };
     if course.recorded(id).is_none() {

@@ -301,9 +301,10 @@ async fn given(desk: &Desk, task: &Arc<OpenTask>) -> Value {
 async fn deliver(desk: &Arc<Desk>, asked: &GatewayRequest, task: &Arc<OpenTask>, answer: &Value) {
     let about = (task.key.run, &task.key.task);
     // What another gateway passed on has its answer waited for there.
-    let delivered = match asked.is_passed_on {
-        true => Ok(Delivered::Sent),
-        false => desk.bus.gateway().deliver(asked, answer, about).await,
+    let delivered = if asked.is_passed_on {
+        Ok(Delivered::Sent)
+    } else {
+        desk.bus.gateway().deliver(asked, answer, about).await
     };
     let why = match delivered {
         Ok(Delivered::Sent) => return,

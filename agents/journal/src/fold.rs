@@ -32,9 +32,8 @@ impl TaskFold {
         for entry in entries {
             let Entry { seq, event, .. } = entry.borrow();
             self.last = self.last.max(*seq);
-            match event {
-                RecordEvent::Agent(key, event) => self.note(key, *seq, event),
-                RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
+            if let RecordEvent::Agent(key, event) = event {
+                self.note(key, *seq, event);
             }
         }
         self

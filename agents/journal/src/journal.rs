@@ -128,7 +128,7 @@ impl<E: Borrow<Entry>> Journal<E> {
             RecordEvent::Agent(key, AgentEvent::Started(_)) => {
                 key.agent != self.mine.agent && key.role == self.mine.role
             }
-            RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+            _ => false,
         };
         let last = entries.iter().rev().find(begins).map(|entry| entry.borrow().seq);
         last.filter(|seq| *seq > self.cleared)

@@ -101,10 +101,8 @@ impl AskNewest {
         let newest = match newest {
             Ok(newest) => newest,
             Err(why) => {
-                return match journal.pause(&mut self.tries, why, now) {
-                    Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::AskNewest(self) }),
-                    Err(failure) => JournalStep::Done(Err(failure)),
-                };
+                let time = journal.pause(&mut self.tries, why, now);
+                return Pause::before(time, AfterPause::AskNewest(self));
             }
         };
         let is_superseded = newest.offered.is_some_and(|offered| offered > journal.mine.generation);
@@ -143,7 +141,7 @@ impl Looking {
     ) -> JournalStep<'static> {
         let lost = entries.iter().any(|entry| match &entry.borrow().event {
             RecordEvent::Agent(key, written) => journal.ends_part(key, written),
-            RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+            _ => false,
         });
         if lost {
             return JournalStep::Done(Err(JournalFailure::Lost));

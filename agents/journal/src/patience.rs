@@ -69,6 +69,14 @@ pub(crate) enum AfterPause<'e> {
 }
 
 impl<'e> Pause<'e> {
+    /// Waits, unless waiting is of no use.
+    pub(crate) fn before(time: Result<Duration, JournalFailure>, then: AfterPause<'e>) -> JournalStep<'e> {
+        match time {
+            Ok(time) => JournalStep::Wait(Self { time, then }),
+            Err(failure) => JournalStep::Done(Err(failure)),
+        }
+    }
+
     /// The time has passed.
     #[must_use]
     pub fn over(self, now: Moment) -> JournalStep<'e> {

@@ -122,10 +122,8 @@ impl<'e> ReadTask<'e> {
         let entries = match entries {
             Ok(entries) => entries,
             Err(why) => {
-                return match journal.pause(&mut self.tries, why, now) {
-                    Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::Read(self) }),
-                    Err(failure) => JournalStep::Done(Err(failure)),
-                };
+                let time = journal.pause(&mut self.tries, why, now);
+                return Pause::before(time, AfterPause::Read(self));
             }
         };
         if self.then.is_of_ours()

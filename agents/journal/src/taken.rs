@@ -70,10 +70,8 @@ impl<'e> AskWhoHolds<'e> {
         let was_taken = match was_taken {
             Ok(was_taken) => was_taken,
             Err(why) => {
-                return match journal.pause(&mut self.tries, why, now) {
-                    Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::AskWhoHolds(self) }),
-                    Err(failure) => JournalStep::Done(Err(failure)),
-                };
+                let time = journal.pause(&mut self.tries, why, now);
+                return Pause::before(time, AfterPause::AskWhoHolds(self));
             }
         };
         match self.then {

@@ -73,16 +73,12 @@ impl<'e> Writing<'e> {
         now: Moment,
     ) -> JournalStep<'e> {
         let writing = Self { event, opening, tries: Tries::since(now), sent: now, may_stand: false };
-        Box::new(writing).send(journal)
+        JournalStep::Append(AppendEvent { after: journal.last, writing: Box::new(writing) })
     }
 
     /// Whether the task is to be begun by it.
     pub(crate) fn begins(&self) -> bool {
         matches!(*self.event, AgentEvent::Started(_))
-    }
-
-    fn send<E>(self: Box<Self>, journal: &Journal<E>) -> JournalStep<'e> {
-        JournalStep::Append(AppendEvent { after: journal.last, writing: self })
     }
 
     fn look<E>(self: Box<Self>, journal: &Journal<E>, now: Moment) -> JournalStep<'e> {

@@ -1,10 +1,11 @@
 //! What the host of a server gives it: whom to ask, where to keep what is pinned.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::TaskRights;
 use muster_tools::Asker;
+use muster_tools::lock;
 use tokio::sync::watch;
 
 use crate::definition::ListedTool;
@@ -42,7 +43,7 @@ impl PinKeeper {
     /// The pins as they are now.
     #[must_use]
     pub fn pins(&self) -> Pins {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.pins).clone()
     }
 
     /// Told whenever they change: then they are to be saved.
@@ -66,7 +67,7 @@ impl PinKeeper {
     }
 
     fn changing<T>(&self, change: impl FnOnce(&mut Pins) -> T) -> T {
-        let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pins = lock(&self.pins);
         let before = pins.clone();
         let done = change(&mut pins);
         if *pins != before {

@@ -1,7 +1,7 @@
 //! One connection to a server: made, watched, ended.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
@@ -23,6 +23,7 @@ use crate::error::McpError;
 use crate::oauth;
 use crate::plain::{cut, visible};
 use crate::process::{self, LastWords, ServerChild};
+use muster_tools::lock;
 use muster_tools::settings::McpSettings;
 
 /// Largest message of a server, in bytes. A larger one is thrown away, and what waited for it runs out of time. 8
@@ -64,7 +65,7 @@ impl Connection {
     /// Ends the server, with all its processes, and waits until it is gone.
     pub(crate) async fn end(&self) {
         self.end.cancel();
-        let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let watcher = lock(&self.watcher).take();
         if let Some(watcher) = watcher {
             let _done = watcher.await;
         }

@@ -91,7 +91,7 @@ impl ToolDefinition {
         if bytes > limits.schema {
             return Some(format!("its schema has {bytes} bytes; at most {} are allowed", limits.schema));
         }
-        if self.schema.get("type").and_then(Value::as_str) != Some("object") {
+        if self.schema["type"].as_str() != Some("object") {
             return Some("its schema is not of an object".to_owned());
         }
         let compiled = jsonschema::validator_for(&self.schema);
@@ -124,7 +124,7 @@ fn sorted(value: &Value) -> Value {
             let pairs = keys.into_iter().filter_map(|key| Some((key.clone(), sorted(fields.get(key)?))));
             Value::Object(pairs.collect::<Map<_, _>>())
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        _ => value.clone(),
     }
 }
 

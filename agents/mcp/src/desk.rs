@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::{Form, Use};
 use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};
+use muster_tools::lock;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestMethod, ElicitRequestParams, ElicitResult,
@@ -69,12 +70,12 @@ impl Desk {
     /// The calls for which the server may ask something now.
     fn asked_during(&self) -> Vec<CallPlace> {
         self.asks.store(true, Ordering::Release);
-        self.calls_under_way()
+        lock(&self.calls).values().cloned().collect()
     }
 
     /// Notes a call that is under way, until what is given back is dropped.
     pub(crate) fn under_way(self: &Arc<Self>, number: u64, place: CallPlace) -> UnderWay {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(number, place);
+        lock(&self.calls).insert(number, place);
         UnderWay { desk: Arc::clone(self), number }
     }
 
@@ -103,10 +104,6 @@ impl Desk {
             answers.insert(key, answer);
         }
         Ok(answers)
-    }
-
-    fn calls_under_way(&self) -> Vec<CallPlace> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     async fn elicit(
@@ -165,7 +162,7 @@ pub(crate) struct UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.desk.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+        lock(&self.desk.calls).remove(&self.number);
     }
 }
 

@@ -150,23 +150,15 @@ impl Host {
 
     /// Whether this may still be called: a tool that its server now describes otherwise waits for a person.
     pub(crate) fn still_serves(&self, doing: &Doing) -> Result<(), ToolFailure> {
-        match doing {
-            Doing::Call { tool, digest } => {
-                if self.shelf.borrow().accepted.get(tool) == Some(digest) {
-                    return Ok(());
-                }
-                Err(ToolFailure::Refused(format!(
-                    "The MCP server `{}` changed this tool or took it away; a changed one waits until a person \
-                     accepts it. Go on without it.",
-                    self.config.name
-                )))
-            }
-            Doing::ListResources
-            | Doing::ListTemplates
-            | Doing::ReadResource
-            | Doing::ListPrompts
-            | Doing::GetPrompt => Ok(()),
+        let Doing::Call { tool, digest } = doing else { return Ok(()) };
+        if self.shelf.borrow().accepted.get(tool) == Some(digest) {
+            return Ok(());
         }
+        Err(ToolFailure::Refused(format!(
+            "The MCP server `{}` changed this tool or took it away; a changed one waits until a person accepts it. Go \
+             on without it.",
+            self.config.name
+        )))
     }
 
     fn stopped(&self) -> ToolFailure {

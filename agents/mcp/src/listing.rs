@@ -52,7 +52,7 @@ async fn has_any(asking: &Asking<'_>, list: &Doing) -> bool {
         Ok(ServerResult::ListResourcesResult(page)) => !page.resources.is_empty(),
         Ok(ServerResult::ListResourceTemplatesResult(page)) => !page.resource_templates.is_empty(),
         Ok(ServerResult::ListPromptsResult(page)) => !page.prompts.is_empty(),
-        Ok(_) | Err(_) => false,
+        _ => false,
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn value_hides_words(value: &Value) -> bool {
         Value::Object(fields) => {
             fields.iter().any(|(key, value)| hides_words(key) || value_hides_words(value))
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        _ => false,
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn visible_value(value: Value) -> Value {
         Value::Object(fields) => {
             Value::Object(fields.into_iter().map(|(key, value)| (key, visible_value(value))).collect())
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        _ => value,
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn is_within_depth(value: &Value, most: usize) -> bool {
     match value {
         Value::Array(items) => most > 0 && items.iter().all(|item| is_within_depth(item, most - 1)),
         Value::Object(fields) => most > 0 && fields.values().all(|item| is_within_depth(item, most - 1)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        _ => true,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::config::ChildCommand;
 use crate::plain::visible;
+use muster_tools::lock;
 
 /// How much of a server's standard error is kept, in bytes.
 const LAST_WORDS: usize = 4 * 1024;
@@ -146,8 +147,7 @@ impl LastWords {
 
     /// The last lines, for the end of a message; empty when there are none.
     pub(crate) fn told(&self) -> String {
-        let kept: Vec<u8> =
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let kept: Vec<u8> = lock(&self.kept).iter().copied().collect();
         let text = String::from_utf8_lossy(&kept);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines.iter().rev().take(5).rev().copied().collect::<Vec<_>>().join("\n");
@@ -160,7 +160,7 @@ impl LastWords {
             let heard = buffer.get(..read).unwrap_or_default();
             let text = String::from_utf8_lossy(heard);
             tracing::debug!(server = %self.server, "an MCP server says: {}", visible(text.trim_end()));
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = lock(&self.kept);
             kept.extend(heard);
             let over = kept.len().saturating_sub(LAST_WORDS);
             kept.drain(..over);

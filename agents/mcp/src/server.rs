@@ -1,6 +1,6 @@
 //! A server: started, supervised, its tools kept up to date, stopped.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use muster_tools::Tool;
@@ -22,6 +22,7 @@ use crate::plain::visible;
 use crate::request::{NoAnswer, for_itself};
 use crate::restart::{Deaths, Restart, RestartRules};
 use crate::tool::McpTool;
+use muster_tools::lock;
 use muster_tools::settings::McpSettings;
 
 /// Window in which restarts are counted. A server that runs for ten minutes is in no crash loop.
@@ -121,7 +122,7 @@ impl McpServer {
     /// Ends it with all its processes, and waits until they are gone.
     pub async fn stop(&self) {
         self.stop.cancel();
-        let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let supervisor = lock(&self.supervisor).take();
         if let Some(supervisor) = supervisor {
             let _done = supervisor.await;
         }

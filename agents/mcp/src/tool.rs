@@ -62,9 +62,7 @@ impl McpTool {
     fn may(&self, ctx: &ToolContext) -> Result<(), ToolFailure> {
         if let Reached::Http(endpoint) = &self.host.config.reached {
             let host = endpoint.host();
-            ctx.rights
-                .allow_all(&[Use::Host(&host)])
-                .map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
+            ctx.rights.allows(&Use::Host(&host))?;
         }
         Ok(())
     }
@@ -183,12 +181,7 @@ impl McpTool {
 impl NoAnswer {
     /// Whether the same request may be answered when it is made again.
     const fn may_pass(&self) -> bool {
-        match self {
-            Self::Died | Self::Lost(_) | Self::NotSent(_) => true,
-            Self::Refused(_) | Self::Stopped | Self::TimedOut | Self::NeedsAuthorization | Self::Odd(_) => {
-                false
-            }
-        }
+        matches!(self, Self::Died | Self::Lost(_) | Self::NotSent(_))
     }
 }
 

@@ -79,7 +79,7 @@ impl Block {
                 page.push_str(text.trim());
             }
             Some((last, _)) if *last > number => {}
-            Some(_) | None => self.lines.push((number, text.to_owned())),
+            _ => self.lines.push((number, text.to_owned())),
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) const fn is_check(query: Option<&TaskQuery>) -> bool {
 pub(super) fn to_compute<'a>(goal: &str, query: Option<&'a TaskQuery>) -> Option<&'a [String]> {
     match query {
         Some(TaskQuery::Compute { expressions }) if compute_goal(expressions) == goal => Some(expressions),
-        Some(TaskQuery::Search(_) | TaskQuery::Compute { .. } | TaskQuery::CheckCitations) | None => None,
+        _ => None,
     }
 }
 

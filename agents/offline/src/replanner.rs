@@ -95,9 +95,7 @@ impl Past<'_> {
                 Some(leaf) if !self.is_weak(leaf) => continue,
                 None if !self.was_tried(index, task) => as_it_was(task, &self.brief.results),
                 Some(_) | None if asked.widened || is_widened(plan, &asked.question) => continue,
-                Some(_) | None => {
-                    TaskDraft { role: Some(task.role.to_string()), ..refiner::search(&asked.question) }
-                }
+                _ => TaskDraft { role: Some(task.role.to_string()), ..refiner::search(&asked.question) },
             };
             if found.iter().all(|other| other.name != again.name) {
                 found.push(again);

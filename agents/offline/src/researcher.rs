@@ -154,8 +154,9 @@ fn next_read(question: &ParsedQuestion, observed: &Observed) -> Option<OfflineMo
     Some(read_call(
         thought(
             format!(
-                "{} speaks of {}; see what stands around it.",
-                place_of(best),
+                "{}:{} speaks of {}; see what stands around it.",
+                best.path,
+                best.first(),
                 listed(&shared_words(question, best))
             ),
             "A passage may begin or end in the middle of what it explains.",
@@ -194,10 +195,6 @@ fn best_hit<'a>(question: &ParsedQuestion, observed: &Observed, hits: &'a [Block
 fn shared_words(question: &ParsedQuestion, hit: &Block) -> Vec<String> {
     let stems: BTreeSet<String> = hit.lines.iter().flat_map(|(_, line)| stem_set(line)).collect();
     question.terms.iter().filter(|term| stems.contains(&term.stem)).map(|term| term.word.clone()).collect()
-}
-
-fn place_of(block: &Block) -> String {
-    format!("{}:{}", block.path, block.first())
 }
 
 fn submit(asked: &SearchQuery, answer: &FoundAnswer, observed: &Observed) -> OfflineMove {
@@ -245,9 +242,10 @@ fn without_documents(asked: &SearchQuery) -> OfflineMove {
 fn finding(asked: &SearchQuery, chosen: &ChosenStatement, all: &[ChosenStatement]) -> Finding {
     let statement = &chosen.statement;
     // What documents say each in its own way of one thing is told with their names.
-    let text = match all.iter().any(|other| are_of_two_documents(statement, &other.statement)) {
-        true => format!("In {}: {}", statement.path, said(statement)),
-        false => said(statement),
+    let text = if all.iter().any(|other| are_of_two_documents(statement, &other.statement)) {
+        format!("In {}: {}", statement.path, said(statement))
+    } else {
+        said(statement)
     };
     Finding {
         text,
@@ -294,11 +292,7 @@ fn in_its_lines(statement: &Statement) -> String {
         StatementKind::Listing => true,
         StatementKind::List | StatementKind::Table => is_plain_text(&statement.path),
         StatementKind::Section => is_plain_text(&statement.path) && in_columns(),
-        StatementKind::Sentence
-        | StatementKind::Item
-        | StatementKind::Row
-        | StatementKind::Code
-        | StatementKind::Entry => false,
+        _ => false,
     };
     let text = match (unmarked && !statement.text.contains("```"), is_html(&statement.path)) {
         (true, _) => format!("```\n{}\n```", statement.text),

@@ -59,10 +59,7 @@ pub(super) enum StatementKind {
 impl StatementKind {
     /// Whether it is shown in the lines of the document.
     pub(super) const fn is_whole(self) -> bool {
-        match self {
-            Self::List | Self::Table | Self::Listing | Self::Section => true,
-            Self::Sentence | Self::Item | Self::Row | Self::Code | Self::Entry => false,
-        }
+        matches!(self, Self::List | Self::Table | Self::Listing | Self::Section)
     }
 }
 
@@ -174,7 +171,7 @@ impl Contexts {
         let words = format!("{path} {headings} {} {} {header}", block.label, block.lead);
         match &self.last {
             Some((known, stems)) if *known == words => Arc::clone(stems),
-            Some(_) | None => {
+            _ => {
                 let stems = Arc::new(stem_set(&words));
                 self.last = Some((words, Arc::clone(&stems)));
                 stems
@@ -303,7 +300,7 @@ fn readable(block: &RawBlock, raw: &str) -> Option<String> {
         RawKind::Text if !block.value.is_empty() => {
             &format!("{} (`{}`)", text.trim_end_matches('.'), block.value.replace('`', ""))
         }
-        RawKind::Text | RawKind::Item | RawKind::Row | RawKind::Code | RawKind::Entry => text,
+        _ => text,
     };
     let count = words(text).filter(|word| word.text.chars().any(char::is_alphabetic)).count();
     let gives = text.trim_end_matches('`').trim_end_matches(':').contains([':', '=']);

@@ -19,9 +19,7 @@ pub(super) fn asked_by(goal: &str, query: Option<&TaskQuery>) -> SearchQuery {
         Some(TaskQuery::Search(query)) if normalise_space(&goal_of(query)) == goal => {
             SearchQuery { question: normalise_space(&query.question), ..query.clone() }
         }
-        Some(TaskQuery::Search(_) | TaskQuery::Compute { .. } | TaskQuery::CheckCitations) | None => {
-            SearchQuery { question: goal, ..SearchQuery::default() }
-        }
+        _ => SearchQuery { question: goal, ..SearchQuery::default() },
     }
 }
 
@@ -118,7 +116,7 @@ fn lines(goal: &str) -> Vec<String> {
                 last.push(' ');
                 last.push_str(&text);
             }
-            Some(_) | None => lines.push(text.clone()),
+            _ => lines.push(text.clone()),
         }
         open = !text.is_empty();
     }

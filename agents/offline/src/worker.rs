@@ -54,7 +54,7 @@ fn compute(wanted: &[String], steps: &[Step], left: usize) -> OfflineMove {
             thought(format!("Compute {expression}."), "A calculator does not slip.", "Submit the value."),
             expression,
         ),
-        Some(_) | None => submit_computed(wanted, &done),
+        _ => submit_computed(wanted, &done),
     }
 }
 
@@ -113,7 +113,7 @@ fn check(findings: &[Finding], steps: &[Step], left: usize) -> OfflineMove {
             &(look.first..=look.last),
             &look.words,
         ),
-        Some(_) | None => submit_checked(findings, &observed),
+        _ => submit_checked(findings, &observed),
     }
 }
 
@@ -139,7 +139,7 @@ fn looks(findings: &[Finding]) -> Vec<Look> {
                 look.last = look.last.max(last);
                 look.citations += 1;
             }
-            Some(_) | None => {
+            _ => {
                 let (path, first) = (place.path.clone(), place.line.max(1));
                 let words = place.quote.chars().take(LONGEST_LOOKED_FOR).collect();
                 looks.push(Look { path, first, last, citations: 1, words });
@@ -177,7 +177,7 @@ fn verdict(citation: &Citation, observed: &Observed) -> CitationCheck {
     match there.find(&quote) {
         Some(at) if !quote.is_empty() && at < first.len().max(1) => CitationCheck::Stands,
         Some(_) | None if in_part => CitationCheck::NotSeen,
-        Some(_) | None => CitationCheck::Wrong,
+        _ => CitationCheck::Wrong,
     }
 }
 

@@ -48,9 +48,7 @@ impl Failure {
     pub(crate) fn in_a_file(&self) -> String {
         match self {
             Self::Unknown(kind) => format!("nothing reads {kind}"),
-            Self::Encrypted | Self::TooLarge(_) | Self::Broken(_) | Self::NotNow(_) => {
-                format!("it {}", self.in_short())
-            }
+            _ => format!("it {}", self.in_short()),
         }
     }
 

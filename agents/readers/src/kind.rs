@@ -118,19 +118,10 @@ impl Kind {
     }
 
     const fn is_packed(self) -> bool {
-        match self {
-            Self::Docx | Self::Odt | Self::Pptx | Self::Odp | Self::Sheets | Self::Epub | Self::Zip => true,
-            Self::Pdf
-            | Self::Html
-            | Self::Notebook
-            | Self::Mail
-            | Self::Mailbox
-            | Self::Csv
-            | Self::Tar
-            | Self::Gzip
-            | Self::Picture
-            | Self::Text => false,
-        }
+        matches!(
+            self,
+            Self::Docx | Self::Odt | Self::Pptx | Self::Odp | Self::Sheets | Self::Epub | Self::Zip
+        )
     }
 
     const fn is_binary(self) -> bool {
@@ -144,23 +135,7 @@ impl Kind {
 
     /// Whether a corpus has it read here: the others are texts whose lines are cited.
     pub(crate) const fn is_for_corpus(self) -> bool {
-        match self {
-            Self::Pdf
-            | Self::Docx
-            | Self::Odt
-            | Self::Pptx
-            | Self::Odp
-            | Self::Sheets
-            | Self::Epub
-            | Self::Notebook
-            | Self::Mail
-            | Self::Mailbox
-            | Self::Zip
-            | Self::Tar
-            | Self::Gzip
-            | Self::Picture => true,
-            Self::Html | Self::Csv | Self::Text => false,
-        }
+        !matches!(self, Self::Html | Self::Csv | Self::Text)
     }
 }
 

@@ -101,10 +101,7 @@ fn written(message: &Message<'_>, most: usize) -> String {
         let words = match &part.body {
             PartType::Text(words) => words.replace("\r\n", "\n"),
             PartType::Html(page) => html::to_text(page, most).0,
-            PartType::Binary(_)
-            | PartType::InlineBinary(_)
-            | PartType::Message(_)
-            | PartType::Multipart(_) => continue,
+            _ => continue,
         };
         text.push('\n');
         text.push_str(words.trim_end());

@@ -44,7 +44,7 @@ impl Names {
                 Some((stem, ending)) if !stem.is_empty() && !ending.contains('/') => {
                     format!("{stem}-{number}.{ending}")
                 }
-                Some(_) | None => format!("{plain}-{number}"),
+                _ => format!("{plain}-{number}"),
             };
             number += 1;
         }

@@ -13,7 +13,7 @@ const MOST_OUTPUT: usize = 16 * 1024;
 /// The cells of a notebook.
 pub(crate) fn notebook(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> {
     let notebook: Value = serde_json::from_slice(bytes).map_err(Failure::broken)?;
-    let cells = notebook.get("cells").and_then(Value::as_array);
+    let cells = notebook["cells"].as_array();
     let cells = cells.ok_or_else(|| Failure::broken("it has no cells"))?;
     let most = usize::try_from(budget.limits.max_pages).unwrap_or(usize::MAX);
     let mut found = Found::default();
@@ -34,11 +34,11 @@ pub(crate) fn notebook(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failu
 
 fn shown(cell: &Value) -> String {
     let source = joined(cell.get("source"));
-    if cell.get("cell_type").and_then(Value::as_str) != Some("code") {
+    if cell["cell_type"].as_str() != Some("code") {
         return source;
     }
     let mut text = if source.trim().is_empty() { String::new() } else { format!("```\n{source}\n```") };
-    for output in cell.get("outputs").and_then(Value::as_array).into_iter().flatten() {
+    for output in cell["outputs"].as_array().into_iter().flatten() {
         let said = printed(output);
         if !said.trim().is_empty() {
             text.push('\n');

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use muster_tools::lock;
 use muster_tools::settings::{Part, PoolLimits, ReadLimits};
 use nix::libc;
 
@@ -167,7 +168,7 @@ impl Drop for Place<'_> {
 
 impl Inner {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn place(&self, longest: Duration, cancelled: &AtomicBool) -> Result<Place<'_>, Failure> {
@@ -274,7 +275,7 @@ impl Reader {
             match self.child.try_wait() {
                 Ok(Some(status)) => break Some(status),
                 Ok(None) if begun.elapsed() < ENDS_WITHIN => std::thread::sleep(Duration::from_millis(2)),
-                Ok(None) | Err(_) => break None,
+                _ => break None,
             }
         };
         match status.and_then(|status| status.signal().or(status.code().map(|code| -code))) {
@@ -285,7 +286,7 @@ impl Reader {
             }
             Some(libc::SIGKILL) => Failure::NotNow("what read it was killed".to_owned()),
             Some(code) if code <= 0 => Failure::NotNow(format!("what reads it ended with {}", -code)),
-            Some(_) | None => Failure::Broken("it breaks its reader".to_owned()),
+            _ => Failure::Broken("it breaks its reader".to_owned()),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! One program, from outside of its stage.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use muster_tools::lock;
 use muster_tools::workspace::WorkspacePath;
 use muster_tools::{Program, ProgramEnd, ProgramStatus};
 use tokio_util::sync::CancellationToken;
@@ -72,7 +73,7 @@ pub(crate) async fn run(
             Vec::new()
         }
     };
-    refused.append(&mut denied.lock().unwrap_or_else(PoisonError::into_inner));
+    refused.append(&mut lock(&denied));
     tracing::debug!(
         program = prepared.job.command.first(),
         ?status,

@@ -57,12 +57,7 @@ fn ask(control: &mut UnixStream, program: &Path) -> Result<Mechanisms, Failure> 
         match next(control)? {
             Word::Started(at_hand) => return Ok(at_hand),
             Word::Failed(failure) => return Err(failure),
-            Word::Ready
-            | Word::Listening
-            | Word::File(_)
-            | Word::Kept { .. }
-            | Word::Ended(_)
-            | Word::Done => {}
+            _ => {}
         }
     }
 }

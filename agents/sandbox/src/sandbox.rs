@@ -1,7 +1,7 @@
 //! The sandbox: takes programs, has stages run them, and keeps some stages ready.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use crate::call;
 use crate::prepare;
 use crate::start::{self, Stage};
 use crate::wire::{Failure, Mode};
+use muster_tools::lock;
 use muster_tools::settings::SandboxSettings;
 
 /// Most programs at once in one process; more wait for their turn. Each may take a processor and its memory.
@@ -117,7 +118,7 @@ async fn keep_ready(sandbox: Weak<Inner>, idle: Duration) {
 
 impl Inner {
     fn ready(&self) -> std::sync::MutexGuard<'_, Vec<Ready>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ready)
     }
 
     /// A stage that waits for its job: one that was kept ready, or a new one.
@@ -169,11 +170,5 @@ impl ProgramRunner for Sandbox {
         };
         let _turn = turn.map_err(|_| stopped())?;
         self.run_now(&program, cancel).await
-    }
-}
-
-impl std::fmt::Debug for Sandbox {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sandbox").field("settings", &self.inner.settings).finish_non_exhaustive()
     }
 }

@@ -68,12 +68,7 @@ pub(crate) fn ready(word: Word) -> Result<(), Failure> {
     match word {
         Word::Ready => Ok(()),
         Word::Failed(failure) => Err(failure),
-        Word::Listening
-        | Word::Started(_)
-        | Word::Ended(_)
-        | Word::File(_)
-        | Word::Kept { .. }
-        | Word::Done => Err(Failure::Broken("the sandbox spoke out of turn".to_owned())),
+        _ => Err(Failure::Broken("the sandbox spoke out of turn".to_owned())),
     }
 }
 

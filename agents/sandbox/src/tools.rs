@@ -102,7 +102,7 @@ impl CodeTool {
     }
 
     fn program(&self, ctx: &ToolContext, args: &Value) -> Result<Program, ToolFailure> {
-        let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
+        let text = |name: &str| args[name].as_str().unwrap_or_default();
         let may_write = ctx.rights.allow(&Use::WriteFile);
         let workspace = ctx.workspace.clone().map(|own| -> Arc<dyn Workspace> {
             if may_write { own } else { Arc::new(Reading(own)) }

@@ -133,16 +133,10 @@ pub(super) fn read(yaml: &str) -> Result<Matter, Fault> {
 
 fn role(text: &str) -> Result<Role, String> {
     let role: Role = text.trim().parse().map_err(|error| format!("{error}"))?;
-    match role {
-        Role::Specialist(_) if text.trim() != "orchestrator" => Ok(role),
-        Role::Specialist(_)
-        | Role::Planner
-        | Role::Worker
-        | Role::Reflector
-        | Role::Refiner
-        | Role::Researcher
-        | Role::Writer => Err("it comes with Muster: choose a name of your own".to_owned()),
+    if matches!(role, Role::Specialist(_)) && text.trim() != "orchestrator" {
+        return Ok(role);
     }
+    Err("it comes with Muster: choose a name of your own".to_owned())
 }
 
 fn capabilities(written: &[String]) -> Result<Vec<String>, String> {
@@ -216,7 +210,7 @@ fn refused(error: &serde_yaml_ng::Error) -> Fault {
         Some((missing, _)) if text.contains("missing field") => {
             Fault::new((1, 1), format!("{missing:?} is missing"), "role and description are needed")
         }
-        Some(_) | None => Fault::new(at, text, String::new()),
+        _ => Fault::new(at, text, String::new()),
     }
 }
 

@@ -36,7 +36,8 @@ impl Sections {
         for line in body.lines() {
             in_code ^= line.trim_start().starts_with("```");
             match heading(line).filter(|_| !in_code) {
-                Some(title) if is_frame(&title) => current = None,
+                // It only stands above the others.
+                Some(title) if title == "react cycle" => current = None,
                 Some(title) => {
                     current = known(&title);
                     if current.is_none() {
@@ -81,11 +82,6 @@ fn heading(line: &str) -> Option<String> {
     (1..=6).contains(&level).then_some(())?;
     let title = title.strip_prefix(' ')?;
     Some(title.trim().to_lowercase().replace(['_', '-'], " "))
-}
-
-/// Headings that only stand above the others.
-fn is_frame(title: &str) -> bool {
-    matches!(title, "react cycle")
 }
 
 fn known(title: &str) -> Option<KnownSection> {

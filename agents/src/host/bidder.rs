@@ -1,10 +1,11 @@
 //! Bidding for tasks: what an agent promises when it is asked, by what its tasks took so far.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
 use muster_shared::flow::{Bid, CallForProposals, Usage};
+use muster_tools::lock;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +39,7 @@ struct Totals {
 impl Experience {
     /// Takes note of a task that ended.
     pub(super) fn ended(&self, good: bool, took: Duration, usage: Usage) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.0);
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let first = seen.ended == 0;
         let mixed = |before: u64, new: u64| {
@@ -58,14 +59,14 @@ impl Experience {
 
     /// How long a task took of late, in milliseconds, and what it cost; nothing before the first.
     pub(super) fn of_late(&self) -> Option<(u64, u64)> {
-        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = *lock(&self.0);
         (seen.ended > 0).then_some((seen.millis, seen.cost_micros))
     }
 
     /// What a task like those before will take: time and cost, and how sure that is, in percent. One good and one bad end
     /// are taken for seen before the first (Laplace).
     fn expected(&self) -> (u64, u64, u8) {
-        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = *lock(&self.0);
         let sure = (seen.good.saturating_add(1).saturating_mul(100)) / seen.ended.saturating_add(2);
         let millis = if seen.ended == 0 { UNKNOWN_MS } else { seen.millis.max(1) };
         (millis, seen.cost_micros, u8::try_from(sure.min(MOST_SURE)).unwrap_or(u8::MAX))

@@ -157,15 +157,7 @@ impl AgentContext {
     fn rules(&self, work: &Work) -> Rules {
         match (work, &self.own) {
             (Work::Execute { .. }, Some(own)) => Rules::Own(Arc::clone(own)),
-            (Work::Execute { .. }, None)
-            | (
-                Work::Plan { .. }
-                | Work::Reflect { .. }
-                | Work::Refine { .. }
-                | Work::Write { .. }
-                | Work::DraftReview { .. },
-                _,
-            ) => Rules::BuiltIn(rules_for(work)),
+            _ => Rules::BuiltIn(rules_for(work)),
         }
     }
 
@@ -312,8 +304,9 @@ impl AgentContext {
         let able = model.capabilities();
         let weak = able.is_some_and(|able| able.weak);
         let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions).within(&rights);
-        let templates =
-            self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
+        let load =
+            || Templates::load(self.settings.template_dir.as_deref()).map_err(|error| error.to_string());
+        let templates = self.templates.get_or_init(load).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
         let mut limits = self.settings.limits.of_task(offer, &rules, !model.is_offline());
@@ -361,19 +354,6 @@ impl AgentContext {
         let rules = ReuseRules { oldest: self.settings.reuse_answers, pricing, now: super::now() };
         Reuse::of(&self.bus, &self.role, offer, rules)
     }
-
-    fn load_templates(&self) -> Result<Templates, String> {
-        Templates::load(self.settings.template_dir.as_deref()).map_err(|error| error.to_string())
-    }
-}
-
-impl std::fmt::Debug for AgentContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentContext")
-            .field("role", &self.role)
-            .field("host", &self.host)
-            .finish_non_exhaustive()
-    }
 }
 
 pub(super) fn common(bus: &Bus, settings: &AgentSettings) -> Common {
@@ -390,10 +370,6 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
     match work {
         Work::Execute { inputs, .. } => inputs.clone(),
         // Their prompts hold all results, and they have no tools.
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => Vec::new(),
+        _ => Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 //! and models by the fleet's keys, rates and budgets.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use muster_bus::{Bus, GuardDoor};
@@ -12,6 +12,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
+use muster_tools::lock;
 
 use super::context::common;
 use super::corpora::Corpora;
@@ -164,7 +165,7 @@ impl ForPrograms {
     }
 
     fn factory(&self, role: &Role) -> ModelClientFactory {
-        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut models = lock(&self.models);
         let made = models.entry(role.clone());
         Arc::clone(made.or_insert_with(|| minds_from_environment(self.settings.clone(), role.clone())))
     }

@@ -8,6 +8,7 @@ use muster_bus::TakenTask;
 use muster_shared::flow::{TaskOffered, Voucher};
 use muster_shared::run::AgentKey;
 use muster_shared::text::first_line;
+use muster_tools::why_broken;
 use tokio::task::{JoinError, JoinHandle};
 use tracing::Instrument;
 
@@ -26,6 +27,7 @@ const PROGRESS: Duration = Duration::from_secs(10);
 
 /// A task whose record could not be written goes back to its queue after this time.
 const UNWRITTEN_PAUSE: Duration = Duration::from_secs(2);
+
 /// Longest text of a panic that is kept, in characters.
 const MAX_PANIC: usize = 300;
 
@@ -133,7 +135,7 @@ async fn close(
     starter: &Starter,
     broken: JoinError,
 ) -> CloseOutcome {
-    let reason = format!("the agent broke: {}", panic_text(broken));
+    let reason = format!("the agent broke: {}", first_line(&why_broken(broken), MAX_PANIC));
     tracing::error!(run = %task.offer.run, task = %task.offer.task, reason, "an agent broke");
     let reason = context.redactor().redact(&reason).into_owned();
     let closed = close_broken(
@@ -145,15 +147,6 @@ async fn close(
     )
     .await;
     closed.unwrap_or(CloseOutcome::Unwritten)
-}
-
-fn panic_text(broken: JoinError) -> String {
-    let Ok(panic) = broken.try_into_panic() else {
-        return "it was stopped".to_owned();
-    };
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.map_or_else(|| "it panicked".to_owned(), |text| first_line(&text, MAX_PANIC))
 }
 
 /// An acknowledgement that comes late still removes a task: who lost it says nothing.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, Message, StreamHandler};
-use futures::stream::BoxStream;
 use muster_bus::{Announced, TakenTask};
 use muster_shared::flow::{AgentState, TaskOffered};
 use muster_shared::ids::{Generation, RunId, TaskId};
@@ -104,15 +103,6 @@ impl Host {
         let (slots, free, in_hand) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (announced, to_be_alone) = (Some(announced), None);
         Self { context, slots, free, in_hand, to_be_alone, seats, announced, stop }
-    }
-
-    pub(super) fn with_control(
-        self,
-        control: BoxStream<'static, ControlMessage>,
-        context: &mut Context<Self>,
-    ) -> Self {
-        context.add_stream(control);
-        self
     }
 
     fn tell(&self) {

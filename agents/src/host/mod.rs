@@ -21,7 +21,7 @@ mod slot;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use actix::Actor;
+use actix::{Actor, AsyncContext};
 use muster_bus::{Bus, BusError};
 use muster_shared::ids::{Queue, Role};
 use muster_shared::secret::Redactor;
@@ -117,7 +117,10 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
     let (seats, watched) = watch::channel(Seats { free: context.slots(), all: context.slots() });
 
     let host = Host::new(Arc::clone(&context), seats, Arc::clone(&announced), stop.clone());
-    let host = Host::create(|context| host.with_control(control, context));
+    let host = Host::create(|context| {
+        context.add_stream(control);
+        host
+    });
     let feeders = [by_role, addressed].map(|queue| {
         tokio::spawn(feed::feed(queue, watched.clone(), host.clone(), PULL_TIMEOUT, stop.clone()))
     });

@@ -1,7 +1,7 @@
 //! Which model thinks: what the run asks for, else settings, else the environment, else the offline rules.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_shared::ids::Role;
 
@@ -13,6 +13,7 @@ use crate::model::target::{ModelProvider, ModelTarget, TargetSettings};
 use crate::react::model::{ChatClient, ModelClient};
 use crate::settings::AgentSettings;
 use muster_offline::OfflineModel;
+use muster_tools::lock;
 
 /// Longest key file that is read, in bytes.
 const MAX_KEY_FILE: u64 = 64 * 1024;
@@ -31,7 +32,7 @@ pub fn minds_from_environment(settings: AgentSettings, role: Role) -> ModelClien
     let client = ProviderClient::default();
     Arc::new(move |asked: Option<&str>| {
         let key = asked.map(str::to_owned);
-        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&made);
         if let Some(model) = made.get(&key) {
             return Ok(model.clone());
         }

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::allowance::breaker::{Admission, BreakerRules, BreakerState, Outage, OutageKind};
 use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::time::Millis;
+use muster_tools::lock;
 use tokio::sync::{Notify, OnceCell};
 
 use super::chat::{ModelError, ModelErrorKind};
@@ -213,7 +214,7 @@ impl Breakers {
     }
 
     fn known(&self, provider: &str) -> Option<Arc<ProviderState>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(provider).cloned()
+        lock(&self.lanes).get(provider).cloned()
     }
 
     /// What is known of a provider, kept and listened for from its first call on. Nothing above the most that are
@@ -238,7 +239,7 @@ impl Breakers {
     }
 
     fn begin(&self, provider: &str) -> Option<Arc<ProviderState>> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = lock(&self.lanes);
         if let Some(lane) = lanes.get(provider) {
             return Some(Arc::clone(lane));
         }
@@ -251,15 +252,9 @@ impl Breakers {
     }
 }
 
-impl std::fmt::Debug for Breakers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Breakers").field("rules", &self.rules).finish_non_exhaustive()
-    }
-}
-
 impl ProviderState {
     fn state(&self) -> MutexGuard<'_, BreakerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn put(&self, state: BreakerState) {

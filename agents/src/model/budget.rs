@@ -184,7 +184,7 @@ impl Meter {
         let now = request.bytes();
         match self.last {
             Some((before, tokens)) if now >= before => tokens.saturating_add(in_tokens(now - before)),
-            Some(_) | None => in_tokens(now),
+            _ => in_tokens(now),
         }
     }
 
@@ -204,7 +204,7 @@ impl Meter {
         };
         match affordable(left, &price, input) {
             Some(answer) if answer >= LEAST_ANSWER => Ok(Some(answer)),
-            Some(_) | None => Err(Shortfall::Cost { most, left }),
+            _ => Err(Shortfall::Cost { most, left }),
         }
     }
 
@@ -249,20 +249,13 @@ fn affordable(left_micros: u64, price: &Price, input: u64) -> Option<u64> {
 }
 
 const fn may_be_paid(kind: &ModelErrorKind) -> bool {
-    match kind {
+    matches!(
+        kind,
         ModelErrorKind::Timeout
-        | ModelErrorKind::BadAnswer
-        | ModelErrorKind::Refused
-        | ModelErrorKind::Cancelled => true,
-        ModelErrorKind::RateLimited { .. }
-        | ModelErrorKind::Overloaded { .. }
-        | ModelErrorKind::Unreachable
-        | ModelErrorKind::Unauthorized
-        | ModelErrorKind::BadRequest
-        | ModelErrorKind::ContextTooLong
-        | ModelErrorKind::BudgetExhausted
-        | ModelErrorKind::Superseded => false,
-    }
+            | ModelErrorKind::BadAnswer
+            | ModelErrorKind::Refused
+            | ModelErrorKind::Cancelled
+    )
 }
 
 /// A model and who serves it.

@@ -179,12 +179,6 @@ impl BudgetLease {
     }
 }
 
-impl std::fmt::Debug for BudgetLease {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BudgetLease").field("fleet", &self.fleet).finish_non_exhaustive()
-    }
-}
-
 impl Held {
     fn covers(&self, wanted: &Usage) -> bool {
         let now = Instant::now();

@@ -19,7 +19,7 @@ use super::pricing::Pricing;
 const EXPECTED_ANSWER: u64 = 500;
 
 /// What all tasks of a process share with the whole fleet.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Common {
     /// Which providers do not answer.
     pub breakers: Option<Arc<Breakers>>,
@@ -219,10 +219,8 @@ impl CallAdmission {
 
 fn refusal(target: &str, short: &Shortfall) -> ModelError {
     let what = match short {
-        Shortfall::Calls { .. } | Shortfall::Tokens { .. } | Shortfall::Cost { .. } => {
-            format!("what the task may use is used up: {short}")
-        }
         Shortfall::UnknownPrice { .. } => short.to_string(),
+        _ => format!("what the task may use is used up: {short}"),
     };
     ModelError::new(ModelErrorKind::BudgetExhausted, target, what)
 }

@@ -104,7 +104,7 @@ impl ChatRequest {
     pub fn within(&self, most: Option<u32>) -> Cow<'_, Self> {
         match most {
             Some(_) if most != self.max_tokens => Cow::Owned(Self { max_tokens: most, ..self.clone() }),
-            Some(_) | None => Cow::Borrowed(self),
+            _ => Cow::Borrowed(self),
         }
     }
 }
@@ -266,7 +266,7 @@ impl ToolCall {
     pub(crate) fn signatures_for(&self, target: &str) -> &[String] {
         match &self.signer {
             Some(signer) if signer != target => &[],
-            Some(_) | None => &self.signatures,
+            _ => &self.signatures,
         }
     }
 
@@ -334,7 +334,7 @@ impl FinishReason {
         match self {
             Self::Length => true,
             Self::Other(reason) => reason.is_empty(),
-            Self::Stop | Self::ToolCalls | Self::ContentFilter => false,
+            _ => false,
         }
     }
 }

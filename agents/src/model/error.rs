@@ -102,20 +102,19 @@ impl ModelError {
     /// Whether the same question may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        match self.kind {
+        self.is_outage() || self.kind == ModelErrorKind::BadAnswer
+    }
+
+    /// Whether the provider gave no answer, and may give one later.
+    #[must_use]
+    pub const fn is_outage(&self) -> bool {
+        matches!(
+            self.kind,
             ModelErrorKind::RateLimited { .. }
-            | ModelErrorKind::Overloaded { .. }
-            | ModelErrorKind::Timeout
-            | ModelErrorKind::Unreachable
-            | ModelErrorKind::BadAnswer => true,
-            ModelErrorKind::Unauthorized
-            | ModelErrorKind::BadRequest
-            | ModelErrorKind::ContextTooLong
-            | ModelErrorKind::Refused
-            | ModelErrorKind::Cancelled
-            | ModelErrorKind::BudgetExhausted
-            | ModelErrorKind::Superseded => false,
-        }
+                | ModelErrorKind::Overloaded { .. }
+                | ModelErrorKind::Timeout
+                | ModelErrorKind::Unreachable
+        )
     }
 
     /// How long the provider asked us to wait.
@@ -125,16 +124,7 @@ impl ModelError {
             ModelErrorKind::RateLimited { retry_after } | ModelErrorKind::Overloaded { retry_after } => {
                 retry_after
             }
-            ModelErrorKind::Timeout
-            | ModelErrorKind::Unreachable
-            | ModelErrorKind::Unauthorized
-            | ModelErrorKind::BadRequest
-            | ModelErrorKind::ContextTooLong
-            | ModelErrorKind::BadAnswer
-            | ModelErrorKind::Refused
-            | ModelErrorKind::Cancelled
-            | ModelErrorKind::BudgetExhausted
-            | ModelErrorKind::Superseded => None,
+            _ => None,
         }
     }
 }

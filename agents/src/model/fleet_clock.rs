@@ -1,9 +1,10 @@
 //! The broker's clock as one process keeps it: what all agree on by time goes by it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use muster_bus::{Allowances, BrokerClock, BusError};
+use muster_tools::lock;
 
 /// A clock is set anew after this time: those of machines drift apart.
 const LONGEST_KEPT: Duration = Duration::from_secs(300);
@@ -22,12 +23,12 @@ impl FleetClock {
             return Ok(clock);
         }
         let clock = allowances.clock().await?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
+        *lock(&self.0) = Some(clock);
         Ok(clock)
     }
 
     /// The clock as it was set last, however long ago.
     pub(super) fn kept(&self) -> Option<BrokerClock> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0)
     }
 }

@@ -4,13 +4,14 @@
 //! not, calls go at once until a provider answers "too many requests"; then all wait as long as it asks.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use muster_bus::allowance::rate::{Demand, Rate, RateState};
 use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::time::Millis;
+use muster_tools::lock;
 
 use super::fleet_clock::FleetClock;
 use super::random::fraction;
@@ -86,9 +87,10 @@ impl Pacer {
         let latest = Instant::now() + self.patience;
         let mut told = false;
         loop {
-            let at = match lane.rate.is_limited() {
-                true => self.reserve(model, &lane, tokens, latest).await?,
-                false => lane.closed().map_or_else(Instant::now, |until| until + SPREAD.mul_f64(fraction())),
+            let at = if lane.rate.is_limited() {
+                self.reserve(model, &lane, tokens, latest).await?
+            } else {
+                lane.closed().map_or_else(Instant::now, |until| until + SPREAD.mul_f64(fraction()))
             };
             if at > latest {
                 return Err(TooLong { patience: self.patience });
@@ -113,7 +115,7 @@ impl Pacer {
             return;
         };
         let more = i64::try_from(expected).unwrap_or(i64::MAX) - i64::try_from(tokens).unwrap_or(i64::MAX);
-        let mut credit = lane.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut credit = lock(&lane.credit);
         *credit = credit.saturating_add(more);
     }
 
@@ -183,12 +185,12 @@ impl Pacer {
     }
 
     fn known(&self, model: &str) -> Option<Arc<ModelPace>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(model).cloned()
+        lock(&self.lanes).get(model).cloned()
     }
 
     /// The pace of a model, kept from its first call on. Nothing above the most that are kept.
     fn lane(self: &Arc<Self>, model: &str) -> Option<Arc<ModelPace>> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = lock(&self.lanes);
         if let Some(lane) = lanes.get(model) {
             return Some(Arc::clone(lane));
         }
@@ -199,12 +201,6 @@ impl Pacer {
         lanes.insert(model.to_owned(), Arc::clone(&lane));
         tokio::spawn(listen(Arc::downgrade(self), model.to_owned(), Arc::downgrade(&lane)));
         Some(lane)
-    }
-}
-
-impl std::fmt::Debug for Pacer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pacer").field("rates", &self.rates).finish_non_exhaustive()
     }
 }
 
@@ -220,19 +216,19 @@ impl ModelPace {
 
     /// Until when the model is not asked, if that is not over.
     fn closed(&self) -> Option<Instant> {
-        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = lock(&self.closed);
         closed.filter(|until| *until > Instant::now())
     }
 
     fn close(&self, wait: Duration) {
         let until = Instant::now() + wait;
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closed = lock(&self.closed);
         *closed = Some(closed.map_or(until, |before| before.max(until)));
     }
 
     /// Tokens to set aside now: what is needed, with what earlier calls took more or less than was set aside.
     fn owed(&self, tokens: u64) -> u64 {
-        let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut credit = lock(&self.credit);
         let owed = i64::try_from(tokens).unwrap_or(i64::MAX).saturating_sub(*credit);
         *credit = owed.min(0).saturating_neg();
         u64::try_from(owed).unwrap_or(0)

@@ -91,20 +91,13 @@ impl ChatModel for Resilient {
 
 /// Whether another model may do better. What the asker did (cancel, a malformed question) it cannot mend.
 fn falls_back(error: &ModelError) -> bool {
-    match error.kind {
-        ModelErrorKind::RateLimited { .. }
-        | ModelErrorKind::Overloaded { .. }
-        | ModelErrorKind::Timeout
-        | ModelErrorKind::Unreachable
-        | ModelErrorKind::Unauthorized
-        | ModelErrorKind::ContextTooLong
-        | ModelErrorKind::BadAnswer
-        | ModelErrorKind::Refused => true,
+    !matches!(
+        error.kind,
         ModelErrorKind::BadRequest
-        | ModelErrorKind::Cancelled
-        | ModelErrorKind::BudgetExhausted
-        | ModelErrorKind::Superseded => false,
-    }
+            | ModelErrorKind::Cancelled
+            | ModelErrorKind::BudgetExhausted
+            | ModelErrorKind::Superseded
+    )
 }
 
 /// One of the models that may answer.
@@ -186,21 +179,7 @@ impl RetrySequence {
 
     /// Whether this failure is one that somebody waits out, and there is time left for it.
     fn waits_on(&self, error: &ModelError) -> bool {
-        let is_outage = match error.kind {
-            ModelErrorKind::RateLimited { .. }
-            | ModelErrorKind::Overloaded { .. }
-            | ModelErrorKind::Timeout
-            | ModelErrorKind::Unreachable => true,
-            ModelErrorKind::Unauthorized
-            | ModelErrorKind::BadRequest
-            | ModelErrorKind::ContextTooLong
-            | ModelErrorKind::BadAnswer
-            | ModelErrorKind::Refused
-            | ModelErrorKind::Cancelled
-            | ModelErrorKind::BudgetExhausted
-            | ModelErrorKind::Superseded => false,
-        };
-        is_outage && self.elapsed() < self.limits.total
+        error.is_outage() && self.elapsed() < self.limits.total
     }
 
     /// One call, cut off when the total time is used up. While nothing comes, that is said.

@@ -10,41 +10,23 @@ use crate::model::chat::ChatMessage;
 use crate::model::kept::Kept;
 
 /// How a step is shown in place of the whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
-    /// The head of what was seen, and its places.
-    Short,
-    /// No more than what was done and where it led.
-    Brief,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Detail {
+    /// Most bytes of what was seen, and of a text in arguments.
+    text: usize,
+    /// Most items of a list in arguments.
+    items: usize,
+    /// Most places that are named.
+    places: usize,
 }
 
 impl Detail {
+    /// The head of what was seen, and its places.
+    const SHORT: Self = Self { text: 240, items: 3, places: 12 };
+    /// No more than what was done and where it led.
+    const BRIEF: Self = Self { text: 60, items: 1, places: 4 };
     /// Each, the longest first.
-    pub(super) const ALL: [Self; 2] = [Self::Short, Self::Brief];
-
-    /// Most bytes of what was seen, and of a text in arguments.
-    const fn text(self) -> usize {
-        match self {
-            Self::Short => 240,
-            Self::Brief => 60,
-        }
-    }
-
-    /// Most items of a list in arguments.
-    const fn items(self) -> usize {
-        match self {
-            Self::Short => 3,
-            Self::Brief => 1,
-        }
-    }
-
-    /// Most places that are named.
-    const fn places(self) -> usize {
-        match self {
-            Self::Short => 12,
-            Self::Brief => 4,
-        }
-    }
+    pub(super) const ALL: [Self; 2] = [Self::SHORT, Self::BRIEF];
 }
 
 /// A step as a conversation shows it now, and the ways to show it in short that are left.
@@ -110,7 +92,7 @@ pub(super) fn shortened(step: &Step, detail: Detail) -> Step {
         action: action(&one.action),
         observation: one.observation.as_ref().map(seen),
     };
-    let heard = |one: &Information| Information { text: first_line(&one.text, detail.text()), ..one.clone() };
+    let heard = |one: &Information| Information { text: first_line(&one.text, detail.text), ..one.clone() };
     Step {
         number: step.number,
         thought: Thought::default(),
@@ -127,7 +109,7 @@ pub(super) fn shortened(step: &Step, detail: Detail) -> Step {
 
 /// The head of a text, and the places of documents that it shows.
 fn cut(text: &str, detail: Detail) -> String {
-    let most = detail.text();
+    let most = detail.text;
     if text.len() <= most {
         return text.to_owned();
     }
@@ -135,7 +117,7 @@ fn cut(text: &str, detail: Detail) -> String {
     let head = head.rsplit_once('\n').map_or(head, |(lines, _)| lines);
     let mut places: Vec<&str> = Vec::new();
     for place in text.lines().filter_map(place) {
-        if places.len() < detail.places() && !places.contains(&place) {
+        if places.len() < detail.places && !places.contains(&place) {
             places.push(place);
         }
     }
@@ -155,16 +137,14 @@ fn place(line: &str) -> Option<&str> {
 
 fn cut_value(value: &Value, detail: Detail) -> Value {
     match value {
-        Value::String(text) if text.len() > detail.text() => {
-            Value::from(format!("{}…", &text[..text.floor_char_boundary(detail.text())]))
+        Value::String(text) if text.len() > detail.text => {
+            Value::from(format!("{}…", &text[..text.floor_char_boundary(detail.text)]))
         }
-        Value::Array(items) => {
-            items.iter().take(detail.items()).map(|item| cut_value(item, detail)).collect()
-        }
+        Value::Array(items) => items.iter().take(detail.items).map(|item| cut_value(item, detail)).collect(),
         Value::Object(fields) => {
             fields.iter().map(|(name, value)| (name.clone(), cut_value(value, detail))).collect()
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        _ => value.clone(),
     }
 }
 

@@ -18,20 +18,20 @@ fn searched(number: u32, bytes: usize) -> Step {
 #[test]
 fn a_step_in_short_keeps_what_was_done_the_head_and_the_places() {
     let whole = searched(3, 2_000);
-    let short = shortened(&whole, Detail::Short);
+    let short = shortened(&whole, Detail::SHORT);
     let seen = &short.observation.as_ref().unwrap().content;
     assert!(seen.starts_with("docs/a3.md:10-13 (A > B)\n10| The limit is eight.\n"), "{seen}");
     assert!(seen.ends_with("it showed docs/a3.md:10-13, b.md:7]") && seen.len() < 400, "{seen}");
     assert_eq!((short.number, short.thought.text.as_str(), &short.action), (3, "", &whole.action));
     assert!(short.calls.is_empty());
-    let brief = shortened(&whole, Detail::Brief);
+    let brief = shortened(&whole, Detail::BRIEF);
     assert!(brief.observation.unwrap().content.len() < seen.len());
     // What is little stays.
     let little = step(1, "calculator", json!({"expression": "1+1"}), ObservationStatus::Success);
-    assert_eq!(shortened(&little, Detail::Brief).observation, little.observation);
+    assert_eq!(shortened(&little, Detail::BRIEF).observation, little.observation);
     let mut hardly = little;
     hardly.observation.as_mut().unwrap().content = "x".repeat(250);
-    assert_eq!(shortened(&hardly, Detail::Short).observation, hardly.observation, "it would be longer");
+    assert_eq!(shortened(&hardly, Detail::SHORT).observation, hardly.observation, "it would be longer");
 }
 
 #[test]
@@ -39,12 +39,12 @@ fn long_arguments_are_cut_unless_a_provider_signed_them() {
     let text = "é".repeat(400);
     let arguments = json!({"path": "a.md", "text": text, "list": [1, 2, 3, 4, 5]});
     let mut written = step(1, "workspace.write", arguments.clone(), ObservationStatus::Success);
-    let short = shortened(&written, Detail::Short).action.arguments;
+    let short = shortened(&written, Detail::SHORT).action.arguments;
     assert_eq!((&short["path"], short["list"].as_array().unwrap().len()), (&json!("a.md"), 3));
     assert!(short["text"].as_str().unwrap().len() < 260, "{short}");
     let signed = ModelCall { signatures: vec!["mark".to_owned()], ..written.calls[0].clone() };
     written.calls = vec![signed];
-    assert_eq!(shortened(&written, Detail::Brief).action.arguments, arguments);
+    assert_eq!(shortened(&written, Detail::BRIEF).action.arguments, arguments);
 }
 
 fn conversation(sizes: &[usize]) -> (Vec<Kept<ChatMessage>>, Vec<ShownStep>) {

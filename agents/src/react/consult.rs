@@ -87,7 +87,7 @@ pub fn consulted(
                 follow(history, chosen, SpinLevel::SameReasoning, told, case)
             }
             // In doubt the model goes on: the limits hold all the same.
-            Ok(_) | Err(_) => {
+            _ => {
                 chosen.notes.push(Note::Reconsidered);
                 tool_call(chosen, case)
             }

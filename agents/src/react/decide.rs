@@ -285,14 +285,7 @@ fn sounds_declined(submission: &Submission) -> bool {
         Some(Product::Result(result)) => {
             submission.ending.is_success() && result.findings.is_empty() && is_refusal(&result.conclusion)
         }
-        Some(
-            Product::Plan(_)
-            | Product::Reflection(_)
-            | Product::Refinement(_)
-            | Product::Report(_)
-            | Product::DraftReview(_),
-        )
-        | None => false,
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 //! of its bytes, which calls refer to. While the store does not hold it, they stand in the call itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use muster_bus::{BusError, Store};
@@ -10,6 +10,7 @@ use muster_shared::flow::{ModelCall, Step};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use muster_shared::secret::Redactor;
+use muster_tools::lock;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -52,7 +53,7 @@ impl Declaration {
         match declared {
             Value::String(object) => *object == self.object,
             Value::Array(tools) => Self::new(tools).object == self.object,
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+            _ => false,
         }
     }
 }
@@ -126,7 +127,7 @@ impl DeclarationStore {
         let held = Putting::Held { connections: self.store.connections() };
         match lock(&self.known).get(&declaration.object) {
             Some(putting) if *putting == held => DeclareAs::Name,
-            Some(_) | None => DeclareAs::Whole,
+            _ => DeclareAs::Whole,
         }
     }
 }
@@ -146,10 +147,6 @@ async fn put(
             known.remove(&declaration.object);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Declarations that a record refers to, by the objects that hold them.
@@ -217,13 +214,13 @@ fn step_of(event: &AgentEvent) -> Option<&Step> {
         AgentEvent::ToolStarted(begun) => Some(&begun.step),
         AgentEvent::Step(step) => Some(step),
         AgentEvent::Outcome(outcome) => outcome.last_step.as_deref(),
-        AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => None,
+        _ => None,
     }
 }
 
 /// The object that a call refers to.
 fn named(call: &ModelCall) -> Option<&str> {
-    call.parameters.get(DECLARED).and_then(Value::as_str)
+    call.parameters[DECLARED].as_str()
 }
 
 /// A record may hold what others wrote: only what is named by its content is asked for.

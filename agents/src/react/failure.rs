@@ -96,14 +96,7 @@ fn given_up_asking(
             Some(submission) => submission,
             None => unusable(asked, &failure.to_string()),
         },
-        ParseFailure::Refusal { .. }
-        | ParseFailure::Empty
-        | ParseFailure::CutOff
-        | ParseFailure::TooLarge { .. }
-        | ParseFailure::TooDeep { .. }
-        | ParseFailure::Unreadable { .. }
-        | ParseFailure::NoActionName
-        | ParseFailure::DoesNotFit { .. } => unusable(asked, &failure.to_string()),
+        _ => unusable(asked, &failure.to_string()),
     };
     GivenUp::Concluded(concluded)
 }

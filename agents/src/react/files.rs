@@ -42,11 +42,7 @@ pub(super) fn with_news(
 ) -> Option<String> {
     let known = match &offer.work {
         Work::Execute { progress, .. } => progress.trim(),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => "",
+        _ => "",
     };
     let news = progress.filter(|progress| progress.trim() != known);
     let news =

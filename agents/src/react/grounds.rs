@@ -63,7 +63,7 @@ fn results_of(work: &Work) -> &[LeafRef] {
     match work {
         Work::Execute { inputs, .. } => inputs,
         Work::Write { results, .. } => results,
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => &[],
+        _ => &[],
     }
 }
 

@@ -58,14 +58,11 @@ impl History {
     #[must_use]
     pub fn and_then(mut self, entries: Vec<Entry>) -> Self {
         for entry in entries {
-            match entry.event {
-                RecordEvent::Agent(key, event) => {
-                    // Only a tool with lasting effect is announced under a key before it runs.
-                    let lasting = self.begun().is_some_and(|begun| !begun.idempotency_key.is_empty());
-                    self.fold.note(&key, entry.seq, &event);
-                    self.apply(event, lasting);
-                }
-                RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
+            if let RecordEvent::Agent(key, event) = entry.event {
+                // Only a tool with lasting effect is announced under a key before it runs.
+                let lasting = self.begun().is_some_and(|begun| !begun.idempotency_key.is_empty());
+                self.fold.note(&key, entry.seq, &event);
+                self.apply(event, lasting);
             }
         }
         self
@@ -284,12 +281,8 @@ pub fn digest(step: &Step) -> StepDigest {
 /// A further call of a step; nothing where it was not made.
 fn called(action: &Action, seen: &Observation) -> Option<CallDigest> {
     let Observation { status, millis, .. } = *seen;
-    match status {
-        ObservationStatus::Success | ObservationStatus::Error | ObservationStatus::Timeout => {
-            Some(CallDigest { tool: action.name.clone(), status, millis })
-        }
-        ObservationStatus::Refused => None,
-    }
+    let is_made = status != ObservationStatus::Refused;
+    is_made.then(|| CallDigest { tool: action.name.clone(), status, millis })
 }
 
 /// The actions of a step in brief. The first word is the tool: whoever looks which one failed takes it for that.
@@ -314,7 +307,7 @@ pub fn in_brief(action: &Action) -> String {
     let main = match &action.arguments {
         Value::Object(fields) => fields.values().find_map(Value::as_str),
         Value::String(text) => Some(text.as_str()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+        _ => None,
     };
     match main {
         None => action.name.clone(),

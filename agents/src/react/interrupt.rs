@@ -29,11 +29,8 @@ impl Interrupt {
 
     /// Whether a wait for something outside is cut short by it, though what is waited for may be paid for.
     const fn cuts(&self) -> bool {
-        match self {
-            Self::Release(_) | Self::Park(_) => true,
-            // A cancellation drops everything by other means.
-            Self::Cancel(_) | Self::Leave(_) => false,
-        }
+        // A cancellation drops everything by other means.
+        matches!(self, Self::Release(_) | Self::Park(_))
     }
 }
 
@@ -45,7 +42,7 @@ pub(super) async fn cancelled(mut interrupt: Interrupts) -> String {
     match interrupt.wait_for(|why| matches!(why, Some(Interrupt::Cancel(_)))).await.map(|why| why.clone()) {
         Ok(Some(Interrupt::Cancel(reason))) => reason,
         // Nobody is left who could cancel.
-        Ok(_) | Err(_) => std::future::pending().await,
+        _ => std::future::pending().await,
     }
 }
 

@@ -39,9 +39,6 @@ pub(super) fn note(run: RunId, key: &AgentKey, event: &AgentEvent) {
         AgentEvent::Step(step) => {
             span.record("step", step.number.saturating_add(1));
         }
-        AgentEvent::ToolStarted(_)
-        | AgentEvent::Released(_)
-        | AgentEvent::Outcome(_)
-        | AgentEvent::Unreadable(_) => {}
+        _ => {}
     }
 }

@@ -2,9 +2,10 @@
 //! where a step begins and keeps it with the step, so that it is heard once, whoever works on the task.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::{Information, Step};
+use muster_tools::lock;
 
 /// Most that waits to be heard at a time; the rest is told when the task is offered or begun again.
 const MOST: usize = 100;
@@ -28,7 +29,7 @@ impl Mailbox {
 
     /// Puts something in. What is in it already stays as it is.
     pub fn put(&self, told: &[Information]) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         for one in told {
             if waiting.len() < MOST {
                 waiting.entry(one.number).or_insert_with(|| one.clone());
@@ -39,21 +40,21 @@ impl Mailbox {
     /// Takes note of how the run stands now.
     pub fn show(&self, progress: String) {
         if !progress.is_empty() {
-            *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+            *lock(&self.progress) = progress;
         }
     }
 
     /// How the run stands, where the task was told since it was offered. It stays: each step is told anew.
     #[must_use]
     pub fn progress(&self) -> Option<String> {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let progress = lock(&self.progress).clone();
         (!progress.is_empty()).then_some(progress)
     }
 
     /// Takes out what no step has heard, oldest first.
     #[must_use]
     pub fn take(&self, steps: &[Step]) -> Vec<Information> {
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
         let heard = |number: u32| steps.iter().flat_map(|step| &step.heard).any(|one| one.number == number);
         waiting.into_values().filter(|one| !heard(one.number)).collect()
     }

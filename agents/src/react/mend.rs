@@ -69,7 +69,7 @@ pub(super) fn told(
             "These operations would be refused",
             "Submit the reflection again with these mended, or without `operations`.",
         ),
-        Work::Execute { .. } | Work::Write { .. } | Work::DraftReview { .. } => return None,
+        _ => return None,
     };
     let lines: Vec<String> = wrong.iter().take(MOST_TOLD).map(|why| format!("- {why}")).collect();
     let more = wrong.len().saturating_sub(MOST_TOLD);

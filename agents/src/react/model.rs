@@ -63,26 +63,14 @@ impl ModelClient {
 
     /// Whether it sees pictures, as far as is known.
     #[must_use]
-    pub const fn sees(&self) -> bool {
-        match self.capabilities() {
-            Some(able) => able.sees,
-            None => false,
-        }
+    pub fn sees(&self) -> bool {
+        self.capabilities().is_some_and(|able| able.sees)
     }
 
     /// Whether it works without a language model.
     #[must_use]
     pub const fn is_offline(&self) -> bool {
-        match self {
-            Self::Chat(_) => false,
-            Self::Offline(_) => true,
-        }
-    }
-}
-
-impl std::fmt::Debug for ModelClient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ModelClient").field(&self.describe()).finish()
+        matches!(self, Self::Offline(_))
     }
 }
 

@@ -1,12 +1,13 @@
 //! Whether a task is still ours, looked at right before a call is paid for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 
 use super::journal::JournalError;
 use super::place::TaskAssignment;
 use crate::model::gate::Ownership;
+use muster_tools::lock;
 
 /// Tells whether a task is still ours.
 pub struct TaskOwnership {
@@ -22,7 +23,7 @@ impl TaskOwnership {
 
     /// Why the task is not ours any more.
     pub(super) fn lost(&self) -> JournalError {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lost = lock(&self.lost).take();
         lost.unwrap_or(JournalError::Lost)
     }
 }
@@ -33,7 +34,7 @@ impl Ownership for TaskOwnership {
         let look = self.place.journal().look(self.place.now());
         self.place.carry_out(look).await.map_err(|error| {
             let why = error.to_string();
-            *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *lock(&self.lost) = Some(error);
             why
         })
     }

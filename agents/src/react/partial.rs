@@ -57,7 +57,7 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
             })),
             reason,
         },
-        (Some(_) | None, _) => Submission::without_product(Ending::GaveUp, reason),
+        _ => Submission::without_product(Ending::GaveUp, reason),
     }
 }
 
@@ -67,11 +67,7 @@ fn unfinished(product: Product, reason: &str) -> Product {
             conclusion: format!("{UNFINISHED}{reason}. {}", result.conclusion),
             ..result
         }),
-        other @ (Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_)) => other,
+        other => other,
     }
 }
 

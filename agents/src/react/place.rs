@@ -1,7 +1,7 @@
 //! One generation of one task in the record, as the agent that works on it reads and writes it: carries out what its
 //! journal asks for.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use muster_bus::{AppendError, BusError, Record, RecordFilter};
@@ -9,9 +9,10 @@ use muster_journal::{
     AppendEvent, Appended, Journal, JournalFailure, JournalStep, Moment, Newest, ReadTask, Unanswered,
     WithDecisions,
 };
-use muster_shared::ids::{AgentId, Generation, RunId, Seq};
+use muster_shared::ids::{Generation, RunId, Seq};
 use muster_shared::run::{AgentKey, Entry, is_of_one};
 use muster_shared::wire::Encoding;
+use muster_tools::lock;
 use uuid::Uuid;
 
 use super::journal::JournalError;
@@ -45,7 +46,7 @@ impl TaskAssignment {
 
     /// From now on it is written under this id.
     pub(super) fn name(&self, id: Option<Uuid>) {
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = id;
+        *lock(&self.name) = id;
     }
 
     /// The task was begun at the first of these positions, and all is known up to the second. Others may write for the same
@@ -61,7 +62,7 @@ impl TaskAssignment {
 
     /// Never held while something is waited for.
     pub(super) fn journal(&self) -> MutexGuard<'_, Journal<Entry>> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.journal)
     }
 
     /// Carries out what the journal asks for, to its end.
@@ -117,7 +118,7 @@ impl TaskAssignment {
 
     async fn append(&self, step: &AppendEvent<'_>, failed: &mut Option<BusError>) -> Appended {
         let Self { record, run, key, encoding, .. } = self;
-        let id = self.name.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Uuid::now_v7);
+        let id = lock(&self.name).unwrap_or_else(Uuid::now_v7);
         match record.append_named(id, *run, key, step.after, step.event(), *encoding).await {
             Ok(seq) => {
                 super::log_place::note(*run, key, step.event());
@@ -160,18 +161,14 @@ impl TaskAssignment {
                 JournalError::Closed
             }
             JournalFailure::LeftTo(agent) => {
-                self.say_left_to(&agent);
+                let (run, task) = (self.run, &self.key.task);
+                tracing::info!(%run, %task, %agent, "given out again, but who has it lives: left to it");
                 JournalError::Lost
             }
             JournalFailure::TooLarge { bytes, most } => JournalError::TooLarge { bytes, most },
             JournalFailure::Unreachable => JournalError::Bus(failed.unwrap_or_else(timed_out)),
             JournalFailure::TimedOut => JournalError::Bus(timed_out()),
         }
-    }
-
-    fn say_left_to(&self, agent: &AgentId) {
-        let (run, task) = (self.run, &self.key.task);
-        tracing::info!(%run, %task, %agent, "given out again, but who has it lives: left to it");
     }
 }
 

@@ -192,7 +192,7 @@ fn write_canonical(value: &Value, into: &mut Vec<u8>) {
             into.push(b'}');
         }
         Value::Array(items) => write_canonical_array(items, into),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => write_json(value, into),
+        _ => write_json(value, into),
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
                 Value::Array(items) => {
                     format!("[{}]", items.iter().map(sorted).collect::<Vec<_>>().join(","))
                 }
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+                _ => value.to_string(),
             }
         }
         let mut state = Sha256::new();

@@ -135,11 +135,7 @@ impl TaskHistory<'_> {
             NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
                 (&chosen.thought, &chosen.action, Some(observation))
             }
-            NextStep::Consult { .. }
-            | NextStep::LookUp { .. }
-            | NextStep::AskAgain { .. }
-            | NextStep::Submit { .. }
-            | NextStep::Conclude { .. } => {
+            _ => {
                 return Err((in_words(&step.thought, &step.action, step.observation.as_ref()), what(&next)));
             }
         };
@@ -149,13 +145,7 @@ impl TaskHistory<'_> {
             came.2.is_none_or(|refused| Some(refused.status) == step.observation.as_ref().map(status));
         let more = match &next {
             NextStep::CallTool { chosen, .. } => chosen.more.iter().map(|one| &one.action).collect(),
-            NextStep::Refuse { .. }
-            | NextStep::Observe { .. }
-            | NextStep::Consult { .. }
-            | NextStep::LookUp { .. }
-            | NextStep::AskAgain { .. }
-            | NextStep::Submit { .. }
-            | NextStep::Conclude { .. } => step.more.iter().map(|one| &one.action).collect::<Vec<_>>(),
+            _ => step.more.iter().map(|one| &one.action).collect::<Vec<_>>(),
         };
         let same_more = more.into_iter().eq(step.more.iter().map(|one| &one.action));
         if recorded == (came.0, came.1) && same_observation && same_more {
@@ -309,11 +299,7 @@ fn by_name(named: &[&str], known: &[Ability]) -> Vec<Ability> {
 fn without_files(product: Product) -> Product {
     match product {
         Product::Report(report) => Product::Report(Report { artifacts: Vec::new(), ..report }),
-        Product::Plan(_)
-        | Product::Result(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::DraftReview(_) => product,
+        _ => product,
     }
 }
 
@@ -321,35 +307,20 @@ fn without_files(product: Product) -> Product {
 fn is_of_guard(outcome: &Outcome, step: &Step) -> bool {
     let refused = |note: &Note| match note {
         Note::Guarded { hook: Hook::BeforeModel, said, .. } => said.refusal().is_some(),
-        Note::Guarded { .. }
-        | Note::Spin { .. }
-        | Note::Reconsidered
-        | Note::Closed { .. }
-        | Note::Denied { .. }
-        | Note::Declined { .. }
-        | Note::Verified { .. }
-        | Note::LookedUp { .. }
-        | Note::NotChecked { .. }
-        | Note::Approval { .. }
-        | Note::Form { .. } => false,
+        _ => false,
     };
     outcome.ending == Ending::Blocked && outcome.product.is_none() && step.notes.iter().any(refused)
 }
 
 const fn is_from_outside(ending: Ending) -> bool {
-    match ending {
+    matches!(
+        ending,
         Ending::ModelFailed
-        | Ending::AgentFailed
-        | Ending::DeadlinePassed
-        | Ending::Cancelled
-        | Ending::BudgetExhausted => true,
-        Ending::Done
-        | Ending::DonePartial
-        | Ending::Escalate
-        | Ending::Delegate
-        | Ending::Blocked
-        | Ending::GaveUp => false,
-    }
+            | Ending::AgentFailed
+            | Ending::DeadlinePassed
+            | Ending::Cancelled
+            | Ending::BudgetExhausted
+    )
 }
 
 fn what(next: &NextStep) -> String {

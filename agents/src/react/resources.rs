@@ -115,9 +115,10 @@ impl TaskResources {
 
     /// What a call of this tool may use, under its key when it has side effects.
     pub(super) fn context_for(&self, tool: &str, key: &str) -> Cow<'_, ToolContext> {
-        match self.is_pure(tool) {
-            true => Cow::Borrowed(&self.context),
-            false => Cow::Owned(self.context.clone().under_key(key)),
+        if self.is_pure(tool) {
+            Cow::Borrowed(&self.context)
+        } else {
+            Cow::Owned(self.context.clone().under_key(key))
         }
     }
 

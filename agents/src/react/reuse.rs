@@ -52,7 +52,9 @@ impl Reuse {
     /// several: for them there are none.
     #[must_use]
     pub fn of(bus: &Bus, role: &Role, offer: &TaskOffered, rules: ReuseRules<'_>) -> Option<Self> {
-        let may = !rules.oldest.is_zero() && offer.generation <= Generation(1) && !is_of_group(&offer.work);
+        let may = !rules.oldest.is_zero()
+            && offer.generation <= Generation(1)
+            && !matches!(offer.work, Work::Execute { member: Some(_), .. });
         may.then(|| Self {
             answers: bus.answers(role.clone()),
             oldest: rules.oldest,
@@ -85,9 +87,8 @@ impl Reuse {
 
     /// Keeps an answer for others. One that was withheld, or cut off, is not kept.
     pub async fn keep(&self, target: &str, request: &ChatRequest, answer: &ChatAnswer) {
-        match answer.finish {
-            FinishReason::Stop | FinishReason::ToolCalls => {}
-            FinishReason::Length | FinishReason::ContentFilter | FinishReason::Other(_) => return,
+        if !matches!(answer.finish, FinishReason::Stop | FinishReason::ToolCalls) {
+            return;
         }
         let Some(hash) = self.hash(target, request) else { return };
         let Ok(text) = serde_json::to_string(answer) else { return };
@@ -109,17 +110,6 @@ impl Reuse {
 
     fn unmarked(&self, text: String) -> String {
         if self.nonce.is_empty() { text } else { text.replace(&self.nonce, MARK) }
-    }
-}
-
-fn is_of_group(work: &Work) -> bool {
-    match work {
-        Work::Execute { member, .. } => member.is_some(),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => false,
     }
 }
 

@@ -90,12 +90,10 @@ pub fn requests(entries: &[Entry], task: &TaskId, declarations: &Declarations) -
                 Some(step) => (step, true),
                 None => continue,
             },
-            AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => continue,
+            _ => continue,
         };
-        let requests = match lasts {
-            true => teller.tell(entry.seq, key, step),
-            false => teller.clone().tell(entry.seq, key, step),
-        };
+        let requests =
+            if lasts { teller.tell(entry.seq, key, step) } else { teller.clone().tell(entry.seq, key, step) };
         sent.insert((key.generation, step.number), requests);
     }
     sent.into_values().flatten().collect()
@@ -176,7 +174,7 @@ impl<'a> ConversationLog<'a> {
                 let tools = self.declarations.tools(object).map(<[Value]>::to_vec);
                 Some(Declared { object: Some(object.clone()), tools })
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+            _ => None,
         }
     }
 

@@ -1,10 +1,11 @@
 //! What a model may do in a task: the tools it was given, and `submit`.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::{Action, PlanTask, RolePermissions, TaskRights, Use};
 use muster_shared::plan::tools::{is_same, means, stays};
+use muster_tools::lock;
 use serde_json::Value;
 
 use super::declaration::Declaration;
@@ -92,7 +93,7 @@ impl ToolTable {
 
     /// The table of these tools, made now unless it is known.
     fn of(abilities: Vec<Ability>, submit: Value) -> Arc<Self> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&KNOWN);
         let is_it = |table: &Arc<Self>| table.abilities == abilities && table.submit == submit;
         let table = match known.iter().position(is_it) {
             Some(at) => known.remove(at),

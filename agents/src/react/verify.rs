@@ -90,7 +90,8 @@ pub(super) fn judged(
         Ok(faults) => faults,
         // Without a verdict the result counts as one that nobody vouched for, and says so.
         Err(why) => {
-            let why = brief(&format!("no verdict on its {} was given: {why}", asked.check().as_str()));
+            let why = format!("no verdict on its {} was given: {why}", asked.check().as_str());
+            let why = muster_shared::text::first_line(&why, 80);
             let submission = as_unchecked(submission, &why);
             chosen.notes.push(Note::NotChecked { why });
             return NextStep::Submit { chosen, submission };
@@ -138,9 +139,7 @@ fn questions(case: &StepContext<'_>) -> Vec<Verify> {
     let (leaf, critical) = match &case.offer.work {
         Work::Execute { task, .. } => (true, task.critical),
         Work::Write { .. } => (true, false),
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => {
-            (false, false)
-        }
+        _ => (false, false),
     };
     if !leaf || !case.has_model {
         return Vec::new();
@@ -229,10 +228,6 @@ fn with_reason(mut submission: Submission, said: String) -> Submission {
     submission.reason =
         if submission.reason.is_empty() { said } else { format!("{}; {said}", submission.reason) };
     submission
-}
-
-fn brief(text: &str) -> String {
-    muster_shared::text::first_line(text, 80)
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn value(value: &Value, unit: &str) -> Option<ClaimValue> {
         Value::String(text) => read_value(text, unit),
         // As the record has them.
         Value::Object(_) => serde_json::from_value(value.clone()).ok(),
-        Value::Null | Value::Array(_) => None,
+        _ => None,
     }
 }
 

@@ -74,7 +74,7 @@ impl<'a> Document<'a> {
         match self.get(name) {
             Some(Value::Bool(flag)) => *flag,
             Some(Value::String(text)) => matches!(text.trim().to_lowercase().as_str(), "true" | "yes"),
-            Some(_) | None => false,
+            _ => false,
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Document<'a> {
         match self.get(name)? {
             Value::Number(number) => number.as_u64(),
             Value::String(text) => text.trim().parse().ok(),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            _ => None,
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> Document<'a> {
         let value = match self.get(name)? {
             Value::Number(number) => number.as_f64()?,
             Value::String(text) => text.trim().trim_end_matches('%').parse().ok()?,
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+            _ => return None,
         };
         let fraction = value.fract() != 0.0 && value < 1.0;
         let percent = if fraction { value * 100.0 } else { value };
@@ -124,7 +124,7 @@ fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        _ => value.to_string(),
     }
 }
 

@@ -113,23 +113,12 @@ const SINGLE_ANSWER_STEPS: u32 = 3;
 pub fn rules_for(work: &Work) -> &'static RoleRules {
     match work {
         Work::Plan { .. } => &planner::RULES,
-        Work::Execute { task, .. } => rules_for_leaf(&task.role),
+        Work::Execute { task, .. } if task.role == Role::Researcher => &researcher::RULES,
+        Work::Execute { .. } => &worker::RULES,
         Work::Reflect { .. } => &reflector::RULES,
         Work::Refine { .. } => &refiner::RULES,
         Work::Write { .. } => &writer::RULES,
         Work::DraftReview { .. } => &draft_reviewer::RULES,
-    }
-}
-
-fn rules_for_leaf(role: &Role) -> &'static RoleRules {
-    match role {
-        Role::Researcher => &researcher::RULES,
-        Role::Planner
-        | Role::Worker
-        | Role::Reflector
-        | Role::Refiner
-        | Role::Writer
-        | Role::Specialist(_) => &worker::RULES,
     }
 }
 
@@ -197,10 +186,7 @@ impl RoleRules {
     /// Whether a tool is among those the role has by default, or among `allowed` where settings name some.
     #[must_use]
     pub fn may_use(&self, tool: &str, allowed: Option<&[String]>) -> bool {
-        let fits = |pattern: &str| match pattern.strip_suffix('*') {
-            Some(prefix) => tool.starts_with(prefix),
-            None => tool == pattern,
-        };
+        let fits = |pattern: &str| muster_tools::patterns::means(pattern, tool);
         match allowed {
             Some(patterns) => patterns.iter().any(|pattern| fits(pattern)),
             None => self.tool_patterns().any(fits),

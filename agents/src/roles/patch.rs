@@ -20,7 +20,7 @@ pub(super) fn schema() -> Value {
 /// The changes that a submission brings instead of a plan; nothing where it brings none.
 #[must_use]
 pub fn of(arguments: &Value) -> Option<&[Value]> {
-    let has_tasks = arguments.get("tasks").and_then(Value::as_array).is_some_and(|tasks| !tasks.is_empty());
+    let has_tasks = arguments["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
     let changes = arguments.get(FIELD)?.as_array().filter(|changes| !changes.is_empty() && !has_tasks)?;
     Some(changes)
 }
@@ -80,7 +80,7 @@ fn read_change<'a>(plan: &Value, change: &'a Value) -> Result<Change<'a>, String
     let fields = change.get("set").and_then(Value::as_object);
     match (found("task")?, fields) {
         (Some(at), Some(fields)) => Ok(Change::Set { at, fields }),
-        (Some(_) | None, _) => Err("it is none of {task, set}, {delete} and {add}".to_owned()),
+        _ => Err("it is none of {task, set}, {delete} and {add}".to_owned()),
     }
 }
 

@@ -28,11 +28,7 @@ pub(super) static RULES: RoleRules = RoleRules {
 fn schema(offer: &TaskOffered) -> Value {
     let (roles, blueprints) = match &offer.work {
         Work::Plan { roles, blueprints, .. } => (roles.as_slice(), blueprints.as_slice()),
-        Work::Execute { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => (&[][..], &[][..]),
+        _ => (&[][..], &[][..]),
     };
     let mut schema = json!({
         "type": "object",
@@ -56,15 +52,8 @@ fn schema(offer: &TaskOffered) -> Value {
 
 /// Whether people can be asked what the goal means, which they are once.
 fn may_ask(offer: &TaskOffered) -> bool {
-    let asked = match &offer.work {
-        Work::Plan { answers, .. } => !answers.is_empty(),
-        Work::Execute { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => true,
-    };
-    offer.limits.people.ask_about_goal && !asked
+    let is_unasked = matches!(&offer.work, Work::Plan { answers, .. } if answers.is_empty());
+    is_unasked && offer.limits.people.ask_about_goal
 }
 
 /// Levels of the plan. Bounded, whatever an offer says: schemas and drafts nest that deep.
@@ -157,7 +146,7 @@ fn propose_task(task: &Value, levels: usize, faults: &mut Faults) -> TaskDraft {
     let below = match document.get("subtasks") {
         Some(Value::Array(items)) if levels > 1 => items.iter().take(MAX_ITEMS).collect(),
         Some(one @ Value::Object(_)) if levels > 1 => vec![one],
-        Some(_) | None => Vec::new(),
+        _ => Vec::new(),
     };
     let subtasks = below.into_iter().map(|task| propose_task(task, levels - 1, faults)).collect();
     let (name, goal) = (document.text("name"), document.text("goal"));
@@ -189,16 +178,12 @@ fn draft(document: &Document<'_>, name: String, goal: String, faults: &mut Fault
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),
         pattern: Some(document.text("pattern").to_lowercase()).filter(|pattern| !pattern.is_empty()),
         blueprint: read_blueprint(document, &name, faults),
-        query: read_query(document),
+        // What rules wrote for rules. No schema offers it to a model; what cannot be read is left out.
+        query: document.get("query").and_then(|query| TaskQuery::deserialize(query).ok()),
         rights: read_rights(document, &name, faults),
         subtasks: Vec::new(),
         name,
     }
-}
-
-/// What rules said for rules. No schema offers it to a model; what one writes there and nobody can read is left out.
-fn read_query(document: &Document<'_>) -> Option<TaskQuery> {
-    TaskQuery::deserialize(document.get("query")?).ok()
 }
 
 /// What a task may use, where a planner names less than it could: that only takes. No schema offers it to a model, but one

@@ -21,11 +21,7 @@ pub(super) static RULES: RoleRules = RoleRules {
 fn schema(offer: &TaskOffered) -> Value {
     let (roles, blueprints) = match &offer.work {
         Work::Refine { roles, blueprints, .. } => (roles.as_slice(), blueprints.as_slice()),
-        Work::Plan { .. }
-        | Work::Execute { .. }
-        | Work::Reflect { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => (&[][..], &[][..]),
+        _ => (&[][..], &[][..]),
     };
     let mut operations = operations_schema(roles, blueprints);
     operations["minItems"] = json!(1);

@@ -46,14 +46,7 @@ const PLAN: &str = "plan";
 
 /// Whether the agent may say that what is left of the goal has to be planned.
 fn may_plan(offer: &TaskOffered) -> bool {
-    match &offer.work {
-        Work::Execute { may_plan, .. } => *may_plan,
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => false,
-    }
+    matches!(offer.work, Work::Execute { may_plan: true, .. })
 }
 
 pub(super) fn schema(offer: &TaskOffered) -> Value {
@@ -262,7 +255,7 @@ fn read_citation(document: &Document<'_>, faults: &mut Faults) -> Option<Citatio
     let line = document.number("line").and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
     match line {
         Some(line) if !path.is_empty() => Some(Citation { path, line, quote: document.text("quote") }),
-        Some(_) | None => {
+        _ => {
             faults.add("a citation needs `path` and `line` (from 1), as the search shows them");
             None
         }

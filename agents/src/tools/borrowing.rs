@@ -1,7 +1,7 @@
 //! Borrowing: the leases that this agent has of others, and calls under them. A lease that has run out is asked for anew.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use muster_bus::tool_servers::{Lender, ToolServerDoor, ToolServerFailure};
@@ -9,6 +9,7 @@ use muster_shared::ids::{AgentId, Role};
 use muster_shared::text::beginning;
 use muster_shared::wire::lending::{LeaseName, LeaseReply, LeaseRequest, LentCall, LentReply};
 use muster_shared::wire::tool_server::{ServedResult, ServedStatus, ToolCall, ToolReply};
+use muster_tools::lock;
 
 use super::lenders::Lenders;
 
@@ -58,11 +59,11 @@ impl Borrowing {
 
     /// Who lends what.
     pub fn lenders(&self) -> MutexGuard<'_, Lenders> {
-        self.lenders.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.lenders)
     }
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<Place, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     /// Who carries the calls of a task out.

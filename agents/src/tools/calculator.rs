@@ -76,7 +76,7 @@ impl Tool for Calculator {
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let expression = args.get("expression").and_then(Value::as_str).unwrap_or_default();
+        let expression = args["expression"].as_str().unwrap_or_default();
         let Calculated { value, approximate } =
             calculate(expression).map_err(|error| ToolFailure::InvalidArguments(error.to_string()))?;
         let sign = if approximate { "≈" } else { "=" };

@@ -66,14 +66,14 @@ impl Tool for Search {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let query = args.get("query").and_then(Value::as_str).unwrap_or_default();
-        let path = args.get("path").and_then(Value::as_str);
-        let kind = match args.get("kind").and_then(Value::as_str) {
+        let query = args["query"].as_str().unwrap_or_default();
+        let path = args["path"].as_str();
+        let kind = match args["kind"].as_str() {
             Some("exact") => SearchKind::Exact,
             Some("regex") => SearchKind::Regex,
-            Some(_) | None => SearchKind::Words,
+            _ => SearchKind::Words,
         };
-        let asked = args.get("k").and_then(Value::as_u64).map(|k| k.min(MOST_HITS));
+        let asked = args["k"].as_u64().map(|k| k.min(MOST_HITS));
         let hits = found(corpus(ctx)?, query, kind, path, asked).await?;
         if hits.is_empty() {
             return Ok(ToolOutput::text(nothing(query, path)).with_data(json!([])));
@@ -170,9 +170,9 @@ impl Tool for Read {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
+        let path = args["path"].as_str().unwrap_or_default();
         let corpus = corpus(ctx)?;
-        let (from, to) = match args.get("heading").and_then(Value::as_str) {
+        let (from, to) = match args["heading"].as_str() {
             Some(heading) => corpus.section(path, heading).await?.ok_or_else(|| {
                 ToolFailure::NotFound(format!(
                     "`{path}` has no heading `{heading}`; read its first lines, or search it"
@@ -180,7 +180,7 @@ impl Tool for Read {
             })?,
             None => lines_of(&args)?,
         };
-        let find = args.get("find").and_then(Value::as_str);
+        let find = args["find"].as_str();
         let lines = corpus.read_around(path, from, to, find).await?;
         let data = serde_json::to_value(&lines).map_err(|error| ToolFailure::Failed(error.to_string()))?;
         Ok(ToolOutput::text(lines.shown()).with_data(data))
@@ -189,8 +189,8 @@ impl Tool for Read {
 
 /// The lines that are to be read.
 fn lines_of(args: &Value) -> Result<(u64, u64), ToolFailure> {
-    let from = args.get("from").and_then(Value::as_u64).unwrap_or(1);
-    let to = args.get("to").and_then(Value::as_u64).unwrap_or(from.saturating_add(DEFAULT_LINES - 1));
+    let from = args["from"].as_u64().unwrap_or(1);
+    let to = args["to"].as_u64().unwrap_or(from.saturating_add(DEFAULT_LINES - 1));
     if to < from {
         return Err(ToolFailure::InvalidArguments(format!(
             "`to` ({to}) is before `from` ({from}); swap them"

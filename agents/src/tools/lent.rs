@@ -48,10 +48,7 @@ pub fn lent_tools(engine: &ToolEngine, bus: &Bus, rules: &LenderRules<'_>) -> Ve
 
 /// Whether a tool can be of use to another agent.
 fn can_be_lent(spec: &ToolSpec) -> bool {
-    let is_own = match &spec.source {
-        ToolSource::BuiltIn | ToolSource::File(_) => true,
-        ToolSource::Server(_) | ToolSource::Agent(_) => false,
-    };
+    let is_own = matches!(spec.source, ToolSource::BuiltIn | ToolSource::File(_));
     is_own
         && spec.permission == RolePermission::Tools
         && !DOCUMENTS.iter().any(|permission| spec.grants.contains(permission))

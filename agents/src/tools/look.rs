@@ -55,7 +55,7 @@ impl Tool for Look {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
+        let path = args["path"].as_str().unwrap_or_default();
         let corpus = corpus(ctx)?;
         if !corpus.has_pictures().await? {
             let none = "no document of this goal is a picture; corpus.read reads the others".to_owned();
@@ -68,7 +68,7 @@ impl Tool for Look {
             return Err(ToolFailure::NotFound(none));
         };
         let known = corpus.read(path, 1, 1).await?;
-        let asked = args.get("question").and_then(Value::as_str).unwrap_or(USUAL_QUESTION);
+        let asked = args["question"].as_str().unwrap_or(USUAL_QUESTION);
         let told = format!("{asked}\n\nThe picture is the document {}: {}", known.path, known.lines.concat());
         match viewer.look(question(told, &picture)).await {
             Ok(PictureAnswer { text, .. }) if text.trim().is_empty() => {

@@ -89,11 +89,7 @@ pub fn with_inner(tools: &[Arc<ToolSpec>], registry: &ToolRegistry) -> Vec<Arc<T
 /// is to allow what they say that they need. Documents and files are there or not.
 #[must_use]
 pub fn granted_by_name(tools: &[Arc<ToolSpec>]) -> Vec<Permission> {
-    let is_allowed = |tool: &ToolSpec| match tool.source {
-        ToolSource::BuiltIn => tool.off_until_allowed,
-        ToolSource::File(_) | ToolSource::Server(_) | ToolSource::Agent(_) => true,
-    };
-    let allowed = tools.iter().filter(|tool| is_allowed(tool));
+    let allowed = tools.iter().filter(|tool| tool.source != ToolSource::BuiltIn || tool.off_until_allowed);
     let needed = allowed.flat_map(|tool| tool.grants.iter().copied());
     needed.filter(|permission| !DOCUMENTS.contains(permission) && !FILES.contains(permission)).collect()
 }

@@ -54,14 +54,13 @@ impl Tool for PlanTool {
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let goal = args.get("goal").and_then(Value::as_str).unwrap_or_default().trim();
+        let goal = args["goal"].as_str().unwrap_or_default().trim();
         if goal.is_empty() {
             return Err(ToolFailure::InvalidArguments(
                 "the goal is empty: say what is to be achieved".to_owned(),
             ));
         }
-        let domain =
-            args.get("domain").and_then(Value::as_str).map(str::trim).filter(|name| !name.is_empty());
+        let domain = args["domain"].as_str().map(str::trim).filter(|name| !name.is_empty());
         if let Some(wrong) = domain.filter(|name| !is_domain(name)) {
             return Err(ToolFailure::InvalidArguments(
                 GoalError::NoDomain { name: wrong.to_owned() }.to_string(),
@@ -105,11 +104,11 @@ impl Tool for ByBlueprint {
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let wrong = ToolFailure::InvalidArguments;
-        let name = args.get("name").and_then(Value::as_str).unwrap_or_default().trim();
+        let name = args["name"].as_str().unwrap_or_default().trim();
         let found = self.library.find(name).map_err(|error| wrong(error.to_string()))?;
         let given: BTreeMap<String, Value> = match args.get("params") {
             Some(Value::Object(given)) => given.clone().into_iter().collect(),
-            Some(_) | None => BTreeMap::new(),
+            _ => BTreeMap::new(),
         };
         let filled = fill(&found, &given).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();

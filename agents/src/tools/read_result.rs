@@ -96,10 +96,8 @@ impl Tool for ReadResult {
         if from >= text.len() {
             return Err(ToolFailure::InvalidArguments(format!("It ends at byte {}.", text.len())));
         }
-        let more = match to < text.len() {
-            true => format!("read on from offset {to}"),
-            false => "that is the end".to_owned(),
-        };
+        let more =
+            if to < text.len() { format!("read on from offset {to}") } else { "that is the end".to_owned() };
         Ok(ToolOutput::text(format!("{}\n[bytes {from} to {to} of {}; {more}]", &text[from..to], text.len())))
     }
 }

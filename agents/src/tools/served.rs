@@ -1,7 +1,7 @@
 //! The tools of tool servers, as an agent comes to know them: what a tool is stays fixed from then on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -12,6 +12,7 @@ use muster_shared::plan::tools::STANDARD;
 use muster_shared::text::beginning;
 use muster_shared::wire::lending::lender_role;
 use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs};
+use muster_tools::lock;
 use tokio_util::sync::CancellationToken;
 
 use super::ToolRegistry;
@@ -201,7 +202,7 @@ impl ServedTools {
     }
 
     fn roster(&self) -> MutexGuard<'_, Roster> {
-        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.roster)
     }
 
     /// Listens to tool servers from now on, and asks those that are there to say so. Where there are none, nothing

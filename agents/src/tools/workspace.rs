@@ -83,7 +83,7 @@ impl Tool for Read {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let path = path_of(&args)?;
-        let mut text = workspace(ctx)?.read(&path).await?;
+        let mut text = ctx.workspace()?.read(&path).await?;
         let bytes = text.len();
         if bytes > MAX_SHOWN {
             text.truncate(text.floor_char_boundary(MAX_SHOWN));
@@ -105,7 +105,7 @@ impl Tool for List {
     }
 
     async fn call(&self, ctx: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
-        let files = workspace(ctx)?.list().await?;
+        let files = ctx.workspace()?.list().await?;
         if files.is_empty() {
             return Ok(ToolOutput::text("The workspace is empty.").with_data(json!([])));
         }
@@ -135,9 +135,9 @@ impl Tool for Write {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let (path, text) = (path_of(&args)?, text_of(&args));
-        match args.get("replaces").and_then(Value::as_str) {
-            Some(version) => workspace(ctx)?.replace(&path, text, version).await?,
-            None => workspace(ctx)?.write(&path, text).await?,
+        match args["replaces"].as_str() {
+            Some(version) => ctx.workspace()?.replace(&path, text, version).await?,
+            None => ctx.workspace()?.write(&path, text).await?,
         }
         Ok(ToolOutput::text(format!("Wrote {} bytes to {path}.", text.len()))
             .with_data(json!({"path": path.as_str(), "bytes": text.len()})))
@@ -158,7 +158,7 @@ impl Tool for Append {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let (path, text) = (path_of(&args)?, text_of(&args));
-        let bytes = workspace(ctx)?.append(&path, text).await?;
+        let bytes = ctx.workspace()?.append(&path, text).await?;
         Ok(ToolOutput::text(format!("Added {} bytes to {path}, which now has {bytes}.", text.len()))
             .with_data(json!({"path": path.as_str(), "bytes": bytes})))
     }
@@ -174,15 +174,11 @@ fn author(file: &Artifact) -> String {
 }
 
 fn path_of(args: &Value) -> Result<WorkspacePath, ToolFailure> {
-    Ok(WorkspacePath::parse(args.get("path").and_then(Value::as_str).unwrap_or_default())?)
+    Ok(WorkspacePath::parse(args["path"].as_str().unwrap_or_default())?)
 }
 
 fn text_of(args: &Value) -> &str {
-    args.get("text").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn workspace(ctx: &ToolContext) -> Result<&Arc<dyn Workspace>, ToolFailure> {
-    ctx.workspace.as_ref().ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))
+    args["text"].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use muster_agents::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, ToolDecl, Wasted};
 use muster_agents::react::parse::{
-    AnswerForm, JsonRepair, LibraryRepair, MAX_BYTES, ParseFailure, ParsedAnswer, ask_again_for_document,
-    parse_answer, parse_document, parse_whole_document,
+    AnswerForm, MAX_BYTES, ParseFailure, ParsedAnswer, ask_again_for_document, parse_answer, parse_document,
+    parse_whole_document,
 };
 use serde_json::{Value, json};
 
@@ -256,7 +256,7 @@ fn repair_ends_whatever_the_text() {
     for text in texts {
         let (done, ended) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let _ = LibraryRepair.repair(text);
+            let _ = jsonrepair_rs::jsonrepair(text);
             let _ = parse(text);
             let _ = parse(&format!("{{\"action\": \"search\", \"action_input\": {text}"));
             let _ = done.send(());

@@ -1,11 +1,12 @@
 //! What a call asks of whoever called, before it ends: the questions that are open, and the answers that came.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use muster_shared::wire::tool_question::{CallAnswer, OpenQuestion, PersonQuestion, QuestionAnswer};
 use muster_tools::Asker;
+use muster_tools::lock;
 use tokio::sync::{oneshot, watch};
 
 /// Most questions of one call that are open at the same time.
@@ -52,7 +53,7 @@ impl Questions {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Takes an answer. One to a question that is not open is kept for when it is asked.

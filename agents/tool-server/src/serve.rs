@@ -1,6 +1,6 @@
 //! A process that serves tools: says that it is there, answers what is asked, and carries calls out.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
@@ -13,6 +13,7 @@ use muster_shared::wire::tool_question::{OpenQuestion, QuestionAnswer};
 use muster_shared::wire::tool_server::{
     MOST_KEY, ServedResult, ServedStatus, ToolCall, ToolReply, ToolServerNotice,
 };
+use muster_tools::lock;
 use muster_tools::{Asker, Permission, Tool, ToolContext, ToolServerSettings};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
@@ -132,15 +133,15 @@ impl ToolServer {
 
     fn offer(&self, tools: &[Arc<dyn Tool>]) {
         let offering = Arc::new(Offering::of(&self.name, tools));
-        *self.offering.lock().unwrap_or_else(PoisonError::into_inner) = offering;
+        *lock(&self.offering) = offering;
     }
 
     pub(crate) fn offering(&self) -> Arc<Offering> {
-        Arc::clone(&self.offering.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.offering))
     }
 
     pub(crate) fn answers(&self) -> MutexGuard<'_, Answers> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.answers)
     }
 
     async fn say_here(&self) {

@@ -14,6 +14,7 @@ use crate::{
     asker::{Asker, Viewer},
     engine::ToolEngine,
     keeper::ResultKeeper,
+    result::ToolFailure,
     spec::Permission,
     watch::CallWatch,
     workspace::Workspace,
@@ -72,6 +73,16 @@ impl ToolContext {
         Self { run: run.into(), task: task.into(), ..Self::default() }
     }
 
+    /// The files of the run.
+    ///
+    /// # Errors
+    /// When the run has no workspace.
+    pub fn workspace(&self) -> Result<&Arc<dyn Workspace>, ToolFailure> {
+        self.workspace
+            .as_ref()
+            .ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))
+    }
+
     /// Names the call that is made with this.
     #[must_use]
     pub fn under_key(mut self, key: impl Into<String>) -> Self {
@@ -112,17 +123,5 @@ impl ToolContext {
     pub fn with_workspace(mut self, workspace: Arc<dyn Workspace>) -> Self {
         self.workspace = Some(workspace);
         self.granting([Permission::ReadWorkspace, Permission::WriteWorkspace])
-    }
-}
-
-impl std::fmt::Debug for ToolContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolContext")
-            .field("run", &self.run)
-            .field("task", &self.task)
-            .field("permissions", &self.grants)
-            .field("corpus", &self.corpus.as_ref().map(|corpus| corpus.id().to_string()))
-            .field("workspace", &self.workspace.is_some())
-            .finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ mod shared;
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -23,8 +23,9 @@ use serde_json::{Map, Value};
 use super::{
     registry::{Registered, ToolRegistry},
     sharing::SharedAnswers,
-    spec::{ToolContext, ToolFailure, ToolResult, ToolSpec, ToolStatus},
+    spec::{ToolContext, ToolResult, ToolSpec, ToolStatus},
 };
+use crate::lock;
 use attempt::{Threads, attempt};
 use breaker::Breaker;
 use ending::{Ending, Fault, json_size};
@@ -32,6 +33,7 @@ use inner::may_have_effect;
 use kept::{KeptAnswers, SameCall};
 use rules::{may_repeat, may_stand_in};
 
+pub use attempt::why_broken;
 pub use quota::{CallCount, CallCounter, LocalCounts};
 pub use rules::{EngineLimits, EngineRules, ToolBreakerRules, ToolQuota, ToolRetries};
 
@@ -192,7 +194,7 @@ impl ToolEngine {
             .allow_all(&Use::of_call(name, &args))
             .and_then(|()| may_have_effect(registered.spec(), ctx))
             .and_then(|()| self.may_begin(registered.spec(), ctx))
-            .map_err(|refusal| Box::new(Ending::of_failure(&ToolFailure::NoRight(Box::new(refusal)))))?;
+            .map_err(|refusal| Box::new(Ending::of_failure(&refusal.into())))?;
         if let Some(why) = self.approval_of(registered.spec(), ctx).filter(|_| !ctx.approved) {
             return Err(refused(format!("`{name}` was not called: {why}, and nobody approved this one.")));
         }
@@ -237,12 +239,12 @@ impl ToolEngine {
         }
         let same = SameCall::of(call.spec(), &call.args, ctx);
         let ending = self.with_retries(call, ctx, begun).await;
-        let may_be_replaced = match ending.fault {
-            Fault::None => false,
-            // What may have taken effect is not done once more by other means.
-            Fault::Passing | Fault::Broken | Fault::Lasting => may_repeat(call.spec()) || ending.tries == 0,
-        };
-        if may_be_replaced && let Some((other, given)) = self.by_another(call, ctx, begun).await {
+        // What may have taken effect is not done once more by other means.
+        let may_be_replaced = may_repeat(call.spec()) || ending.tries == 0;
+        if ending.fault != Fault::None
+            && may_be_replaced
+            && let Some((other, given)) = self.by_another(call, ctx, begun).await
+        {
             return ending.stood_in(&call.spec().name, &other, given);
         }
         self.kept_or(same, ending)
@@ -265,7 +267,7 @@ impl ToolEngine {
                 Fault::Passing => {
                     self.rules.again(spec, failed, begun.elapsed(), jitter(&spec.name, ctx, failed))
                 }
-                Fault::None | Fault::Broken | Fault::Lasting => None,
+                _ => None,
             };
             let Some(wait) = again else { return ending.after(failed) };
             tokio::select! {
@@ -297,14 +299,14 @@ impl ToolEngine {
     }
 
     fn ask_breaker(&self, tool: &str, limit: Duration) -> Result<(), Duration> {
-        match held(&self.seen.breakers).get_mut(tool) {
+        match lock(&self.seen.breakers).get_mut(tool) {
             Some(breaker) => breaker.admit(Instant::now(), limit),
             None => Ok(()),
         }
     }
 
     fn tell_breaker(&self, tool: &str, fault: Fault) {
-        let mut breakers = held(&self.seen.breakers);
+        let mut breakers = lock(&self.seen.breakers);
         match fault {
             Fault::Passing | Fault::Broken => {
                 breakers.entry(tool.to_owned()).or_default().fail(Instant::now(), &self.rules.breaker);
@@ -316,19 +318,6 @@ impl ToolEngine {
             }
         }
     }
-}
-
-impl std::fmt::Debug for ToolEngine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolEngine")
-            .field("registry", &self.registry)
-            .field("rules", &self.rules)
-            .finish_non_exhaustive()
-    }
-}
-
-fn held<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn refused(content: String) -> Box<Ending> {

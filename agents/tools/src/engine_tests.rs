@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::patterns::ToolPatterns;
-use crate::spec::{Permission, Tool, ToolOutput};
+use crate::spec::{Permission, Tool, ToolFailure, ToolOutput};
 
 /// A tool that does as it is told: answer, fail, panic, sleep, or talk too much.
 struct Puppet {

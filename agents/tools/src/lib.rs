@@ -25,11 +25,13 @@ pub mod spec;
 mod watch;
 pub mod workspace;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use self::{
     asker::{Asker, PictureAnswer, PictureQuestion, Viewer},
     engine::{
         CallCount, CallCounter, EngineLimits, EngineRules, ToolBreakerRules, ToolEngine, ToolQuota,
-        ToolRetries,
+        ToolRetries, why_broken,
     },
     keeper::{KeptResult, ResultKeeper},
     patterns::ToolPatterns,
@@ -44,3 +46,8 @@ pub use self::{
     },
     watch::CallWatch,
 };
+
+/// Locks a mutex, also after a panic of its holder.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

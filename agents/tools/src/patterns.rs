@@ -21,6 +21,16 @@ impl ToolPatterns {
     }
 }
 
+/// Longest name that a file gives a tool, in bytes. With the name of its server it is within what providers accept.
+const MAX_NAME: usize = 48;
+
+/// Whether a file can give a tool this name.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_letter)
+}
+
 /// Whether a pattern means a tool.
 #[must_use]
 pub fn means(pattern: &str, tool: &str) -> bool {

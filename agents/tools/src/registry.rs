@@ -183,12 +183,6 @@ impl ToolRegistry {
     }
 }
 
-impl std::fmt::Debug for ToolRegistry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.list().iter().map(|spec| &spec.name)).finish()
-    }
-}
-
 fn check_name(name: &str) -> Result<(), RegistryError> {
     let fine = name.len() <= MAX_NAME
         && name.split('.').all(|part| {
@@ -200,7 +194,7 @@ fn check_name(name: &str) -> Result<(), RegistryError> {
 
 fn compile(spec: &ToolSpec) -> Result<Validator, RegistryError> {
     let bad = |reason: String| RegistryError::BadSchema { name: spec.name.clone(), reason };
-    if spec.parameters.get("type").and_then(Value::as_str) != Some("object") {
+    if spec.parameters["type"].as_str() != Some("object") {
         return Err(bad("its `type` must be \"object\"".to_owned()));
     }
     jsonschema::validator_for(&spec.parameters).map_err(|error| bad(error.to_string()))

@@ -61,6 +61,12 @@ pub enum ToolFailure {
     Failed(String),
 }
 
+impl From<Refusal> for ToolFailure {
+    fn from(refusal: Refusal) -> Self {
+        Self::NoRight(Box::new(refusal))
+    }
+}
+
 impl From<CorpusError> for ToolFailure {
     fn from(error: CorpusError) -> Self {
         let message = error.to_string();

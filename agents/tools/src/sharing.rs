@@ -62,20 +62,10 @@ impl SharedKey {
 /// How long answers of a tool serve others; nothing where they serve nobody. The tool says it, and all of these hold: it changes
 /// nothing, and what it answers depends on its arguments and on other machines alone.
 pub(crate) fn serves(spec: &ToolSpec) -> Option<Duration> {
-    let depends_on_run = spec.grants.iter().any(|grant| match grant {
-        Permission::Network | Permission::Execute => false,
-        Permission::ReadDocuments
-        | Permission::ReadWorkspace
-        | Permission::WriteWorkspace
-        | Permission::Memory
-        | Permission::AskPerson
-        | Permission::Money => true,
-    });
+    let depends_on_run =
+        spec.grants.iter().any(|grant| !matches!(grant, Permission::Network | Permission::Execute));
     // Whoever is lent a tool asks its owner each time: leases end.
-    let is_lent = match &spec.source {
-        ToolSource::BuiltIn | ToolSource::File(_) | ToolSource::Server(_) => false,
-        ToolSource::Agent(_) => true,
-    };
+    let is_lent = matches!(spec.source, ToolSource::Agent(_));
     let may = spec.pure && !spec.approve && spec.inner.is_empty() && !depends_on_run && !is_lent;
     spec.cache.as_ref().filter(|_| may).map(muster_shared::flow::ToolCache::serves)
 }

@@ -187,7 +187,7 @@ impl Web {
             // A file that cannot be got to is none.
             match guard.redirected(&at.url, page.header("location")) {
                 Ok(to) if guard::allowed(rights, &to).is_ok() => at = to,
-                Ok(_) | Err(_) => return Ok(Rules::open()),
+                _ => return Ok(Rules::open()),
             }
         }
         Ok(Rules::open())
@@ -298,13 +298,9 @@ impl WebFailure {
     /// Whether the same may work later.
     const fn is_passing(&self) -> bool {
         match self {
-            Self::NoAnswer { why, .. } => match why {
-                NoAnswer::NotConnected(_) | NoAnswer::TimedOut | NoAnswer::Broken(_) => true,
-                NoAnswer::Refused(_)
-                | NoAnswer::Certificate(_)
-                | NoAnswer::TooLarge { .. }
-                | NoAnswer::Packed(_) => false,
-            },
+            Self::NoAnswer { why, .. } => {
+                matches!(why, NoAnswer::NotConnected(_) | NoAnswer::TimedOut | NoAnswer::Broken(_))
+            }
             Self::TimedOut { .. } => true,
             Self::Refused { .. } | Self::Robots { .. } | Self::Setting(_) => false,
         }

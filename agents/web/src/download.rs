@@ -97,12 +97,6 @@ impl Downloader {
     }
 }
 
-impl std::fmt::Debug for Downloader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Downloader").finish_non_exhaustive()
-    }
-}
-
 fn in_words(failure: WebFailure) -> String {
     without_advice(&ToolFailure::from(failure))
 }

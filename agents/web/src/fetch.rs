@@ -179,7 +179,7 @@ impl Tool for FetchFile {
     }
 
     async fn call(&self, ctx: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
-        ctx.rights.allows(&Use::WriteFile).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
+        ctx.rights.allows(&Use::WriteFile)?;
         let path = WorkspacePath::parse(text_of(&arguments, "save_as"))?;
         let Some(workspace) = &ctx.workspace else {
             return Err(ToolFailure::Refused("There is no workspace to save it in. Use fetch.".to_owned()));

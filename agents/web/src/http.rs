@@ -156,11 +156,9 @@ impl HttpRequest {
 
 /// What is said of a call without an answer. Whether it took effect is known only where nothing was sent.
 fn failed(host: &str, method: &Method, why: NoAnswer) -> ToolFailure {
-    let was_sent = match why {
-        NoAnswer::Refused(_) | NoAnswer::NotConnected(_) | NoAnswer::Certificate(_) => false,
-        NoAnswer::TooLarge { .. } | NoAnswer::Packed(_) | NoAnswer::Broken(_) | NoAnswer::TimedOut => true,
-    };
-    if was_sent && !method.is_safe() {
+    let is_unsent =
+        matches!(why, NoAnswer::Refused(_) | NoAnswer::NotConnected(_) | NoAnswer::Certificate(_));
+    if !is_unsent && !method.is_safe() {
         return ToolFailure::Failed(format!(
             "{host}: {why}. The {method} may have taken effect or not: look before you do it again."
         ));

@@ -1,12 +1,13 @@
 //! How fast hosts are asked: so many at once, and not one right after the other.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use muster_tools::lock;
 use muster_tools::settings::WebSettings;
 
 /// Most hosts that are remembered. Beyond, those that nobody waits for are forgotten.
@@ -50,7 +51,7 @@ impl Pace {
     }
 
     fn places(&self, host: &str) -> Arc<Semaphore> {
-        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = lock(&self.hosts);
         if hosts.len() >= MOST_HOSTS {
             let (now, all) = (Instant::now(), self.per_host);
             hosts.retain(|_, host| host.next > now || host.places.available_permits() < all);
@@ -62,7 +63,7 @@ impl Pace {
     /// When the next request to this host may begin; the one after it waits for the pause.
     fn start(&self, host: &str) -> Instant {
         let now = Instant::now();
-        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = lock(&self.hosts);
         let Some(host) = hosts.get_mut(host) else { return now };
         let start = host.next.max(now);
         host.next = start + self.pause;

@@ -163,14 +163,14 @@ fn fits(pattern: &[u8], path: &[u8]) -> bool {
                 (in_pattern, in_path) = (in_pattern + 1, in_path + 1);
                 continue;
             }
-            Some(_) | None => {}
+            _ => {}
         }
         match last_star {
             Some((after, from)) if from < path.len() => {
                 last_star = Some((after, from + 1));
                 (in_pattern, in_path) = (after, from + 1);
             }
-            Some(_) | None => return false,
+            _ => return false,
         }
     }
 }

@@ -38,11 +38,8 @@ impl Course {
     /// A step fails: no further call of it is made, and the whole goes by what the step says.
     pub(super) fn fails(&mut self, at: usize, why: String) {
         let whole = format!("`{}` failed: {why}", self.composite.steps[at].name);
-        match &mut self.steps[at].state {
-            StepState::Open { failing, .. } => {
-                failing.get_or_insert(why);
-            }
-            StepState::Waiting | StepState::Done | StepState::Failed(_) | StepState::Skipped(_) => {}
+        if let StepState::Open { failing, .. } = &mut self.steps[at].state {
+            failing.get_or_insert(why);
         }
         match self.composite.steps[at].on_failure {
             OnFailure::Skip => {}

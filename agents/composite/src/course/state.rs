@@ -86,9 +86,6 @@ impl StepCourse {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        match self.state {
-            StepState::Waiting | StepState::Open { .. } => false,
-            StepState::Done | StepState::Failed(_) | StepState::Skipped(_) => true,
-        }
+        !matches!(self.state, StepState::Waiting | StepState::Open { .. })
     }
 }

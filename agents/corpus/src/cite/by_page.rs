@@ -59,6 +59,6 @@ pub(super) fn told(
             PlaceFound::Elsewhere { path, line }
         }
         PlaceFound::NoLine { .. } => PlaceFound::NoLine { lines: page.count() },
-        PlaceFound::Stands(_) | PlaceFound::NoFile { .. } | PlaceFound::Otherwise { .. } => found,
+        _ => found,
     })
 }

@@ -115,19 +115,16 @@ impl Page {
     }
 
     pub(super) fn line(&self, number: u32) -> &str {
-        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        at.and_then(|at| self.lines.get(at)).map_or("", String::as_str)
+        of_line(&self.lines, number).map_or("", String::as_str)
     }
 
     fn kind(&self, number: u32) -> Kind {
-        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        at.and_then(|at| self.kinds.get(at)).copied().unwrap_or(Kind::Blank)
+        of_line(&self.kinds, number).copied().unwrap_or(Kind::Blank)
     }
 
     /// The heading that a line stands under; 0 for none.
     pub(super) fn heading_of(&self, number: u32) -> u32 {
-        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        at.and_then(|at| self.headings.get(at)).copied().unwrap_or(0)
+        of_line(&self.headings, number).copied().unwrap_or(0)
     }
 
     /// The language it is written in, as far as that can be told.
@@ -196,7 +193,7 @@ impl Page {
             Kind::Row => {
                 (1..=line).rev().take_while(|above| self.kind(*above) == Kind::Row).last().unwrap_or(0)
             }
-            Kind::Blank | Kind::Heading | Kind::Item | Kind::Running => 0,
+            _ => 0,
         }
     }
 
@@ -311,6 +308,11 @@ pub(super) fn without_targets(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// The element of a line. Lines are numbered from 1.
+fn of_line<T>(all: &[T], number: u32) -> Option<&T> {
+    all.get(usize::try_from(number).ok()?.checked_sub(1)?)
 }
 
 /// Numbers whose thousands are parted by plain spaces: `2 009`.

@@ -69,7 +69,7 @@ pub(super) fn differs(statement: &str, text: &str) -> Option<Differs> {
             Some((one, other)) if denials(said) == denials(there) && one.is_number() && other.is_number() => {
                 Some(Differs::Number { said: one.text.clone() })
             }
-            None | Some(_) => None,
+            _ => None,
         };
         if found.is_some() {
             longer.push((from, at, length));

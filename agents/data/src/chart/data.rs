@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-use muster_shared::text::nearest_name;
+use muster_shared::text::{nearest_name, one_line};
 
 use super::draw::{ends, number};
 use super::{Kind, Request};
 use crate::cell::Cell;
 use crate::shown::Rows;
 
+/// The day from which dates are counted.
+pub(super) const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// The largest value that is drawn: sums and differences of such values stay finite.
 const LARGEST: f64 = 1e150;
 const MAX_VALUES: usize = 5_000;
@@ -59,40 +59,34 @@ pub(super) fn plot(rows: &Rows, request: &Request) -> Result<Plot, String> {
     if rows.rows.is_empty() {
         return Err("there are no rows to draw".to_owned());
     }
-    let kind = request.kind;
+    let (kind, is_stacked) = (request.kind, request.is_stacked());
     let plot = if kind == Kind::Histogram { histogram(rows, request)? } else { columns(rows, request)? };
-    let (values, series, categories) = (plot.values().count(), plot.series.len(), plot.names.len());
-    let below = plot.values().filter(|value| *value <= 0.0).count();
+    let values = plot.values().count();
+    let bars = if kind == Kind::Bar { plot.names.len() } else { 0 };
     for (count, most, what, remedy) in [
         (values, MAX_VALUES, "values", "aggregate them, for instance by month"),
-        (series, MAX_SERIES, "series", "leave some out, or join the small ones"),
-        (
-            if kind == Kind::Bar { categories } else { 0 },
-            MAX_CATEGORIES,
-            "categories",
-            "draw the largest, or a line",
-        ),
+        (plot.series.len(), MAX_SERIES, "series", "leave some out, or join the small ones"),
+        (bars, MAX_CATEGORIES, "categories", "draw the largest, or a line"),
     ] {
         if count > most {
             return Err(format!("there are {count} {what}, at most {most} are allowed; {remedy}"));
         }
     }
-    let fault = match kind {
-        _ if values == 0 => "there are no numbers to draw",
-        Kind::Bar | Kind::Area | Kind::Histogram if request.log => {
-            "bars and areas start at 0, which a logarithmic axis cannot show; draw a line or points, or leave `log` out"
-        }
-        Kind::Bar | Kind::Area if request.stacked && plot.values().any(|value| value < 0.0) => {
-            "stacked values cannot be negative; leave `stacked` out"
-        }
-        Kind::Line | Kind::Scatter if request.log && below > 0 => {
-            return Err(format!(
-                "{below} values are 0 or less, which a logarithmic axis cannot show; leave them out, or `log`"
-            ));
-        }
-        Kind::Line | Kind::Scatter | Kind::Bar | Kind::Area | Kind::Histogram => return Ok(plot),
-    };
-    Err(fault.to_owned())
+    let below = plot.values().filter(|value| *value <= 0.0).count();
+    if values == 0 {
+        Err("there are no numbers to draw".to_owned())
+    } else if request.log && kind.starts_at_zero() {
+        Err("bars and areas start at 0, which a logarithmic axis cannot show; draw a line or points, or leave `log` out"
+            .to_owned())
+    } else if request.log && below > 0 {
+        Err(format!(
+            "{below} values are 0 or less, which a logarithmic axis cannot show; leave them out, or `log`"
+        ))
+    } else if is_stacked && plot.values().any(|value| value < 0.0) {
+        Err("stacked values cannot be negative; leave `stacked` out".to_owned())
+    } else {
+        Ok(plot)
+    }
 }
 
 /// The index of a column.
@@ -105,25 +99,19 @@ fn place(rows: &Rows, name: &str) -> Result<usize, String> {
     })
 }
 
-fn words(rows: &Rows, row: usize, column: usize) -> String {
-    rows.rows[row].get(column).map(Cell::words).unwrap_or_default()
-}
-
 /// The number in a cell. `None`: the cell is empty.
 fn value(rows: &Rows, row: usize, column: usize) -> Result<Option<f64>, String> {
-    let text = words(rows, row, column);
+    let cell = &rows.rows[row][column];
+    let text = cell.words();
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let at = || format!("`{}` in row {}", rows.columns[column], row + 1);
-    match rows.rows[row][column].number() {
-        Some(number) if number.abs() <= LARGEST => Ok(Some(number)),
-        Some(number) => Err(format!("{} is {number}, which cannot be drawn; leave it out", at())),
-        None => {
-            let text: String = text.chars().take(40).collect();
-            Err(format!("{} is `{text}` and no number; name the columns of numbers in `y`", at()))
-        }
-    }
+    let fault = match cell.number() {
+        Some(number) if number.abs() <= LARGEST => return Ok(Some(number)),
+        Some(number) => format!("{number}, which cannot be drawn; leave it out"),
+        None => format!("`{}` and no number; name the columns of numbers in `y`", one_line(&text, 40)),
+    };
+    Err(format!("`{}` in row {} is {fault}", rows.columns[column], row + 1))
 }
 
 fn values(rows: &Rows, column: usize) -> Result<Vec<Option<f64>>, String> {
@@ -139,9 +127,8 @@ fn columns(rows: &Rows, request: &Request) -> Result<Plot, String> {
     let split = request.series.as_ref().map(|name| place(rows, name)).transpose()?;
     let mut y = request.y.iter().map(|name| place(rows, name)).collect::<Result<Vec<_>, _>>()?;
     if y.is_empty() {
-        y = (0..rows.columns.len())
-            .filter(|y| *y != x && Some(*y) != split && is_numeric(rows, *y))
-            .collect();
+        let is_drawn = |y: &usize| *y != x && Some(*y) != split && is_numeric(rows, *y);
+        y.extend((0..rows.columns.len()).filter(is_drawn));
     }
     let x_name = rows.columns.get(x).cloned().unwrap_or_default();
     let y_name = match y.as_slice() {
@@ -155,7 +142,7 @@ fn columns(rows: &Rows, request: &Request) -> Result<Plot, String> {
     let (mut known, mut first, mut at) = (HashMap::new(), Vec::new(), Vec::new());
     for row in 0..rows.rows.len() {
         let next = first.len();
-        at.push(if is_shared { *known.entry(words(rows, row, x)).or_insert(next) } else { next });
+        at.push(if is_shared { *known.entry(rows.rows[row][x].words()).or_insert(next) } else { next });
         if at[row] == next {
             first.push(row);
         }
@@ -163,14 +150,15 @@ fn columns(rows: &Rows, request: &Request) -> Result<Plot, String> {
     let (mut series, mut numbers): (Vec<Series>, _) = (Vec::new(), HashMap::new());
     for column in y {
         for (row, value) in values(rows, column)?.into_iter().enumerate() {
-            let name = split.map_or_else(|| rows.columns[column].clone(), |split| words(rows, row, split));
+            let name =
+                split.map_or_else(|| rows.columns[column].clone(), |split| rows.rows[row][split].words());
             let number = *numbers.entry((column, name.clone())).or_insert(series.len());
             if number == series.len() {
                 series.push((name, vec![None; first.len()]));
             }
             let (name, values) = &mut series[number];
             if values[at[row]].is_some() {
-                let x = words(rows, row, x);
+                let x = rows.rows[row][x].words();
                 return Err(format!(
                     "there are several rows for `{x}` and `{name}`; sum or average them first"
                 ));
@@ -178,23 +166,20 @@ fn columns(rows: &Rows, request: &Request) -> Result<Plot, String> {
             values[at[row]] = value;
         }
     }
-    let names: Vec<String> = first.iter().map(|row| words(rows, *row, x)).collect();
+    let names: Vec<String> = first.iter().map(|row| rows.rows[*row][x].words()).collect();
     let numbers = first.iter().map(|row| value(rows, *row, x).ok().flatten()).collect::<Option<Vec<_>>>();
-    let days = names.iter().map(|name| days(name)).collect::<Option<Vec<_>>>();
-    let (axis, places) = match (numbers, days) {
-        (Some(numbers), _) if request.kind != Kind::Bar => (Axis::Numbers, numbers),
-        (None, Some(days)) if request.kind != Kind::Bar => (Axis::Days, days),
-        (Some(_) | None, _) => (Axis::Names, (0_u32..).take(names.len()).map(f64::from).collect()),
-    };
+    let days = || names.iter().map(|name| days(name)).collect::<Option<Vec<_>>>();
+    let measured = numbers.map(|at| (Axis::Numbers, at)).or_else(|| Some((Axis::Days, days()?)));
+    let (axis, places) = measured
+        .filter(|_| request.kind != Kind::Bar)
+        .unwrap_or_else(|| (Axis::Names, (0_u32..).take(names.len()).map(f64::from).collect()));
     Ok(Plot { axis, names, places, series, x_name, y_name })
 }
 
 /// The days since 1970 of `2026-11-22` or `2026-11-22T12:00`. `None`: the text is not a date.
 fn days(text: &str) -> Option<f64> {
-    let utc = |at: Timestamp| TimeZone::UTC.to_datetime(at);
-    let is_date = text.get(4..5)? == "-" && text.get(7..8)? == "-";
-    let at = text.parse::<DateTime>().or_else(|_| text.parse().map(utc)).ok().filter(|_| is_date)?;
-    Some(at.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_secs_f64() / 86_400.0)
+    let at: DateTime = text.trim_end_matches('Z').parse().ok()?;
+    Some(at.duration_since(EPOCH).as_secs_f64() / 86_400.0)
 }
 
 /// Counts values in ranges of equal width: by default as many as Sturges' rule gives.
@@ -212,15 +197,16 @@ fn histogram(rows: &Rows, request: &Request) -> Result<Plot, String> {
     // To three digits of the width.
     let unit = 10_f64.powf(width.log10().floor() - 2.0);
     let edge = |bin: u32| number(((low + f64::from(bin) * width) / unit).round() * unit);
-    let bin = |value: &f64| ((value - low) / width).floor().min(f64::from(bins - 1));
-    let count = |at: u32| {
-        values.iter().filter(|value| (bin(value) - f64::from(at)).abs() < 0.5).fold(0.0, |n, _| n + 1.0)
-    };
+    let mut counts = vec![0.0; bins as usize];
+    for value in values {
+        let bin = ((value - low) / width) as usize;
+        counts[bin.min(bins as usize - 1)] += 1.0;
+    }
     Ok(Plot {
         axis: Axis::Names,
         names: (0..bins).map(|bin| format!("{} to {}", edge(bin), edge(bin + 1))).collect(),
         places: (0..bins).map(f64::from).collect(),
-        series: vec![("count".to_owned(), (0..bins).map(|bin| Some(count(bin))).collect())],
+        series: vec![("count".to_owned(), counts.into_iter().map(Some).collect())],
         x_name: rows.columns[column].clone(),
         y_name: "count".to_owned(),
     })

@@ -4,14 +4,13 @@ use std::iter::once;
 use std::ops::Range;
 
 use jiff::SignedDuration;
-use jiff::civil::DateTime;
-use muster_shared::text::is_control;
+use muster_shared::text::{is_control, one_line};
 use plotters::coord::Shift;
-use plotters::coord::ranged1d::{BoldPoints, DefaultFormatting, KeyPointHint, Ranged};
+use plotters::coord::ranged1d::{BoldPoints, Ranged};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::data::{Axis, Plot, Series};
+use super::data::{Axis, EPOCH, Plot, Series};
 use super::{Kind, Request};
 
 /// Longest label, in characters.
@@ -20,6 +19,8 @@ pub(super) const MAX_LABEL: usize = 60;
 const MAX_NAME: usize = 16;
 /// Most values of a line that get a dot each.
 const MAX_DOTS: usize = 60;
+/// Most ticks of the y axis.
+const MAX_TICKS: usize = 8;
 const FONT: (&str, i32) = ("sans-serif", 12);
 
 /// Colors that people with any color vision can distinguish: Okabe and Ito, then Tol.
@@ -30,36 +31,6 @@ const COLORS: [u32; 12] = [
 
 type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Outcome = Result<(), DrawingAreaErrorKind<std::io::Error>>;
-
-/// An axis with given ticks.
-struct Scale {
-    range: RangedCoordf64,
-    ticks: Vec<f64>,
-}
-
-impl Scale {
-    fn new(range: Range<f64>, ticks: Vec<f64>) -> Self {
-        Self { range: range.into(), ticks }
-    }
-}
-
-impl Ranged for Scale {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        self.range.map(value, limit)
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // No lines between the ticks.
-        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.range.range()
-    }
-}
 
 fn color(number: usize) -> RGBColor {
     let [_, red, green, blue] = COLORS[number % COLORS.len()].to_be_bytes();
@@ -96,27 +67,20 @@ fn on_canvas(mut canvas: Canvas<'_>, plot: &Plot, request: &Request) -> Outcome 
 
 /// The lowest and the highest value.
 pub(super) fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    let ends = |ends: Option<(f64, f64)>, at: f64| {
-        Some(ends.map_or((at, at), |(low, high)| (low.min(at), high.max(at))))
-    };
-    values.fold(None, ends)
+    values.map(|at| (at, at)).reduce(|(low, high), (at, _)| (low.min(at), high.max(at)))
 }
 
-/// The ends of an axis, at least one apart, and up to `most` ticks.
-fn axis(values: impl Iterator<Item = f64>, most: usize, is_whole: bool) -> (Range<f64>, Vec<f64>) {
+/// The ends of an axis, at least one apart.
+fn range(values: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = ends(values).unwrap_or_default();
     let size = low.abs().max(high.abs());
     let is_flat = high - low <= (size * 1e-9).max(1e-12);
     let pad = if is_flat { (size / 2.0).max(1.0) } else { 0.0 };
-    let range = low - pad..high + pad;
-    let mut ticks = RangedCoordf64::from(range.clone()).key_points(BoldPoints(most));
-    ticks.retain(|tick| !is_whole || (tick - tick.round()).abs() < 1e-6);
-    (range, ticks)
+    low - pad..high + pad
 }
 
 fn on_axes(canvas: &Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
-    let starts_at_zero = request.kind.starts_at_zero();
-    let is_stacked = request.stacked && starts_at_zero;
+    let (starts_at_zero, is_stacked) = (request.kind.starts_at_zero(), request.is_stacked());
     // The position, start and end of each value.
     let mut floors = vec![0.0; plot.places.len()];
     let mut mark = |((x, value), floor): ((&f64, &Option<f64>), &mut f64)| {
@@ -129,37 +93,43 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
     };
     let marks: Vec<Vec<Option<(f64, f64, f64)>>> = plot.series.iter().map(marks).collect();
     let tops = marks.iter().flatten().flatten().map(|(_, _, top)| *top).chain(starts_at_zero.then_some(0.0));
-    let (y, y_ticks) = if request.log {
-        // From one power of ten to another.
-        axis(tops.flat_map(|top| [top.floor(), top.floor() + 1.0]), 8, true)
+    let (y, y_most) = if request.log {
+        // From one power of ten to another. No ticks between them: the labels are powers of ten.
+        let y = range(tops.flat_map(|top| [top.floor(), top.floor() + 1.0]));
+        (y.clone(), MAX_TICKS.min((y.end - y.start) as usize + 1))
     } else {
-        axis(tops, 8, false)
+        (range(tops), MAX_TICKS)
     };
     let (is_named, widest) = (plot.axis == Axis::Names, plot.names.iter().map(String::len).max());
     let margin = if is_named { 0.5 } else { 0.0 };
-    let most = canvas.dim_in_pixel().0 as usize / (widest.unwrap_or(0).clamp(4, MAX_NAME) * 9);
-    let (x, x_ticks) = axis(plot.places.iter().flat_map(|at| [at - margin, at + margin]), most, is_named);
+    let x = range(plot.places.iter().flat_map(|at| [at - margin, at + margin]));
+    let mut x_most = canvas.dim_in_pixel().0 as usize / (widest.unwrap_or(0).clamp(4, MAX_NAME) * 9);
+    if is_named {
+        x_most = x_most.min(plot.names.len());
+    }
     let x_label = |at: &f64| match plot.axis {
         Axis::Numbers => number(*at),
         Axis::Days => day(*at),
         Axis::Names => {
-            let index = plot.places.iter().position(|place| (place - at).abs() < 0.5);
-            index.map_or(String::new(), |index| label(&plot.names[index], MAX_NAME))
+            plot.names.get(at.round() as usize).map_or(String::new(), |name| label(name, MAX_NAME))
         }
     };
     let y_label = |at: &f64| number(if request.log { 10_f64.powf(at.round()) } else { *at });
-    let widest =
-        y_ticks.iter().map(|tick| y_label(tick).len()).max().and_then(|most| u32::try_from(most).ok());
+    let y_ticks = RangedCoordf64::from(y.clone()).key_points(BoldPoints(y_most));
+    let widest = y_ticks.iter().map(|tick| y_label(tick).len()).max().unwrap_or(0);
     let mut chart = ChartBuilder::on(canvas)
         .margin(12)
         .x_label_area_size(40)
-        .y_label_area_size(7 * widest.unwrap_or(0) + 30)
-        .build_cartesian_2d(Scale::new(x, x_ticks), Scale::new(y, y_ticks))?;
+        .y_label_area_size(7 * widest as u32 + 30)
+        .build_cartesian_2d(x, y)?;
     let described =
         |requested: &Option<String>, usual: &String| label(requested.as_ref().unwrap_or(usual), MAX_LABEL);
     chart
         .configure_mesh()
         .disable_x_mesh()
+        .max_light_lines(0)
+        .x_labels(x_most)
+        .y_labels(y_most)
         .bold_line_style(BLACK.mix(0.15))
         .label_style(FONT)
         .x_label_formatter(&x_label)
@@ -168,7 +138,7 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
         .y_desc(described(&request.y_label, &plot.y_name))
         .draw()?;
     let width = if request.kind == Kind::Histogram { 1.0 } else { 0.8 };
-    let each = if is_stacked { width } else { width / marks.iter().fold(0.0, |count, _| count + 1.0) };
+    let each = if is_stacked { width } else { width / marks.len() as f64 };
     let mut left = -width / 2.0;
     for (number, marks) in marks.iter().enumerate() {
         let color = color(number);
@@ -200,9 +170,8 @@ fn on_axes(canvas: &Canvas<'_>, plot: &Plot, request: &Request) -> Outcome {
 
 /// The date of days since 1970, with its time unless that is midnight.
 fn day(days: f64) -> String {
-    let since = SignedDuration::try_from_secs_f64((days * 86_400.0).round());
-    let at = since.ok().and_then(|since| DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(since).ok());
-    at.map(|at| at.to_string().trim_end_matches("T00:00:00").to_owned()).unwrap_or_default()
+    let at = EPOCH.saturating_add(SignedDuration::from_secs((days * 86_400.0).round() as i64));
+    at.to_string().trim_end_matches("T00:00:00").to_owned()
 }
 
 /// A number as a label: `12,500`, `0.25`, `1.5e12`.
@@ -223,11 +192,6 @@ pub(super) fn number(value: f64) -> String {
 
 /// A text in one line of at most `most` characters that XML can hold.
 pub(super) fn label(text: &str, most: usize) -> String {
-    let is_text = |c: &char| !is_control(*c) && !matches!(*c, '\u{fffe}' | '\u{ffff}');
-    let text: String =
-        text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_text).collect();
-    match text.char_indices().nth(most) {
-        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
-        None => text,
-    }
+    let is_text = |c: &char| c.is_whitespace() || !is_control(*c) && !matches!(*c, '\u{fffe}' | '\u{ffff}');
+    one_line(&text.chars().filter(is_text).collect::<String>(), most)
 }

@@ -64,6 +64,12 @@ struct Request {
     files: Vec<String>,
 }
 
+impl Request {
+    const fn is_stacked(&self) -> bool {
+        self.stacked && self.kind.starts_at_zero()
+    }
+}
+
 /// Data in the call itself.
 #[derive(Debug, Clone, Deserialize)]
 struct Inline {
@@ -133,12 +139,10 @@ impl Tool for Chart {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let request: Request = serde_json::from_value(args).map_err(|error| invalid(error.to_string()))?;
+        let request: Request = crate::arguments(args)?;
         let path = path_of(&request)?;
-        ctx.rights.allows(&Use::WriteFile).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
-        let Some(workspace) = &ctx.workspace else {
-            return Err(ToolFailure::Unavailable("this run has no workspace".to_owned()));
-        };
+        ctx.rights.allows(&Use::WriteFile)?;
+        let workspace = ctx.workspace()?;
         let (rows, sources) = self.rows(ctx, &request).await?;
         let drawn = tokio::task::spawn_blocking(move || drawn(&rows, &request)).await;
         let drawn = drawn.map_err(|broken| ToolFailure::Failed(format!("the chart broke: {broken}")))?;
@@ -161,10 +165,7 @@ fn invalid(fault: String) -> ToolFailure {
 fn drawn(rows: &Rows, request: &Request) -> Result<(String, String), String> {
     let plot = data::plot(rows, request)?;
     let label = |text: &str| draw::label(text, draw::MAX_LABEL);
-    let mut series = plot.series.iter().take(6).map(|(name, _)| label(name)).collect::<Vec<_>>().join(", ");
-    if plot.series.len() > 6 {
-        series = format!("{series} and {} more", plot.series.len() - 6);
-    }
+    let series = plot.series.iter().map(|(name, _)| label(name)).collect::<Vec<_>>().join(", ");
     let title =
         if request.title.trim().is_empty() { String::new() } else { format!("{}: ", label(&request.title)) };
     let (low, high) = draw::ends(plot.values()).unwrap_or_default();
@@ -175,15 +176,14 @@ fn drawn(rows: &Rows, request: &Request) -> Result<(String, String), String> {
 }
 
 fn path_of(request: &Request) -> Result<WorkspacePath, ToolFailure> {
-    let path = request.path.trim();
-    if path.is_empty() {
-        let title = if request.title.trim().is_empty() { &request.kind.words() } else { &request.title };
+    if request.path.trim().is_empty() {
+        let has_words = request.title.contains(char::is_alphanumeric);
+        let title = if has_words { &request.title } else { &request.kind.words() };
         let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let name: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(40).collect();
-        let name = if name.is_empty() { "chart" } else { &name };
         return Ok(WorkspacePath::parse(&format!("charts/{name}.svg"))?);
     }
-    let path = WorkspacePath::parse(path)?;
+    let path = WorkspacePath::parse(request.path.trim())?;
     let is_svg = path.as_str().to_lowercase().ends_with(".svg");
     if is_svg { Ok(path) } else { Err(invalid(format!("`{path}` must end in .svg"))) }
 }
@@ -195,9 +195,7 @@ impl Chart {
             (Some(inline), None, None) => return Ok((inline_rows(inline)?, Vec::new())),
             (None, Some(file), None) => (file_query(file), vec![file.clone()]),
             (None, None, Some(query)) => (query.clone(), request.files.clone()),
-            (None, None, None) | (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (None, Some(_), Some(_)) => {
-                return Err(invalid("give one of `data`, `file` and `query`".to_owned()));
-            }
+            _ => return Err(invalid("give one of `data`, `file` and `query`".to_owned())),
         };
         let answer = self.0.ask(ctx, Query { sql, files, most: MAX_ROWS }).await?;
         if answer.rows.is_cut() {

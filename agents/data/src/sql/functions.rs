@@ -49,7 +49,7 @@ fn number(context: &Context<'_>, at: usize) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "functions of real numbers")]
         ValueRef::Integer(number) => Some(number as f64),
         ValueRef::Real(number) => Some(number),
-        ValueRef::Text(_) | ValueRef::Blob(_) | ValueRef::Null => None,
+        _ => None,
     }
 }
 

@@ -1,13 +1,14 @@
 //! What keeps a query within its bounds: what it may do, how long, and how much memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, config::DbConfig};
 
+use muster_tools::lock;
 use muster_tools::settings::SqlSettings;
 
 /// Between how many steps of SQLite's machine the bounds are looked at. One step makes one cell at most.
@@ -64,7 +65,7 @@ impl Watch {
 
     /// Why it was stopped, if it was.
     pub(crate) fn stopped(&self) -> Option<Stopped> {
-        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.stopped)
     }
 
     /// Whether it has to end, by the time alone.
@@ -90,7 +91,7 @@ impl Watch {
     }
 
     fn stop(&self, why: Stopped) {
-        self.stopped.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        lock(&self.stopped).get_or_insert(why);
     }
 }
 
@@ -146,21 +147,21 @@ fn judge(context: &AuthContext<'_>, touched: &Touched) -> Authorization {
         AuthAction::Select | AuthAction::Recursive => Authorization::Allow,
         AuthAction::Read { table_name, .. } => {
             let place = format!("{}.{table_name}", context.database_name.unwrap_or("main"));
-            let mut touched = touched.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut touched = lock(touched);
             if !touched.contains(&place) {
                 touched.push(place);
             }
             Authorization::Allow
         }
-        AuthAction::Function { function_name } if !is_denied(function_name) => Authorization::Allow,
+        AuthAction::Function { function_name }
+            if !DENIED.contains(&function_name.to_lowercase().as_str()) =>
+        {
+            Authorization::Allow
+        }
         AuthAction::Pragma { pragma_name, .. } if SHOWING.contains(&pragma_name.to_lowercase().as_str()) => {
             Authorization::Allow
         }
         // The list of actions is open: whatever else there is or comes is refused.
         _ => Authorization::Deny,
     }
-}
-
-fn is_denied(function: &str) -> bool {
-    DENIED.contains(&function.to_lowercase().as_str())
 }

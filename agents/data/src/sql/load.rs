@@ -234,7 +234,7 @@ fn json_type(rows: &[Vec<Value>], at: usize) -> Option<ColumnType> {
         Value::Bool(_) => Some(ColumnType::Integer),
         Value::Number(number) if number.is_i64() => Some(ColumnType::Integer),
         Value::Number(_) => Some(ColumnType::Real),
-        Value::String(_) | Value::Array(_) | Value::Object(_) => Some(ColumnType::Text),
+        _ => Some(ColumnType::Text),
     };
     let mut types = rows.iter().filter_map(|row| row.get(at)).filter_map(of);
     let first = types.next()?;

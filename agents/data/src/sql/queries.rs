@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_tools::{DocumentReader, ToolContext, ToolFailure};
@@ -15,6 +14,7 @@ use super::{names, problem, run};
 use crate::DataParts;
 use crate::files::{self, FileKind, TableFile};
 use crate::shown::Rows;
+use muster_tools::lock;
 use muster_tools::settings::SqlSettings;
 
 /// What reading files may take beside the time of a query.
@@ -104,7 +104,7 @@ impl Queries {
                 guard::confine(&mut loaded.connection, watch).map_err(|error| told(error, &loaded.tables))?;
             let rows = run::select(&loaded.connection, &query.sql, query.most, watch)
                 .map_err(|error| with_left_out(told(error, &loaded.tables), &loaded.left_out))?;
-            let touched = touched.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let touched = lock(&touched).clone();
             Ok(Answer { rows, sources: sources(&loaded, &touched), left_out: loaded.left_out })
         })
         .await

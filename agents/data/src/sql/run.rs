@@ -66,8 +66,5 @@ fn cell(value: ValueRef<'_>) -> Cell {
 
 fn size(cell: &Cell) -> usize {
     let own = std::mem::size_of::<Cell>();
-    match cell {
-        Cell::Text(text) => own + text.len(),
-        Cell::Null | Cell::Integer(_) | Cell::Real(_) | Cell::Blob(_) => own,
-    }
+    if let Cell::Text(text) = cell { own + text.len() } else { own }
 }

@@ -155,9 +155,7 @@ pub(crate) fn json(path: &str, text: &str) -> Result<Vec<Table>, String> {
     match value {
         Value::Array(items) => Ok(vec![of_items(path.to_owned(), items)?]),
         Value::Object(object) => of_object(path, object),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            Err("it is a single value and no table".to_owned())
-        }
+        _ => Err("it is a single value and no table".to_owned()),
     }
 }
 
@@ -205,7 +203,7 @@ fn of_items(place: String, items: Vec<Value>) -> Result<Table, String> {
                 keys.extend(object.keys().filter(|key| known.insert((*key).clone())).cloned());
             }
             Value::Array(cells) => width = width.max(cells.len()),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => width = width.max(1),
+            _ => width = width.max(1),
         }
         if keys.len().max(width) > MAX_COLUMNS {
             return Err(format!("it has more than {MAX_COLUMNS} columns"));
@@ -217,7 +215,7 @@ fn of_items(place: String, items: Vec<Value>) -> Result<Table, String> {
     let columns = names::columns(keys.iter().map(String::as_str));
     let row = |item: Value| match item {
         Value::Object(mut object) => keys.iter().map(|key| object.remove(key).unwrap_or_default()).collect(),
-        Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+        _ => Vec::new(),
     };
     let before = items.len();
     let rows: Vec<Vec<Value>> =

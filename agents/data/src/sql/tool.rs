@@ -40,10 +40,6 @@ struct Arguments {
     path: String,
 }
 
-fn arguments(args: Value) -> Result<Arguments, ToolFailure> {
-    serde_json::from_value(args).map_err(|error| ToolFailure::InvalidArguments(error.to_string()))
-}
-
 /// The arguments that both tools take.
 fn properties() -> Value {
     json!({
@@ -76,7 +72,7 @@ impl Tool for Sql {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let args = arguments(args)?;
+        let args: Arguments = crate::arguments(args)?;
         if args.schema {
             let schema = self.0.schema(ctx, &args.files).await?;
             return Ok(ToolOutput::text(schema_in_words(&schema)).with_data(schema_as_data(&schema)));
@@ -114,16 +110,13 @@ impl Tool for Save {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let args = arguments(args)?;
+        let args: Arguments = crate::arguments(args)?;
         let path = WorkspacePath::parse(&args.path)?;
         if !path.as_str().to_lowercase().ends_with(".csv") {
             return Err(ToolFailure::InvalidArguments(format!("`{path}` must end in .csv")));
         }
-        ctx.rights.allows(&Use::WriteFile).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
-        let workspace = ctx
-            .workspace
-            .as_ref()
-            .ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))?;
+        ctx.rights.allows(&Use::WriteFile)?;
+        let workspace = ctx.workspace()?;
         let most = rows(self.0.settings().max_rows.saturating_mul(SAVED));
         let query = Query { sql: args.query, files: args.files, most };
         let answer = self.0.ask(ctx, query).await?;

@@ -60,11 +60,10 @@ impl Tool for Edit {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let args: Arguments =
-            serde_json::from_value(args).map_err(|error| ToolFailure::InvalidArguments(error.to_string()))?;
+        let args: Arguments = crate::arguments(args)?;
         let path = WorkspacePath::parse(&args.path)?;
-        ctx.rights.allows(&Use::WriteFile).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
-        let workspace = super::workspace(ctx)?;
+        ctx.rights.allows(&Use::WriteFile)?;
+        let workspace = ctx.workspace()?;
         let _turn = self.turn.lock().await;
         let text = workspace.read(&path).await?;
         let version = version_of(&text);

@@ -6,15 +6,10 @@ mod search;
 
 use std::sync::Arc;
 
-use muster_tools::workspace::Workspace;
-use muster_tools::{Tool, ToolContext, ToolFailure};
+use muster_tools::Tool;
 
 /// The tools `workspace.edit` and `workspace.search`.
 #[must_use]
 pub fn workspace_tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(edit::Edit::default()), Arc::new(search::Search)]
-}
-
-fn workspace(ctx: &ToolContext) -> Result<&Arc<dyn Workspace>, ToolFailure> {
-    ctx.workspace.as_ref().ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))
 }

@@ -22,7 +22,8 @@ pub(crate) fn replaced(text: &str, old: &str, new: &str) -> Result<String, Strin
         [] => Err(format!("`old` does not stand in the file{}", nearly(text, old))),
         [at] => Ok(format!("{}{new}{}", &text[..*at], &text[at + old.len()..])),
         several => {
-            let lines: Vec<String> = several.iter().map(|at| (line_of(text, *at)).to_string()).collect();
+            let line = |at: &usize| (text[..*at].matches('\n').count() + 1).to_string();
+            let lines: Vec<String> = several.iter().map(line).collect();
             Err(format!(
                 "`old` stands in the file {} times, in lines {}; give more of the text around it",
                 several.len(),
@@ -30,10 +31,6 @@ pub(crate) fn replaced(text: &str, old: &str, new: &str) -> Result<String, Strin
             ))
         }
     }
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
 }
 
 /// Where the first line of what was looked for stands, by itself and whatever the spaces around it are.

@@ -89,8 +89,7 @@ impl Tool for Search {
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
-        let args: Arguments =
-            serde_json::from_value(args).map_err(|error| ToolFailure::InvalidArguments(error.to_string()))?;
+        let args: Arguments = crate::arguments(args)?;
         let wanted = Wanted::read(&args)?;
         let (texts, left_out) = texts(ctx, &args.path).await?;
         let files = texts.len();
@@ -114,7 +113,7 @@ struct Text {
 
 /// The text files whose paths have this in them, and what was not looked through.
 async fn texts(ctx: &ToolContext, part: &str) -> Result<(Vec<Text>, Vec<String>), ToolFailure> {
-    let workspace = super::workspace(ctx)?;
+    let workspace = ctx.workspace()?;
     let part = part.trim().trim_start_matches("./").to_lowercase();
     let (mut texts, mut left_out, mut bytes) = (Vec::new(), Vec::new(), 0);
     for file in workspace.list().await? {

@@ -31,12 +31,11 @@ pub(super) fn form(question: &ParsedQuestion, statement: &Statement) -> f64 {
         }
         StatementKind::Row if count > 45 => 0.85,
         StatementKind::Row if count > 2 => 1.03,
-        StatementKind::Sentence | StatementKind::Row | StatementKind::Entry => 1.0,
         StatementKind::Item => 0.97,
         StatementKind::Code if is_setting => 0.97,
         StatementKind::Code if question.terms.iter().any(|term| term.identifier) => 0.75,
         StatementKind::Code => 0.4,
-        StatementKind::List | StatementKind::Table | StatementKind::Listing | StatementKind::Section => 1.0,
+        _ => 1.0,
     };
     let parts = match statement.parts {
         0 | 1 => 1.0,
@@ -90,11 +89,7 @@ fn whole(question: &ParsedQuestion, statement: &Statement) -> f64 {
         StatementKind::List | StatementKind::Table | StatementKind::Section | StatementKind::Listing => {
             otherwise
         }
-        StatementKind::Sentence
-        | StatementKind::Item
-        | StatementKind::Row
-        | StatementKind::Code
-        | StatementKind::Entry => 1.0,
+        _ => 1.0,
     };
     // "Which settings": a table with a column of settings.
     let of_the_kind =
@@ -147,7 +142,7 @@ fn names_another(question: &ParsedQuestion, statement: &Statement) -> bool {
                 let beside = at.checked_sub(1).and_then(|at| said.get(at));
                 before.as_ref().zip(beside).is_some_and(|(asked, beside)| *asked == stem(beside))
             };
-            is_like(word, &term.word) && (has_letters(word) || same_place())
+            is_like(word, &term.word) && (word.contains(char::is_alphabetic) || same_place())
         })
     })
 }
@@ -170,10 +165,6 @@ fn says_the_opposite(question: &ParsedQuestion, statement: &Statement) -> bool {
         !statement.stems.contains(&term.stem)
             && opposites(&term.stem).iter().any(|other| statement.stems.contains(other))
     })
-}
-
-fn has_letters(word: &str) -> bool {
-    word.chars().any(char::is_alphabetic)
 }
 
 /// Whether two words differ in their digits only.

@@ -357,7 +357,7 @@ impl BlockSplitter {
                 self.open = RawBlock::default();
                 self.heading(level, &title);
             }
-            Some(_) | None => self.flush(),
+            _ => self.flush(),
         }
     }
 

@@ -36,14 +36,10 @@ pub(super) fn row_text(block: &RawBlock, raw: &str) -> String {
         .collect();
     match rest.as_slice() {
         [] => first.clone(),
-        rest if is_short(first) => format!("{first}: {}", rest.join("; ")),
+        // A short cell is read as a name or a value rather than as a statement.
+        rest if words(first).count() <= 5 => format!("{first}: {}", rest.join("; ")),
         rest => format!("{} ({})", first.trim_end_matches('.'), rest.join("; ")),
     }
-}
-
-/// Whether a cell is read as a name or a value rather than as a statement.
-fn is_short(cell: &str) -> bool {
-    words(cell).count() <= 5
 }
 
 /// Whether the first cell of a row only numbers it.

@@ -43,7 +43,7 @@ pub(super) fn separated(path: &str) -> Option<Columns> {
     match lower.rsplit_once('.').map(|(_, extension)| extension) {
         Some("csv") => Some(Columns::Commas),
         Some("tsv" | "tab") => Some(Columns::Tabs),
-        Some(_) | None => None,
+        _ => None,
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn nesting(path: &str) -> Nesting {
         Some("toml" | "ini" | "cfg" | "conf" | "service") => Nesting::Sections,
         Some("yaml" | "yml") => Nesting::Keys,
         Some("py") => Nesting::Definitions,
-        Some(_) | None => Nesting::None,
+        _ => Nesting::None,
     }
 }
 

@@ -97,7 +97,7 @@ impl Slide {
             Met::End("tc") => self.lines.tab(),
             Met::End("tr") => self.lines.end_line(),
             Met::End("sp") => self.lines.gap(),
-            Met::Begin(..) | Met::End(_) | Met::Text(_) => {}
+            _ => {}
         }
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn odp(bytes: &[u8], budget: &mut Budget) -> Result<Found, Failure> {
             pieces.push(std::mem::take(&mut reading.lines).finish());
         }
         met if is_in => reading.meet(&met),
-        Met::Begin(..) | Met::End(_) | Met::Text(_) => {}
+        _ => {}
     });
     if pieces.is_empty() {
         walked?;

@@ -145,7 +145,7 @@ impl<'a> Docx<'a> {
                     self.lines.gap();
                 }
             }
-            Met::Begin(..) | Met::End(_) | Met::Text(_) => {}
+            _ => {}
         }
     }
 }
@@ -216,7 +216,7 @@ impl Odf {
                     self.lines.gap();
                 }
             }
-            Met::Begin(..) | Met::End(_) | Met::Text(_) => {}
+            _ => {}
         }
     }
 }

@@ -6,12 +6,13 @@ mod head;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use muster_shared::flow::rights::HostPattern;
 use muster_shared::flow::{TaskRights, Use};
 use muster_tools::address::is_public;
+use muster_tools::lock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::JoinSet;
@@ -72,7 +73,7 @@ struct Shared {
 impl Shared {
     fn refuse(&self, target: &str, why: &str) {
         tracing::info!(target, why, "a program in the sandbox was refused a host");
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = lock(&self.refused);
         let text = format!("{target} was not reached: {why}");
         if refused.len() < MOST_TOLD && !refused.contains(&text) {
             refused.push(text);

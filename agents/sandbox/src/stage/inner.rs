@@ -239,7 +239,7 @@ impl Running<'_> {
         Ok(Some(match wire::receive::<Order>(control) {
             Ok(Some(Order::Stop(ending))) => ending,
             // Whoever asked is gone, and nobody will ever want what comes of this.
-            Ok(None) | Err(_) => Ending::Cancelled,
+            _ => Ending::Cancelled,
         }))
     }
 

@@ -39,7 +39,7 @@ fn is_mapped(map: &str, user: u32) -> bool {
             (Some(Ok(first)), Some(Ok(_)), Some(Ok(count))) => {
                 (first..first.saturating_add(count)).contains(&u64::from(user))
             }
-            (_, _, _) => false,
+            _ => false,
         }
     })
 }

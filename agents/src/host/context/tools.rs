@@ -83,7 +83,7 @@ impl AgentContext {
             engine.is_on(spec)
                 && rules.may_use(&spec.name, allowed)
                 && is_there(&spec.name)
-                && (has_documents || !is_of_corpus(&spec.name))
+                && (has_documents || !spec.name.starts_with("corpus."))
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
                 && may_change(&offer.task, spec.pure)
         };
@@ -160,7 +160,7 @@ pub(super) async fn as_far_as_seen(
             tracing::warn!(%error, "whether documents are pictures is not known: nobody looks at any");
             false
         }),
-        Some(_) | None => false,
+        _ => false,
     };
     if !has_pictures {
         abilities.retain(|ability| ability.name != LOOK);
@@ -170,23 +170,11 @@ pub(super) async fn as_far_as_seen(
 
 /// Whether a task may have a tool: whoever judges between others looks, and changes nothing.
 const fn may_change(task: &TaskId, is_pure: bool) -> bool {
-    match task {
-        TaskId::Settle(_) => is_pure,
-        TaskId::Plan
-        | TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => true,
-    }
+    is_pure || !matches!(task, TaskId::Settle(_))
 }
 
 fn needs(ability: &Ability, any_of: &[Permission]) -> bool {
     any_of.iter().any(|permission| ability.grants.contains(permission))
-}
-
-fn is_of_corpus(tool: &str) -> bool {
-    tool.starts_with("corpus.")
 }
 
 #[cfg(test)]

@@ -299,10 +299,7 @@ impl TaskSession<'_> {
             }
             false => context,
         };
-        let context = match standing.approved {
-            true => Cow::Owned(context.into_owned().approved()),
-            false => context,
-        };
+        let context = if standing.approved { Cow::Owned(context.into_owned().approved()) } else { context };
         let context = match standing.given.as_slice() {
             [] => context,
             given => Cow::Owned(ToolContext { people: Some(given.into()), ..context.into_owned() }),

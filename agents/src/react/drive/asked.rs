@@ -3,10 +3,11 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use async_trait::async_trait;
 use muster_shared::flow::{Hook, ModelCall, Note, Usage};
+use muster_tools::lock;
 use muster_tools::{PictureAnswer, PictureQuestion, Viewer};
 use tokio::sync::{mpsc, oneshot};
 
@@ -89,7 +90,7 @@ impl Questions {
     }
 
     fn consumed(&self) -> std::sync::MutexGuard<'_, Consumed> {
-        self.consumed.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.consumed)
     }
 
     /// What was asked since this was last called.

@@ -88,7 +88,7 @@ impl TaskSession<'_> {
                     tracing::warn!(%error, "its context is shorter than is known: older steps are shown in short");
                     heard = self.ask_untimed(toolbox).await;
                 }
-                Ok(_) | Err(_) => break,
+                _ => break,
             }
         }
         clock.outside += begun.elapsed();

@@ -71,7 +71,7 @@ pub(super) fn cites(product: &Product) -> Vec<Cite> {
             }
         }
         Product::Report(report) => add_text(&mut all, Text::Report, &report.body),
-        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::DraftReview(_) => {}
+        _ => {}
     }
     all
 }

@@ -76,7 +76,7 @@ fn mend(product: &mut Product, judged: &Judged, strict: bool) {
         Product::Report(report) => {
             mend_text(&mut report.body, Text::Report, judged, strict);
         }
-        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::DraftReview(_) => {}
+        _ => {}
     }
 }
 
@@ -157,7 +157,7 @@ fn mend_text(text: &mut String, of: Text, judged: &Judged, strict: bool) {
                 let (at, by) = struck(text, &found.at, judged.is_borne_out_by_another(cite));
                 text.replace_range(at, by);
             }
-            Word::Stands(_) | Word::Seen | Word::Unknown | Word::False { .. } => {}
+            _ => {}
         }
     }
 }

@@ -92,7 +92,8 @@ pub(super) fn look(
     submission: &Submission,
     offer: &TaskOffered,
 ) -> Looked {
-    let Some(product) = submission.product.as_ref().filter(|_| is_of_leaf_or_report(&offer.work)) else {
+    let is_looked_up = matches!(offer.work, Work::Execute { .. } | Work::Write { .. });
+    let Some(product) = submission.product.as_ref().filter(|_| is_looked_up) else {
         return Looked::Known(Judged { cites: Vec::new() });
     };
     let evidence = Evidence::of(history, offer);
@@ -108,13 +109,6 @@ pub(super) fn look(
         (cite, word)
     });
     Looked::Known(Judged { cites: judged.collect() })
-}
-
-const fn is_of_leaf_or_report(work: &Work) -> bool {
-    match work {
-        Work::Execute { .. } | Work::Write { .. } => true,
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => false,
-    }
 }
 
 /// Numbers that tools gave, or results that cite the same place, are not looked for there; nor those of the goal beside

@@ -24,16 +24,7 @@ pub(super) fn noted<'a>(notes: &'a [Note], place: &CitedPlace) -> Option<&'a Loo
 fn looks(notes: &[Note]) -> impl DoubleEndedIterator<Item = (&[LookedUp], &str)> {
     notes.iter().filter_map(|note| match note {
         Note::LookedUp { places, failed } => Some((places.as_slice(), failed.as_str())),
-        Note::Spin { .. }
-        | Note::Reconsidered
-        | Note::Closed { .. }
-        | Note::Denied { .. }
-        | Note::Declined { .. }
-        | Note::Verified { .. }
-        | Note::NotChecked { .. }
-        | Note::Guarded { .. }
-        | Note::Approval { .. }
-        | Note::Form { .. } => None,
+        _ => None,
     })
 }
 
@@ -72,7 +63,7 @@ fn within_room(mut places: Vec<LookedUp>) -> Vec<LookedUp> {
         let text = match &mut place.found {
             PlaceFound::Stands(standing) => &mut standing.text,
             PlaceFound::Otherwise { there, .. } => there,
-            PlaceFound::Elsewhere { .. } | PlaceFound::NoFile { .. } | PlaceFound::NoLine { .. } => continue,
+            _ => continue,
         };
         if text.len() > room {
             text.clear();

@@ -175,16 +175,12 @@ fn said_before(text: &str, spots: &[Range<usize>], index: usize) -> Said {
     let next = spots.get(index + 1).map_or(to, |next| next.start.min(to));
     let after = first_sentence(&text[spots[index].end..next]);
     // "According to a.md:3, …", "a.md:3 says that …".
-    let is_opening =
-        sentence.split_whitespace().filter(|word| word.len() > 3).count() < 3 && !has_digit(sentence);
+    let is_opening = sentence.split_whitespace().filter(|word| word.len() > 3).count() < 3
+        && !sentence.contains(|c: char| c.is_ascii_digit());
     if is_opening && is_telling(after) && before.is_none() {
         return Said::Words(format!("{} {after}", sentence.trim()));
     }
     Said::Words(if is_telling(sentence) { sentence.to_owned() } else { words.to_owned() })
-}
-
-fn has_digit(text: &str) -> bool {
-    text.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Whether words say anything by themselves.

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use muster_corpus::CitedPlace;
 use muster_shared::flow::{Finding, LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
 use muster_shared::text::numerals;
-use serde_json::Value;
 
 use super::super::history::History;
 use crate::tools::look::LOOK;
@@ -37,9 +36,7 @@ impl<'a> Evidence<'a> {
         let results = match &offer.work {
             Work::Execute { inputs, .. } => inputs.iter().map(result).collect(),
             Work::Write { results, .. } => results.iter().map(result).collect(),
-            Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => {
-                Vec::new()
-            }
+            _ => Vec::new(),
         };
         Self { history, offer, results, given: given_by_tools(history) }
     }
@@ -79,7 +76,7 @@ impl<'a> Evidence<'a> {
             let Some(seen) = seen.filter(|seen| seen.status == ObservationStatus::Success) else {
                 return false;
             };
-            let path = action.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+            let path = action.arguments["path"].as_str().unwrap_or_default();
             if action.name != LOOK || name(path) != name(&place.path) {
                 return false;
             }
@@ -144,11 +141,7 @@ impl Evidence<'_> {
     pub(super) fn numbers_asked(&self) -> HashSet<String> {
         let task = match &self.offer.work {
             Work::Execute { task, .. } => [task.goal.as_str(), task.name.as_str()],
-            Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. } => [""; 2],
+            _ => [""; 2],
         };
         task.into_iter().chain([self.offer.goal.as_str()]).flat_map(digits).collect()
     }

@@ -105,7 +105,7 @@ fn split(text: &str) -> Vec<&str> {
                 parts.push(&text[start..at]);
                 start = at + 1;
             }
-            (Some(_) | None, _) => {}
+            _ => {}
         }
     }
     parts.push(&text[start..]);

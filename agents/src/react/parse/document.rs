@@ -65,12 +65,7 @@ fn candidates(mut found: Vec<json::Found>) -> Vec<Value> {
                     map.values().next().filter(|inner| inner.is_object()).cloned()
                 }
                 Value::Array(items) if items.len() == 1 => items.first().cloned(),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_)
-                | Value::Object(_) => None,
+                _ => None,
             };
             [Some(found.value), inner]
         })
@@ -104,6 +99,6 @@ fn without_nulls(value: Value) -> Value {
                 .collect(),
         ),
         Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
-        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
+        other => other,
     }
 }

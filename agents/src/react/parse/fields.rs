@@ -128,7 +128,7 @@ fn read_within(value: &Value, tools: &KnownTools<'_>, levels: usize) -> Option<F
     match value {
         Value::Array(items) => read_list(items, tools, levels),
         Value::Object(map) => read_object(map, tools, levels),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        _ => None,
     }
 }
 
@@ -187,7 +187,7 @@ fn named(map: &Map<String, Value>, tools: &KnownTools<'_>, levels: usize) -> Opt
                 Some(fields)
             }
             Value::Array(items) => read_list(items, tools, levels),
-            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            _ => None,
         }
     })
 }
@@ -240,7 +240,7 @@ fn weakly_named(map: &Map<String, Value>, tools: &KnownTools<'_>, levels: usize)
                 Some(Fields::act(name, given))
             }
             Value::Object(inner) => read_object(inner, tools, levels.checked_sub(1)?),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+            _ => None,
         }
     })
 }
@@ -366,12 +366,7 @@ fn gather_thoughts(map: &Map<String, Value>, fields: &mut Fields) {
                     .collect();
                 *slot = super::shown(&lines.join("\n"));
             }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => {}
+            _ => {}
         }
     }
 }

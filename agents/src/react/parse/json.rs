@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::Reading;
 use super::answer::AnswerForm;
 use super::fields::{self, Fields};
-use super::repair::{JsonRepair, LibraryRepair};
 use super::scan;
 use super::tools::KnownTools;
 
@@ -128,7 +127,7 @@ fn repaired(text: &str) -> Option<Value> {
     if let Some(value) = serde_json::from_str(text).ok().filter(holds_something) {
         return Some(value);
     }
-    let text = LibraryRepair.repair(text)?;
+    let text = jsonrepair_rs::jsonrepair(text).ok()?;
     serde_json::from_str(&text).ok().filter(holds_something)
 }
 
@@ -137,7 +136,7 @@ fn holds_something(value: &Value) -> bool {
     match value {
         Value::Object(map) => !map.is_empty(),
         Value::Array(items) => items.iter().any(holds_something),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        _ => false,
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn check_value(value: &Value) -> Result<(), ParseFailure> {
             .flat_map(|value| match value {
                 Value::Array(items) => items.iter().collect::<Vec<_>>(),
                 Value::Object(map) => map.values().collect(),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+                _ => Vec::new(),
             })
             .collect();
         if level.is_empty() {

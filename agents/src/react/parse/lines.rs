@@ -187,7 +187,7 @@ fn submit(sections: &[(LineKind, &str)], tools: &KnownTools<'_>) -> Option<Field
     let given = if text.starts_with('{') { json::literal(text) } else { None };
     let given = match given {
         Some(given @ Value::Object(_)) => given,
-        Some(_) | None => {
+        _ => {
             let key = tools.main_argument(name).unwrap_or_else(|| "answer".to_owned());
             serde_json::json!({ key: text })
         }

@@ -14,7 +14,6 @@ mod json;
 mod limits;
 mod lines;
 mod refusal;
-mod repair;
 mod scan;
 mod tags;
 mod tools;
@@ -26,7 +25,6 @@ pub use feedback::ask_again_for_document;
 pub use limits::{MAX_BYTES, MAX_DEPTH};
 pub use refusal::WITHHELD;
 pub(super) use refusal::is_refusal;
-pub use repair::{JsonRepair, LibraryRepair};
 
 use serde_json::Value;
 
@@ -126,7 +124,8 @@ fn parse_text(text: &str, tools: &KnownTools<'_>, cut: bool) -> Result<ParsedAns
     }
     let found = tags::read(text, tools)
         .or_else(|| whole_json(body, tools))
-        .or_else(|| framed(body, tools))
+        .or_else(|| yaml::read(body, tools))
+        .or_else(|| lines::read(body, tools))
         .or_else(|| json::action(body, tools))
         .or_else(|| calls::alone(body, tools).map(|fields| Reading::of(fields, AnswerForm::Tags)));
     let Some(reading) = found else {
@@ -148,11 +147,6 @@ fn parse_text(text: &str, tools: &KnownTools<'_>, cut: bool) -> Result<ParsedAns
 fn whole_json(body: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     let starts = body.starts_with(['{', '[']) || body.starts_with("```");
     if starts { json::action(body, tools) } else { None }
-}
-
-/// The YAML form and `Action:` lines.
-fn framed(body: &str, tools: &KnownTools<'_>) -> Option<Reading> {
-    yaml::read(body, tools).or_else(|| lines::read(body, tools))
 }
 
 /// What one form made of a text.

@@ -206,7 +206,7 @@ impl Scanner<'_> {
                 self.at += 1;
             }
             Some('\n') => self.at += 1,
-            Some(_) | None => self.out.push_str("\\\\"),
+            _ => self.out.push_str("\\\\"),
         }
     }
 

@@ -155,6 +155,6 @@ fn typed(text: &str) -> Value {
     let text = text.strip_suffix('\n').unwrap_or(text);
     match serde_json::from_str(text.trim()) {
         Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Object(_) | Value::Array(_))) => value,
-        Ok(Value::String(_) | Value::Null) | Err(_) => Value::String(text.trim().to_owned()),
+        _ => Value::String(text.trim().to_owned()),
     }
 }

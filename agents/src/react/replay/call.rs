@@ -20,14 +20,14 @@ pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
             Some("critical") => Verification::Critical,
             Some("brief") => Verification::Brief,
             Some("full") => Verification::Full,
-            Some(_) | None => Verification::Off,
+            _ => Verification::Off,
         },
         max_revisions: kept("max_revisions").unwrap_or(usual.max_revisions),
         calls_a_step: kept("calls_a_step").unwrap_or(usual.calls_a_step),
         room: kept("room").unwrap_or(0),
         at_limit: match call.parameters["at_limit"].as_str() {
             Some("escalate") => AtLimit::Escalate,
-            Some(_) | None => AtLimit::Partial,
+            _ => AtLimit::Partial,
         },
         ..usual
     }

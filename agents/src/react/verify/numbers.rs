@@ -15,15 +15,7 @@ const FROM_NO_RESULT: &str = "numbers that stand in no result";
 pub(super) fn unknown(submission: &Submission, case: &StepContext<'_>) -> Vec<String> {
     match &submission.product {
         Some(Product::Report(report)) if case.has_model => lookup::not_from_results(report, case.offer),
-        Some(
-            Product::Report(_)
-            | Product::Plan(_)
-            | Product::Result(_)
-            | Product::Reflection(_)
-            | Product::Refinement(_)
-            | Product::DraftReview(_),
-        )
-        | None => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -50,11 +42,7 @@ pub(super) fn with_numbers_marked(submission: Submission, numbers: &[String]) ->
     let Submission { ending, reason, product } = submission;
     let product = product.map(|product| match product {
         Product::Report(report) => Product::Report(lookup::marked(report, numbers)),
-        other @ (Product::Plan(_)
-        | Product::Result(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::DraftReview(_)) => other,
+        other => other,
     });
     Submission { ending, reason, product }
 }

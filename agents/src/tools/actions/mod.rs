@@ -105,7 +105,7 @@ fn one_text() -> Value {
 
 /// An argument that is a text; empty when absent.
 fn text_of<'a>(arguments: &'a Value, name: &str) -> &'a str {
-    arguments.get(name).and_then(Value::as_str).unwrap_or_default().trim()
+    arguments[name].as_str().unwrap_or_default().trim()
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Tool for RequestInfo {
                     .to_owned(),
             ));
         }
-        ctx.rights.allows(&Use::Person).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
+        ctx.rights.allows(&Use::Person)?;
         Ok(ToolOutput::waiting(Wait::Answer(asked(question, text_of(&arguments, "why"), &arguments))))
     }
 }

@@ -61,10 +61,7 @@ impl Method {
 
     /// Whether what is not in path or query goes into a body.
     const fn has_body(self) -> bool {
-        match self {
-            Self::Get | Self::Head | Self::Delete => false,
-            Self::Post | Self::Put | Self::Patch => true,
-        }
+        matches!(self, Self::Post | Self::Put | Self::Patch)
     }
 }
 
@@ -253,16 +250,14 @@ fn path_of(url: &str) -> &str {
 fn each(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(all) => all.iter().collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => vec![value],
+        _ => vec![value],
     }
 }
 
 fn encoded(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            value.to_string()
-        }
+        _ => value.to_string(),
     };
     utf8_percent_encode(&text, ENCODED).to_string()
 }
@@ -282,7 +277,7 @@ impl Tool for HttpTool {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let host = self.http.host();
-        ctx.rights.allows(&Use::Host(&host)).map_err(|refusal| ToolFailure::NoRight(Box::new(refusal)))?;
+        ctx.rights.allows(&Use::Host(&host))?;
         let secrets = self.own.secrets()?;
         let redactor = Redactor::new(secrets.values().cloned().map(SecretString::from));
         let none = Map::new();

@@ -128,10 +128,7 @@ impl ToolFile {
     /// Whether it runs a program that is not kept in.
     #[must_use]
     pub const fn leaves_the_sandbox(&self) -> bool {
-        match self.does {
-            Does::Program { sandboxed, .. } => !sandboxed,
-            Does::Http(_) | Does::OpenApi(_) => false,
-        }
+        matches!(self.does, Does::Program { sandboxed: false, .. })
     }
 
     /// How long a call may take.
@@ -159,7 +156,7 @@ pub struct Hands {
 pub fn tools_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Defined, String> {
     let (files, faults) = match &file.does {
         Does::OpenApi(openapi) => openapi.expand(&file, folder)?,
-        Does::Program { .. } | Does::Http(_) => (vec![file], Vec::new()),
+        _ => (vec![file], Vec::new()),
     };
     let mut defined = Defined { tools: Vec::with_capacity(files.len()), faults };
     for file in files {
@@ -206,12 +203,9 @@ fn tool_of(file: ToolFile, folder: &Path, hands: &Hands) -> Result<Arc<dyn Tool>
 /// the programs beside it.
 fn cache_of(cache: &FileCache, does: &Does, folder: &Path) -> Option<ToolCache> {
     let mut parts = vec![cache.file.clone().into_bytes(), format!("{does:?}").into_bytes()];
-    match does {
-        Does::Program { command, .. } => {
-            let beside = command.iter().filter(|word| program::is_beside(word));
-            parts.extend(beside.map(|word| beginning_of(&folder.join(word))));
-        }
-        Does::Http(_) | Does::OpenApi(_) => {}
+    if let Does::Program { command, .. } = does {
+        let beside = command.iter().filter(|word| program::is_beside(word));
+        parts.extend(beside.map(|word| beginning_of(&folder.join(word))));
     }
     ToolCache::serving(cache.serves, digest_of(&parts))
 }

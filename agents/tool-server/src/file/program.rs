@@ -33,9 +33,8 @@ pub(super) struct ProgramTool {
 impl ProgramTool {
     /// The command with paths instead of what is relative to the file: its folder is not where the program starts.
     fn command(&self) -> Vec<String> {
-        let resolved = |word: &String| match is_beside(word) {
-            true => self.own.folder.join(word).display().to_string(),
-            false => word.clone(),
+        let resolved = |word: &String| {
+            if is_beside(word) { self.own.folder.join(word).display().to_string() } else { word.clone() }
         };
         self.command.iter().map(resolved).collect()
     }
@@ -48,9 +47,10 @@ impl ProgramTool {
 
     fn program(&self, ctx: &ToolContext, args: &Value, secrets: BTreeMap<String, String>) -> Program {
         let hosts = &self.own.file.hosts;
-        let network = match hosts.is_empty() {
-            true => ProgramNetwork::Nothing,
-            false => ProgramNetwork::Hosts { hosts: hosts.clone(), rights: Arc::clone(&ctx.rights) },
+        let network = if hosts.is_empty() {
+            ProgramNetwork::Nothing
+        } else {
+            ProgramNetwork::Hosts { hosts: hosts.clone(), rights: Arc::clone(&ctx.rights) }
         };
         let mut environment = self.environment.clone();
         environment.extend(secrets);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use muster_shared::flow::cached::digest_of;
 use muster_shared::span;
 use muster_shared::wire::tool_server::{LONGEST_CALL_MS, MOST_DESCRIPTION};
+use muster_tools::patterns::is_name;
 use muster_tools::{ProgramLimits, Uncertain};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,8 +16,6 @@ use toml::Spanned;
 use super::http::{Http, Method};
 use super::{Does, Fault, FileCache, OpenApi, Parameters, ToolFile, schema};
 
-/// Longest name of a tool, in bytes: with that of its server it is within what providers take.
-const MOST_NAME: usize = 48;
 /// Most words of a command, variables, secrets, hosts or files.
 const MOST_LISTED: usize = 64;
 /// Longest time that an answer may serve: those who keep answers keep none for longer.
@@ -167,12 +166,6 @@ pub(super) fn read(text: &str, stem: &str) -> Result<ToolFile, Fault> {
 }
 
 const NAME_RULE: &str = "letters, digits, _ and -, 48 at most";
-
-/// Whether a tool can be called so.
-pub(super) fn is_name(name: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    !name.is_empty() && name.len() <= MOST_NAME && name.bytes().all(is_letter)
-}
 
 /// A path that stays within the folder of the file.
 fn beside(places: &Places<'_>, written: &Spanned<String>) -> Result<PathBuf, Fault> {

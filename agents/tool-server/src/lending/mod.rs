@@ -3,7 +3,7 @@
 
 mod lease;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use muster_bus::Bus;
@@ -20,6 +20,7 @@ pub use self::lease::LeaseRules;
 use self::lease::{Answer, Leases};
 use crate::serve::{ToolServer, told};
 use muster_tools::ToolServerSettings;
+use muster_tools::lock;
 
 /// What a lender has beside what every tool server has.
 pub(crate) struct Lending {
@@ -29,7 +30,7 @@ pub(crate) struct Lending {
 
 impl Lending {
     fn leases(&self) -> MutexGuard<'_, Leases> {
-        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.leases)
     }
 
     /// Takes note that a call is carried out under a lease.

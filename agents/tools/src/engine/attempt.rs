@@ -57,9 +57,10 @@ pub(super) async fn attempt(
 ) -> Ending {
     let name = &registered.spec().name;
     let working = async {
-        match registered.is_own() {
-            true => in_a_task(registered, args, ctx).await,
-            false => on_a_thread(registered, args, ctx, threads).await,
+        if registered.is_own() {
+            in_a_task(registered, args, ctx).await
+        } else {
+            on_a_thread(registered, args, ctx, threads).await
         }
     };
     tokio::select! {
@@ -129,7 +130,9 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-fn why_broken(broken: JoinError) -> String {
+/// The reason why a task of the runtime has no result: the text of its panic, in at most 300 characters, or that it was stopped.
+#[must_use]
+pub fn why_broken(broken: JoinError) -> String {
     match broken.try_into_panic() {
         Ok(panic) => in_words(&*panic),
         Err(_) => "it was stopped".to_owned(),

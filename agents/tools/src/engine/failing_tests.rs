@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::*;
 use crate::patterns::ToolPatterns;
-use crate::spec::{Permission, Tool, ToolOutput, Uncertain};
+use crate::spec::{Permission, Tool, ToolFailure, ToolOutput, Uncertain};
 
 type Act = dyn Fn(usize) -> Result<ToolOutput, ToolFailure> + Send + Sync;
 
@@ -236,7 +236,7 @@ impl Tool for Blocking {
     }
 
     async fn call(&self, _: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
-        let _ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let _ended = lock(&self.0).recv();
         Ok(ToolOutput::text("too late"))
     }
 }

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use super::ToolEngine;
 use super::ending::{Ending, Fault};
-use super::{ToolEngine, held};
 use crate::context::ToolContext;
+use crate::lock;
 use crate::spec::{Permission, ToolSource, ToolSpec, ToolStatus};
 
 /// Most answers that are kept.
@@ -88,7 +89,7 @@ impl ToolEngine {
     /// Keeps a good answer, or gives the last one where the tool cannot be reached.
     pub(super) fn kept_or(&self, same: Option<SameCall>, ending: Ending) -> Ending {
         let Some(same) = same else { return ending };
-        let (mut answers, at) = (held(&self.seen.answers), Instant::now());
+        let (mut answers, at) = (lock(&self.seen.answers), Instant::now());
         match ending.fault {
             Fault::None if ending.status == ToolStatus::Success && ending.wait.is_none() => {
                 let (content, data) = (ending.content.clone(), ending.data.clone());
@@ -99,7 +100,7 @@ impl ToolEngine {
                 Some(kept) => ending.or_kept(kept, at - kept.at),
                 None => ending,
             },
-            Fault::None | Fault::Broken | Fault::Lasting => ending,
+            _ => ending,
         }
     }
 }

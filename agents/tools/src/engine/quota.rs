@@ -1,7 +1,7 @@
 //! How many calls of some tools are left.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
@@ -10,6 +10,7 @@ use super::ToolEngine;
 use super::ending::Ending;
 use super::rules::EngineRules;
 use crate::context::ToolContext;
+use crate::lock;
 use crate::spec::ToolSpec;
 
 /// How long the calls of a task and of a run are counted: longer than any run takes.
@@ -116,7 +117,7 @@ struct Counted {
 #[async_trait]
 impl CallCounter for LocalCounts {
     async fn count(&self, count: &CallCount) -> Result<bool, String> {
-        let (mut counts, now) = (self.counts.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        let (mut counts, now) = (lock(&self.counts), Instant::now());
         if counts.len() >= MOST_COUNTS && !counts.contains_key(&count.key) {
             counts.retain(|_, counted| counted.until > now);
             if counts.len() >= MOST_COUNTS {

@@ -90,11 +90,7 @@ impl SharedCall {
     }
 
     fn to_keep(&self, ending: &Ending, took_ms: u64) -> Option<AnswerToShare> {
-        let is_good = match (ending.status, ending.fault) {
-            (ToolStatus::Success, Fault::None) => true,
-            (ToolStatus::Success, Fault::Passing | Fault::Broken | Fault::Lasting)
-            | (ToolStatus::Error | ToolStatus::Timeout | ToolStatus::Refused, _) => false,
-        };
+        let is_good = ending.status == ToolStatus::Success && ending.fault == Fault::None;
         // Of another tool, or of an earlier time: it is no answer to this call.
         let is_own = ending.by.is_none() && ending.age.is_none() && ending.cached.is_none();
         let bytes = ending.content.len() + ending.data.as_ref().map_or(0, json_size);

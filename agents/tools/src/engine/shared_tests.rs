@@ -11,7 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::patterns::ToolPatterns;
 use crate::sharing::{AnswerToShare, SharedAnswer, SharedAnswers, SharedKey, ToolCacheSettings};
-use crate::spec::{Permission, Tool, ToolOutput};
+use crate::spec::{Permission, Tool, ToolFailure, ToolOutput};
 
 /// How the store behaves.
 #[derive(Clone, Copy, PartialEq)]
@@ -70,8 +70,8 @@ impl SharedAnswers for Held {
             Store::Fails => return Err("the line is dead".to_owned()),
             Store::Hangs => std::future::pending().await,
         }
-        let age = *held(&self.age);
-        Ok(held(&self.answers).get(key).cloned().map(|answer| SharedAnswer { answer, age }))
+        let age = *lock(&self.age);
+        Ok(lock(&self.answers).get(key).cloned().map(|answer| SharedAnswer { answer, age }))
     }
 
     async fn keep(&self, key: &SharedKey, answer: AnswerToShare) -> Result<(), String> {
@@ -81,7 +81,7 @@ impl SharedAnswers for Held {
             Store::Fails => return Err("the line is dead".to_owned()),
             Store::Hangs => std::future::pending().await,
         }
-        held(&self.answers).insert(key.clone(), answer);
+        lock(&self.answers).insert(key.clone(), answer);
         Ok(())
     }
 }
@@ -157,7 +157,7 @@ async fn the_same_call_of_another_process_is_answered_without_calling_the_tool_a
     let first = one.call(json!({"q": "a", "n": 1})).await;
     assert_eq!((first.content.as_str(), first.cached), ("answer 1", None));
     store.until_kept(1).await;
-    *held(&store.age) = Duration::from_secs(30);
+    *lock(&store.age) = Duration::from_secs(30);
     for _ in 0..3 {
         let again = other.call(json!({"n": 1, "q": "a"})).await;
         assert!(again.is_success() && again.content.ends_with("\nanswer 1"), "{again:?}");
@@ -181,7 +181,7 @@ async fn what_is_too_old_serves_nobody_and_settings_may_say_less_than_the_tool()
             Process::with(spec(), numbered, EngineRules { cache, ..EngineRules::default() }, &store);
         process.call(json!({})).await;
         store.until_kept(usize::from(oldest > 0)).await;
-        *held(&store.age) = Duration::from_secs(age);
+        *lock(&store.age) = Duration::from_secs(age);
         let again = process.call(json!({})).await;
         assert_eq!(again.cached.is_some(), serves, "{oldest} {age}");
         assert_eq!(process.calls(), if serves { 1 } else { 2 }, "{oldest} {age}");
@@ -260,7 +260,7 @@ async fn only_good_answers_are_kept_and_only_whole() {
     let process = Process::with(spec(), most, EngineRules::default(), &store);
     process.call(json!({})).await;
     store.until_kept(1).await;
-    *held(&store.age) = Duration::from_secs(60);
+    *lock(&store.age) = Duration::from_secs(60);
     let again = process.call(json!({})).await;
     assert!(again.cached.is_some() && !again.truncated, "{} bytes", again.content.len());
     // Smaller by settings.

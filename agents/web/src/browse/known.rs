@@ -1,10 +1,11 @@
 //! What sites say to programs, as far as this process has asked.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::robots::Rules;
+use muster_tools::lock;
 
 /// How long it counts. RFC 9309 lets it be a day.
 const COUNTS_FOR: Duration = Duration::from_secs(3600);
@@ -23,14 +24,14 @@ pub(super) struct KnownRobots {
 
 impl KnownRobots {
     pub(super) fn of(&self, origin: &str) -> Option<Arc<Rules>> {
-        let sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let sites = lock(&self.sites);
         sites.get(origin).filter(|(_, until)| *until > Instant::now()).map(|(rules, _)| Arc::clone(rules))
     }
 
     pub(super) fn learnt(&self, origin: &str, rules: Rules) -> Arc<Rules> {
         let counts_for = if rules == Rules::closed() { CLOSED_FOR } else { COUNTS_FOR };
         let rules = Arc::new(rules);
-        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sites = lock(&self.sites);
         if sites.len() >= MOST_SITES {
             let oldest = sites.iter().min_by_key(|(_, (_, until))| *until).map(|(origin, _)| origin.clone());
             oldest.and_then(|oldest| sites.remove(&oldest));

@@ -24,7 +24,7 @@ pub(super) fn after(answer: &Result<Answer, NoAnswer>, asked: u32, now: SystemTi
             wanted(&answer.headers, now).filter(|wait| *wait <= MAX_RETRY_WAIT)
         }
         Err(NoAnswer::NotConnected(_)) if asked == 0 => Some(Duration::ZERO),
-        Ok(_) | Err(_) => None,
+        _ => None,
     }
 }
 

@@ -224,7 +224,7 @@ fn judged_by_name(url: Url, name: String, host: String) -> Result<Destination, R
     match address {
         Some(address) if !is_public(address) => Err(Refused::PrivateAddress { host: name, address }),
         None if is_local_name(&name) => Err(Refused::LocalName(name)),
-        Some(_) | None => Ok(Destination { url, host, reach: Reach::Public }),
+        _ => Ok(Destination { url, host, reach: Reach::Public }),
     }
 }
 

@@ -141,18 +141,12 @@ impl Element {
 
     /// Whether it has an end.
     pub(super) const fn is_open(self) -> bool {
-        match self.shape() {
-            Shape::Apart | Shape::Within => true,
-            Shape::Divider | Shape::Point => false,
-        }
+        matches!(self.shape(), Shape::Apart | Shape::Within)
     }
 
     /// Whether text before and after it is apart.
     pub(super) const fn parts_text(self) -> bool {
-        match self.shape() {
-            Shape::Apart | Shape::Divider => true,
-            Shape::Within | Shape::Point => false,
-        }
+        matches!(self.shape(), Shape::Apart | Shape::Divider)
     }
 
     /// Whether one that is open ends where this one begins: people leave the end tags of these out.
@@ -164,21 +158,7 @@ impl Element {
             Self::Row => matches!(begun, Self::Row),
             Self::Cell => matches!(begun, Self::Cell | Self::Row),
             Self::Link => matches!(begun, Self::Link),
-            Self::Hidden
-            | Self::Block
-            | Self::Heading(_)
-            | Self::List { .. }
-            | Self::Quote
-            | Self::Preformatted
-            | Self::Table
-            | Self::Code
-            | Self::Break
-            | Self::Rule
-            | Self::Image
-            | Self::Title
-            | Self::Base
-            | Self::Inline
-            | Self::Passing => false,
+            _ => false,
         }
     }
 

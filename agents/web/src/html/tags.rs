@@ -91,7 +91,7 @@ impl Callback<std::convert::Infallible, ()> for Reader<'_> {
             }
             CallbackEvent::EndTag { name } => self.builder.end(&String::from_utf8_lossy(name)),
             CallbackEvent::String { value } => self.builder.text(&String::from_utf8_lossy(value)),
-            CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => {}
+            _ => {}
         }
         None
     }

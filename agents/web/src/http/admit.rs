@@ -126,7 +126,7 @@ impl Secret {
 fn bare(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !port.is_empty() => name,
-        Some(_) | None => host,
+        _ => host,
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) const fn usual_endpoint(provider: SearchProvider) -> Option<&'static 
         SearchProvider::Brave => Some("https://api.search.brave.com"),
         SearchProvider::Tavily => Some("https://api.tavily.com"),
         SearchProvider::Exa => Some("https://api.exa.ai"),
-        SearchProvider::None | SearchProvider::Searxng | SearchProvider::File => None,
+        _ => None,
     }
 }
 
@@ -26,11 +26,7 @@ pub(super) const fn usual_endpoint(provider: SearchProvider) -> Option<&'static 
 pub(super) const fn path(provider: SearchProvider) -> &'static str {
     match provider {
         SearchProvider::Brave => "/res/v1/web/search",
-        SearchProvider::None
-        | SearchProvider::Searxng
-        | SearchProvider::Tavily
-        | SearchProvider::Exa
-        | SearchProvider::File => "/search",
+        _ => "/search",
     }
 }
 
@@ -57,9 +53,7 @@ pub(super) fn question(
     let (name, prefix) = match provider {
         SearchProvider::Brave => (HeaderName::from_static("x-subscription-token"), ""),
         SearchProvider::Exa => (HeaderName::from_static("x-api-key"), ""),
-        SearchProvider::Tavily | SearchProvider::Searxng | SearchProvider::None | SearchProvider::File => {
-            (AUTHORIZATION, "Bearer ")
-        }
+        _ => (AUTHORIZATION, "Bearer "),
     };
     match key {
         Some(key) => {
@@ -168,11 +162,7 @@ pub(super) fn found(provider: SearchProvider, body: &[u8]) -> Result<Vec<Found>,
             return Ok(Vec::new());
         }
         SearchProvider::Brave => answer.pointer("/web/results"),
-        SearchProvider::Searxng
-        | SearchProvider::Tavily
-        | SearchProvider::Exa
-        | SearchProvider::File
-        | SearchProvider::None => answer.get("results"),
+        _ => answer.get("results"),
     };
     let results = results.and_then(Value::as_array).ok_or_else(|| "it has no results".to_owned())?;
     Ok(results.iter().filter_map(|result| one(provider, result)).collect())

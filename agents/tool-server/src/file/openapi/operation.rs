@@ -10,8 +10,8 @@ use super::OpenApi;
 use super::document::Document;
 use super::schema::Schemas;
 use crate::file::http::{Http, Method, Places};
-use crate::file::written::is_name;
 use crate::file::{Does, Parameters, ToolFile, schema};
+use muster_tools::patterns::is_name;
 
 /// The argument that holds the body of a request.
 const BODY: &str = "body";
@@ -133,10 +133,8 @@ impl<'a> Operation<'a> {
             |name: &str| self.written.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
         let said: Vec<&str> =
             [words("summary"), words("description")].into_iter().filter(|one| !one.is_empty()).collect();
-        let said = match said.is_empty() {
-            true => format!("{} {}", self.method.as_str(), self.path),
-            false => said.join(" "),
-        };
+        let said =
+            if said.is_empty() { format!("{} {}", self.method.as_str(), self.path) } else { said.join(" ") };
         let said = format!("{} ({})", beginning(&said, MOST_WORDS), file.description);
         muster_shared::text::within_bytes(&said, MOST_DESCRIPTION)
     }
@@ -195,7 +193,7 @@ impl<'a> Parameter<'a> {
             Some("query") => Place::Query,
             Some("header") => Place::Header,
             Some("cookie") => Place::Cookie,
-            Some(_) | None => return Err(format!("nothing says where its parameter `{name}` goes")),
+            _ => return Err(format!("nothing says where its parameter `{name}` goes")),
         };
         Ok(Self { name, place, required: written["required"] == true, written })
     }

@@ -141,7 +141,7 @@ impl App {
         }
         // Large, and soon over: kept by itself, it does not stay on the stack.
         let connect = Box::pin(Bus::connect(&settings, &who, Arc::clone(&self.redactor)));
-        connect.await.map_err(bus_failure)
+        Ok(connect.await?)
     }
 
     /// How a URL is connected to: as settings say, and where they say nothing of who we are, as the owner of this folder's
@@ -257,6 +257,12 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
         | BusError::Other { .. } => Exit::BusUnreachable,
     };
     Failure::new(exit, error.to_string()).help("`muster doctor` checks the connection to the bus")
+}
+
+impl From<BusError> for Failure {
+    fn from(error: BusError) -> Self {
+        bus_failure(error)
+    }
 }
 
 /// A name for this process on the bus.

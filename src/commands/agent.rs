@@ -16,7 +16,7 @@ use serde_json::json;
 
 #[cfg(not(feature = "mcp"))]
 pub(crate) use crate::absent::mcp;
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::{AgentArgs, AgentKind};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
@@ -61,7 +61,7 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
     }
     let bus = app.connect_to(&url, &role.to_string()).await?;
     // An agent may be the first on a bus; doing it again changes nothing.
-    bus.provision().await.map_err(bus_failure)?;
+    bus.provision().await?;
     let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::Agent).await?;
     tracing::info!(
         "joining the fleet at {} as {role}; Ctrl-C or SIGTERM leaves it in good order",
@@ -115,7 +115,7 @@ fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
 fn stopped(role: &Role, error: AgentError) -> Failure {
     let said = format!("the {role} stopped: {error}");
     let exit = match error {
-        AgentError::Bus(error) => bus_failure(error).exit(),
+        AgentError::Bus(error) => Failure::from(error).exit(),
         AgentError::Stopped => Exit::Failed,
     };
     Failure::new(exit, said).help("`muster doctor` checks the bus and the models")

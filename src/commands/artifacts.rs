@@ -10,7 +10,7 @@ use muster_shared::ids::RunId;
 use serde_json::json;
 
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::ArtifactsArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
@@ -26,7 +26,7 @@ pub(super) async fn artifacts(app: &App, args: &ArtifactsArgs) -> Result<Exit, F
 
 async fn list_or_copy(reading: &ReadAccess, args: &ArtifactsArgs) -> Result<Exit, Failure> {
     let run = select::run(&reading.bus, &args.run).await?;
-    let listed = reading.bus.files().list(run).await.map_err(bus_failure)?;
+    let listed = reading.bus.files().list(run).await?;
     let chosen = choose(listed.files, &args.paths, run)?;
     if args.get {
         return copy(reading, run, &chosen, args).await;
@@ -72,7 +72,7 @@ async fn copy(
         // The list is data from the bus: only what is a path of a workspace is made a path of this disk.
         let path = WorkspacePath::parse(&file.path)
             .map_err(|error| Failure::failed(format!("a file of the run cannot be copied: {error}")))?;
-        let Some(bytes) = reading.bus.files().read(run, path.as_str()).await.map_err(bus_failure)? else {
+        let Some(bytes) = reading.bus.files().read(run, path.as_str()).await? else {
             return Err(Failure::failed(format!("{path} was removed in the meantime"))
                 .help("list the files again with `muster artifacts`"));
         };

@@ -9,7 +9,7 @@ use muster_shared::wire::{Body, Envelope, decode};
 
 use super::run::write;
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::AuditArgs;
 use crate::audit::file::ExportedRecord;
 use crate::audit::signed::{AuditKeys, KeysOrigin};
@@ -71,11 +71,11 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
     let run = select::run(bus, wanted).await?;
     let record = bus.record();
     // Counted before they are read: a run that goes on has more by then.
-    let counted = record.counted(run).await.map_err(bus_failure)?;
-    let messages = record.kept(run).await.map_err(bus_failure)?;
+    let counted = record.counted(run).await?;
+    let messages = record.kept(run).await?;
     let mut apart = Apart::default();
     for message in &messages {
-        match record.body_apart(message).await.map_err(bus_failure)? {
+        match record.body_apart(message).await? {
             Some(Ok(())) => apart.fit += 1,
             Some(Err(why)) => apart.wrong.push(WrongBody { seq: message.seq, why }),
             None => {}
@@ -83,7 +83,7 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
     }
     let missing = select::held_back(counted, messages.len());
     // Who signed the record of a run that came from elsewhere, the keys of its own fleet tell.
-    let keys = match bus.kept().imported(run).await.map_err(bus_failure)? {
+    let keys = match bus.kept().imported(run).await? {
         Some(imported) => imported.keys.map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed }),
         None => bus.signatures().fleet().map(|trust| AuditKeys { trust, origin: KeysOrigin::Own }),
     };

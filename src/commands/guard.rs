@@ -10,7 +10,7 @@ use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, OnF
 use muster_shared::wire::Profile;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::{GuardArgs, GuardChoice};
 use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
@@ -124,15 +124,15 @@ async fn serve(
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     // Whoever sees it in the registry may count on it.
-    let requests = bus.guards().serve(name).await.map_err(bus_failure)?;
-    bus.provision().await.map_err(bus_failure)?;
-    let announced = bus.registry().announce(own).await.map_err(bus_failure)?;
+    let requests = bus.guards().serve(name).await?;
+    bus.provision().await?;
+    let announced = bus.registry().announce(own).await?;
     let answering = requests.for_each_concurrent(AT_ONCE, |asked| answer(Arc::clone(&judge), asked));
     tokio::select! {
         () = answering => {}
         () = stop.cancelled() => {}
     }
-    announced.leave().await.map_err(bus_failure)
+    Ok(announced.leave().await?)
 }
 
 async fn answer(judge: Judge, asked: OpenRequest) {

@@ -20,7 +20,7 @@ pub(crate) use line::INVITATION;
 use line::{given, hide};
 
 use super::up;
-use crate::app::{App, bus_failure, current_folder, not_believed, now};
+use crate::app::{App, current_folder, not_believed, now};
 use crate::args::JoinArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::far::{FarDesk, Own};
@@ -240,7 +240,7 @@ async fn connect_as_guest(
                 }
                 // Of several addresses, one may be that of a machine nearer by.
                 Err(BusError::Tls { url, reason }) => another = Some(not_meant(&url, &reason)),
-                Err(error) => return Err(bus_failure(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         match (away, another) {
@@ -273,7 +273,7 @@ async fn ask(
     let (machine, version) = (host_name().unwrap_or_default(), env!("CARGO_PKG_VERSION").to_owned());
     let question = JoinQuestion { key: key.public(), machine, version };
     loop {
-        match asker.ask::<_, Answer<JoinAnswer>>(&asking, &question, PATIENCE).await.map_err(bus_failure)? {
+        match asker.ask::<_, Answer<JoinAnswer>>(&asking, &question, PATIENCE).await? {
             Reply::Answered(Answer::Granted(answer)) => return Ok(answer),
             Reply::Answered(Answer::Refused(why)) => {
                 return Err(Failure::usage(format!("the fleet refuses: {why}"))
@@ -317,7 +317,7 @@ fn ended_by(joined: &Membership, error: BusError) -> Failure {
             Failure::bus(format!("the fleet at {url} lets this machine in no more: {host} was thrown out"))
                 .help("join again by another invitation (`muster invite` on the fleet's machine)")
         }
-        other => bus_failure(other),
+        other => other.into(),
     }
 }
 

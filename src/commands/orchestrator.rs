@@ -7,7 +7,7 @@ use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, is_domain};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
 use crate::telemetry::{Role, Telemetry};
@@ -21,7 +21,7 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
     let bus = app.connect_with_system(&url, "orchestrator").await?;
-    bus.provision().await.map_err(bus_failure)?;
+    bus.provision().await?;
     let (bus, telemetry) = Telemetry::begin(app, bus, Role::Orchestrator).await?;
     let ended = super::rejoin::or_rejoin(app, (&bus, &url), serve(app, &bus, stop)).await;
     telemetry.end().await;

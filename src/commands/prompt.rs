@@ -7,7 +7,7 @@ use muster_shared::run::Entry;
 use serde_json::{Value, json};
 
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::PromptArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
@@ -40,7 +40,7 @@ async fn read(reading: &ReadAccess, args: &PromptArgs) -> Result<(Vec<Entry>, De
     let run = select::run(&reading.bus, &args.task.run(&args.run)).await?;
     let entries = select::entries(&reading.bus, run).await?;
     let store = reading.bus.store();
-    let declarations = Declarations::of(&store, &entries, Some(&args.task.at)).await.map_err(bus_failure)?;
+    let declarations = Declarations::of(&store, &entries, Some(&args.task.at)).await?;
     Ok((entries, declarations))
 }
 

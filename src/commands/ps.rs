@@ -9,7 +9,7 @@ use muster_shared::track_record::{Identity, TrackRecords};
 use muster_shared::wire::Profile;
 use serde_json::{Value, json};
 
-use crate::app::{App, bus_failure, now};
+use crate::app::{App, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::state::{FleetState, MemberState};
@@ -60,7 +60,7 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         return joined(&state, args);
     }
     let bus = app.connect("reader").await?;
-    let profiles = bus.registry().list().await.map_err(bus_failure)?;
+    let profiles = bus.registry().list().await?;
     let fleet = Around::look(app, &bus).await.with(profiles);
     if args.json {
         output::json(&fleet.in_json())?;

@@ -38,7 +38,7 @@ use self::watch::Watched;
 use super::{blueprint, select};
 #[cfg(not(feature = "web"))]
 use crate::absent::fetched;
-use crate::app::{App, bus_failure, user};
+use crate::app::{App, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;
@@ -304,11 +304,11 @@ async fn submit(bus: &Bus, run: RunId, goal: Goal) -> Result<RunId, Failure> {
             Err(BusError::TimedOut { .. }) if tries < SUBMIT_TRIES => tries += 1,
             Err(error @ BusError::TimedOut { .. }) => {
                 let id = run.as_uuid();
-                return Err(bus_failure(error).help(format!(
+                return Err(Failure::from(error).help(format!(
                     "the goal may have arrived: try again with --run-id {id}; that never starts a second run"
                 )));
             }
-            Err(error) => return Err(bus_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -4,7 +4,7 @@ use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
 use super::{keep, select};
-use crate::app::{App, bus_failure, now};
+use crate::app::{App, now};
 use crate::args::RunsArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
@@ -50,7 +50,7 @@ pub(crate) async fn all_but(
     is_known: &(dyn Fn(&RunId) -> bool + Sync),
 ) -> Result<(Newest, Vec<keep::Gone>), Failure> {
     let mut found = newest_but(bus, limit, is_known).await?;
-    let notes = bus.kept().all().await.map_err(bus_failure)?;
+    let notes = bus.kept().all().await?;
     let is_gone = |run: &RunId| notes.get(run).is_some_and(|note| note.gone().is_some());
     found.runs.retain(|state| !is_gone(&state.id));
     found.left_out.retain(|(run, _)| !is_gone(run));
@@ -102,7 +102,7 @@ pub(crate) async fn newest_but(
     is_known: &(dyn Fn(&RunId) -> bool + Sync),
 ) -> Result<Newest, Failure> {
     let mut found = Newest::default();
-    let NewestRuns { runs, fragments } = bus.record().newest_runs(limit).await.map_err(bus_failure)?;
+    let NewestRuns { runs, fragments } = bus.record().newest_runs(limit).await?;
     let (known, runs): (Vec<RunId>, Vec<RunId>) = runs.into_iter().partition(is_known);
     found.known = known;
     let record = &bus.record();
@@ -117,7 +117,7 @@ pub(crate) async fn newest_but(
             Err(unreadable @ BusError::Unreadable { .. }) => {
                 found.left_out.push((run, unreadable.to_string()));
             }
-            Err(error) => return Err(bus_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     let lost = fragments.into_iter().take(limit).map(|run| (run, "its beginning is missing".to_owned()));

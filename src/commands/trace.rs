@@ -14,7 +14,7 @@ use muster_shared::run::{Entry, RecordEvent, RunEvent};
 use super::select;
 #[cfg(not(feature = "telemetry"))]
 use crate::absent::spans;
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::lifeline::{Lifeline, News};
@@ -79,7 +79,7 @@ async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Resul
     let run = select::run(&bus, &wanted(args)).await?;
     let mut last = Seq(0);
     loop {
-        let mut entries = bus.record().follow(&RecordFilter::Run(run), last).await.map_err(bus_failure)?;
+        let mut entries = bus.record().follow(&RecordFilter::Run(run), last).await?;
         url = loop {
             tokio::select! {
                 entry = entries.next() => {
@@ -198,8 +198,8 @@ async fn read(reading: &ReadAccess, wanted: &str) -> Result<(FoundEntries, Vec<S
     let mut lost = Vec::new();
     while let Some((path, run)) = open.pop() {
         let record = reading.bus.record();
-        let counted = record.counted(run).await.map_err(bus_failure)?;
-        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
+        let counted = record.counted(run).await?;
+        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await?;
         let held_back = select::held_back(counted, entries.len());
         lost.extend(held_back.map(|text| format!("the record of run {} is damaged: {text}", run.short())));
         runs += 1;

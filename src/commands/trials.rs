@@ -4,7 +4,7 @@ use muster_shared::flow::TrialRule;
 use muster_shared::trial_state::TrialState;
 use serde_json::Value;
 
-use crate::app::{App, bus_failure, now, user};
+use crate::app::{App, now, user};
 use crate::args::{TrialArgs, TrialsAction, TrialsArgs};
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
@@ -22,7 +22,7 @@ pub(super) async fn perform(app: &App, args: &TrialsArgs) -> Result<Exit, Failur
 
 async fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
     let reading = ReadAccess::open(app).await?;
-    let known = reading.bus.trials().all().await.map_err(bus_failure);
+    let known = reading.bus.trials().all().await;
     reading.close().await;
     let (known, rules) = (known?, &app.settings().limits.trials);
     let state = |name: &str| known.iter().find(|state| state.name == name);
@@ -76,7 +76,7 @@ async fn changed(
     change: impl Fn(&mut TrialState),
 ) -> Result<(), Failure> {
     let known = match muster_shared::flow::is_trial_name(name) {
-        true => reading.bus.trials().of(name).await.map_err(bus_failure)?,
+        true => reading.bus.trials().of(name).await?,
         false => None,
     };
     if rule.is_none() && known.is_none() {
@@ -91,7 +91,7 @@ async fn changed(
         change(&mut state);
         (state, ())
     };
-    reading.bus.trials().change(name, apply).await.map_err(bus_failure)
+    Ok(reading.bus.trials().change(name, apply).await?)
 }
 
 /// Who is at this terminal, for a person.

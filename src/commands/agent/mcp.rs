@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::tools::role_of;
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
@@ -113,10 +113,9 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let (offer, offered) = watch::channel(local_tools(&mcp, &name));
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
-    bus.provision().await.map_err(bus_failure)?;
-    let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
-    let announced =
-        bus.registry().announce(profile(app, bus, role, full_names(&mcp))).await.map_err(bus_failure)?;
+    bus.provision().await?;
+    let serving = server.begin(offered, stop).await?;
+    let announced = bus.registry().announce(profile(app, bus, role, full_names(&mcp))).await?;
     tokio::select! {
         () = serving => {}
         () = follow(&mcp, &name, &offer, &announced) => {}
@@ -124,7 +123,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
         () = tell_news(&mcp, &name) => {}
     }
     mcp.stop().await;
-    announced.leave().await.map_err(bus_failure)
+    Ok(announced.leave().await?)
 }
 
 async fn start(

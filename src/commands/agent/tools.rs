@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
@@ -88,10 +88,10 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let (offer, offered) = watch::channel(first);
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
-    bus.provision().await.map_err(bus_failure)?;
-    let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
+    bus.provision().await?;
+    let serving = server.begin(offered, stop).await?;
     // Whoever sees it in the registry may count on it.
-    let announced = bus.registry().announce(profile(app, bus, role, names)).await.map_err(bus_failure)?;
+    let announced = bus.registry().announce(profile(app, bus, role, names)).await?;
     let changed = |tools: Vec<Arc<dyn Tool>>| {
         announced.set_tools(self::names(&name, &tools));
         offer.send_replace(tools);
@@ -101,7 +101,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
         () = serving => {}
         () = following => {}
     }
-    announced.leave().await.map_err(bus_failure)
+    Ok(announced.leave().await?)
 }
 
 /// The full names of these tools of a server.

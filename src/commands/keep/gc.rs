@@ -9,7 +9,7 @@ use muster_shared::run::RunState;
 use serde_json::{Value, json};
 
 use super::{remove, select};
-use crate::app::{App, bus_failure, now};
+use crate::app::{App, now};
 use crate::args::GcArgs;
 use crate::commands::runs;
 use crate::exit::{Exit, Failure};
@@ -69,8 +69,8 @@ impl Work {
 
 /// What is over its time, run by run: each is read by itself, so that no more than one of them is held.
 async fn look(bus: &Bus, settings: &KeepSettings) -> Result<Work, Failure> {
-    let notes = bus.kept().all().await.map_err(bus_failure)?;
-    let orphans = bus.kept().orphans().await.map_err(bus_failure)?;
+    let notes = bus.kept().all().await?;
+    let orphans = bus.kept().orphans().await?;
     let mut work = Work { orphans, ..Work::default() };
     let cut_short = notes.iter().filter(|(_, note)| note.gone().is_some_and(|removed| !removed.done));
     work.finish.extend(cut_short.map(|(run, _)| *run));
@@ -93,7 +93,7 @@ async fn look(bus: &Bus, settings: &KeepSettings) -> Result<Work, Failure> {
 
 /// The runs of which there are records, here or from elsewhere.
 async fn all(bus: &Bus, notes: &BTreeMap<RunId, KeepNote>) -> Result<Vec<RunId>, Failure> {
-    let mut runs = bus.record().runs().await.map_err(bus_failure)?;
+    let mut runs = bus.record().runs().await?;
     let imported = notes.iter().filter(|(_, note)| note.imported.is_some() && note.gone().is_none());
     runs.extend(imported.map(|(run, _)| *run));
     runs.sort_unstable();
@@ -132,7 +132,7 @@ async fn carry_out(bus: &Bus, work: &Work) -> Result<Done, Failure> {
         }
     }
     for orphan in &work.orphans {
-        bus.store().delete(&orphan.name).await.map_err(bus_failure)?;
+        bus.store().delete(&orphan.name).await?;
         done.orphans = (done.orphans.0 + 1, done.orphans.1 + orphan.bytes);
     }
     Ok(done)

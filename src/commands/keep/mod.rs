@@ -15,7 +15,7 @@ pub(super) use self::gc::gc;
 pub(crate) use self::gone::{Gone, removed, tell_removed};
 pub(super) use self::gone::{is_there, shown, summaries};
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::{KeepArgs, RunsAction};
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
@@ -41,7 +41,7 @@ async fn keep(bus: &Bus, args: &KeepArgs) -> Result<Exit, Failure> {
     let run = select::run(bus, &args.run).await?;
     let kept = !args.off;
     let mark = |before: KeepNote| KeepNote { kept, ..before };
-    bus.kept().change(run, mark).await.map_err(bus_failure)?;
+    bus.kept().change(run, mark).await?;
     if args.json {
         output::json(&json!({ "run": run, "kept": kept }))?;
     } else {

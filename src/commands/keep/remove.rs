@@ -9,7 +9,6 @@ use muster_shared::run::RunState;
 use serde_json::json;
 
 use super::{export, named, select};
-use crate::app::bus_failure;
 use crate::args::DeleteArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -18,7 +17,7 @@ use crate::render::figures;
 /// Removes all of a run.
 pub(super) async fn delete(bus: &Bus, args: &DeleteArgs) -> Result<Exit, Failure> {
     let run = select::any(bus, &args.run).await?;
-    let note = bus.kept().note(run).await.map_err(bus_failure)?;
+    let note = bus.kept().note(run).await?;
     let question = match note.gone() {
         // Its summary goes as well.
         Some(removed) if removed.done => format!("Remove the summary of run {}?", run.short()),
@@ -58,7 +57,7 @@ pub(super) fn cannot_remove(error: BusError) -> Failure {
             "a fleet whose record is set up with bus.removable = true can remove runs: `muster runs export` and `import` take \
              those that you want there",
         ),
-        error => bus_failure(error),
+        error => error.into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use muster_bus::Unreadable;
+use muster_bus::{BusError, Unreadable};
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::event::GuardsAnswered;
@@ -10,7 +10,6 @@ use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply}
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::app::bus_failure;
 use crate::exit::Failure;
 use crate::render;
 
@@ -109,7 +108,7 @@ impl Following {
                 entry => break entry,
             }
         };
-        let folded = entry.map_err(|error| bus_failure(error.into())).and_then(|entry| {
+        let folded = entry.map_err(|error| Failure::from(BusError::from(error))).and_then(|entry| {
             apply(&mut self.state, &entry).map_err(|error| {
                 Failure::failed(format!("the record cannot be followed: {error}"))
                     .help("a newer muster may have written it; `muster trace` shows it entry by entry")

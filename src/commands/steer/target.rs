@@ -16,7 +16,6 @@ use uuid::Uuid;
 use super::super::refused::{Given, refused};
 use super::super::{select, within};
 use super::follow::{Following, Recorded, at_work, has_ended};
-use crate::app::bus_failure;
 use crate::exit::{Exit, Failure};
 use crate::{output, render};
 
@@ -104,9 +103,9 @@ impl Target {
         let Self { bus, run, state } = self;
         let id = Uuid::now_v7();
         let until = Instant::now() + wait;
-        let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await.map_err(bus_failure)?;
+        let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await?;
         let command = Command::Request(Request::new(run, action).because(reason).with_id(id));
-        bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+        bus.commands().send(&command, Encoding::default()).await?;
         let mut following = Following::new(record, *state);
         let Some(recorded) = following.until_recorded(id, until).await else {
             let refused = refused(&bus, Given::Request(run, id)).await;

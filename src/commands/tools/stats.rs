@@ -5,7 +5,7 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::ToolUses;
 use serde_json::{Value, json};
 
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::ToolsStatsArgs;
 use crate::commands::{runs, select};
 use crate::exit::{Exit, Failure};
@@ -54,7 +54,7 @@ struct Counted {
 async fn count(bus: &Bus, args: &ToolsStatsArgs) -> Result<Counted, Failure> {
     let runs = match &args.run {
         Some(run) => vec![select::run(bus, run).await?],
-        None => bus.record().newest_runs(args.limit).await.map_err(bus_failure)?.runs,
+        None => bus.record().newest_runs(args.limit).await?.runs,
     };
     let mut counted = Counted::default();
     for run in runs {
@@ -65,7 +65,7 @@ async fn count(bus: &Bus, args: &ToolsStatsArgs) -> Result<Counted, Failure> {
             }
             // One record that cannot be read does not hide the others.
             Err(error @ BusError::Unreadable { .. }) => counted.left_out.push((run, error.to_string())),
-            Err(error) => return Err(bus_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(counted)

@@ -233,7 +233,6 @@ pub(crate) fn no_fleet() -> Failure {
 }
 
 /// A failure of the bus, with the exit code for it.
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
 pub(crate) fn bus_failure(error: BusError) -> Failure {
     let exit = match &error {
         BusError::Settings { .. } | BusError::BadName { .. } => Exit::Usage,
@@ -256,7 +255,7 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
         | BusError::Unsupported { .. }
         | BusError::Other { .. } => Exit::BusUnreachable,
     };
-    Failure::new(exit, error.to_string()).help("`muster doctor` checks the connection to the bus")
+    Failure::new(exit, error).help("`muster doctor` checks the connection to the bus")
 }
 
 impl From<BusError> for Failure {

@@ -78,22 +78,22 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// A failure that ends the program with `exit`.
-    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: shown(&message.into()), help: None, reader_gone: false }
+    pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, message: shown(&message.to_string()), help: None, reader_gone: false }
     }
 
     /// The command line, the settings or the input are wrong.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, message)
     }
 
     /// What was asked could not be done.
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
+    pub(crate) fn failed(message: impl fmt::Display) -> Self {
         Self::new(Exit::Failed, message)
     }
 
     /// The bus cannot be reached or used.
-    pub(crate) fn bus(message: impl Into<String>) -> Self {
+    pub(crate) fn bus(message: impl fmt::Display) -> Self {
         Self::new(Exit::BusUnreachable, message)
     }
 
@@ -103,8 +103,8 @@ impl Failure {
     }
 
     /// Adds what to do about it.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(shown(&help.into()));
+    pub(crate) fn help(mut self, help: impl fmt::Display) -> Self {
+        self.help = Some(shown(&help.to_string()));
         self
     }
 

@@ -167,8 +167,7 @@ fn programs(app: &App) -> Result<(String, String), Failure> {
         .map_err(|error| Failure::failed(format!("this program cannot be found on disk: {error}")))?;
     let server = crate::fleet::server_program::of(app)?.map_or_else(find_binary, Ok);
     let server = server.map_err(|error| {
-        Failure::bus(error.to_string())
-            .help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")
+        Failure::bus(error).help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")
     })?;
     Ok((program.display().to_string(), server.display().to_string()))
 }

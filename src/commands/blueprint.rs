@@ -74,7 +74,7 @@ pub(super) fn find(app: &App, wanted: &str) -> Result<Blueprint, Failure> {
                 "mend what is named and ask again; `muster blueprint check` looks at it"
             }
         };
-        Failure::usage(error.to_string()).help(help)
+        Failure::usage(error).help(help)
     })
 }
 

@@ -87,7 +87,7 @@ impl<'a> TestBench<'a> {
         let server = LocalServer::start(&settings).await.map_err(BusError::from)?;
         let bus = app.connect_to_server(&server, "check-agent").await?;
         bus.provision().await?;
-        let desk = OwnDesk::of(&server).map_err(|error| Failure::failed(error.to_string()))?;
+        let desk = OwnDesk::of(&server).map_err(Failure::failed)?;
         let member = format!("{}-1", args.role);
         let pass = Pass { desk: Desk::Own(desk), duty: Duty::Program(args.role.clone()), member };
         let answers = Arc::default();

@@ -30,7 +30,7 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
             .help("invite where the fleet's keys are: on the machine of its `muster up`"));
     }
     let store = app.beside_fleet(&app.settings().server.store_dir);
-    let folder = keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))?;
+    let folder = keys_folder(&store).map_err(Failure::usage)?;
     let keys = open(&folder)?;
     if args.list {
         list(&keys, args.json)?;
@@ -43,7 +43,7 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
 }
 
 fn open(folder: &Path) -> Result<FleetKeys, Failure> {
-    let found = FleetKeys::open(folder).map_err(|error| Failure::usage(error.to_string()))?;
+    let found = FleetKeys::open(folder).map_err(Failure::usage)?;
     found.ok_or_else(no_fleet)
 }
 
@@ -64,10 +64,10 @@ fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
     roles.dedup();
     let until = Millis(now().0.saturating_add(u64::try_from(args.expires.as_millis()).unwrap_or(u64::MAX)));
     let invited = Invited { roles, uses: args.uses, until };
-    let made = keys.invite(&invited, addresses, authority).map_err(|error| {
-        Failure::usage(error.to_string()).help("--address takes HOST:PORT, such as 192.168.1.5:4222")
-    })?;
-    let line = made.to_line().map_err(|error| Failure::failed(error.to_string()))?;
+    let made = keys
+        .invite(&invited, addresses, authority)
+        .map_err(|error| Failure::usage(error).help("--address takes HOST:PORT, such as 192.168.1.5:4222"))?;
+    let line = made.to_line().map_err(Failure::failed)?;
     if args.json {
         return output::json(&in_json(&made, &invited, line.expose_secret()));
     }
@@ -165,21 +165,20 @@ fn names(roles: &[Role]) -> String {
 }
 
 fn withdraw(app: &App, keys: &FleetKeys, name: &AgentId) -> Result<(), Failure> {
-    let wrong = |error: muster_bus::credentials::CredentialsError| Failure::failed(error.to_string());
-    let issued = keys.issued().map_err(wrong)?;
+    let issued = keys.issued().map_err(Failure::failed)?;
     if !issued.iter().any(|one| one.name == *name && one.kind == HolderKind::Guest) {
         return Err(Failure::usage(format!("there is no invitation {name} that counts"))
             .help("`muster invite --list` shows them; `muster keys revoke` throws a machine out"));
     }
-    keys.revoke(name).map_err(wrong)?;
+    keys.revoke(name).map_err(Failure::failed)?;
     let store = app.beside_fleet(&app.settings().server.store_dir);
-    reload(&store).map_err(|error| Failure::failed(error.to_string()))?;
+    reload(&store).map_err(Failure::failed)?;
     output::line(&format!("{name} counts no more; machines that joined by it stay (`muster keys revoke`)"))
 }
 
 /// Invitations, and the machines that joined.
 fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
-    let issued = keys.issued().map_err(|error| Failure::failed(error.to_string()))?;
+    let issued = keys.issued().map_err(Failure::failed)?;
     let of_machines: Vec<&Issued> =
         issued.iter().filter(|one| matches!(one.kind, HolderKind::Guest | HolderKind::Host)).collect();
     if as_json {

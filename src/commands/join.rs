@@ -132,7 +132,7 @@ async fn enter(
     args: &JoinArgs,
 ) -> Result<Membership, Failure> {
     let invited = Invitation::from_line(line.expose_secret())
-        .map_err(|error| Failure::usage(error.to_string()).help("`muster invite` prints the line"))?;
+        .map_err(|error| Failure::usage(error).help("`muster invite` prints the line"))?;
     if invited.until <= now() {
         let (until, now) = (figures::date(invited.until), figures::date(now()));
         return Err(Failure::usage(format!("this invitation ended at {until} UTC, and by this machine's clock it is {now}"))
@@ -342,7 +342,7 @@ async fn supervise(
         () = stop.wait() => return Ok(Exit::Completed),
     };
     let key = OwnKey::in_file(&folder.key_file(&joined.invitation));
-    let key = key.map_err(|error| Failure::failed(error.to_string()))?;
+    let key = key.map_err(Failure::failed)?;
     let own = Own { key, file: folder.host_file() };
     let desk = Arc::new(FarDesk::new(asker, own, folder.path(), folder.authority(joined)));
     let mut fleet = Fleet::start_agents(app, joined, Arc::clone(&desk), &joined.scale).await?;

@@ -66,7 +66,7 @@ fn folder(app: &App, args: &KeysArgs) -> Result<PathBuf, Failure> {
         return Ok(folder.clone());
     }
     let store = app.beside_fleet(&app.settings().server.store_dir);
-    muster_bus::server::keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))
+    muster_bus::server::keys_folder(&store).map_err(Failure::usage)
 }
 
 fn open(folder: &Path) -> Result<FleetKeys, Failure> {
@@ -78,9 +78,8 @@ fn open(folder: &Path) -> Result<FleetKeys, Failure> {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
 fn wrong(error: CredentialsError) -> Failure {
-    Failure::usage(error.to_string()).help("`muster keys --help` says where keys are, and who may read them")
+    Failure::usage(error).help("`muster keys --help` says where keys are, and who may read them")
 }
 
 fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
@@ -201,9 +200,8 @@ fn of_machines(place: &Place) -> String {
 fn certificate(folder: &Path, asked: &CertificateArgs) -> Result<(), Failure> {
     // Without keys there is no fleet to be a server of.
     open(folder)?;
-    let made = FleetTls::for_server(folder, &asked.names, &asked.out).map_err(|error| {
-        Failure::failed(error.to_string()).help("name a folder that you may write to (--out)")
-    })?;
+    let made = FleetTls::for_server(folder, &asked.names, &asked.out)
+        .map_err(|error| Failure::failed(error).help("name a folder that you may write to (--out)"))?;
     output::line(&format!(
         "{} is the certificate of {}, {} its key; clients know it by {} (bus.tls_ca)",
         made.certificate_file().display(),
@@ -271,8 +269,7 @@ fn rotate(app: &App, folder: &Path, asked: &RotateArgs) -> Result<(), Failure> {
 }
 
 fn tell_server(app: &App) -> Result<bool, Failure> {
-    reload(&app.beside_fleet(&app.settings().server.store_dir))
-        .map_err(|error| Failure::failed(error.to_string()))
+    reload(&app.beside_fleet(&app.settings().server.store_dir)).map_err(Failure::failed)
 }
 
 const fn told_of(told: bool) -> &'static str {
@@ -284,7 +281,7 @@ const fn told_of(told: bool) -> &'static str {
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> Failure {
-    Failure::failed(error.to_string()).help("name a file in a folder that you may write to (--out)")
+    Failure::failed(error).help("name a file in a folder that you may write to (--out)")
 }
 
 /// A name that was given at the command line, as `what`.

@@ -27,7 +27,7 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// Refuses a model whose name cannot be made out. A missing key is no reason: the fleet may have it.
 pub(crate) fn check(app: &App, model: &str) -> Result<(), Failure> {
     match resolve(app, Some(model)) {
-        Err(error @ TargetError::UnknownModel { .. }) => Err(Failure::usage(error.to_string())),
+        Err(error @ TargetError::UnknownModel { .. }) => Err(Failure::usage(error)),
         Ok(_)
         | Err(
             TargetError::BadEndpoint { .. }

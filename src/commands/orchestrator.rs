@@ -16,7 +16,7 @@ use crate::telemetry::{Role, Telemetry};
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     if let Some(wrong) = app.settings().orchestrator.domains.iter().find(|name| !is_domain(name)) {
         let wrong = GoalError::NoDomain { name: wrong.chars().take(MAX_DOMAIN_BYTES).collect() };
-        return Err(Failure::usage(wrong.to_string()).help("fix `orchestrator.domains` in the settings"));
+        return Err(Failure::usage(wrong).help("fix `orchestrator.domains` in the settings"));
     }
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
@@ -39,7 +39,7 @@ pub(super) async fn serve(app: &App, bus: &Bus, stop: CancellationToken) -> Resu
     // What ends the one ends the other: programs go on at another gateway.
     stop.cancel();
     let _ended = gateway.await;
-    worked.map_err(|error| Failure::failed(error.to_string()).help("`muster doctor` checks the bus"))
+    worked.map_err(|error| Failure::failed(error).help("`muster doctor` checks the bus"))
 }
 
 /// Serves programs in other languages, if settings want that. Runs do not depend on it.

@@ -217,7 +217,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         role_name: app.redactor.redact(args.role_name.as_deref().unwrap_or_default().trim()).into_owned(),
         ..Goal::new(app.redactor.redact(text.trim()))
     };
-    goal.check().map_err(|error| Failure::usage(error.to_string()))?;
+    goal.check().map_err(Failure::usage)?;
     Ok(goal)
 }
 

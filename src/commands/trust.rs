@@ -51,9 +51,8 @@ pub(super) fn trust(global: &Global, args: &TrustArgs) -> miette::Result<Exit> {
     Ok(ask(&inputs.trust, &project, args)?)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
 fn cannot(error: RecordError) -> Failure {
-    Failure::usage(error.to_string())
+    Failure::usage(error)
         .help("what you trust is kept in ~/.local/state/muster/trust (XDG_STATE_HOME): it must be yours, and closed to others")
 }
 

@@ -139,7 +139,7 @@ async fn start(
 
 fn load(path: &Path) -> Result<Pins, Failure> {
     Pins::load(path).map_err(|error| {
-        Failure::failed(error.to_string())
+        Failure::failed(error)
             .help("it says which descriptions of tools were accepted: mend it, or remove it and look at all tools anew")
     })
 }
@@ -297,7 +297,7 @@ pub(crate) fn accept(app: &App, server: &str, tool: &str) -> Result<Exit, Failur
         return Err(Failure::usage(format!("nothing of {server}.{tool} waits to be accepted"))
             .help("`muster agent mcp NAME` tells in its log which tools wait"));
     }
-    pins.save(&path).map_err(|error| Failure::failed(error.to_string()))?;
+    pins.save(&path).map_err(Failure::failed)?;
     output::note(&format!("{server}.{tool} is accepted as it is described now"));
     Ok(Exit::Completed)
 }

@@ -53,7 +53,7 @@ pub(super) async fn remove(
 /// Why nothing could be removed, and what to do.
 pub(super) fn cannot_remove(error: BusError) -> Failure {
     match error {
-        BusError::Unsupported { .. } => Failure::failed(error.to_string()).help(
+        BusError::Unsupported { .. } => Failure::failed(error).help(
             "a fleet whose record is set up with bus.removable = true can remove runs: `muster runs export` and `import` take \
              those that you want there",
         ),

@@ -113,8 +113,8 @@ pub(in crate::commands) fn failure(error: &CorpusError) -> Failure {
         CorpusError::NoFolder
         | CorpusError::FolderMissing(_)
         | CorpusError::FolderUnreadable { .. }
-        | CorpusError::NothingUsable { .. } => Failure::usage(error.to_string()),
-        other => Failure::failed(other.to_string()).help("`muster doctor` checks the store and the disk"),
+        | CorpusError::NothingUsable { .. } => Failure::usage(error),
+        other => Failure::failed(other).help("`muster doctor` checks the store and the disk"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::render::safe;
 
 /// Writes text and a line end to standard output. What could steer a terminal is shown as what it is, whoever wrote it.
@@ -29,6 +29,19 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 /// Writes a value as indented JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
     pretty(&value)
+}
+
+/// Writes a value as JSON, or else the text of it for people.
+pub(crate) fn json_or_line<T: Serialize, S: AsRef<str>>(
+    as_json: bool,
+    value: impl FnOnce() -> T,
+    text: impl FnOnce() -> S,
+) -> Result<Exit, Failure> {
+    match as_json {
+        true => json(&value())?,
+        false => line(text().as_ref())?,
+    }
+    Ok(Exit::Completed)
 }
 
 /// Once for all types: what is generic is compiled again for each.

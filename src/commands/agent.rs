@@ -156,16 +156,14 @@ fn check(args: &AgentArgs, definition: Option<&Definition>) -> Result<Exit, Fail
         return Err(Failure::usage(format!("{role} is a built-in role: there is no file to check"))
             .help("`muster agent --check NAME.agent.md` checks a file"));
     };
-    if args.json {
-        let Definition { role, description, capabilities, model, tools, sections, hash, .. } = definition;
-        output::json(&json!({
+    let Definition { role, description, capabilities, model, tools, sections, hash, .. } = definition;
+    let in_json = || {
+        json!({
             "role": role, "description": description, "capabilities": capabilities, "model": model,
             "tools": tools, "contract": definition.contract.schemas(), "sections": sections, "hash": hash,
-        }))?;
-        return Ok(Exit::Completed);
-    }
-    output::line(&described(&definition.role, definition))?;
-    Ok(Exit::Completed)
+        })
+    };
+    output::json_or_line(args.json, in_json, || described(role, definition))
 }
 
 fn described(role: &Role, definition: &Definition) -> String {

@@ -15,7 +15,6 @@ use crate::audit::file::ExportedRecord;
 use crate::audit::signed::{AuditKeys, KeysOrigin};
 use crate::audit::{Apart, Audit, AuditedRecord, WrongBody, file, has_ended};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// A record as it was read.
@@ -35,10 +34,7 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
         Some(file) => of_file(file)?,
         None => {
             super::run::check_output(args.export.as_deref())?;
-            let reading = ReadAccess::open(app).await?;
-            let found = of_run(&reading.bus, &args.run).await;
-            reading.close().await;
-            found?
+            select::reading(app, async |bus| of_run(bus, &args.run).await).await?
         }
     };
     let keys = match &args.keys {
@@ -57,13 +53,7 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
     if let Some(path) = &args.export {
         export(path, run, &record)?;
     }
-    if args.json {
-        output::json(&audit)?;
-    } else {
-        for line in render::audit::lines(&audit) {
-            output::line(&line)?;
-        }
-    }
+    output::json_or_line(args.json, || &audit, || render::audit::lines(&audit).join("\n"))?;
     Ok(if audit.passes() { Exit::Completed } else { Exit::Unmet })
 }
 

@@ -41,11 +41,11 @@ pub(super) async fn check_agent(app: &App, args: &CheckAgentArgs) -> Result<Exit
     bench.stop().await;
     let checks = checks?;
     let has_failed = checks.iter().any(|check| check.verdict == CheckResult::Fail);
-    if args.json {
-        output::json(&json!({ "passed": !has_failed, "role": args.role, "checks": checks }))?;
-    } else {
-        output::line(&list(&checks, app.paint()))?;
-    }
+    output::json_or_line(
+        args.json,
+        || json!({ "passed": !has_failed, "role": args.role, "checks": checks }),
+        || list(&checks, app.paint()),
+    )?;
     Ok(if has_failed { Exit::Failed } else { Exit::Completed })
 }
 

@@ -29,22 +29,16 @@ pub(super) async fn dead(app: &App, action: &DeadAction) -> Result<Exit, Failure
 
 async fn list(bus: &Bus, args: &DeadListArgs) -> Result<Exit, Failure> {
     let letters = bus.dead().list(args.limit).await?;
-    if args.json {
-        output::json(&letters.iter().map(render::dead::json).collect::<Vec<Value>>())?;
-    } else {
-        output::line(&render::dead::table(&letters))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(
+        args.json,
+        || letters.iter().map(render::dead::json).collect::<Vec<Value>>(),
+        || render::dead::table(&letters),
+    )
 }
 
 async fn show(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
     let letter = find(bus, args.seq).await?;
-    if args.json {
-        output::json(&render::dead::json(&letter))?;
-    } else {
-        output::line(&render::dead::letter(&letter))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || render::dead::json(&letter), || render::dead::letter(&letter))
 }
 
 async fn retry(app: &App, bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
@@ -126,12 +120,7 @@ pub(crate) async fn dropped(bus: &Bus, seq: u64) -> Result<(), Failure> {
 }
 
 fn tell(args: &DeadLetterArgs, done: &str, words: &str) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&json!({ "seq": args.seq, "done": done }))?;
-    } else {
-        output::line(words)?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || json!({ "seq": args.seq, "done": done }), || words)
 }
 
 async fn find(bus: &Bus, seq: u64) -> Result<DeadLetter, Failure> {

@@ -55,11 +55,11 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.extend(super::models::checks(app).await);
     checks.push(sandbox::check(app));
     let failed = checks.iter().any(|check| check.verdict == CheckResult::Fail);
-    if args.json {
-        output::json(&json!({ "ok": !failed, "checks": checks }))?;
-    } else {
-        output::line(&list(&checks, app.paint()))?;
-    }
+    output::json_or_line(
+        args.json,
+        || json!({ "ok": !failed, "checks": checks }),
+        || list(&checks, app.paint()),
+    )?;
     Ok(if failed { Exit::Failed } else { Exit::Completed })
 }
 

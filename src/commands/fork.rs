@@ -68,13 +68,9 @@ async fn check(bus: &Bus, from: Origin) -> Result<(), Failure> {
 }
 
 fn tell(args: &ForkArgs, run: RunId) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&json!({ "run": run, "status": "asked" }))?;
-    } else {
-        output::line(&format!(
-            "asked for run {run}; `muster trace {} --follow` shows how it goes on",
-            run.short()
-        ))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(
+        args.json,
+        || json!({ "run": run, "status": "asked" }),
+        || format!("asked for run {run}; `muster trace {} --follow` shows how it goes on", run.short()),
+    )
 }

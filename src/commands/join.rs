@@ -413,16 +413,14 @@ async fn detach(app: &App, joined: &Membership, as_json: bool) -> Result<Exit, F
     let words = ["join".to_owned(), "--as-supervisor".to_owned()];
     let words: Vec<String> = words.into_iter().chain(as_json.then(|| "--json".to_owned())).collect();
     let state = background::start(app, &words, |state| state.ready, |_| {}).await?;
-    if as_json {
-        output::json(&state)?;
-    } else {
-        let FleetState { members, supervisor, url, .. } = &state;
-        output::line(&format!(
-            "{}, as {} for the fleet at {url} (supervisor {}); `muster down` stops them",
-            counted(members.len(), "agent is started", "agents are started"),
+    let in_words = || {
+        format!(
+            "{}, as {} for the fleet at {} (supervisor {}); `muster down` stops them",
+            counted(state.members.len(), "agent is started", "agents are started"),
             joined.host,
-            supervisor.pid
-        ))?;
-    }
-    Ok(Exit::Completed)
+            state.url,
+            state.supervisor.pid
+        )
+    };
+    output::json_or_line(as_json, || &state, in_words)
 }

@@ -246,8 +246,8 @@ fn brought(app: &App, file: &Path) -> Result<PlanDraft, Failure> {
 /// Gives a goal the turns of an earlier run that it follows, and what was used there where nothing else is given. All of
 /// it stands in the new run's record.
 async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure> {
-    let run = select::run(bus, earlier).await?;
-    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    let state = select::wanted(bus, earlier).await?;
+    let run = state.id;
     if !state.status.is_ended() {
         return Err(Failure::usage(format!("run {} has not ended: it cannot be continued yet", run.short()))
             .help(format!("wait for it (`muster trace {} --follow`), or cancel it", run.short())));

@@ -7,7 +7,6 @@ use super::{keep, select};
 use crate::app::{App, now};
 use crate::args::RunsArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::keeping::summary::Summary;
 use crate::render::figures;
 use crate::{output, render};
@@ -20,10 +19,8 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
     if let Some(action) = &args.action {
         return Box::pin(keep::perform(app, action)).await;
     }
-    let reading = ReadAccess::open(app).await?;
-    let found = all(&reading.bus, args.limit).await;
-    reading.close().await;
-    let (Newest { runs, left_out, known: _ }, gone) = found?;
+    let (Newest { runs, left_out, known: _ }, gone) =
+        select::reading(app, async |bus| all_but(bus, args.limit, &|_| false).await).await?;
     if args.json {
         let damaged = left_out.iter().map(|(run, why)| damaged(*run, why));
         let gone = gone.iter().map(keep::Gone::to_json);
@@ -36,11 +33,6 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
         output::note(&text);
     }
     Ok(Exit::Completed)
-}
-
-/// The newest runs, those that came from elsewhere among them, and the summaries of those whose record was removed.
-async fn all(bus: &Bus, limit: usize) -> Result<(Newest, Vec<keep::Gone>), Failure> {
-    all_but(bus, limit, &|_| false).await
 }
 
 /// The same; runs that are known are named, and not read.

@@ -5,7 +5,9 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{ApplyError, Entry, Gap, RunState, apply, gaps};
 
 use super::{keep, within};
+use crate::app::App;
 use crate::exit::Failure;
+use crate::fleet::supervisor::ReadAccess;
 use crate::place;
 
 /// Fewest digits that may name a run.
@@ -99,6 +101,27 @@ pub(crate) fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
 /// The record of a run.
 pub(crate) async fn entries(bus: &Bus, run: RunId) -> Result<Vec<Entry>, Failure> {
     Ok(bus.record().read(&RecordFilter::Run(run), Seq(0)).await?)
+}
+
+/// State of a run by its event log.
+pub(super) async fn state(bus: &Bus, run: RunId) -> Result<RunState, Failure> {
+    fold(run, &entries(bus, run).await?)
+}
+
+/// State of the run that `wanted` names.
+pub(super) async fn wanted(bus: &Bus, wanted: &str) -> Result<RunState, Failure> {
+    state(bus, run(bus, wanted).await?).await
+}
+
+/// Reads from the bus of the fleet, or from the local event log if no fleet is up.
+pub(super) async fn reading<T>(
+    app: &App,
+    read: impl AsyncFnOnce(&Bus) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let access = ReadAccess::open(app).await?;
+    let found = read(&access.bus).await;
+    access.close().await;
+    found
 }
 
 /// A run as its record tells it.

@@ -163,12 +163,7 @@ fn told(
     args: &TrustArgs,
     words: &str,
 ) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&shown(project, changes, is_trusted))?;
-    } else {
-        output::line(words)?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || shown(project, changes, is_trusted), || words)
 }
 
 fn shown(project: &Project, changes: &[String], is_trusted: bool) -> Value {
@@ -213,11 +208,10 @@ fn revoke(inputs: &Inputs, args: &TrustArgs) -> Result<Exit, Failure> {
     let nearest = settings::nearest(&inputs.folder);
     let folder = project_folder(inputs, inputs.file.as_deref().or(nearest.as_deref()));
     let revoked = inputs.trust.records().revoke(&folder).map_err(cannot)?;
-    if args.json {
-        output::json(&json!({ "folder": folder, "revoked": revoked }))?;
-    } else {
-        let how = if revoked { "is trusted no more" } else { "was not trusted" };
-        output::line(&format!("{} {how}", folder.display()))?;
-    }
-    Ok(Exit::Completed)
+    let how = if revoked { "is trusted no more" } else { "was not trusted" };
+    output::json_or_line(
+        args.json,
+        || json!({ "folder": folder, "revoked": revoked }),
+        || format!("{} {how}", folder.display()),
+    )
 }

@@ -198,18 +198,17 @@ async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
         output::note(&format!("{} {how}, and too often: it is not started again", member.name));
     }
     let url = secret::without_passwords(&state.url).into_owned();
-    if args.json {
-        output::json(&FleetState { url, ..state })?;
-    } else {
-        output::line(&format!(
-            "the fleet is up: {} processes on {}{} (supervisor {}); `muster down` stops it",
+    let state = FleetState { url, ..state };
+    let in_words = || {
+        let listen = state.listen.as_ref().map_or_else(String::new, |at| format!(", listening on {at}"));
+        format!(
+            "the fleet is up: {} processes on {}{listen} (supervisor {}); `muster down` stops it",
             state.members.len(),
-            url,
-            state.listen.map_or_else(String::new, |listen| format!(", listening on {listen}")),
+            state.url,
             state.supervisor.pid
-        ))?;
-    }
-    Ok(Exit::Completed)
+        )
+    };
+    output::json_or_line(args.json, || &state, in_words)
 }
 
 /// The words for the supervisor in the background.

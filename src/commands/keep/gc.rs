@@ -13,7 +13,6 @@ use crate::app::{App, now};
 use crate::args::GcArgs;
 use crate::commands::runs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::keeping::policy::{Fate, fate};
 use crate::keeping::summary::Summary;
 use crate::output;
@@ -38,10 +37,8 @@ struct Work {
 
 /// Removes what is over its time.
 pub(in crate::commands) async fn gc(app: &App, args: &GcArgs) -> Result<Exit, Failure> {
-    let access = ReadAccess::open(app).await?;
-    let done = Box::pin(look_and_remove(&access.bus, &app.settings().keep, args)).await;
-    access.close().await;
-    done
+    let keep = &app.settings().keep;
+    select::reading(app, async |bus| Box::pin(look_and_remove(bus, keep, args)).await).await
 }
 
 async fn look_and_remove(bus: &Bus, settings: &KeepSettings, args: &GcArgs) -> Result<Exit, Failure> {
@@ -103,7 +100,7 @@ async fn all(bus: &Bus, notes: &BTreeMap<RunId, KeepNote>) -> Result<Vec<RunId>,
 
 /// A run, and whether another one waits for it.
 async fn read(bus: &Bus, run: RunId) -> Result<(RunState, bool), Failure> {
-    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    let state = select::state(bus, run).await?;
     let awaited = state.status.is_ended() && remove::check_removable(bus, &state).await.is_err();
     Ok((state, awaited))
 }
@@ -139,7 +136,7 @@ async fn carry_out(bus: &Bus, work: &Work) -> Result<Done, Failure> {
 }
 
 async fn shrink(bus: &Bus, run: RunId, rule: String) -> Result<RemovalNote, Failure> {
-    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    let state = select::state(bus, run).await?;
     let summary = Summary::of(&state, render::runs::word(&state), runs::brief(&state));
     let summary = serde_json::to_vec(&summary).map_err(|error| {
         Failure::failed(format!("the summary of run {} cannot be written: {error}", run.short()))

@@ -69,12 +69,7 @@ pub(crate) fn shown(gone: &Gone, args: &ShowArgs) -> Result<Exit, Failure> {
     let Some(summary) = summary.as_ref().filter(|_| is_whole) else {
         return Err(tell_removed(*run, removed));
     };
-    if args.json {
-        output::json(&summary.to_json(removed))?;
-    } else {
-        output::line(&render::kept::summary(summary, removed))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || summary.to_json(removed), || render::kept::summary(summary, removed))
 }
 
 impl Gone {

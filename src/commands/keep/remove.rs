@@ -23,7 +23,7 @@ pub(super) async fn delete(bus: &Bus, args: &DeleteArgs) -> Result<Exit, Failure
         Some(removed) if removed.done => format!("Remove the summary of run {}?", run.short()),
         Some(_) => format!("Finish the removal of run {}?", run.short()),
         None => {
-            let state = select::fold(run, &select::entries(bus, run).await?)?;
+            let state = select::state(bus, run).await?;
             check_removable(bus, &state).await?;
             format!("Remove run {} ({}) for good?", run.short(), figures::one_line(&state.goal.text, 60))
         }
@@ -32,12 +32,7 @@ pub(super) async fn delete(bus: &Bus, args: &DeleteArgs) -> Result<Exit, Failure
         return Err(not_agreed());
     }
     let removed = remove(bus, run, "muster runs delete".to_owned(), None).await?;
-    if args.json {
-        output::json(&json!({ "run": run, "removed": removed }))?;
-    } else {
-        output::line(&in_words(run, &removed))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || json!({ "run": run, "removed": removed }), || in_words(run, &removed))
 }
 
 /// Removes a run, leaving a summary or none.

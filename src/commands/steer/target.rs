@@ -75,9 +75,8 @@ impl Target {
     }
 
     async fn read(bus: &Bus, run: &str) -> Result<Self, Failure> {
-        let run = select::run(bus, run).await?;
-        let state = Box::new(select::fold(run, &select::entries(bus, run).await?)?);
-        Ok(Self { bus: bus.clone(), run, state })
+        let state = Box::new(select::wanted(bus, run).await?);
+        Ok(Self { bus: bus.clone(), run: state.id, state })
     }
 
     fn open(self) -> Result<Self, Failure> {
@@ -152,12 +151,11 @@ impl Answered {
 
     /// Prints it.
     pub(in super::super) fn tell(&self, as_json: bool) -> Result<Exit, Failure> {
-        if as_json {
-            output::json(&self.in_json())?;
-        } else {
-            output::line(&render::orders::told(self.run, &self.recorded.events, self.at_work))?;
-        }
-        Ok(Exit::Completed)
+        output::json_or_line(
+            as_json,
+            || self.in_json(),
+            || render::orders::told(self.run, &self.recorded.events, self.at_work),
+        )
     }
 }
 

@@ -29,13 +29,11 @@ struct Said {
 pub(super) async fn leases(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     let bus = app.connect("reader").await?;
     let said = of_all(&bus, None).await?;
-    if args.json {
-        output::json(&json!({ "leases": said.leases, "silent": said.silent }))?;
-    } else if said.leases.is_empty() {
-        output::line("No tool is lent now.")?;
-    } else {
-        output::line(&table(&said.leases))?;
-    }
+    let in_words = || match said.leases.is_empty() {
+        true => "No tool is lent now.".to_owned(),
+        false => table(&said.leases),
+    };
+    output::json_or_line(args.json, || json!({ "leases": said.leases, "silent": said.silent }), in_words)?;
     Ok(ended(&said))
 }
 

@@ -9,22 +9,14 @@ use crate::app::App;
 use crate::args::ToolsStatsArgs;
 use crate::commands::{runs, select};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::tools::{UsedTool, use_table};
 
 /// Prints how the calls of tools went.
 pub(super) async fn stats(app: &App, args: &ToolsStatsArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let counted = count(&reading.bus, args).await;
-    reading.close().await;
-    let Counted { uses, runs, left_out } = counted?;
+    let Counted { uses, runs, left_out } = select::reading(app, async |bus| count(bus, args).await).await?;
     let tools: Vec<UsedTool<'_>> = uses.by_tool().iter().map(UsedTool::of).collect();
-    if args.json {
-        output::json(&in_json(&runs, &tools))?;
-    } else {
-        output::line(&use_table(&tools, runs.len()))?;
-    }
+    output::json_or_line(args.json, || in_json(&runs, &tools), || use_table(&tools, runs.len()))?;
     if let Some(text) = runs::summary(&left_out) {
         output::note(&text);
     }

@@ -26,7 +26,7 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::far::{FarDesk, Own};
 use crate::fleet::joined::{JoinedFolder, Membership, by_credentials};
 use crate::fleet::member::MemberChange;
-use crate::fleet::state::{FleetFolder, FleetState};
+use crate::fleet::state::FleetFolder;
 use crate::fleet::supervisor::Fleet;
 use crate::fleet::{background, own_keys};
 use crate::output;

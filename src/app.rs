@@ -3,11 +3,11 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_bus::credentials::tls::{ca_file, client_files};
-use muster_bus::credentials::{operator_file, presence_file};
-use muster_bus::server::{LocalServer, keys_of_server};
+use muster_bus::credentials::{FleetKeys, operator_file, presence_file};
+use muster_bus::server::{LocalServer, ServerError, keys_folder, keys_of_server};
 use muster_bus::{Bus, BusError, BusSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::secret::Redactor;
@@ -90,6 +90,26 @@ impl App {
         self.fleet.path().parent().map_or_else(|| path.to_owned(), |project| project.join(path))
     }
 
+    /// Directory of the local server's store.
+    pub(crate) fn store_dir(&self) -> PathBuf {
+        self.beside_fleet(&self.settings().server.store_dir)
+    }
+
+    /// Directory of the cache.
+    pub(crate) fn cache_dir(&self) -> PathBuf {
+        self.beside_fleet(&self.settings().agent.cache_dir)
+    }
+
+    /// Directory of the keys of the local server.
+    pub(crate) fn keys_folder(&self) -> Result<PathBuf, ServerError> {
+        keys_folder(&self.store_dir())
+    }
+
+    /// Keys of the local server, if this folder has them.
+    pub(crate) fn keys(&self) -> Option<FleetKeys> {
+        FleetKeys::open(&self.keys_folder().ok()?).ok().flatten()
+    }
+
     /// How to paint standard output.
     pub(crate) fn paint(&self) -> Paint {
         paint(std::io::stdout().is_terminal())
@@ -167,8 +187,7 @@ impl App {
     fn keys_of(&self, url: &str) -> Option<PathBuf> {
         let at = url.strip_prefix("nats://").or_else(|| url.strip_prefix("tls://"))?;
         let (host, port) = at.rsplit_once(':')?;
-        let store = self.beside_fleet(&self.settings().server.store_dir);
-        keys_of_server(&store, host, port.parse().ok()?)
+        keys_of_server(&self.store_dir(), host, port.parse().ok()?)
     }
 
     /// Connects to the fleet that is up.
@@ -273,7 +292,12 @@ pub(crate) fn new_id(role: &str) -> AgentId {
 /// The time by this machine's clock.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Millis(millis(since))
+}
+
+/// Whole milliseconds of a duration.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How to paint what goes to a terminal, or elsewhere.

@@ -124,7 +124,7 @@ fn stopped(role: &Role, error: AgentError) -> Failure {
 /// The settings of agents, with what lies beside the fleet.
 pub(super) fn settings(app: &App) -> AgentSettings {
     let mut settings = app.settings().agent.clone();
-    settings.cache_dir = app.beside_fleet(&settings.cache_dir);
+    settings.cache_dir = app.cache_dir();
     if settings.cache_dir.starts_with(app.fleet.path()) {
         // Whoever makes it first makes it for the user alone; what cannot be made is told when it is used.
         let _ = app.fleet.make();

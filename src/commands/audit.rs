@@ -101,9 +101,7 @@ fn keys_at(path: &Path) -> Result<AuditKeys, Failure> {
 
 /// The keys that are known here anyway: the fleet's own, with who was revoked, or those in one's credentials.
 fn own_keys(app: &App) -> Option<AuditKeys> {
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    let folder = muster_bus::server::keys_folder(&store).ok();
-    let own = folder.and_then(|folder| FleetKeys::open(&folder).ok()?.and_then(|keys| keys.public().ok()));
+    let own = app.keys().and_then(|keys| keys.public().ok());
     let told = || app.settings().bus.credentials.as_deref().and_then(|path| fleet_in(path).ok()?);
     own.or_else(told).map(|trust| AuditKeys { trust, origin: KeysOrigin::Own })
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::app::{App, now};
+use crate::app::{App, millis, now};
 use crate::args::EvalArgs;
 use crate::eval::check::{Documents, Given, check};
 use crate::eval::suite::{RunWith, Setting, run_with};
@@ -175,7 +175,7 @@ impl Trial<'_> {
             prompt_tokens: given.prompt_tokens,
             output_tokens: usage.output_tokens,
             cost_micros: given.cost_micros,
-            millis: u64::try_from(given.took.as_millis()).unwrap_or(u64::MAX),
+            millis: millis(given.took),
             checks: check(self.goal, &given, &known),
         })
     }

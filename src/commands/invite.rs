@@ -1,16 +1,14 @@
 //! `muster invite`: lets other machines join, each by a line of text.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::path::Path;
 use std::time::Duration;
 
 use muster_bus::credentials::{
     Fingerprint, FleetKeys, FleetTls, HolderKind, Invitation, Invited, Issued, MOST_ADDRESSES, Place,
 };
-use muster_bus::server::{Listen, Machine, keys_folder, reload};
+use muster_bus::server::{Listen, Machine, reload};
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::text::counted;
-use muster_shared::time::Millis;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -29,9 +27,8 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("this machine joined a fleet that is elsewhere")
             .help("invite where the fleet's keys are: on the machine of its `muster up`"));
     }
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    let folder = keys_folder(&store).map_err(Failure::usage)?;
-    let keys = open(&folder)?;
+    let found = FleetKeys::open(&app.keys_folder().map_err(Failure::usage)?).map_err(Failure::usage)?;
+    let keys = found.ok_or_else(no_fleet)?;
     if args.list {
         list(&keys, args.json)?;
     } else if let Some(name) = &args.withdraw {
@@ -40,11 +37,6 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
         make(app, &keys, args)?;
     }
     Ok(Exit::Completed)
-}
-
-fn open(folder: &Path) -> Result<FleetKeys, Failure> {
-    let found = FleetKeys::open(folder).map_err(Failure::usage)?;
-    found.ok_or_else(no_fleet)
 }
 
 /// Where a fleet is, and by what its server is known.
@@ -62,7 +54,7 @@ fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
     let Reach { addresses, authority } = reach(app, keys, args)?;
     let mut roles = args.roles.clone();
     roles.dedup();
-    let until = Millis(now().0.saturating_add(u64::try_from(args.expires.as_millis()).unwrap_or(u64::MAX)));
+    let until = now().after(args.expires);
     let invited = Invited { roles, uses: args.uses, until };
     let made = keys
         .invite(&invited, addresses, authority)
@@ -171,8 +163,7 @@ fn withdraw(app: &App, keys: &FleetKeys, name: &AgentId) -> Result<(), Failure> 
             .help("`muster invite --list` shows them; `muster keys revoke` throws a machine out"));
     }
     keys.revoke(name).map_err(Failure::failed)?;
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    reload(&store).map_err(Failure::failed)?;
+    reload(&app.store_dir()).map_err(Failure::failed)?;
     output::line(&format!("{name} counts no more; machines that joined by it stay (`muster keys revoke`)"))
 }
 

@@ -10,7 +10,6 @@ use muster_bus::server::reload;
 use muster_bus::without_user;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
-use muster_shared::time::Millis;
 use muster_shared::wire::Profile;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use secrecy::ExposeSecret;
@@ -62,11 +61,7 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
 }
 
 fn folder(app: &App, args: &KeysArgs) -> Result<PathBuf, Failure> {
-    if let Some(folder) = &args.keys {
-        return Ok(folder.clone());
-    }
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    muster_bus::server::keys_folder(&store).map_err(Failure::usage)
+    args.keys.clone().map_or_else(|| app.keys_folder().map_err(Failure::usage), Ok)
 }
 
 fn open(folder: &Path) -> Result<FleetKeys, Failure> {
@@ -84,9 +79,7 @@ fn wrong(error: CredentialsError) -> Failure {
 
 fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
     let holder = holder(asked)?;
-    let until = asked
-        .expires
-        .map(|time| Millis(now().0.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))));
+    let until = asked.expires.map(|time| now().after(time));
     match &asked.out {
         None => output::line(keys.issue(&holder, until).map_err(wrong)?.to_file().expose_secret().trim_end()),
         Some(file) => {
@@ -112,8 +105,7 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
 /// Makes a token for somebody who logs in to the dashboard.
 fn token(keys: &FleetKeys, asked: &TokenArgs) -> Result<(), Failure> {
     let name = named("", &asked.name)?;
-    let life = u64::try_from(asked.expires.as_millis()).unwrap_or(u64::MAX);
-    let until = Millis(now().0.saturating_add(life));
+    let until = now().after(asked.expires);
     let token = keys.token(name, asked.role, Some(until)).map_err(wrong)?;
     match &asked.out {
         None => output::line(token.expose_secret()),
@@ -254,8 +246,7 @@ fn rotate(app: &App, folder: &Path, asked: &RotateArgs) -> Result<(), Failure> {
         let certificate = tls.certificate_file();
         return output::line(&format!("{} is a new certificate; {}", certificate.display(), told_of(told)));
     }
-    let grace = u64::try_from(asked.grace.as_millis()).unwrap_or(u64::MAX);
-    let until = Millis(now().0.saturating_add(grace));
+    let until = now().after(asked.grace);
     let keys = FleetKeys::rotate(folder, until).map_err(wrong)?;
     let told = tell_server(app)?;
     let renewed = keys.reissue().map_err(wrong)?;
@@ -269,7 +260,7 @@ fn rotate(app: &App, folder: &Path, asked: &RotateArgs) -> Result<(), Failure> {
 }
 
 fn tell_server(app: &App) -> Result<bool, Failure> {
-    reload(&app.beside_fleet(&app.settings().server.store_dir)).map_err(Failure::failed)
+    reload(&app.store_dir()).map_err(Failure::failed)
 }
 
 const fn told_of(told: bool) -> &'static str {

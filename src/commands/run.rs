@@ -38,7 +38,7 @@ use self::watch::Watched;
 use super::{blueprint, select};
 #[cfg(not(feature = "web"))]
 use crate::absent::fetched;
-use crate::app::{App, user};
+use crate::app::{App, millis, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;
@@ -188,7 +188,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
     }
     let goal = Goal {
         model: args.model.clone(),
-        deadline_ms: args.deadline.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        deadline_ms: args.deadline.map(millis),
         asked_by: user(),
         encoding: Encoding::MessagePack,
         budget: Budget {
@@ -203,9 +203,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         review: args.review,
         planning: planning(args),
         draft_review: args.draft_review.map(draft_review),
-        wait_for_role_ms: args
-            .wait_for_role
-            .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        wait_for_role_ms: args.wait_for_role.map(millis),
         priority: args.priority.unwrap_or(0),
         domain: args.domain.clone(),
         plan: args.plan.as_deref().map(|file| brought(app, file)).transpose()?.map(Box::new),

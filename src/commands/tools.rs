@@ -23,7 +23,7 @@ use serde_json::json;
 use self::mcp::StartedServers;
 #[cfg(not(feature = "mcp"))]
 use crate::absent::mcp;
-use crate::app::App;
+use crate::app::{App, millis};
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
 use crate::commands::agent::tools::{composites, own_tools};
 use crate::exit::{Exit, Failure};
@@ -184,9 +184,9 @@ impl Desk {
             "when_uncertain": spec.uncertain, "on": state == ToolState::On, "why_off": state.why_off(),
             "approval": self.approval(spec),
             "off_until_allowed": spec.off_until_allowed, "source": spec.source.to_string(),
-            "timeout_ms": u64::try_from(self.engine.rules().time_limit(spec, 0).as_millis()).unwrap_or(u64::MAX),
+            "timeout_ms": millis(self.engine.rules().time_limit(spec, 0)),
             "max_output_bytes": self.engine.rules().limits.max_content,
-            "cache_ms": self.engine.rules().serves(spec).map(|serves| u64::try_from(serves.as_millis()).unwrap_or(u64::MAX)),
+            "cache_ms": self.engine.rules().serves(spec).map(millis),
         })
     }
 

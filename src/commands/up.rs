@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::alerts::Alerts;
-use crate::app::App;
+use crate::app::{App, millis};
 use crate::args::UpArgs;
 use crate::commands::guard::check_lists;
 use crate::commands::metrics::Door;
@@ -165,7 +165,7 @@ fn change_json(name: &str, change: &MemberChange) -> Value {
     match change {
         MemberChange::Started(process) => json!({ "name": name, "change": "started", "pid": process.pid }),
         MemberChange::Died { how, again_after } => {
-            json!({ "name": name, "change": "died", "how": how, "again_after_ms": u64::try_from(again_after.as_millis()).unwrap_or(u64::MAX) })
+            json!({ "name": name, "change": "died", "how": how, "again_after_ms": millis(*again_after) })
         }
         MemberChange::GivenUp { how } => json!({ "name": name, "change": "given_up", "how": how }),
         MemberChange::Stopped => json!({ "name": name, "change": "stopped" }),

@@ -63,7 +63,7 @@ pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Scree
     let Brought { folders, fetched } = fetched::bring(app, given, screen).await?;
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);
-    let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders);
+    let mut options = CorpusOptions::new(app.cache_dir(), folders);
     let documents = &app.settings().documents;
     options.extractor = document_extractor(documents);
     options.limits.max_picture = MAX_PICTURE_BYTES;

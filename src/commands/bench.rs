@@ -18,7 +18,7 @@ use crate::args::{Bench, BenchArgs, BenchServers};
 use crate::eval::{Row, summaries};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::{eval as eval_text, ordeal};
+use crate::render::{eval as eval_text, figures, ordeal};
 use crate::signals::StopSignals;
 
 /// Measures.
@@ -101,8 +101,8 @@ async fn eval(measure: Measure, json: bool) -> Result<Exit, Failure> {
             serde_json::from_value(results["rows"].clone()).map_err(|error| failed(error.to_string()))?;
         output::line(&eval_text::results(&summaries(&rows), &rows))?;
         if !made.is_empty() {
-            let told: Vec<String> = made.iter().map(|(kind, times)| format!("{kind} {times}")).collect();
-            output::line(&format!("\nmistakes of the model: {}", told.join(", ")))?;
+            let told = figures::list(made.iter().map(|(kind, times)| format!("{kind} {times}")));
+            output::line(&format!("\nmistakes of the model: {told}"))?;
         }
         violations.iter().for_each(|violation| output::note(violation));
     }

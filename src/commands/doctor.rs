@@ -78,7 +78,7 @@ fn team(app: &App, team: &Team) -> Check {
     if faults.is_empty() {
         let others = match team.specialists.len() {
             0 => "nobody beside the roles that come with Muster".to_owned(),
-            _ => team.specialists.iter().map(|member| member.role.as_str()).collect::<Vec<_>>().join(", "),
+            _ => figures::list(team.specialists.iter().map(|member| member.role.as_str())),
         };
         return Check::ok("team", format!("{} ({}): {others}", team.name, team.path.display()));
     }

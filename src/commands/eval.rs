@@ -111,11 +111,10 @@ impl FoundSuite {
             let suite = Suite::read(text).map_err(wrong)?;
             return Ok(Self { suite, folder: folder.path().to_owned(), _documents: Some(folder) });
         }
-        let names: Vec<&str> = shipped::SUITES.iter().map(|(name, _)| *name).collect();
+        let names = figures::list(shipped::SUITES.iter().map(|(name, _)| name));
         let file = Path::new(wanted);
         let text = std::fs::read_to_string(file).map_err(|error| {
-            wrong(error.to_string())
-                .help(format!("name a TOML file, or one that comes with Muster: {}", names.join(", ")))
+            wrong(error.to_string()).help(format!("name a TOML file, or one that comes with Muster: {names}"))
         })?;
         let suite = Suite::read(&text).map_err(wrong)?;
         Ok(Self { suite, folder: file.parent().unwrap_or(Path::new("")).to_owned(), _documents: None })

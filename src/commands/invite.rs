@@ -7,7 +7,7 @@ use muster_bus::credentials::{
     Fingerprint, FleetKeys, FleetTls, HolderKind, Invitation, Invited, Issued, MOST_ADDRESSES, Place,
 };
 use muster_bus::server::{Listen, Machine, reload};
-use muster_shared::ids::{AgentId, Role};
+use muster_shared::ids::AgentId;
 use muster_shared::text::counted;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
     output::line(line.expose_secret())?;
     output::note(&format!(
         "on the other machine: muster join LINE; it counts for {} and {}, until {} UTC; {} withdraws it",
-        names(&invited.roles),
+        figures::list(&invited.roles),
         counted(usize::from(invited.uses), "machine", "machines"),
         figures::date(until),
         format_args!("`muster invite --withdraw {}`", made.name),
@@ -152,10 +152,6 @@ fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn names(roles: &[Role]) -> String {
-    roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ")
-}
-
 fn withdraw(app: &App, keys: &FleetKeys, name: &AgentId) -> Result<(), Failure> {
     let issued = keys.issued().map_err(Failure::failed)?;
     if !issued.iter().any(|one| one.name == *name && one.kind == HolderKind::Guest) {
@@ -187,7 +183,7 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
             Some(Place::On { .. }) | None => return Vec::new(),
         };
         let until = one.until.map_or_else(|| "-".to_owned(), figures::date);
-        vec![one.name.to_string(), what, names(roles), figures::date(one.issued), until]
+        vec![one.name.to_string(), what, figures::list(roles), figures::date(one.issued), until]
     };
     let rows = of_machines.iter().map(row).filter(|row| !row.is_empty()).collect();
     output::line(

@@ -11,7 +11,6 @@ use muster_bus::credentials::{Credentials, Invitation, OwnKey};
 use muster_bus::hosts::{Answer, Asking, JoinAnswer, JoinQuestion};
 use muster_bus::registry::host_name;
 use muster_bus::{Asker, BusError, BusSettings, Reply};
-use muster_shared::ids::Role;
 use muster_shared::text::counted;
 use nix::sys::signal::Signal;
 use secrecy::{ExposeSecret, SecretString};
@@ -85,7 +84,7 @@ async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
     };
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     joined.scale = joined.scaled(&args.scale, processors).map_err(|name| {
-        let roles = joined.roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
+        let roles = figures::list(&joined.roles);
         Failure::usage(format!("this machine may start {roles} only, and not {name}"))
             .help("`muster invite --role` says which")
     })?;

@@ -178,12 +178,13 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
 
 /// What credentials have to do with machines that join.
 fn of_machines(place: &Place) -> String {
-    let names = |roles: &[Role]| roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
     match place {
         Place::Invitation { roles, uses, left } => {
-            format!("lets in {left} of {uses} more, for {}", names(roles))
+            format!("lets in {left} of {uses} more, for {}", figures::list(roles))
         }
-        Place::Machine { roles, invitation } => format!("joined by {invitation}, for {}", names(roles)),
+        Place::Machine { roles, invitation } => {
+            format!("joined by {invitation}, for {}", figures::list(roles))
+        }
         Place::On { host, .. } => format!("on {host}"),
     }
 }

@@ -208,8 +208,7 @@ impl Page<'_> {
             };
             format!("{phase}{paused} {}", figures::millis(one.millis))
         });
-        let phases: Vec<String> = phases.collect();
-        let mut lines = vec![format!("{} in total: {}", figures::millis(*total_ms), phases.join(", "))];
+        let mut lines = vec![format!("{} in total: {}", figures::millis(*total_ms), figures::list(phases))];
         lines.push(figures::usage(&cost.total));
         lines.extend(
             cost.budget.map(|budget| format!("of the budget: {}", figures::spent(&budget, &cost.total))),

@@ -146,7 +146,7 @@ fn decided(decided: &Decided) -> String {
         (None, 0) => None,
         (None, n) => Some(figures::plural(n.into(), "offer")),
     };
-    events.chain(offers).collect::<Vec<_>>().join(", ")
+    figures::list(events.chain(offers))
 }
 
 fn command(command: &Command) -> String {

@@ -91,13 +91,11 @@ pub(crate) fn whole(
         ("cache", format!("an answer serves agents of the same role for {}", figures::span(serves)))
     }));
     if !quotas.is_empty() {
-        lines.push((
-            "quotas",
-            quotas.iter().map(|pattern| format!("tool.quotas.{pattern:?}")).collect::<Vec<_>>().join(", "),
-        ));
+        let quotas = quotas.iter().map(|pattern| format!("tool.quotas.{pattern:?}"));
+        lines.push(("quotas", figures::list(quotas)));
     }
     if !spec.inner.is_empty() {
-        lines.push(("calls", spec.inner.iter().map(String::as_str).collect::<Vec<_>>().join(", ")));
+        lines.push(("calls", figures::list(&spec.inner)));
     }
     if let Some(other) = rules.alternatives.get(&spec.name) {
         lines.push(("else", format!("{other} is called where it fails for good")));

@@ -21,6 +21,7 @@ use crate::app::{App, no_fleet};
 use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
+use crate::render::figures;
 use crate::signals::StopSignals;
 use crate::telemetry::{self, Telemetry};
 use crate::{mcp_file, output};
@@ -70,7 +71,7 @@ pub(crate) fn named(app: &App) -> BTreeMap<String, String> {
 
 /// The server of that name in the file.
 pub(crate) fn chosen(file: &McpFile, name: Option<&Path>, app: &App) -> Result<ServerConfig, Failure> {
-    let names = || file.servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = || figures::list(file.servers.iter().map(|server| &server.name));
     let path = mcp_file::path_of(app);
     let Some(name) = name.and_then(Path::to_str) else {
         return Err(Failure::usage("which MCP server is to be served is not said").help(format!(

@@ -63,11 +63,10 @@ impl Target {
                 Ok(Self { run: state.id, state, ..found })
             }
             many => {
-                let named: Vec<String> = asking.iter().map(|child| child.id.short()).collect();
+                let named = render::figures::list(asking.iter().map(|child| child.id.short()));
                 Err(Failure::usage(format!(
-                    "{many} child runs of {} wait for that: {}",
-                    found.run.short(),
-                    named.join(", ")
+                    "{many} child runs of {} wait for that: {named}",
+                    found.run.short()
                 ))
                 .help(format!("`muster questions {}` shows them; name the one you mean", found.run.short())))
             }

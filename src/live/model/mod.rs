@@ -21,7 +21,7 @@ pub(crate) use self::change::Change;
 pub(crate) use self::fleet::{Fleet, Happened};
 pub(crate) use self::input::{Input, Link};
 pub(crate) use self::run::LiveRun;
-pub(crate) use self::traffic::Traffic;
+pub(crate) use self::traffic::{Passed, Traffic};
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]

@@ -121,7 +121,7 @@ fn traffic(page: &mut Page<'_>, area: Rect, top: &Top, model: &Model) {
 
 fn asked(page: &mut Page<'_>, area: Rect, top: &Top, model: &Model) {
     let rows = rows::questions(model, top.now);
-    let chosen = top.questions.chosen(&top.questions.shown(rows.clone()).rows);
+    let chosen = top.questions.chosen_of(rows.clone());
     let list = Rect { height: if chosen.is_some() { area.height / 2 } else { area.height }, ..area };
     table::table(page, list, &top.questions, rows, true);
     let Some((run, id)) = chosen else { return };
@@ -188,7 +188,7 @@ impl Page<'_> {
                 (View::Run, Some(run)) => format!(" {}", run.short()),
                 _ => String::new(),
             };
-            let text = format!(" {number} {}{of} ", view.title());
+            let text = format!(" {number} {view}{of} ");
             let style = if view == top.view { self.look.chosen() } else { self.look.of(Tone::Plain) };
             let width = u16::try_from(text.chars().count()).unwrap_or(0).min(area.right().saturating_sub(x));
             self.styled(Rect { x, width, ..area }, &text, style);

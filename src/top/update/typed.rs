@@ -89,7 +89,7 @@ fn perform(top: &mut Top, model: &Model, text: &str) -> Vec<Effect> {
         top.over = Over::Help(0);
         return Vec::new();
     }
-    let named = View::ALL.into_iter().find(|view| view.title().to_lowercase().starts_with(&word));
+    let named = View::ALL.into_iter().find(|view| view.to_string().to_lowercase().starts_with(&word));
     // `ru` is the runs, not the run.
     let named = if named == Some(View::Runs) && word == "run" { Some(View::Run) } else { named };
     match named {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{App, no_fleet};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
-use crate::telemetry::{Role, Telemetry};
+use crate::telemetry::Role;
 
 /// Orchestrates runs until told to stop.
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
@@ -22,11 +22,8 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let url = app.url().ok_or_else(no_fleet)?;
     let bus = app.connect_with_system(&url, "orchestrator").await?;
     bus.provision().await?;
-    let (bus, telemetry) = Telemetry::begin(app, bus, Role::Orchestrator).await?;
-    let ended = super::rejoin::or_rejoin(app, (&bus, &url), serve(app, &bus, stop)).await;
-    telemetry.end().await;
-    ended?;
-    Ok(Exit::Completed)
+    let work = async |bus: &Bus| serve(app, bus, stop).await;
+    super::rejoin::with_telemetry(app, (bus, &url), Role::Orchestrator, work).await
 }
 
 /// Decides runs and serves programs until `stop` fires.

@@ -17,13 +17,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::tools::role_of;
-use crate::app::{App, no_fleet};
+use crate::app::App;
 use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
+use crate::commands::rejoin::connect_and_work;
 use crate::exit::{Exit, Failure};
 use crate::render::figures;
 use crate::signals::StopSignals;
-use crate::telemetry::{self, Telemetry};
+use crate::telemetry::Role;
 use crate::{mcp_file, output};
 
 /// Serves the tools of an MCP server until told to stop; or only says what the file names.
@@ -41,16 +42,12 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
         );
     }
     let stop = StopSignals::listen()?.into_token();
-    let url = app.url().ok_or_else(no_fleet)?;
     let role = role_of(&name);
-    let bus = app.connect_to(&url, &role).await?;
-    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::ToolServer).await?;
-    tracing::info!("serving the MCP server {name} at {}", app.redactor.redact(&url));
-    let work = work(app, &bus, Serving { name, role, config }, stop);
-    let ended = Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await;
-    telemetry.end().await;
-    ended?;
-    Ok(Exit::Completed)
+    connect_and_work(app, &role, Role::ToolServer, async |bus, url| {
+        tracing::info!("serving the MCP server {name} at {url}");
+        work(app, bus, Serving { name, role: role.clone(), config }, stop).await
+    })
+    .await
 }
 
 /// Returns the namespace of each usable server of the file, by server name. Servers with faults are logged.

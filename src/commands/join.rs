@@ -148,7 +148,7 @@ async fn enter(
     let came = async {
         let (url, asker) = connect_as_guest(&ways, &invited, &mut wait).await?;
         let answer = ask(&asker, &invited, &key, &mut wait).await?;
-        Ok((url, asker, answer))
+        Ok::<_, Failure>((url, asker, answer))
     };
     let came = came.await;
     // It is of no more use, or was of none: with the line it is made again.

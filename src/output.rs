@@ -107,7 +107,6 @@ fn terminal() -> (usize, usize) {
     size.map_or((80, 24), |(columns, rows)| (columns.0.into(), rows.0.into()))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
-fn not_json(error: serde_json::Error) -> Failure {
+fn not_json(error: impl std::fmt::Display) -> Failure {
     Failure::failed(format!("cannot write the result as JSON: {error}"))
 }

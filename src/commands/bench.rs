@@ -25,13 +25,13 @@ use crate::signals::StopSignals;
 pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> {
     match &args.what {
         &Bench::Chaos { runs, shapes, first, keep, at_once, servers, seed, json } => {
-            let first = usize::try_from(first).unwrap_or(usize::MAX);
+            let first = first as usize;
             let servers = match servers {
                 BenchServers::One => Servers::One,
                 BenchServers::Three => Servers::Three,
             };
             let shapes = match servers {
-                Servers::One => usize::try_from(shapes).unwrap_or(usize::MAX),
+                Servers::One => shapes as usize,
                 Servers::Three => 1,
             };
             let ordeal =
@@ -116,7 +116,7 @@ async fn recovery(app: &App, kills: u32, json: bool) -> Result<Exit, Failure> {
         ("kill -9 of an orchestrator, until its runs are decided upon again", Targets::Orchestrators),
         ("kill -9 of nats-server, until the next entry of the record", Targets::Server),
     ] {
-        let kills = usize::try_from(kills).unwrap_or(usize::MAX);
+        let kills = kills as usize;
         let verdict = undergo(Ordeal { kills, ..ordeal(app, 1, 8, 1, targets)? }).await?;
         let spread = match targets {
             Targets::All | Targets::Agents => {
@@ -148,7 +148,7 @@ const ENDS: usize = 100;
 
 async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> {
     let (program, server) = programs(app)?;
-    let steps = usize::try_from(steps).unwrap_or(usize::MAX);
+    let steps = steps as usize;
     let work = move || growth::measure(&program, Some(&server), steps, ENDS);
     let failed = |error: String| Failure::failed(format!("the steps benchmark failed: {error}"));
     let grown = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
@@ -179,12 +179,12 @@ fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Re
         server: Some(server),
         servers: Servers::One,
         targets,
-        runs: usize::try_from(runs).unwrap_or(usize::MAX),
+        runs: runs as usize,
         kills: 0,
         shapes: 1,
         first: 0,
         keep: false,
-        at_once: usize::try_from(at_once).unwrap_or(usize::MAX),
+        at_once: at_once as usize,
         seed,
     })
 }

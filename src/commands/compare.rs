@@ -52,7 +52,7 @@ async fn compared(bus: &Bus, args: &CompareArgs) -> Result<(Comparison, LeftOut)
 }
 
 async fn newest(bus: &Bus, args: &CompareArgs) -> Result<runs::Newest, Failure> {
-    runs::newest(bus, usize::try_from(args.limit).unwrap_or(usize::MAX)).await
+    runs::newest(bus, args.limit as usize).await
 }
 
 /// The tasks of a run.

@@ -46,7 +46,7 @@ pub(super) async fn eval(app: &App, args: &EvalArgs) -> Result<Exit, Failure> {
     let output = place_for_results(app, args, &found.suite)?;
     let mut stop = StopSignals::listen()?;
     let settings = if args.compare.is_empty() { vec![Setting::default()] } else { args.compare.clone() };
-    let of = goals.len() * settings.len() * usize::try_from(args.repeat).unwrap_or(1);
+    let of = goals.len() * settings.len() * args.repeat as usize;
     let mut rows: Vec<Row> = Vec::new();
     let mut stopped = false;
     'all: for repeat in 1..=args.repeat {

@@ -97,7 +97,7 @@ fn in_words(run: RunId, entries: usize, same: &Value) -> String {
         count("offers", "offer"),
         count("steps", "step"),
         count("answers", "model answer"),
-        figures::count(u64::try_from(entries).unwrap_or(u64::MAX)),
+        figures::count(entries as u64),
     );
     if same["taken"].as_u64().is_some_and(|taken| taken > 0) {
         text.push_str(&format!("; {} without a model answer taken as recorded", count("taken", "step")));

@@ -170,7 +170,7 @@ impl Top {
 
     /// Rows of the screen that a list has.
     pub(super) fn page(&self) -> isize {
-        isize::try_from(self.size.1.saturating_sub(6).max(1)).unwrap_or(1)
+        self.size.1.saturating_sub(6).max(1) as isize
     }
 
     /// The filter of the list that is seen.

@@ -134,7 +134,7 @@ impl Kept {
 }
 
 fn came(record: &KeptRecord) -> u64 {
-    u64::try_from(record.entries.len() + record.strays.len()).unwrap_or(u64::MAX)
+    (record.entries.len() + record.strays.len()) as u64
 }
 
 fn owned(record: Arc<KeptRecord>) -> KeptRecord {

@@ -105,7 +105,7 @@ async fn deliver(sender: &Sender, spans: &[Span]) -> Result<usize, Failure> {
                 Ok(said) => {
                     if let Some(said) = said {
                         output::note(&format!("the receiver says: {}", said.reason));
-                        refused += usize::try_from(said.spans).unwrap_or(usize::MAX).min(batch.len());
+                        refused += (said.spans as usize).min(batch.len());
                     }
                     break;
                 }

@@ -240,12 +240,8 @@ impl Model {
 
 /// Whether a run begins with an entry.
 pub(crate) fn begins(entry: &Entry) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => {
-            decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
-        }
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
-    }
+    let RecordEvent::Decided(decided) = &entry.event else { return false };
+    decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
 }
 
 fn changed(is_changed: bool) -> Vec<Change> {

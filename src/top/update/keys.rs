@@ -131,7 +131,7 @@ fn tree_place(top: &Top, model: &Model) -> Option<TaskId> {
 
 /// Keys that scroll in what a task does. Says whether it is one.
 fn scroll_detail(top: &mut Top, key: Key) -> bool {
-    let page = usize::try_from(top.page()).unwrap_or(1) / 2;
+    let page = top.page() as usize / 2;
     match key {
         Key::Up | Key::Char('k') => top.back += 1,
         Key::Down | Key::Char('j') => top.back = top.back.saturating_sub(1),

@@ -12,11 +12,11 @@ use crate::render::figures;
 
 /// A key while a text is read.
 pub(super) fn scroll(top: &mut Top, key: Key) {
-    let page = usize::try_from(top.page()).unwrap_or(1);
+    let page = top.page() as usize;
     let (from, lines) = match &mut top.over {
         Over::Help(from) => (from, HELP.len()),
         Over::Text { from, text, .. } => (from, text.lines().count()),
-        Over::Nothing | Over::Filter(_) | Over::Command(_) | Over::Confirm(_) | Over::Typing { .. } => return,
+        _ => return,
     };
     match key {
         Key::Esc | Key::Enter | Key::Char('q' | '?') | Key::F(1 | 10) => top.over = Over::Nothing,

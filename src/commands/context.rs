@@ -55,10 +55,5 @@ fn listed(found: &BTreeMap<String, ContextEntry>) -> String {
         let (version, by, at) = (entry.version, entry.by.to_string(), render::figures::clock(entry.at));
         vec![key.clone(), version.to_string(), by, at, value]
     };
-    render::table::plain(
-        &["key", "version", "by", "at", "value"],
-        found.iter().map(row).collect(),
-        &[1],
-        None,
-    )
+    render::table::plain(&["key", "version", "by", "at", "value"], found.iter().map(row).collect(), &[1])
 }

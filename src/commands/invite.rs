@@ -186,9 +186,7 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
         vec![one.name.to_string(), what, figures::list(roles), figures::date(one.issued), until]
     };
     let rows = of_machines.iter().map(row).filter(|row| !row.is_empty()).collect();
-    output::line(
-        table::plain(&["NAME", "WHAT", "ROLES", "SINCE (UTC)", "EXPIRES"], rows, &[], None).trim_end(),
-    )
+    output::line(table::plain(&["NAME", "WHAT", "ROLES", "SINCE (UTC)", "EXPIRES"], rows, &[]).trim_end())
 }
 
 #[cfg(test)]

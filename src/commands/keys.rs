@@ -173,7 +173,7 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
     };
     let rows = issued.iter().map(row).chain(unread.iter().map(later)).collect();
     let heads = ["NAME", "FOR", "ISSUED (UTC)", "EXPIRES", "MACHINE"];
-    output::line(table::plain(&heads, rows, &[], None).trim_end())
+    output::line(table::plain(&heads, rows, &[]).trim_end())
 }
 
 /// What credentials have to do with machines that join.

@@ -1,12 +1,12 @@
 //! `muster trust`: shows what of a project needs the user's word, asks, and keeps the answer.
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use muster_bus::credentials::FleetKeys;
 use serde_json::{Value, json};
 
+use super::keep;
 use crate::app::{current_folder, inputs, now, variables};
 use crate::args::{Global, TrustArgs};
 use crate::exit::{Exit, Failure};
@@ -144,7 +144,7 @@ fn ask(trust: &Trust, project: &Project, args: &TrustArgs) -> Result<Exit, Failu
     if !args.json {
         output::line(&render::trust::asked(folder, items, held.is_some().then_some(&changes[..])))?;
     }
-    if !args.yes && !agreed()? {
+    if !args.yes && !keep::agreed("Trust it?", "`muster trust --yes` does not ask")? {
         if args.json {
             output::json(&shown(project, &changes, false))?;
         }
@@ -171,20 +171,6 @@ fn shown(project: &Project, changes: &[String], is_trusted: bool) -> Value {
         "folder": project.folder, "trusted": is_trusted, "items": project.items, "changes": changes,
         "fingerprint": fingerprint(&project.items),
     })
-}
-
-/// Whether the person at the terminal says yes; where there is none, nobody does.
-fn agreed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    output::note("Trust it? [y/N]");
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).map_err(|error| {
-        Failure::usage(format!("the answer cannot be read: {error}"))
-            .help("`muster trust --yes` does not ask")
-    })?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn list(trust: &Trust, args: &TrustArgs) -> Result<Exit, Failure> {

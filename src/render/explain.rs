@@ -28,8 +28,7 @@ pub(crate) fn text(explained: &Explanation, full: bool, width: Option<usize>, pa
     let mut parts = vec![paint.bold(&format!("{what}: {}", figures::one_line(&explained.goal, 200)))];
     let sections = page.sections().into_iter().filter(|(_, lines)| !lines.is_empty());
     parts.extend(sections.map(|(title, lines)| format!("{}\n  {}", paint.bold(title), lines.join("\n  "))));
-    let whole = parts.join("\n\n");
-    width.map_or(whole.clone(), |width| figures::wrap(&whole, width))
+    figures::fitted(parts.join("\n\n"), width)
 }
 
 type Section = (&'static str, Vec<String>);

@@ -174,6 +174,14 @@ pub(crate) fn wrap(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
+/// A text broken at words if the output has a width.
+pub(crate) fn fitted(text: String, width: Option<usize>) -> String {
+    match width {
+        Some(width) => wrap(&text, width),
+        None => text,
+    }
+}
+
 fn wrap_line(line: &str, width: usize) -> String {
     // What is painted is short.
     if line.width() <= width || line.contains('\u{1b}') {

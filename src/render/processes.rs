@@ -73,7 +73,7 @@ pub(crate) fn of_this_machine(members: &[MemberState]) -> String {
         ]
     };
     let rows = members.iter().map(row).collect();
-    table::plain(&["NAME", "PID", "STATE", "RESTARTS", "MEMORY"], rows, &[1, 3, 4], None)
+    table::plain(&["NAME", "PID", "STATE", "RESTARTS", "MEMORY"], rows, &[1, 3, 4])
 }
 
 /// How the roles of guards begin.
@@ -91,7 +91,6 @@ pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
         &["AGENT", "ROLE", "HOST", "PID", "BUSY", "STATE", "DONE", "MODEL", "MEMORY", "UP"],
         rows,
         &[3, 4, 6, 8, 9],
-        None,
     )
 }
 

@@ -24,7 +24,9 @@ pub(super) async fn archive(bus: &Bus, args: &ArchiveArgs) -> Result<Exit, Failu
         written.notes().iter().for_each(|note| output::note(note));
         output::line(&written.in_words(&path))?;
     }
-    if !args.yes && !remove::agreed(&format!("Remove run {} from the fleet?", run.short()))? {
+    if !args.yes
+        && !remove::agreed(&format!("Remove run {} from the fleet?", run.short()), remove::NOT_ASKED)?
+    {
         return Err(remove::not_agreed());
     }
     let rule = format!("muster runs archive {}", args.folder.display());

@@ -51,7 +51,7 @@ async fn look_and_remove(bus: &Bus, settings: &KeepSettings, args: &GcArgs) -> R
         figures::plural((work.shrink.len() + work.finish.len()) as u64, "run"),
         figures::plural(work.orphans.len() as u64, "object")
     );
-    if !args.yes && !remove::agreed(&question)? {
+    if !args.yes && !remove::agreed(&question, remove::NOT_ASKED)? {
         return Err(remove::not_agreed());
     }
     let done = carry_out(bus, &work).await?;

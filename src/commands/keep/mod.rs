@@ -14,6 +14,7 @@ use serde_json::json;
 pub(super) use self::gc::gc;
 pub(crate) use self::gone::{Gone, removed, tell_removed};
 pub(super) use self::gone::{is_there, shown, summaries};
+pub(super) use self::remove::agreed;
 use super::select;
 use crate::app::App;
 use crate::args::{KeepArgs, RunsAction};

@@ -14,6 +14,9 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::render::figures;
 
+/// How nothing is asked.
+pub(super) const NOT_ASKED: &str = "--yes does not ask";
+
 /// Removes all of a run.
 pub(super) async fn delete(bus: &Bus, args: &DeleteArgs) -> Result<Exit, Failure> {
     let run = select::any(bus, &args.run).await?;
@@ -28,7 +31,7 @@ pub(super) async fn delete(bus: &Bus, args: &DeleteArgs) -> Result<Exit, Failure
             format!("Remove run {} ({}) for good?", run.short(), figures::one_line(&state.goal.text, 60))
         }
     };
-    if !args.yes && !agreed(&question)? {
+    if !args.yes && !agreed(&question, NOT_ASKED)? {
         return Err(not_agreed());
     }
     let removed = remove(bus, run, "muster runs delete".to_owned(), None).await?;
@@ -74,20 +77,20 @@ pub(super) async fn check_removable(bus: &Bus, state: &RunState) -> Result<(), F
 }
 
 /// Whether the person at the terminal says yes; where there is none, nobody does.
-pub(super) fn agreed(question: &str) -> Result<bool, Failure> {
+pub(in crate::commands) fn agreed(question: &str, help: &str) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
     output::note(&format!("{question} [y/N]"));
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).map_err(|error| {
-        Failure::usage(format!("the answer cannot be read: {error}")).help("--yes does not ask")
-    })?;
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::usage(format!("the answer cannot be read: {error}")).help(help))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 pub(super) fn not_agreed() -> Failure {
-    Failure::usage("nothing was removed: nobody said yes").help("--yes does not ask")
+    Failure::usage("nothing was removed: nobody said yes").help(NOT_ASKED)
 }
 
 pub(super) fn in_words(run: RunId, removed: &RemovalNote) -> String {

@@ -7,7 +7,7 @@ use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, TaskIndex};
 use muster_shared::plan::unknown_task;
 use muster_shared::run::event::{AskedAbout, GuardsAsked, RequestRefused};
-use muster_shared::run::{Request, RequestAction, RunEvent, RunState, RunStatus};
+use muster_shared::run::{Decided, Request, RequestAction, RunEvent, RunState, RunStatus};
 use muster_shared::wire::{Command, Encoding};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -87,7 +87,7 @@ impl Target {
         match &self.state.plan {
             Some(plan) if !plan.tasks.contains_key(task) => Err(Failure::usage(unknown_task(plan, task))
                 .help(format!("`muster show {}` shows the whole plan", self.run.short()))),
-            Some(_) | None => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -105,13 +105,16 @@ impl Target {
         let command = Command::Request(Request::new(run, action).because(reason).with_id(id));
         bus.commands().send(&command, Encoding::default()).await?;
         let mut following = Following::new(record, *state);
-        let Some(recorded) = following.until_recorded(id, until).await else {
+        let asked = |decided: &Decided| decided.inputs.iter().any(|input| input.request() == Some(id));
+        let Some(recorded) = following.until_decided(until, asked).await else {
             let refused = refused(&bus, Given::Request(run, id)).await;
             return Err(refused.unwrap_or_else(|| not_recorded(run, wait)));
         };
         let mut recorded = recorded?;
         if let Some(number) = asked_of_guards(&recorded.events, id) {
-            let answered = following.until_answered(number, until).await;
+            let answers = |event: &RunEvent| matches!(event, RunEvent::GuardsAnswered(answered) if answered.number == number);
+            let answered = |decided: &Decided| decided.events.iter().any(answers);
+            let answered = following.until_decided(until, answered).await;
             recorded = answered.ok_or_else(|| not_answered(run, wait))??;
         }
         if let Some(reason) = refusal(&recorded.events, id) {

@@ -42,7 +42,7 @@ pub(crate) fn task(
         section("Reflection", &reflection, paint),
     ];
     let shown = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    Some(width.map_or(shown.clone(), |width| figures::wrap(&shown, width)))
+    Some(figures::fitted(shown, width))
 }
 
 /// What is told of a task: its name and its text, each on a line unless there is nothing to tell.

@@ -256,23 +256,7 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
     let exit = match &error {
         BusError::Settings { .. } | BusError::BadName { .. } => Exit::Usage,
         BusError::Unreadable { .. } | BusError::TooLarge { .. } | BusError::Codec { .. } => Exit::Failed,
-        BusError::Unreachable { .. }
-        | BusError::Tls { .. }
-        | BusError::TooOld { .. }
-        | BusError::NoJetStream { .. }
-        | BusError::Unauthorized { .. }
-        | BusError::Stranger { .. }
-        | BusError::Denied { .. }
-        | BusError::Clock { .. }
-        | BusError::TimedOut { .. }
-        | BusError::NotProvisioned { .. }
-        | BusError::TopologyNewer { .. }
-        | BusError::Parted { .. }
-        | BusError::Full { .. }
-        | BusError::Conflict { .. }
-        | BusError::Server(_)
-        | BusError::Unsupported { .. }
-        | BusError::Other { .. } => Exit::BusUnreachable,
+        _ => Exit::BusUnreachable,
     };
     Failure::new(exit, error).help("`muster doctor` checks the connection to the bus")
 }

@@ -62,7 +62,7 @@ pub(crate) fn check(state: &RunState, task: Option<&TaskId>) -> Result<(), Failu
         }
         (Some(_), None) => Err(Failure::usage(format!("run {short} has no plan yet"))
             .help(format!("`muster show {short}` shows its progress"))),
-        (None, Some(_) | None) => Err(Failure::usage(format!("nothing in this run is about task {task}"))
+        (None, _) => Err(Failure::usage(format!("nothing in this run is about task {task}"))
             .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")),
     }
 }

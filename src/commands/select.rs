@@ -171,7 +171,7 @@ pub(super) async fn whole(bus: &Bus, run: RunId) -> Result<(Vec<Entry>, Option<S
 
 /// Entries that the server counts and does not give out, which is so when its file is damaged.
 pub(crate) fn held_back(counted: u64, came: usize) -> Option<String> {
-    let came = u64::try_from(came).unwrap_or(u64::MAX);
+    let came = came as u64;
     (came < counted).then(|| format!("the server counts {counted} entries of it and gives out {came}"))
 }
 

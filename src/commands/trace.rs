@@ -57,7 +57,7 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
                 "`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write",
             ))
         }
-        Some(_) | None => Ok(Exit::Completed),
+        _ => Ok(Exit::Completed),
     }
 }
 
@@ -116,10 +116,8 @@ fn lost(run: RunId, why: &str) -> Failure {
 }
 
 fn ends_run(entry: &Entry) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => decided.events.iter().any(RunEvent::ends_run),
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
-    }
+    let RecordEvent::Decided(decided) = &entry.event else { return false };
+    decided.events.iter().any(RunEvent::ends_run)
 }
 
 /// Prints entries one after the other.

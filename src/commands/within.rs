@@ -30,7 +30,7 @@ fn newest(state: &RunState, task: &TaskIndex) -> Result<RunId, Failure> {
     let newest = of_it.max_by_key(|(_, child)| (child.generation, child.asked_at)).map(|(run, _)| *run);
     awaited.or(newest).ok_or_else(|| match &state.plan {
         Some(plan) if !plan.tasks.contains_key(task) => Failure::usage(unknown_task(plan, task)).help(help),
-        Some(_) | None => Failure::usage(format!("{task} of run {short} has no child run")).help(help),
+        _ => Failure::usage(format!("{task} of run {short} has no child run")).help(help),
     })
 }
 

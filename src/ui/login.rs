@@ -47,7 +47,7 @@ pub(crate) async fn known(
             still_counts(ui, &session).await?;
             Ok((session, None))
         }
-        (None, Some(_) | None) => Err(log_in()),
+        (None, _) => Err(log_in()),
     }
 }
 

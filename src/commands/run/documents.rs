@@ -67,7 +67,7 @@ pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Scree
     let documents = &app.settings().documents;
     options.extractor = document_extractor(documents);
     options.limits.max_picture = MAX_PICTURE_BYTES;
-    options.limits.max_pictures = usize::try_from(MAX_PICTURES).unwrap_or(usize::MAX);
+    options.limits.max_pictures = MAX_PICTURES as usize;
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));

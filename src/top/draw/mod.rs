@@ -38,9 +38,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, top: &Top, model: &Model, look: Look) 
     match &top.over {
         Over::Help(from) => over::help(&mut page, body, *from),
         Over::Text { title, text, from } => over::text(&mut page, body, title, text, *from),
-        Over::Nothing | Over::Filter(_) | Over::Command(_) | Over::Confirm(_) | Over::Typing { .. } => {
-            view(&mut page, body, top, model);
-        }
+        _ => view(&mut page, body, top, model),
     }
     let cursor = page.foot(foot, top, model);
     if let Some(cursor) = cursor {
@@ -237,7 +235,7 @@ impl Page<'_> {
         let keys = match &top.said {
             // What is wrong with what is typed stands where the keys do.
             Some(said) if cursor.is_some() && said.is_bad => figures::one_line(&said.text, 200),
-            Some(_) | None => over::keys(top, model),
+            _ => over::keys(top, model),
         };
         self.line(last, &keys, Tone::Dim);
         cursor

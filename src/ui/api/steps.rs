@@ -76,7 +76,7 @@ fn find<'a>(
             AgentEvent::Step(step) => Some(step),
             AgentEvent::ToolStarted(begun) => Some(&begun.step),
             AgentEvent::Outcome(outcome) => outcome.last_step.as_deref(),
-            AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => None,
+            _ => None,
         };
         step.filter(|step| step.number == number).map(|step| (entry, step, json!(key.agent)))
     })

@@ -47,7 +47,7 @@ pub(crate) fn check_document(path: &Path) -> Result<(), Failure> {
         Some(extension) if !cfg!(feature = "readers") && FORMATS.contains(&extension.as_str()) => {
             Err(missing("readers"))
         }
-        Some(_) | None => Ok(()),
+        _ => Ok(()),
     }
 }
 

@@ -57,7 +57,6 @@ struct Sum {
 }
 
 impl Sum {
-    #[expect(clippy::cast_precision_loss, reason = "a mean")]
     fn mean(self) -> f64 {
         self.total as f64 / self.count.max(1) as f64
     }
@@ -127,7 +126,7 @@ impl State {
                     self.add_step(entry.at, &key.role.to_string(), step);
                 }
             }
-            RecordEvent::Agent(..) | RecordEvent::Offered(_) => {}
+            _ => {}
         }
     }
 

@@ -3,11 +3,11 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_bus::credentials::tls::{ca_file, client_files};
-use muster_bus::credentials::{operator_file, presence_file};
-use muster_bus::server::{LocalServer, keys_of_server};
+use muster_bus::credentials::{FleetKeys, operator_file, presence_file};
+use muster_bus::server::{LocalServer, ServerError, keys_folder, keys_of_server};
 use muster_bus::{Bus, BusError, BusSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::secret::Redactor;
@@ -90,6 +90,26 @@ impl App {
         self.fleet.path().parent().map_or_else(|| path.to_owned(), |project| project.join(path))
     }
 
+    /// Directory of the local server's store.
+    pub(crate) fn store_dir(&self) -> PathBuf {
+        self.beside_fleet(&self.settings().server.store_dir)
+    }
+
+    /// Directory of the cache.
+    pub(crate) fn cache_dir(&self) -> PathBuf {
+        self.beside_fleet(&self.settings().agent.cache_dir)
+    }
+
+    /// Directory of the keys of the local server.
+    pub(crate) fn keys_folder(&self) -> Result<PathBuf, ServerError> {
+        keys_folder(&self.store_dir())
+    }
+
+    /// Keys of the local server, if this folder has them.
+    pub(crate) fn keys(&self) -> Option<FleetKeys> {
+        FleetKeys::open(&self.keys_folder().ok()?).ok().flatten()
+    }
+
     /// How to paint standard output.
     pub(crate) fn paint(&self) -> Paint {
         paint(std::io::stdout().is_terminal())
@@ -141,7 +161,7 @@ impl App {
         }
         // Large, and soon over: kept by itself, it does not stay on the stack.
         let connect = Box::pin(Bus::connect(&settings, &who, Arc::clone(&self.redactor)));
-        connect.await.map_err(bus_failure)
+        Ok(connect.await?)
     }
 
     /// How a URL is connected to: as settings say, and where they say nothing of who we are, as the owner of this folder's
@@ -167,8 +187,7 @@ impl App {
     fn keys_of(&self, url: &str) -> Option<PathBuf> {
         let at = url.strip_prefix("nats://").or_else(|| url.strip_prefix("tls://"))?;
         let (host, port) = at.rsplit_once(':')?;
-        let store = self.beside_fleet(&self.settings().server.store_dir);
-        keys_of_server(&store, host, port.parse().ok()?)
+        keys_of_server(&self.store_dir(), host, port.parse().ok()?)
     }
 
     /// Connects to the fleet that is up.
@@ -233,30 +252,19 @@ pub(crate) fn no_fleet() -> Failure {
 }
 
 /// A failure of the bus, with the exit code for it.
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
 pub(crate) fn bus_failure(error: BusError) -> Failure {
     let exit = match &error {
         BusError::Settings { .. } | BusError::BadName { .. } => Exit::Usage,
         BusError::Unreadable { .. } | BusError::TooLarge { .. } | BusError::Codec { .. } => Exit::Failed,
-        BusError::Unreachable { .. }
-        | BusError::Tls { .. }
-        | BusError::TooOld { .. }
-        | BusError::NoJetStream { .. }
-        | BusError::Unauthorized { .. }
-        | BusError::Stranger { .. }
-        | BusError::Denied { .. }
-        | BusError::Clock { .. }
-        | BusError::TimedOut { .. }
-        | BusError::NotProvisioned { .. }
-        | BusError::TopologyNewer { .. }
-        | BusError::Parted { .. }
-        | BusError::Full { .. }
-        | BusError::Conflict { .. }
-        | BusError::Server(_)
-        | BusError::Unsupported { .. }
-        | BusError::Other { .. } => Exit::BusUnreachable,
+        _ => Exit::BusUnreachable,
     };
-    Failure::new(exit, error.to_string()).help("`muster doctor` checks the connection to the bus")
+    Failure::new(exit, error).help("`muster doctor` checks the connection to the bus")
+}
+
+impl From<BusError> for Failure {
+    fn from(error: BusError) -> Self {
+        bus_failure(error)
+    }
 }
 
 /// A name for this process on the bus.
@@ -268,7 +276,12 @@ pub(crate) fn new_id(role: &str) -> AgentId {
 /// The time by this machine's clock.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Millis(millis(since))
+}
+
+/// Whole milliseconds of a duration.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How to paint what goes to a terminal, or elsewhere.

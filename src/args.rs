@@ -212,12 +212,6 @@ pub(crate) enum Command {
         /// Shell.
         shell: Shell,
     },
-    /// Print the manual page (roff) of muster or of one command.
-    #[command(after_help = "Example:\n  muster man | man -l -")]
-    Man {
-        /// Command, such as `run`; default: muster itself.
-        command: Option<String>,
-    },
 }
 
 impl Command {

@@ -7,56 +7,36 @@ use miette::Diagnostic;
 use muster_shared::secret;
 
 /// How the program ends. The numbers are part of the interface: scripts rely on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
+#[repr(u8)]
 pub(crate) enum Exit {
     /// What was asked was done; for `run`, the run completed.
-    Completed,
+    Completed = 0,
     /// The run failed, or what was asked could not be done.
-    Failed,
+    Failed = 1,
     /// The command line, the settings or the input are wrong.
-    Usage,
+    Usage = 2,
     /// The bus cannot be reached or used.
-    BusUnreachable,
+    BusUnreachable = 3,
     /// The run was stopped: cancelled, its deadline passed, or its budget was used up.
-    Stopped,
+    Stopped = 4,
     /// The fleet has too much to do and did not take the goal up.
-    Refused,
+    Refused = 5,
     /// The run ended with a report, and a task of it failed, was left out or was done in part.
-    InPart,
+    InPart = 6,
     /// All was done, and a check of an eval did not pass, an audit found something, or a file was not copied over another.
-    Unmet,
+    Unmet = 7,
 }
 
 impl Exit {
     /// The number given to the shell.
     pub(crate) const fn code(self) -> u8 {
-        match self {
-            Self::Completed => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::BusUnreachable => 3,
-            Self::Stopped => 4,
-            Self::Refused => 5,
-            Self::InPart => 6,
-            Self::Unmet => 7,
-        }
+        self as u8
     }
-
-    /// All of them, by number.
-    const ALL: [Self; 8] = [
-        Self::Completed,
-        Self::Failed,
-        Self::Usage,
-        Self::BusUnreachable,
-        Self::Stopped,
-        Self::Refused,
-        Self::InPart,
-        Self::Unmet,
-    ];
 
     /// The end that a number stands for; one that is not known counts as a failure.
     pub(crate) fn of(code: u8) -> Self {
-        Self::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
+        Self::from_repr(code).unwrap_or(Self::Failed)
     }
 }
 
@@ -78,22 +58,22 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// A failure that ends the program with `exit`.
-    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: shown(&message.into()), help: None, reader_gone: false }
+    pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Self {
+        Self { exit, message: shown(&message.to_string()), help: None, reader_gone: false }
     }
 
     /// The command line, the settings or the input are wrong.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, message)
     }
 
     /// What was asked could not be done.
-    pub(crate) fn failed(message: impl Into<String>) -> Self {
+    pub(crate) fn failed(message: impl fmt::Display) -> Self {
         Self::new(Exit::Failed, message)
     }
 
     /// The bus cannot be reached or used.
-    pub(crate) fn bus(message: impl Into<String>) -> Self {
+    pub(crate) fn bus(message: impl fmt::Display) -> Self {
         Self::new(Exit::BusUnreachable, message)
     }
 
@@ -103,8 +83,8 @@ impl Failure {
     }
 
     /// Adds what to do about it.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(shown(&help.into()));
+    pub(crate) fn help(mut self, help: impl fmt::Display) -> Self {
+        self.help = Some(shown(&help.to_string()));
         self
     }
 
@@ -148,10 +128,8 @@ mod tests {
 
         let manual = include_str!("../docs/running.md");
         let help = crate::args::Cli::command().render_long_help().to_string();
-        assert_eq!(Exit::ALL.map(Exit::code), [0, 1, 2, 3, 4, 5, 6, 7]);
-        for exit in Exit::ALL {
-            let code = exit.code();
-            assert_eq!(Exit::of(code), exit);
+        for code in 0..=7 {
+            assert_eq!(Exit::of(code).code(), code);
             assert!(manual.contains(&format!("\n| {code} | ")), "{code} in docs/running.md");
             assert!(help.contains(&format!("\n  {code}  ")), "{code} in the help: {help}");
         }

@@ -144,7 +144,7 @@ fn misread(error: &clap::Error) -> Exit {
 fn tell(report: &miette::Report) -> Exit {
     match report.downcast_ref::<Failure>() {
         Some(failure) if failure.is_reader_gone() => return failure.exit(),
-        Some(_) | None => output::fault(format!("{report:?}").trim_end()),
+        _ => output::fault(format!("{report:?}").trim_end()),
     }
     // What is no failure of ours is an error of the settings.
     report.downcast_ref::<Failure>().map_or(Exit::Usage, Failure::exit)

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::render::safe;
 
 /// Writes text and a line end to standard output. What could steer a terminal is shown as what it is, whoever wrote it.
@@ -29,6 +29,19 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 /// Writes a value as indented JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
     pretty(&value)
+}
+
+/// Writes a value as JSON, or else the text of it for people.
+pub(crate) fn json_or_line<T: Serialize, S: AsRef<str>>(
+    as_json: bool,
+    value: impl FnOnce() -> T,
+    text: impl FnOnce() -> S,
+) -> Result<Exit, Failure> {
+    match as_json {
+        true => json(&value())?,
+        false => line(text().as_ref())?,
+    }
+    Ok(Exit::Completed)
 }
 
 /// Once for all types: what is generic is compiled again for each.
@@ -94,7 +107,6 @@ fn terminal() -> (usize, usize) {
     size.map_or((80, 24), |(columns, rows)| (columns.0.into(), rows.0.into()))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
-fn not_json(error: serde_json::Error) -> Failure {
+fn not_json(error: impl std::fmt::Display) -> Failure {
     Failure::failed(format!("cannot write the result as JSON: {error}"))
 }

@@ -50,7 +50,6 @@ fn help_names_every_command_and_the_exit_codes() {
         "doctor",
         "config",
         "completions",
-        "man",
     ];
     for command in commands {
         help = help.stdout(contains(format!("\n  {command} ")));
@@ -59,16 +58,14 @@ fn help_names_every_command_and_the_exit_codes() {
 }
 
 #[test]
-fn every_command_has_help_a_manual_page_and_completions() {
+fn every_command_has_help_and_completions() {
     let folder = folder();
     for command in ["run", "up", "trace", "agent", "config"] {
         muster(folder.path()).args([command, "--help"]).assert().success().stdout(contains("Usage: muster"));
-        muster(folder.path()).args(["man", command]).assert().success().stdout(contains(".TH"));
     }
     for shell in ["bash", "zsh", "fish"] {
         muster(folder.path()).args(["completions", shell]).assert().success().stdout(contains("muster"));
     }
-    muster(folder.path()).args(["man", "fly"]).assert().code(2).stderr(contains("not a command"));
 }
 
 #[test]

@@ -153,7 +153,7 @@ pub(crate) fn has_ended(messages: &[KeptMessage]) -> Option<bool> {
                 return Some(true);
             }
             Some(Body::Stored(_)) if message.subject.starts_with("run.") => is_apart = true,
-            Some(_) | None => {}
+            _ => {}
         }
     }
     (!is_apart).then_some(false)
@@ -165,7 +165,7 @@ fn entry_at(message: &KeptMessage) -> EntryAt {
         Ok(Subject::Offer(_, _, task)) if message.link.is_some() => format!("a decision that offers {task}"),
         Ok(Subject::Offer(_, _, task)) => format!("an offer of {task}"),
         Ok(Subject::Event(_, key, kind)) => format!("{kind} of {} by {}", key.task, key.agent),
-        Ok(_) | Err(_) => "of no known kind".to_owned(),
+        _ => "of no known kind".to_owned(),
     };
     EntryAt { subject: message.subject.clone(), at: message.at, what }
 }

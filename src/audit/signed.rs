@@ -131,7 +131,7 @@ fn inputs(message: &KeptMessage) -> Vec<Input> {
     match envelope.map(|envelope| envelope.body) {
         Some(Body::Decided(decided)) => decided.inputs,
         // What lies apart, or cannot be read, is told of by the chain.
-        Some(_) | None => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

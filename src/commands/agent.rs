@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use muster_agents::definition::Definition;
 use muster_agents::{AgentError, AgentSettings, run_agent, run_specialist};
+use muster_bus::Bus;
 use muster_bus::credentials::{HolderKind, Identity, identity};
 use muster_shared::ids::Role;
 use muster_shared::text::counted;
@@ -16,43 +17,36 @@ use serde_json::json;
 
 #[cfg(not(feature = "mcp"))]
 pub(crate) use crate::absent::mcp;
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::{AgentArgs, AgentKind};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
-use crate::telemetry::{self, Telemetry};
+use crate::telemetry;
 use crate::{agent_file, output};
 
 /// Works until told to stop.
 pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
-    if args.kind == AgentKind::Tools {
-        return Ok(tools::serve(app, &args).await?);
-    }
-    if args.kind == AgentKind::Mcp {
-        return Ok(mcp::serve(app, &args).await?);
-    }
-    if args.folder.is_some() || args.name.is_some() {
+    let serves_tools = matches!(args.kind, AgentKind::Tools | AgentKind::Mcp);
+    if !serves_tools && (args.folder.is_some() || args.name.is_some()) {
         let failure = Failure::usage("a folder and --name are for `muster agent tools` alone");
         return Err(failure.help("leave them out").into());
     }
-    let definition = match &args.kind {
-        AgentKind::BuiltIn(_) | AgentKind::Tools | AgentKind::Mcp => None,
-        AgentKind::File(path) => Some(agent_file::read_own(path, &app.trust)?),
+    let (role, definition) = match &args.kind {
+        AgentKind::Tools => return Ok(tools::serve(app, &args).await?),
+        AgentKind::Mcp => return Ok(mcp::serve(app, &args).await?),
+        AgentKind::BuiltIn(role) => (role.clone(), None),
+        AgentKind::File(path) => {
+            let definition = agent_file::read_own(path, &app.trust)?;
+            (definition.role.clone(), Some(definition))
+        }
     };
     if args.check {
-        return Ok(check(&args, definition.as_ref())?);
+        return Ok(check(&args, &role, definition.as_ref())?);
     }
-    Ok(work(app, args.kind, definition).await?)
+    Ok(work(app, role, definition).await?)
 }
 
-async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Result<Exit, Failure> {
-    let role = match (&definition, kind) {
-        (Some(definition), _) => definition.role.clone(),
-        (None, AgentKind::BuiltIn(role)) => role,
-        (None, AgentKind::File(path)) => return Err(not_a_file(&path)),
-        (None, AgentKind::Mcp) => return Err(not_a_file(Path::new("mcp"))),
-        (None, AgentKind::Tools) => return Err(not_a_file(Path::new("tools"))),
-    };
+async fn work(app: &App, role: Role, definition: Option<Definition>) -> Result<Exit, Failure> {
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
     let credentials = app.way_to(&url).credentials;
@@ -61,20 +55,19 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
     }
     let bus = app.connect_to(&url, &role.to_string()).await?;
     // An agent may be the first on a bus; doing it again changes nothing.
-    bus.provision().await.map_err(bus_failure)?;
-    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::Agent).await?;
-    tracing::info!(
-        "joining the fleet at {} as {role}; Ctrl-C or SIGTERM leaves it in good order",
-        app.redactor.redact(&url),
-    );
-    let (mut settings, redactor) = (settings(app), Arc::clone(&app.redactor));
-    let (composites, faults) = tools::composites(app, &crate::tool_files::folder_of(app));
-    for fault in faults {
-        tracing::warn!(fault, "a composite tool is left out");
-    }
-    settings.composites = composites;
+    bus.provision().await?;
+    let work = async |bus: &Bus| {
+        tracing::info!(
+            "joining the fleet at {} as {role}; Ctrl-C or SIGTERM leaves it in good order",
+            app.redactor.redact(&url),
+        );
+        let (mut settings, redactor) = (settings(app), Arc::clone(&app.redactor));
+        let (composites, faults) = tools::composites(app, &crate::tool_files::folder_of(app));
+        for fault in faults {
+            tracing::warn!(fault, "a composite tool is left out");
+        }
+        settings.composites = composites;
 
-    let work = async {
         let bus = bus.clone();
         let worked = match definition {
             Some(definition) => Box::pin(run_specialist(bus, definition, settings, redactor, stop)).await,
@@ -82,29 +75,14 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
         };
         worked.map_err(|error| stopped(&role, error))
     };
-    let ended = super::rejoin::or_rejoin(app, (&bus, &url), work).await;
-    telemetry.end().await;
-    ended?;
-    Ok(Exit::Completed)
+    super::rejoin::with_telemetry(app, (bus, &url), telemetry::Role::Agent, work).await
 }
 
 /// Refuses credentials that let nobody be an agent of this role: the server would deny it one subject after another.
 fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
     // What cannot be read is told when it is used.
     let Identity { name, kind } = identity(path).ok().flatten()?;
-    let fits = match &kind {
-        HolderKind::Operator => true,
-        HolderKind::Agent(own) => own == role,
-        HolderKind::Person
-        | HolderKind::Observer
-        | HolderKind::Orchestrator
-        | HolderKind::Program(_)
-        | HolderKind::Guard(_)
-        | HolderKind::ToolServer(_)
-        | HolderKind::Host
-        | HolderKind::Guest
-        | HolderKind::Presence => false,
-    };
+    let fits = [HolderKind::Operator, HolderKind::Agent(role.clone())].contains(&kind);
     (!fits).then(|| {
         Failure::usage(format!("the credentials in {} are those of {name} ({kind}), and not of a {role}", path.display()))
             .help(format!("`muster keys issue agent:{role}` where the fleet runs makes such ones; bus.credentials names them"))
@@ -115,7 +93,7 @@ fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
 fn stopped(role: &Role, error: AgentError) -> Failure {
     let said = format!("the {role} stopped: {error}");
     let exit = match error {
-        AgentError::Bus(error) => bus_failure(error).exit(),
+        AgentError::Bus(error) => Failure::from(error).exit(),
         AgentError::Stopped => Exit::Failed,
     };
     Failure::new(exit, said).help("`muster doctor` checks the bus and the models")
@@ -124,7 +102,7 @@ fn stopped(role: &Role, error: AgentError) -> Failure {
 /// The settings of agents, with what lies beside the fleet.
 pub(super) fn settings(app: &App) -> AgentSettings {
     let mut settings = app.settings().agent.clone();
-    settings.cache_dir = app.beside_fleet(&settings.cache_dir);
+    settings.cache_dir = app.cache_dir();
     if settings.cache_dir.starts_with(app.fleet.path()) {
         // Whoever makes it first makes it for the user alone; what cannot be made is told when it is used.
         let _ = app.fleet.make();
@@ -139,33 +117,20 @@ pub(super) fn settings(app: &App) -> AgentSettings {
     settings
 }
 
-fn not_a_file(path: &Path) -> Failure {
-    Failure::usage(format!("{} defines no specialist", path.display()))
-        .help("name a built-in role or a file NAME.agent.md")
-}
-
 /// Says what a file defines.
-fn check(args: &AgentArgs, definition: Option<&Definition>) -> Result<Exit, Failure> {
+fn check(args: &AgentArgs, role: &Role, definition: Option<&Definition>) -> Result<Exit, Failure> {
     let Some(definition) = definition else {
-        let role = match &args.kind {
-            AgentKind::BuiltIn(role) => role.clone(),
-            AgentKind::File(path) => return Err(not_a_file(path)),
-            AgentKind::Tools => return Err(not_a_file(Path::new("tools"))),
-            AgentKind::Mcp => return Err(not_a_file(Path::new("mcp"))),
-        };
         return Err(Failure::usage(format!("{role} is a built-in role: there is no file to check"))
             .help("`muster agent --check NAME.agent.md` checks a file"));
     };
-    if args.json {
-        let Definition { role, description, capabilities, model, tools, sections, hash, .. } = definition;
-        output::json(&json!({
+    let Definition { description, capabilities, model, tools, sections, hash, .. } = definition;
+    let in_json = || {
+        json!({
             "role": role, "description": description, "capabilities": capabilities, "model": model,
             "tools": tools, "contract": definition.contract.schemas(), "sections": sections, "hash": hash,
-        }))?;
-        return Ok(Exit::Completed);
-    }
-    output::line(&described(&definition.role, definition))?;
-    Ok(Exit::Completed)
+        })
+    };
+    output::json_or_line(args.json, in_json, || described(role, definition))
 }
 
 fn described(role: &Role, definition: &Definition) -> String {

@@ -5,38 +5,30 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use muster_agents::tools::workspace::WorkspacePath;
+use muster_bus::Bus;
 use muster_shared::flow::Artifact;
 use muster_shared::ids::RunId;
 use serde_json::json;
 
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::ArtifactsArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Lists the files of a run, or copies them.
 pub(super) async fn artifacts(app: &App, args: &ArtifactsArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let done = list_or_copy(&reading, args).await;
-    reading.close().await;
-    done
+    select::reading(app, async |bus| list_or_copy(bus, args).await).await
 }
 
-async fn list_or_copy(reading: &ReadAccess, args: &ArtifactsArgs) -> Result<Exit, Failure> {
-    let run = select::run(&reading.bus, &args.run).await?;
-    let listed = reading.bus.files().list(run).await.map_err(bus_failure)?;
+async fn list_or_copy(bus: &Bus, args: &ArtifactsArgs) -> Result<Exit, Failure> {
+    let run = select::run(bus, &args.run).await?;
+    let listed = bus.files().list(run).await?;
     let chosen = choose(listed.files, &args.paths, run)?;
     if args.get {
-        return copy(reading, run, &chosen, args).await;
+        return copy(bus, run, &chosen, args).await;
     }
-    if args.json {
-        output::json(&in_json(run, &chosen))?;
-    } else {
-        output::line(&render::artifacts::list(&chosen, run))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || in_json(run, &chosen), || render::artifacts::list(&chosen, run))
 }
 
 /// The files of a run as `muster artifacts --json` lists them.
@@ -61,18 +53,13 @@ fn choose(files: Vec<Artifact>, paths: &[String], run: RunId) -> Result<Vec<Arti
     Ok(chosen)
 }
 
-async fn copy(
-    reading: &ReadAccess,
-    run: RunId,
-    files: &[Artifact],
-    args: &ArtifactsArgs,
-) -> Result<Exit, Failure> {
+async fn copy(bus: &Bus, run: RunId, files: &[Artifact], args: &ArtifactsArgs) -> Result<Exit, Failure> {
     let mut copied = Vec::new();
     for file in files {
         // The list is data from the bus: only what is a path of a workspace is made a path of this disk.
         let path = WorkspacePath::parse(&file.path)
             .map_err(|error| Failure::failed(format!("a file of the run cannot be copied: {error}")))?;
-        let Some(bytes) = reading.bus.files().read(run, path.as_str()).await.map_err(bus_failure)? else {
+        let Some(bytes) = bus.files().read(run, path.as_str()).await? else {
             return Err(Failure::failed(format!("{path} was removed in the meantime"))
                 .help("list the files again with `muster artifacts`"));
         };

@@ -9,13 +9,12 @@ use muster_shared::wire::{Body, Envelope, decode};
 
 use super::run::write;
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::AuditArgs;
 use crate::audit::file::ExportedRecord;
 use crate::audit::signed::{AuditKeys, KeysOrigin};
 use crate::audit::{Apart, Audit, AuditedRecord, WrongBody, file, has_ended};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// A record as it was read.
@@ -35,10 +34,7 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
         Some(file) => of_file(file)?,
         None => {
             super::run::check_output(args.export.as_deref())?;
-            let reading = ReadAccess::open(app).await?;
-            let found = of_run(&reading.bus, &args.run).await;
-            reading.close().await;
-            found?
+            select::reading(app, async |bus| of_run(bus, &args.run).await).await?
         }
     };
     let keys = match &args.keys {
@@ -57,13 +53,7 @@ pub(super) async fn audit(app: &App, args: &AuditArgs) -> Result<Exit, Failure> 
     if let Some(path) = &args.export {
         export(path, run, &record)?;
     }
-    if args.json {
-        output::json(&audit)?;
-    } else {
-        for line in render::audit::lines(&audit) {
-            output::line(&line)?;
-        }
-    }
+    output::json_or_line(args.json, || &audit, || render::audit::lines(&audit).join("\n"))?;
     Ok(if audit.passes() { Exit::Completed } else { Exit::Unmet })
 }
 
@@ -71,11 +61,11 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
     let run = select::run(bus, wanted).await?;
     let record = bus.record();
     // Counted before they are read: a run that goes on has more by then.
-    let counted = record.counted(run).await.map_err(bus_failure)?;
-    let messages = record.kept(run).await.map_err(bus_failure)?;
+    let counted = record.counted(run).await?;
+    let messages = record.kept(run).await?;
     let mut apart = Apart::default();
     for message in &messages {
-        match record.body_apart(message).await.map_err(bus_failure)? {
+        match record.body_apart(message).await? {
             Some(Ok(())) => apart.fit += 1,
             Some(Err(why)) => apart.wrong.push(WrongBody { seq: message.seq, why }),
             None => {}
@@ -83,7 +73,7 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
     }
     let missing = select::held_back(counted, messages.len());
     // Who signed the record of a run that came from elsewhere, the keys of its own fleet tell.
-    let keys = match bus.kept().imported(run).await.map_err(bus_failure)? {
+    let keys = match bus.kept().imported(run).await? {
         Some(imported) => imported.keys.map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed }),
         None => bus.signatures().fleet().map(|trust| AuditKeys { trust, origin: KeysOrigin::Own }),
     };
@@ -111,9 +101,7 @@ fn keys_at(path: &Path) -> Result<AuditKeys, Failure> {
 
 /// The keys that are known here anyway: the fleet's own, with who was revoked, or those in one's credentials.
 fn own_keys(app: &App) -> Option<AuditKeys> {
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    let folder = muster_bus::server::keys_folder(&store).ok();
-    let own = folder.and_then(|folder| FleetKeys::open(&folder).ok()?.and_then(|keys| keys.public().ok()));
+    let own = app.keys().and_then(|keys| keys.public().ok());
     let told = || app.settings().bus.credentials.as_deref().and_then(|path| fleet_in(path).ok()?);
     own.or_else(told).map(|trust| AuditKeys { trust, origin: KeysOrigin::Own })
 }

@@ -18,20 +18,20 @@ use crate::args::{Bench, BenchArgs, BenchServers};
 use crate::eval::{Row, summaries};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::{eval as eval_text, ordeal};
+use crate::render::{eval as eval_text, figures, ordeal};
 use crate::signals::StopSignals;
 
 /// Measures.
 pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> {
     match &args.what {
         &Bench::Chaos { runs, shapes, first, keep, at_once, servers, seed, json } => {
-            let first = usize::try_from(first).unwrap_or(usize::MAX);
+            let first = first as usize;
             let servers = match servers {
                 BenchServers::One => Servers::One,
                 BenchServers::Three => Servers::Three,
             };
             let shapes = match servers {
-                Servers::One => usize::try_from(shapes).unwrap_or(usize::MAX),
+                Servers::One => shapes as usize,
                 Servers::Three => 1,
             };
             let ordeal =
@@ -101,8 +101,8 @@ async fn eval(measure: Measure, json: bool) -> Result<Exit, Failure> {
             serde_json::from_value(results["rows"].clone()).map_err(|error| failed(error.to_string()))?;
         output::line(&eval_text::results(&summaries(&rows), &rows))?;
         if !made.is_empty() {
-            let told: Vec<String> = made.iter().map(|(kind, times)| format!("{kind} {times}")).collect();
-            output::line(&format!("\nmistakes of the model: {}", told.join(", ")))?;
+            let told = figures::list(made.iter().map(|(kind, times)| format!("{kind} {times}")));
+            output::line(&format!("\nmistakes of the model: {told}"))?;
         }
         violations.iter().for_each(|violation| output::note(violation));
     }
@@ -116,7 +116,7 @@ async fn recovery(app: &App, kills: u32, json: bool) -> Result<Exit, Failure> {
         ("kill -9 of an orchestrator, until its runs are decided upon again", Targets::Orchestrators),
         ("kill -9 of nats-server, until the next entry of the record", Targets::Server),
     ] {
-        let kills = usize::try_from(kills).unwrap_or(usize::MAX);
+        let kills = kills as usize;
         let verdict = undergo(Ordeal { kills, ..ordeal(app, 1, 8, 1, targets)? }).await?;
         let spread = match targets {
             Targets::All | Targets::Agents => {
@@ -148,7 +148,7 @@ const ENDS: usize = 100;
 
 async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> {
     let (program, server) = programs(app)?;
-    let steps = usize::try_from(steps).unwrap_or(usize::MAX);
+    let steps = steps as usize;
     let work = move || growth::measure(&program, Some(&server), steps, ENDS);
     let failed = |error: String| Failure::failed(format!("the steps benchmark failed: {error}"));
     let grown = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
@@ -167,8 +167,7 @@ fn programs(app: &App) -> Result<(String, String), Failure> {
         .map_err(|error| Failure::failed(format!("this program cannot be found on disk: {error}")))?;
     let server = crate::fleet::server_program::of(app)?.map_or_else(find_binary, Ok);
     let server = server.map_err(|error| {
-        Failure::bus(error.to_string())
-            .help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")
+        Failure::bus(error).help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")
     })?;
     Ok((program.display().to_string(), server.display().to_string()))
 }
@@ -180,12 +179,12 @@ fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Re
         server: Some(server),
         servers: Servers::One,
         targets,
-        runs: usize::try_from(runs).unwrap_or(usize::MAX),
+        runs: runs as usize,
         kills: 0,
         shapes: 1,
         first: 0,
         keep: false,
-        at_once: usize::try_from(at_once).unwrap_or(usize::MAX),
+        at_once: at_once as usize,
         seed,
     })
 }

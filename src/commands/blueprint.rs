@@ -13,7 +13,6 @@ use super::select;
 use crate::app::App;
 use crate::args::{BlueprintAction, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
 use crate::trust::Fault;
 use crate::{output, render};
@@ -74,19 +73,18 @@ pub(super) fn find(app: &App, wanted: &str) -> Result<Blueprint, Failure> {
                 "mend what is named and ask again; `muster blueprint check` looks at it"
             }
         };
-        Failure::usage(error.to_string()).help(help)
+        Failure::usage(error).help(help)
     })
 }
 
 fn list(app: &App, args: &BlueprintListArgs) -> Result<Exit, Failure> {
     let listed = Library::new(folders(app)).list();
     left_out(app).iter().for_each(|left_out| output::note(left_out));
-    if args.json {
-        output::json(&listed.iter().map(brief).collect::<Vec<Value>>())?;
-    } else {
-        output::line(&render::blueprints::table(&listed))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(
+        args.json,
+        || listed.iter().map(brief).collect::<Vec<Value>>(),
+        || render::blueprints::table(&listed),
+    )
 }
 
 fn brief(listed: &Listed) -> Value {
@@ -113,12 +111,11 @@ fn check(app: &App, args: &BlueprintNameArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{} does not fit the limits of runs: {problem}", args.blueprint))
             .help("set what it needs with --set limits.KEY=VALUE, or in muster.toml"));
     }
-    if args.json {
-        output::json(&json!({ "name": found.name, "version": found.version, "steps": found.steps.len() }))?;
-    } else {
-        output::line(&format!("{} {} is in order: {} steps", found.name, found.version, found.steps.len()))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(
+        args.json,
+        || json!({ "name": found.name, "version": found.version, "steps": found.steps.len() }),
+        || format!("{} {} is in order: {} steps", found.name, found.version, found.steps.len()),
+    )
 }
 
 fn show(app: &App, args: &BlueprintNameArgs) -> Result<Exit, Failure> {
@@ -143,14 +140,8 @@ async fn keep(app: &App, args: &BlueprintSaveArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{} is there already", file.display()))
             .help("choose another name, or remove it first"));
     }
-    let reading = ReadAccess::open(app).await?;
-    let found = async {
-        let run = select::run(&reading.bus, &args.run).await?;
-        select::fold(run, &select::entries(&reading.bus, run).await?)
-    };
-    let found = found.await;
-    reading.close().await;
-    let Saved { blueprint: made, lost } = save(&found?, &args.name).map_err(|error| {
+    let found = select::reading(app, async |bus| select::wanted(bus, &args.run).await).await?;
+    let Saved { blueprint: made, lost } = save(&found, &args.name).map_err(|error| {
         Failure::failed(format!("no blueprint can be made of run {}: {error}", args.run))
             .help("`muster show` tells how the run went; names are lower case letters, digits and _")
     })?;

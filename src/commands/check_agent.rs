@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::orchestrator;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::CheckAgentArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::pass::{Desk, Duty, OwnDesk, Pass};
@@ -41,11 +41,11 @@ pub(super) async fn check_agent(app: &App, args: &CheckAgentArgs) -> Result<Exit
     bench.stop().await;
     let checks = checks?;
     let has_failed = checks.iter().any(|check| check.verdict == CheckResult::Fail);
-    if args.json {
-        output::json(&json!({ "passed": !has_failed, "role": args.role, "checks": checks }))?;
-    } else {
-        output::line(&list(&checks, app.paint()))?;
-    }
+    output::json_or_line(
+        args.json,
+        || json!({ "passed": !has_failed, "role": args.role, "checks": checks }),
+        || list(&checks, app.paint()),
+    )?;
     Ok(if has_failed { Exit::Failed } else { Exit::Completed })
 }
 
@@ -84,14 +84,14 @@ impl<'a> TestBench<'a> {
             binary: crate::fleet::server_program::of(app)?,
             ..app.settings().server.clone()
         };
-        let server = LocalServer::start(&settings).await.map_err(|error| bus_failure(error.into()))?;
+        let server = LocalServer::start(&settings).await.map_err(BusError::from)?;
         let bus = app.connect_to_server(&server, "check-agent").await?;
-        bus.provision().await.map_err(bus_failure)?;
-        let desk = OwnDesk::of(&server).map_err(|error| Failure::failed(error.to_string()))?;
+        bus.provision().await?;
+        let desk = OwnDesk::of(&server).map_err(Failure::failed)?;
         let member = format!("{}-1", args.role);
         let pass = Pass { desk: Desk::Own(desk), duty: Duty::Program(args.role.clone()), member };
         let answers = Arc::default();
-        listen(&bus, &args.role, Arc::clone(&answers)).await.map_err(bus_failure)?;
+        listen(&bus, &args.role, Arc::clone(&answers)).await?;
         let (orchestrating, its_bus) = (app.clone(), bus.clone());
         let orchestrator = tokio::spawn(async move {
             if let Err(error) = orchestrator::serve(&orchestrating, &its_bus, CancellationToken::new()).await
@@ -132,7 +132,7 @@ impl<'a> TestBench<'a> {
     async fn check_start(&mut self) -> Result<Check, Failure> {
         let (role, until) = (self.args.role.to_string(), Instant::now() + START_TIMEOUT);
         loop {
-            let listed = self.bus.registry().list().await.map_err(bus_failure)?;
+            let listed = self.bus.registry().list().await?;
             if let Some(profile) = listed.into_iter().find(|one| one.role == role) {
                 let is_described = profile.specialist.is_some_and(|one| !one.description.is_empty());
                 return Ok(match is_described {
@@ -245,7 +245,8 @@ impl<'a> TestBench<'a> {
     }
 
     async fn send(&self, command: RunCommand) -> Result<(), Failure> {
-        self.bus.commands().send(&command, Encoding::default()).await.map(drop).map_err(bus_failure)
+        self.bus.commands().send(&command, Encoding::default()).await?;
+        Ok(())
     }
 
     /// The events of the program's task, once one of them is met, the time limit is over, or the program has ended.
@@ -256,8 +257,7 @@ impl<'a> TestBench<'a> {
     ) -> Result<Vec<AgentEvent>, Failure> {
         let until = Instant::now() + self.args.timeout;
         loop {
-            let entries =
-                self.bus.record().read(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
+            let entries = self.bus.record().read(&RecordFilter::Run(run), Seq(0)).await?;
             let written = entries.into_iter().filter_map(|entry| match entry.event {
                 RecordEvent::Agent(key, event) if key.role == self.args.role => Some(event),
                 _ => None,

@@ -13,21 +13,13 @@ use crate::args::CompareArgs;
 use crate::compare::samples::{Sample, of_run, of_tasks, of_trial};
 use crate::compare::{Comparison, Side, compare};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
 use crate::{output, render};
 
 /// Compares two sides.
 pub(super) async fn perform(app: &App, args: &CompareArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let compared = compared(&reading.bus, args).await;
-    reading.close().await;
-    let (comparison, left_out) = compared?;
-    if args.json {
-        output::json(&comparison)?;
-    } else {
-        output::line(&render::compare::page(&comparison))?;
-    }
+    let (comparison, left_out) = select::reading(app, async |bus| compared(bus, args).await).await?;
+    output::json_or_line(args.json, || &comparison, || render::compare::page(&comparison))?;
     if let Some(text) = runs::summary(&left_out) {
         output::note(&text);
     }
@@ -60,7 +52,7 @@ async fn compared(bus: &Bus, args: &CompareArgs) -> Result<(Comparison, LeftOut)
 }
 
 async fn newest(bus: &Bus, args: &CompareArgs) -> Result<runs::Newest, Failure> {
-    runs::newest(bus, usize::try_from(args.limit).unwrap_or(usize::MAX)).await
+    runs::newest(bus, args.limit as usize).await
 }
 
 /// The tasks of a run.

@@ -39,12 +39,7 @@ pub(super) fn config(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {
 fn explained(app: &App, name: &str, as_json: bool) -> Result<Exit, Failure> {
     let all = explain(&app.loaded, name)
         .map_err(|advice| Failure::usage(format!("{name} is not a setting")).help(advice))?;
-    if as_json {
-        output::json(&all)?;
-    } else {
-        output::line(&render::settings::explained(&all))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(as_json, || &all, || render::settings::explained(&all))
 }
 
 fn shown(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {

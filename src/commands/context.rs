@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use muster_bus::Bus;
 use muster_shared::flow::ContextEntry;
 use muster_shared::run::RequestAction;
 use serde_json::{Value, json};
@@ -11,16 +12,12 @@ use super::steer::Target;
 use crate::app::App;
 use crate::args::ContextArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Shows values of the shared context, or writes one.
 pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failure> {
     let Some((key, value)) = args.write.clone() else {
-        let reading = ReadAccess::open(app).await?;
-        let shown = show(&reading, args).await;
-        reading.close().await;
-        return shown;
+        return select::reading(app, async |bus| show(bus, args).await).await;
     };
     let value = redacted(app, value);
     let bus = app.connect("cli").await?;
@@ -36,9 +33,9 @@ fn redacted(app: &App, value: Value) -> Value {
     if clean == text { value } else { serde_json::from_str(&clean).unwrap_or_else(|_| clean.into()) }
 }
 
-async fn show(reading: &ReadAccess, args: &ContextArgs) -> Result<Exit, Failure> {
-    let run = select::run(&reading.bus, &args.order.run).await?;
-    let state = select::fold(run, &select::entries(&reading.bus, run).await?)?;
+async fn show(bus: &Bus, args: &ContextArgs) -> Result<Exit, Failure> {
+    let state = select::wanted(bus, &args.order.run).await?;
+    let run = state.id;
     let wanted = args.key.as_deref().unwrap_or("*");
     let (key, prefix) = wanted.strip_suffix('*').map_or((wanted, false), |beginning| (beginning, true));
     let found = state.peers.find(key, prefix);
@@ -46,12 +43,7 @@ async fn show(reading: &ReadAccess, args: &ContextArgs) -> Result<Exit, Failure>
         return Err(Failure::usage(format!("nothing is written under {key:?} in run {}", run.short()))
             .help(format!("`muster context {}` lists what there is", run.short())));
     }
-    if args.order.json {
-        output::json(&json!({ "run": run, "context": found }))?;
-    } else {
-        output::line(&listed(&found))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.order.json, || json!({ "run": run, "context": found }), || listed(&found))
 }
 
 fn listed(found: &BTreeMap<String, ContextEntry>) -> String {
@@ -63,10 +55,5 @@ fn listed(found: &BTreeMap<String, ContextEntry>) -> String {
         let (version, by, at) = (entry.version, entry.by.to_string(), render::figures::clock(entry.at));
         vec![key.clone(), version.to_string(), by, at, value]
     };
-    render::table::plain(
-        &["key", "version", "by", "at", "value"],
-        found.iter().map(row).collect(),
-        &[1],
-        None,
-    )
+    render::table::plain(&["key", "version", "by", "at", "value"], found.iter().map(row).collect(), &[1])
 }

@@ -7,7 +7,7 @@ use muster_shared::ids::{RunId, Seq, TaskId};
 use serde_json::{Value, json};
 
 use super::steer;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::{DeadAction, DeadLetterArgs, DeadListArgs, OrderArgs, SteerCommand, TaskArgs};
 use crate::exit::{Exit, Failure};
 use crate::place::Place;
@@ -28,23 +28,17 @@ pub(super) async fn dead(app: &App, action: &DeadAction) -> Result<Exit, Failure
 }
 
 async fn list(bus: &Bus, args: &DeadListArgs) -> Result<Exit, Failure> {
-    let letters = bus.dead().list(args.limit).await.map_err(bus_failure)?;
-    if args.json {
-        output::json(&letters.iter().map(render::dead::json).collect::<Vec<Value>>())?;
-    } else {
-        output::line(&render::dead::table(&letters))?;
-    }
-    Ok(Exit::Completed)
+    let letters = bus.dead().list(args.limit).await?;
+    output::json_or_line(
+        args.json,
+        || letters.iter().map(render::dead::json).collect::<Vec<Value>>(),
+        || render::dead::table(&letters),
+    )
 }
 
 async fn show(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
     let letter = find(bus, args.seq).await?;
-    if args.json {
-        output::json(&render::dead::json(&letter))?;
-    } else {
-        output::line(&render::dead::letter(&letter))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || render::dead::json(&letter), || render::dead::letter(&letter))
 }
 
 async fn retry(app: &App, bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
@@ -72,12 +66,12 @@ pub(crate) async fn retried(app: &App, bus: &Bus, by: &Bus, seq: u64) -> Result<
     let letter = find(bus, seq).await?;
     match letter.origin() {
         Origin::Command => {
-            bus.dead().resend(&letter).await.map_err(bus_failure)?;
+            bus.dead().resend(&letter).await?;
             Ok(Retried::Sent)
         }
         Origin::Task { run, task } => {
             let answered = offer_anew(app, by, seq, run, &task).await?;
-            bus.dead().remove(letter.seq).await.map_err(bus_failure)?;
+            bus.dead().remove(letter.seq).await?;
             Ok(Retried::Offered(Box::new(answered)))
         }
         Origin::Elsewhere => Err(Failure::usage(format!(
@@ -122,20 +116,15 @@ async fn discard(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
 /// When there is none of this number.
 pub(crate) async fn dropped(bus: &Bus, seq: u64) -> Result<(), Failure> {
     let letter = find(bus, seq).await?;
-    bus.dead().remove(letter.seq).await.map_err(bus_failure)
+    Ok(bus.dead().remove(letter.seq).await?)
 }
 
 fn tell(args: &DeadLetterArgs, done: &str, words: &str) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&json!({ "seq": args.seq, "done": done }))?;
-    } else {
-        output::line(words)?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || json!({ "seq": args.seq, "done": done }), || words)
 }
 
 async fn find(bus: &Bus, seq: u64) -> Result<DeadLetter, Failure> {
-    let found = bus.dead().get(Seq(seq)).await.map_err(bus_failure)?;
+    let found = bus.dead().get(Seq(seq)).await?;
     found.ok_or_else(|| {
         Failure::usage(format!("there is no dead letter {seq}"))
             .help("`muster dead list` lists the dead letters with their numbers")

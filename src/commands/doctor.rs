@@ -6,7 +6,7 @@ mod sandbox;
 use std::time::Duration;
 
 use muster_bus::BusError;
-use muster_bus::server::{find_binary, keys_folder, version_of};
+use muster_bus::server::{find_binary, version_of};
 use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::run::RunState;
 use muster_shared::text::counted;
@@ -55,11 +55,11 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.extend(super::models::checks(app).await);
     checks.push(sandbox::check(app));
     let failed = checks.iter().any(|check| check.verdict == CheckResult::Fail);
-    if args.json {
-        output::json(&json!({ "ok": !failed, "checks": checks }))?;
-    } else {
-        output::line(&list(&checks, app.paint()))?;
-    }
+    output::json_or_line(
+        args.json,
+        || json!({ "ok": !failed, "checks": checks }),
+        || list(&checks, app.paint()),
+    )?;
     Ok(if failed { Exit::Failed } else { Exit::Completed })
 }
 
@@ -78,7 +78,7 @@ fn team(app: &App, team: &Team) -> Check {
     if faults.is_empty() {
         let others = match team.specialists.len() {
             0 => "nobody beside the roles that come with Muster".to_owned(),
-            _ => team.specialists.iter().map(|member| member.role.as_str()).collect::<Vec<_>>().join(", "),
+            _ => figures::list(team.specialists.iter().map(|member| member.role.as_str())),
         };
         return Check::ok("team", format!("{} ({}): {others}", team.name, team.path.display()));
     }
@@ -104,7 +104,7 @@ fn folder(app: &App) -> Check {
 fn keys(app: &App) -> Option<Check> {
     const MEND: &str = "`chmod -R go= FOLDER` closes it, and `muster keys rotate --grace 0s` makes what was read of no use; a key that is gone \
                         comes from a copy";
-    let folder = keys_folder(&app.beside_fleet(&app.settings().server.store_dir)).ok()?;
+    let folder = app.keys_folder().ok()?;
     if let Some(fault) = own_keys::fault(&folder) {
         return Some(Check::fail("keys", fault, MEND));
     }
@@ -122,7 +122,7 @@ fn keys(app: &App) -> Option<Check> {
 
 /// Room on the disk that the store is on, which need not be that of the fleet's folder.
 fn space(app: &App) -> Check {
-    let folder = app.beside_fleet(&app.settings().server.store_dir);
+    let folder = app.store_dir();
     let place = folder.display();
     match fleet::store::free_space(&folder) {
         Some(free) if free < LEAST_SPACE => Check::warn(

@@ -35,16 +35,15 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         members.map(|member| member.name.as_str()).collect()
     };
     let (stopped, given_up) = (named(false), named(true));
-    if args.json {
-        output::json(&json!({ "stopped": stopped, "given_up": given_up }))?;
-    } else {
-        let before = match given_up.is_empty() {
-            true => String::new(),
-            false => format!("; given up before: {}", given_up.join(", ")),
-        };
-        output::line(&format!("stopped {}{before}", stopped.join(", ")))?;
-    }
-    Ok(Exit::Completed)
+    let before = match given_up.is_empty() {
+        true => String::new(),
+        false => format!("; given up before: {}", given_up.join(", ")),
+    };
+    output::json_or_line(
+        args.json,
+        || json!({ "stopped": stopped, "given_up": given_up }),
+        || format!("stopped {}{before}", stopped.join(", ")),
+    )
 }
 
 /// No supervisor watches over this folder. What its state file names may be anybody's processes, as when the folder is a copy:

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::app::{App, now};
+use crate::app::{App, millis, now};
 use crate::args::EvalArgs;
 use crate::eval::check::{Documents, Given, check};
 use crate::eval::suite::{RunWith, Setting, run_with};
@@ -46,7 +46,7 @@ pub(super) async fn eval(app: &App, args: &EvalArgs) -> Result<Exit, Failure> {
     let output = place_for_results(app, args, &found.suite)?;
     let mut stop = StopSignals::listen()?;
     let settings = if args.compare.is_empty() { vec![Setting::default()] } else { args.compare.clone() };
-    let of = goals.len() * settings.len() * usize::try_from(args.repeat).unwrap_or(1);
+    let of = goals.len() * settings.len() * args.repeat as usize;
     let mut rows: Vec<Row> = Vec::new();
     let mut stopped = false;
     'all: for repeat in 1..=args.repeat {
@@ -111,11 +111,10 @@ impl FoundSuite {
             let suite = Suite::read(text).map_err(wrong)?;
             return Ok(Self { suite, folder: folder.path().to_owned(), _documents: Some(folder) });
         }
-        let names: Vec<&str> = shipped::SUITES.iter().map(|(name, _)| *name).collect();
+        let names = figures::list(shipped::SUITES.iter().map(|(name, _)| name));
         let file = Path::new(wanted);
         let text = std::fs::read_to_string(file).map_err(|error| {
-            wrong(error.to_string())
-                .help(format!("name a TOML file, or one that comes with Muster: {}", names.join(", ")))
+            wrong(error.to_string()).help(format!("name a TOML file, or one that comes with Muster: {names}"))
         })?;
         let suite = Suite::read(&text).map_err(wrong)?;
         Ok(Self { suite, folder: file.parent().unwrap_or(Path::new("")).to_owned(), _documents: None })
@@ -175,7 +174,7 @@ impl Trial<'_> {
             prompt_tokens: given.prompt_tokens,
             output_tokens: usage.output_tokens,
             cost_micros: given.cost_micros,
-            millis: u64::try_from(given.took.as_millis()).unwrap_or(u64::MAX),
+            millis: millis(given.took),
             checks: check(self.goal, &given, &known),
         })
     }

@@ -1,5 +1,6 @@
 //! `muster explain`: result, evidence, failures, and cost of a run.
 
+use muster_bus::Bus;
 use muster_shared::explain::{self, Explanation};
 use muster_shared::ids::TaskId;
 use muster_shared::plan::unknown_task;
@@ -10,16 +11,12 @@ use super::select;
 use crate::app::App;
 use crate::args::ExplainArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Explains a run, or one task of it.
 pub(super) async fn explain(app: &App, args: &ExplainArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
     let run = args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run));
-    let found = read(&reading, &run).await;
-    reading.close().await;
-    let (state, entries, missing) = found?;
+    let (state, entries, missing) = select::reading(app, async |bus| read(bus, &run).await).await?;
     let task = args.task.as_ref().map(|task| &task.at);
     check(&state, task)?;
     let short = state.id.short();
@@ -29,18 +26,17 @@ pub(super) async fn explain(app: &App, args: &ExplainArgs) -> Result<Exit, Failu
         ));
     }
     let explained = explain::explain(&state, &entries, task);
-    if args.json {
-        output::json(&in_json(&explained, missing.as_deref()))?;
-        return Ok(Exit::Completed);
-    }
     let width = output::is_terminal().then(output::columns);
-    output::line(&render::explain::text(&explained, args.full, width, app.paint()))?;
-    Ok(Exit::Completed)
+    output::json_or_line(
+        args.json,
+        || in_json(&explained, missing.as_deref()),
+        || render::explain::text(&explained, args.full, width, app.paint()),
+    )
 }
 
-async fn read(reading: &ReadAccess, wanted: &str) -> Result<(RunState, Vec<Entry>, Option<String>), Failure> {
-    let run = select::run(&reading.bus, wanted).await?;
-    let (entries, missing) = select::whole(&reading.bus, run).await?;
+async fn read(bus: &Bus, wanted: &str) -> Result<(RunState, Vec<Entry>, Option<String>), Failure> {
+    let run = select::run(bus, wanted).await?;
+    let (entries, missing) = select::whole(bus, run).await?;
     let state = select::fold(run, &entries)?;
     Ok((state, entries, missing))
 }
@@ -66,7 +62,7 @@ pub(crate) fn check(state: &RunState, task: Option<&TaskId>) -> Result<(), Failu
         }
         (Some(_), None) => Err(Failure::usage(format!("run {short} has no plan yet"))
             .help(format!("`muster show {short}` shows its progress"))),
-        (None, Some(_) | None) => Err(Failure::usage(format!("nothing in this run is about task {task}"))
+        (None, _) => Err(Failure::usage(format!("nothing in this run is about task {task}"))
             .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")),
     }
 }

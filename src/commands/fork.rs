@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::run::{self, Wanted};
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::ForkArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -37,7 +37,7 @@ pub(crate) async fn begin(bus: &Bus, args: &ForkArgs) -> Result<RunId, Failure> 
     check(bus, from).await?;
     let run = RunId::from_uuid(Uuid::now_v7());
     let command = Command::Fork { run, from, model: args.model.clone() };
-    bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+    bus.commands().send(&command, Encoding::default()).await?;
     Ok(run)
 }
 
@@ -68,13 +68,9 @@ async fn check(bus: &Bus, from: Origin) -> Result<(), Failure> {
 }
 
 fn tell(args: &ForkArgs, run: RunId) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&json!({ "run": run, "status": "asked" }))?;
-    } else {
-        output::line(&format!(
-            "asked for run {run}; `muster trace {} --follow` shows how it goes on",
-            run.short()
-        ))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(
+        args.json,
+        || json!({ "run": run, "status": "asked" }),
+        || format!("asked for run {run}; `muster trace {} --follow` shows how it goes on", run.short()),
+    )
 }

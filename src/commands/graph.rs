@@ -4,18 +4,13 @@ use super::{run, select};
 use crate::app::App;
 use crate::args::{GraphArgs, GraphForm};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::graph;
-use muster_shared::run::RunState;
 
 /// Draws the plan of a run.
 pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> {
     run::check_output(args.output.as_deref())?;
-    let reading = ReadAccess::open(app).await?;
-    let found = read(&reading, &args.run).await;
-    reading.close().await;
-    let state = found?;
+    let state = select::reading(app, async |bus| select::wanted(bus, &args.run).await).await?;
     let Some(plan) = &state.plan else {
         return Err(Failure::failed(format!("run {} has no plan yet", state.id.short()))
             .help("`muster show` shows its progress"));
@@ -32,9 +27,4 @@ pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> 
         None => output::text(&text)?,
     }
     Ok(Exit::Completed)
-}
-
-async fn read(reading: &ReadAccess, wanted: &str) -> Result<RunState, Failure> {
-    let run = select::run(&reading.bus, wanted).await?;
-    select::fold(run, &select::entries(&reading.bus, run).await?)
 }

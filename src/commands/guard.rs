@@ -10,7 +10,7 @@ use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, OnF
 use muster_shared::wire::Profile;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::App;
 use crate::args::{GuardArgs, GuardChoice};
 use crate::commands::bystander::profile;
 use crate::exit::{Exit, Failure};
@@ -19,7 +19,7 @@ use crate::guard::secrets;
 use crate::output;
 use crate::settings::GuardKind;
 use crate::signals::StopSignals;
-use crate::telemetry::{self, Telemetry};
+use crate::telemetry::Role;
 
 /// Largest list that is read, in bytes.
 const MOST_LIST: u64 = 1024 * 1024;
@@ -48,17 +48,13 @@ pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
             .help("use lower-case letters, digits, - and _, 48 at most"));
     }
     let stop = StopSignals::listen()?.into_token();
-    let url = app.url().ok_or_else(no_fleet)?;
     let role = role_of(&name);
-    let bus = app.connect_to(&url, &role).await?;
-    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::Guard).await?;
-    tracing::info!("guarding at {} on guard.{name}; Ctrl-C or SIGTERM ends it", app.redactor.redact(&url));
-    let own = profile(app, &bus, role, Vec::new());
-    let work = serve(&bus, &name, own, judge, stop);
-    let ended = Box::pin(super::rejoin::or_rejoin(app, (&bus, &url), work)).await;
-    telemetry.end().await;
-    ended?;
-    Ok(Exit::Completed)
+    super::rejoin::connect_and_work(app, &role, Role::Guard, async |bus, url| {
+        tracing::info!("guarding at {url} on guard.{name}; Ctrl-C or SIGTERM ends it");
+        let own = profile(app, bus, role.clone(), Vec::new());
+        serve(bus, &name, own, judge, stop).await
+    })
+    .await
 }
 
 /// Under which role the guard of a name is in the registry: none that a task can have.
@@ -124,15 +120,15 @@ async fn serve(
     stop: CancellationToken,
 ) -> Result<(), Failure> {
     // Whoever sees it in the registry may count on it.
-    let requests = bus.guards().serve(name).await.map_err(bus_failure)?;
-    bus.provision().await.map_err(bus_failure)?;
-    let announced = bus.registry().announce(own).await.map_err(bus_failure)?;
+    let requests = bus.guards().serve(name).await?;
+    bus.provision().await?;
+    let announced = bus.registry().announce(own).await?;
     let answering = requests.for_each_concurrent(AT_ONCE, |asked| answer(Arc::clone(&judge), asked));
     tokio::select! {
         () = answering => {}
         () = stop.cancelled() => {}
     }
-    announced.leave().await.map_err(bus_failure)
+    Ok(announced.leave().await?)
 }
 
 async fn answer(judge: Judge, asked: OpenRequest) {

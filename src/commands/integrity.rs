@@ -70,7 +70,7 @@ async fn look(bus: &Bus) -> Result<Check, BusError> {
         }
     }
     if faults.is_empty() {
-        let runs = figures::plural(u64::try_from(looked_at).unwrap_or(u64::MAX), "run");
+        let runs = figures::plural(looked_at as u64, "run");
         let whole = format!("whole; the newest {runs} looked at entry by entry");
         let full = record.fullness().await? * 100.0;
         if full >= ALMOST_FULL {

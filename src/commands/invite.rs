@@ -1,16 +1,14 @@
 //! `muster invite`: lets other machines join, each by a line of text.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::path::Path;
 use std::time::Duration;
 
 use muster_bus::credentials::{
     Fingerprint, FleetKeys, FleetTls, HolderKind, Invitation, Invited, Issued, MOST_ADDRESSES, Place,
 };
-use muster_bus::server::{Listen, Machine, keys_folder, reload};
-use muster_shared::ids::{AgentId, Role};
+use muster_bus::server::{Listen, Machine, reload};
+use muster_shared::ids::AgentId;
 use muster_shared::text::counted;
-use muster_shared::time::Millis;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -29,9 +27,8 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("this machine joined a fleet that is elsewhere")
             .help("invite where the fleet's keys are: on the machine of its `muster up`"));
     }
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    let folder = keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))?;
-    let keys = open(&folder)?;
+    let found = FleetKeys::open(&app.keys_folder().map_err(Failure::usage)?).map_err(Failure::usage)?;
+    let keys = found.ok_or_else(no_fleet)?;
     if args.list {
         list(&keys, args.json)?;
     } else if let Some(name) = &args.withdraw {
@@ -40,11 +37,6 @@ pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
         make(app, &keys, args)?;
     }
     Ok(Exit::Completed)
-}
-
-fn open(folder: &Path) -> Result<FleetKeys, Failure> {
-    let found = FleetKeys::open(folder).map_err(|error| Failure::usage(error.to_string()))?;
-    found.ok_or_else(no_fleet)
 }
 
 /// Where a fleet is, and by what its server is known.
@@ -62,19 +54,19 @@ fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
     let Reach { addresses, authority } = reach(app, keys, args)?;
     let mut roles = args.roles.clone();
     roles.dedup();
-    let until = Millis(now().0.saturating_add(u64::try_from(args.expires.as_millis()).unwrap_or(u64::MAX)));
+    let until = now().after(args.expires);
     let invited = Invited { roles, uses: args.uses, until };
-    let made = keys.invite(&invited, addresses, authority).map_err(|error| {
-        Failure::usage(error.to_string()).help("--address takes HOST:PORT, such as 192.168.1.5:4222")
-    })?;
-    let line = made.to_line().map_err(|error| Failure::failed(error.to_string()))?;
+    let made = keys
+        .invite(&invited, addresses, authority)
+        .map_err(|error| Failure::usage(error).help("--address takes HOST:PORT, such as 192.168.1.5:4222"))?;
+    let line = made.to_line().map_err(Failure::failed)?;
     if args.json {
         return output::json(&in_json(&made, &invited, line.expose_secret()));
     }
     output::line(line.expose_secret())?;
     output::note(&format!(
         "on the other machine: muster join LINE; it counts for {} and {}, until {} UTC; {} withdraws it",
-        names(&invited.roles),
+        figures::list(&invited.roles),
         counted(usize::from(invited.uses), "machine", "machines"),
         figures::date(until),
         format_args!("`muster invite --withdraw {}`", made.name),
@@ -160,26 +152,20 @@ fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn names(roles: &[Role]) -> String {
-    roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ")
-}
-
 fn withdraw(app: &App, keys: &FleetKeys, name: &AgentId) -> Result<(), Failure> {
-    let wrong = |error: muster_bus::credentials::CredentialsError| Failure::failed(error.to_string());
-    let issued = keys.issued().map_err(wrong)?;
+    let issued = keys.issued().map_err(Failure::failed)?;
     if !issued.iter().any(|one| one.name == *name && one.kind == HolderKind::Guest) {
         return Err(Failure::usage(format!("there is no invitation {name} that counts"))
             .help("`muster invite --list` shows them; `muster keys revoke` throws a machine out"));
     }
-    keys.revoke(name).map_err(wrong)?;
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    reload(&store).map_err(|error| Failure::failed(error.to_string()))?;
+    keys.revoke(name).map_err(Failure::failed)?;
+    reload(&app.store_dir()).map_err(Failure::failed)?;
     output::line(&format!("{name} counts no more; machines that joined by it stay (`muster keys revoke`)"))
 }
 
 /// Invitations, and the machines that joined.
 fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
-    let issued = keys.issued().map_err(|error| Failure::failed(error.to_string()))?;
+    let issued = keys.issued().map_err(Failure::failed)?;
     let of_machines: Vec<&Issued> =
         issued.iter().filter(|one| matches!(one.kind, HolderKind::Guest | HolderKind::Host)).collect();
     if as_json {
@@ -197,12 +183,10 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
             Some(Place::On { .. }) | None => return Vec::new(),
         };
         let until = one.until.map_or_else(|| "-".to_owned(), figures::date);
-        vec![one.name.to_string(), what, names(roles), figures::date(one.issued), until]
+        vec![one.name.to_string(), what, figures::list(roles), figures::date(one.issued), until]
     };
     let rows = of_machines.iter().map(row).filter(|row| !row.is_empty()).collect();
-    output::line(
-        table::plain(&["NAME", "WHAT", "ROLES", "SINCE (UTC)", "EXPIRES"], rows, &[], None).trim_end(),
-    )
+    output::line(table::plain(&["NAME", "WHAT", "ROLES", "SINCE (UTC)", "EXPIRES"], rows, &[]).trim_end())
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use muster_bus::credentials::{Credentials, Invitation, OwnKey};
 use muster_bus::hosts::{Answer, Asking, JoinAnswer, JoinQuestion};
 use muster_bus::registry::host_name;
 use muster_bus::{Asker, BusError, BusSettings, Reply};
-use muster_shared::ids::Role;
 use muster_shared::text::counted;
 use nix::sys::signal::Signal;
 use secrecy::{ExposeSecret, SecretString};
@@ -20,13 +19,13 @@ pub(crate) use line::INVITATION;
 use line::{given, hide};
 
 use super::up;
-use crate::app::{App, bus_failure, current_folder, not_believed, now};
+use crate::app::{App, current_folder, not_believed, now};
 use crate::args::JoinArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::far::{FarDesk, Own};
 use crate::fleet::joined::{JoinedFolder, Membership, by_credentials};
 use crate::fleet::member::MemberChange;
-use crate::fleet::state::{FleetFolder, FleetState};
+use crate::fleet::state::FleetFolder;
 use crate::fleet::supervisor::Fleet;
 use crate::fleet::{background, own_keys};
 use crate::output;
@@ -85,7 +84,7 @@ async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
     };
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     joined.scale = joined.scaled(&args.scale, processors).map_err(|name| {
-        let roles = joined.roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
+        let roles = figures::list(&joined.roles);
         Failure::usage(format!("this machine may start {roles} only, and not {name}"))
             .help("`muster invite --role` says which")
     })?;
@@ -132,7 +131,7 @@ async fn enter(
     args: &JoinArgs,
 ) -> Result<Membership, Failure> {
     let invited = Invitation::from_line(line.expose_secret())
-        .map_err(|error| Failure::usage(error.to_string()).help("`muster invite` prints the line"))?;
+        .map_err(|error| Failure::usage(error).help("`muster invite` prints the line"))?;
     if invited.until <= now() {
         let (until, now) = (figures::date(invited.until), figures::date(now()));
         return Err(Failure::usage(format!("this invitation ended at {until} UTC, and by this machine's clock it is {now}"))
@@ -149,7 +148,7 @@ async fn enter(
     let came = async {
         let (url, asker) = connect_as_guest(&ways, &invited, &mut wait).await?;
         let answer = ask(&asker, &invited, &key, &mut wait).await?;
-        Ok((url, asker, answer))
+        Ok::<_, Failure>((url, asker, answer))
     };
     let came = came.await;
     // It is of no more use, or was of none: with the line it is made again.
@@ -240,7 +239,7 @@ async fn connect_as_guest(
                 }
                 // Of several addresses, one may be that of a machine nearer by.
                 Err(BusError::Tls { url, reason }) => another = Some(not_meant(&url, &reason)),
-                Err(error) => return Err(bus_failure(error)),
+                Err(error) => return Err(error.into()),
             }
         }
         match (away, another) {
@@ -273,7 +272,7 @@ async fn ask(
     let (machine, version) = (host_name().unwrap_or_default(), env!("CARGO_PKG_VERSION").to_owned());
     let question = JoinQuestion { key: key.public(), machine, version };
     loop {
-        match asker.ask::<_, Answer<JoinAnswer>>(&asking, &question, PATIENCE).await.map_err(bus_failure)? {
+        match asker.ask::<_, Answer<JoinAnswer>>(&asking, &question, PATIENCE).await? {
             Reply::Answered(Answer::Granted(answer)) => return Ok(answer),
             Reply::Answered(Answer::Refused(why)) => {
                 return Err(Failure::usage(format!("the fleet refuses: {why}"))
@@ -317,7 +316,7 @@ fn ended_by(joined: &Membership, error: BusError) -> Failure {
             Failure::bus(format!("the fleet at {url} lets this machine in no more: {host} was thrown out"))
                 .help("join again by another invitation (`muster invite` on the fleet's machine)")
         }
-        other => bus_failure(other),
+        other => other.into(),
     }
 }
 
@@ -342,7 +341,7 @@ async fn supervise(
         () = stop.wait() => return Ok(Exit::Completed),
     };
     let key = OwnKey::in_file(&folder.key_file(&joined.invitation));
-    let key = key.map_err(|error| Failure::failed(error.to_string()))?;
+    let key = key.map_err(Failure::failed)?;
     let own = Own { key, file: folder.host_file() };
     let desk = Arc::new(FarDesk::new(asker, own, folder.path(), folder.authority(joined)));
     let mut fleet = Fleet::start_agents(app, joined, Arc::clone(&desk), &joined.scale).await?;
@@ -413,16 +412,14 @@ async fn detach(app: &App, joined: &Membership, as_json: bool) -> Result<Exit, F
     let words = ["join".to_owned(), "--as-supervisor".to_owned()];
     let words: Vec<String> = words.into_iter().chain(as_json.then(|| "--json".to_owned())).collect();
     let state = background::start(app, &words, |state| state.ready, |_| {}).await?;
-    if as_json {
-        output::json(&state)?;
-    } else {
-        let FleetState { members, supervisor, url, .. } = &state;
-        output::line(&format!(
-            "{}, as {} for the fleet at {url} (supervisor {}); `muster down` stops them",
-            counted(members.len(), "agent is started", "agents are started"),
+    let in_words = || {
+        format!(
+            "{}, as {} for the fleet at {} (supervisor {}); `muster down` stops them",
+            counted(state.members.len(), "agent is started", "agents are started"),
             joined.host,
-            supervisor.pid
-        ))?;
-    }
-    Ok(Exit::Completed)
+            state.url,
+            state.supervisor.pid
+        )
+    };
+    output::json_or_line(as_json, || &state, in_words)
 }

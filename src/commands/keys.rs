@@ -10,7 +10,6 @@ use muster_bus::server::reload;
 use muster_bus::without_user;
 use muster_shared::flow::is_guard_name;
 use muster_shared::ids::{AgentId, Role};
-use muster_shared::time::Millis;
 use muster_shared::wire::Profile;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use secrecy::ExposeSecret;
@@ -62,11 +61,7 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
 }
 
 fn folder(app: &App, args: &KeysArgs) -> Result<PathBuf, Failure> {
-    if let Some(folder) = &args.keys {
-        return Ok(folder.clone());
-    }
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    muster_bus::server::keys_folder(&store).map_err(|error| Failure::usage(error.to_string()))
+    args.keys.clone().map_or_else(|| app.keys_folder().map_err(Failure::usage), Ok)
 }
 
 fn open(folder: &Path) -> Result<FleetKeys, Failure> {
@@ -78,16 +73,13 @@ fn open(folder: &Path) -> Result<FleetKeys, Failure> {
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
 fn wrong(error: CredentialsError) -> Failure {
-    Failure::usage(error.to_string()).help("`muster keys --help` says where keys are, and who may read them")
+    Failure::usage(error).help("`muster keys --help` says where keys are, and who may read them")
 }
 
 fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
     let holder = holder(asked)?;
-    let until = asked
-        .expires
-        .map(|time| Millis(now().0.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))));
+    let until = asked.expires.map(|time| now().after(time));
     match &asked.out {
         None => output::line(keys.issue(&holder, until).map_err(wrong)?.to_file().expose_secret().trim_end()),
         Some(file) => {
@@ -113,8 +105,7 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
 /// Makes a token for somebody who logs in to the dashboard.
 fn token(keys: &FleetKeys, asked: &TokenArgs) -> Result<(), Failure> {
     let name = named("", &asked.name)?;
-    let life = u64::try_from(asked.expires.as_millis()).unwrap_or(u64::MAX);
-    let until = Millis(now().0.saturating_add(life));
+    let until = now().after(asked.expires);
     let token = keys.token(name, asked.role, Some(until)).map_err(wrong)?;
     match &asked.out {
         None => output::line(token.expose_secret()),
@@ -182,17 +173,18 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
     };
     let rows = issued.iter().map(row).chain(unread.iter().map(later)).collect();
     let heads = ["NAME", "FOR", "ISSUED (UTC)", "EXPIRES", "MACHINE"];
-    output::line(table::plain(&heads, rows, &[], None).trim_end())
+    output::line(table::plain(&heads, rows, &[]).trim_end())
 }
 
 /// What credentials have to do with machines that join.
 fn of_machines(place: &Place) -> String {
-    let names = |roles: &[Role]| roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
     match place {
         Place::Invitation { roles, uses, left } => {
-            format!("lets in {left} of {uses} more, for {}", names(roles))
+            format!("lets in {left} of {uses} more, for {}", figures::list(roles))
         }
-        Place::Machine { roles, invitation } => format!("joined by {invitation}, for {}", names(roles)),
+        Place::Machine { roles, invitation } => {
+            format!("joined by {invitation}, for {}", figures::list(roles))
+        }
         Place::On { host, .. } => format!("on {host}"),
     }
 }
@@ -201,9 +193,8 @@ fn of_machines(place: &Place) -> String {
 fn certificate(folder: &Path, asked: &CertificateArgs) -> Result<(), Failure> {
     // Without keys there is no fleet to be a server of.
     open(folder)?;
-    let made = FleetTls::for_server(folder, &asked.names, &asked.out).map_err(|error| {
-        Failure::failed(error.to_string()).help("name a folder that you may write to (--out)")
-    })?;
+    let made = FleetTls::for_server(folder, &asked.names, &asked.out)
+        .map_err(|error| Failure::failed(error).help("name a folder that you may write to (--out)"))?;
     output::line(&format!(
         "{} is the certificate of {}, {} its key; clients know it by {} (bus.tls_ca)",
         made.certificate_file().display(),
@@ -256,8 +247,7 @@ fn rotate(app: &App, folder: &Path, asked: &RotateArgs) -> Result<(), Failure> {
         let certificate = tls.certificate_file();
         return output::line(&format!("{} is a new certificate; {}", certificate.display(), told_of(told)));
     }
-    let grace = u64::try_from(asked.grace.as_millis()).unwrap_or(u64::MAX);
-    let until = Millis(now().0.saturating_add(grace));
+    let until = now().after(asked.grace);
     let keys = FleetKeys::rotate(folder, until).map_err(wrong)?;
     let told = tell_server(app)?;
     let renewed = keys.reissue().map_err(wrong)?;
@@ -271,8 +261,7 @@ fn rotate(app: &App, folder: &Path, asked: &RotateArgs) -> Result<(), Failure> {
 }
 
 fn tell_server(app: &App) -> Result<bool, Failure> {
-    reload(&app.beside_fleet(&app.settings().server.store_dir))
-        .map_err(|error| Failure::failed(error.to_string()))
+    reload(&app.store_dir()).map_err(Failure::failed)
 }
 
 const fn told_of(told: bool) -> &'static str {
@@ -284,7 +273,7 @@ const fn told_of(told: bool) -> &'static str {
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> Failure {
-    Failure::failed(error.to_string()).help("name a file in a folder that you may write to (--out)")
+    Failure::failed(error).help("name a file in a folder that you may write to (--out)")
 }
 
 /// A name that was given at the command line, as `what`.

@@ -96,7 +96,7 @@ async fn login(app: &App, name: &str, limit: std::time::Duration) -> Result<Exit
         ));
     };
     let failed = |error: muster_mcp::McpError| {
-        Failure::failed(error.to_string()).help("nothing was kept: `muster mcp login` begins anew")
+        Failure::failed(error).help("nothing was kept: `muster mcp login` begins anew")
     };
     Box::pin(authorize(&server, &mcp_file::tokens_of(app), limit, show)).await.map_err(failed)?;
     output::note(&format!(
@@ -107,8 +107,7 @@ async fn login(app: &App, name: &str, limit: std::time::Duration) -> Result<Exit
 
 fn logout(app: &App, name: &str) -> Result<Exit, Failure> {
     let server = server(app, name)?;
-    let had =
-        forget(&server, &mcp_file::tokens_of(app)).map_err(|error| Failure::failed(error.to_string()))?;
+    let had = forget(&server, &mcp_file::tokens_of(app)).map_err(Failure::failed)?;
     output::note(&match had {
         true => format!(
             "the token of {name} is removed here. The server may still take it: withdraw it there, too, if it was seen by others"

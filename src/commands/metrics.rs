@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::MetricsArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -28,13 +28,13 @@ pub(super) async fn metrics(app: &App, args: &MetricsArgs) -> Result<Exit, Failu
         let serving = door.serve(app.clone(), bus.clone(), stop.clone());
         tokio::select! {
             () = stop.cancelled() => {}
-            error = bus.failed() => return Err(bus_failure(error)),
+            error = bus.failed() => return Err(error.into()),
         }
         let _ended = serving.await;
         return Ok(Exit::Completed);
     }
     if args.targets {
-        output::json(&telemetry::targets(&bus).await.map_err(bus_failure)?)?;
+        output::json(&telemetry::targets(&bus).await?)?;
         return Ok(Exit::Completed);
     }
     let members = app.fleet.live().map(|state| state.members).unwrap_or_default();

@@ -9,6 +9,7 @@ mod blueprint;
 mod bystander;
 mod check_agent;
 mod compare;
+mod completions;
 mod config;
 mod context;
 pub(crate) mod dead;
@@ -24,7 +25,6 @@ mod invite;
 pub(crate) mod join;
 pub(crate) mod keep;
 mod keys;
-mod manual;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "telemetry")]
@@ -79,8 +79,7 @@ use crate::settings::Care;
 /// Does what a command says. What needs no settings is done without them.
 pub(crate) async fn perform(command: Command, global: crate::args::Global) -> miette::Result<Exit> {
     let command = match command {
-        Command::Completions { shell } => return Ok(manual::completions(shell)?),
-        Command::Man { command } => return Ok(manual::page(command.as_deref())?),
+        Command::Completions { shell } => return Ok(completions::print(shell)?),
         Command::Schema(args) => return Ok(schema::print(&args)?),
         Command::Trust(args) => return trust::trust(&global, &args),
         other => other,
@@ -145,9 +144,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Keys(args) => keys::keys(&app, &args)?,
         Command::Invite(args) => invite::invite(&app, &args)?,
         Command::Join(args) => Box::pin(join::join(&app, args)).await?,
-        Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) | Command::Trust(_) => {
-            Exit::Completed
-        }
+        Command::Completions { .. } | Command::Schema(_) | Command::Trust(_) => Exit::Completed,
     };
     Ok(exit)
 }
@@ -165,102 +162,23 @@ fn own_settings(command: &Command) -> Vec<(String, String, String)> {
     tls.into_iter().chain(listen).collect()
 }
 
-/// How much care is taken of files that do not count: who looks at settings, or ends a fleet, is told what was left out.
+/// Care about files that are not trusted or not valid. Commands that show settings or stop a fleet report what was left out.
 const fn care(command: &Command) -> Care {
-    match command {
-        Command::Config(_) | Command::Doctor(_) | Command::Down(_) => Care::Lenient,
-        #[cfg(feature = "bench")]
-        Command::Bench(_) => Care::Strict,
-        Command::Orchestrator
-        | Command::Run(_)
-        | Command::Up(_)
-        | Command::Scale(_)
-        | Command::Ui(_)
-        | Command::Ps(_)
-        | Command::Metrics(_)
-        | Command::Runs(_)
-        | Command::Gc(_)
-        | Command::Graph(_)
-        | Command::Show(_)
-        | Command::Artifacts(_)
-        | Command::Trace(_)
-        | Command::Explain(_)
-        | Command::Prompt(_)
-        | Command::Replay(_)
-        | Command::Audit(_)
-        | Command::Fork(_)
-        | Command::Tap(_)
-        | Command::Top(_)
-        | Command::Questions(_)
-        | Command::Context(_)
-        | Command::Steer(_)
-        | Command::Dead(_)
-        | Command::Blueprint(_)
-        | Command::Eval(_)
-        | Command::Trials(_)
-        | Command::Compare(_)
-        | Command::Agent(_)
-        | Command::Guard(_)
-        | Command::CheckAgent(_)
-        | Command::Schema(_)
-        | Command::Models(_)
-        | Command::Tools(_)
-        | Command::Mcp(_)
-        | Command::Keys(_)
-        | Command::Invite(_)
-        | Command::Join(_)
-        | Command::Trust(_)
-        | Command::Completions { .. }
-        | Command::Man { .. } => Care::Strict,
+    if matches!(command, Command::Config(_) | Command::Doctor(_) | Command::Down(_)) {
+        Care::Lenient
+    } else {
+        Care::Strict
     }
 }
 
-/// Who writes the log: a process of the fleet, or a command at a terminal.
+/// Writer of the log: a process of the fleet, or a command at a terminal.
 const fn speaker(command: &Command) -> Speaker {
-    match command {
-        Command::Up(_) | Command::Join(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator => {
-            Speaker::Process
-        }
-        #[cfg(feature = "bench")]
-        Command::Bench(_) => Speaker::Command,
-        Command::Run(_)
-        | Command::Down(_)
-        | Command::Scale(_)
-        | Command::Ui(_)
-        | Command::Ps(_)
-        | Command::Metrics(_)
-        | Command::Runs(_)
-        | Command::Gc(_)
-        | Command::Show(_)
-        | Command::Artifacts(_)
-        | Command::Graph(_)
-        | Command::Trace(_)
-        | Command::Explain(_)
-        | Command::Prompt(_)
-        | Command::Replay(_)
-        | Command::Audit(_)
-        | Command::Fork(_)
-        | Command::Tap(_)
-        | Command::Top(_)
-        | Command::Questions(_)
-        | Command::Context(_)
-        | Command::Steer(_)
-        | Command::Dead(_)
-        | Command::Blueprint(_)
-        | Command::Doctor(_)
-        | Command::Config(_)
-        | Command::Models(_)
-        | Command::Tools(_)
-        | Command::Mcp(_)
-        | Command::CheckAgent(_)
-        | Command::Eval(_)
-        | Command::Trials(_)
-        | Command::Compare(_)
-        | Command::Schema(_)
-        | Command::Keys(_)
-        | Command::Invite(_)
-        | Command::Trust(_)
-        | Command::Completions { .. }
-        | Command::Man { .. } => Speaker::Command,
+    if matches!(
+        command,
+        Command::Up(_) | Command::Join(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator
+    ) {
+        Speaker::Process
+    } else {
+        Speaker::Command
     }
 }

@@ -27,14 +27,8 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// Refuses a model whose name cannot be made out. A missing key is no reason: the fleet may have it.
 pub(crate) fn check(app: &App, model: &str) -> Result<(), Failure> {
     match resolve(app, Some(model)) {
-        Err(error @ TargetError::UnknownModel { .. }) => Err(Failure::usage(error.to_string())),
-        Ok(_)
-        | Err(
-            TargetError::BadEndpoint { .. }
-            | TargetError::NoKey { .. }
-            | TargetError::KeyFile { .. }
-            | TargetError::BadKey { .. },
-        ) => Ok(()),
+        Err(error @ TargetError::UnknownModel { .. }) => Err(Failure::usage(error)),
+        _ => Ok(()),
     }
 }
 
@@ -150,9 +144,7 @@ fn request(target: &ModelTarget) -> Result<reqwest::RequestBuilder, String> {
     let base = target.endpoint_or_default();
     let path = match target.provider {
         ModelProvider::Ollama => "api/tags",
-        ModelProvider::OpenAi | ModelProvider::Anthropic | ModelProvider::Gemini | ModelProvider::Offline => {
-            "models"
-        }
+        _ => "models",
     };
     let request = client.get(format!("{base}{path}"));
     let Some(key) = &target.key else { return Ok(request) };

@@ -7,26 +7,23 @@ use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, is_domain};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
-use crate::telemetry::{Role, Telemetry};
+use crate::telemetry::Role;
 
 /// Orchestrates runs until told to stop.
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     if let Some(wrong) = app.settings().orchestrator.domains.iter().find(|name| !is_domain(name)) {
         let wrong = GoalError::NoDomain { name: wrong.chars().take(MAX_DOMAIN_BYTES).collect() };
-        return Err(Failure::usage(wrong.to_string()).help("fix `orchestrator.domains` in the settings"));
+        return Err(Failure::usage(wrong).help("fix `orchestrator.domains` in the settings"));
     }
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
     let bus = app.connect_with_system(&url, "orchestrator").await?;
-    bus.provision().await.map_err(bus_failure)?;
-    let (bus, telemetry) = Telemetry::begin(app, bus, Role::Orchestrator).await?;
-    let ended = super::rejoin::or_rejoin(app, (&bus, &url), serve(app, &bus, stop)).await;
-    telemetry.end().await;
-    ended?;
-    Ok(Exit::Completed)
+    bus.provision().await?;
+    let work = async |bus: &Bus| serve(app, bus, stop).await;
+    super::rejoin::with_telemetry(app, (bus, &url), Role::Orchestrator, work).await
 }
 
 /// Decides runs and serves programs until `stop` fires.
@@ -39,7 +36,7 @@ pub(super) async fn serve(app: &App, bus: &Bus, stop: CancellationToken) -> Resu
     // What ends the one ends the other: programs go on at another gateway.
     stop.cancel();
     let _ended = gateway.await;
-    worked.map_err(|error| Failure::failed(error.to_string()).help("`muster doctor` checks the bus"))
+    worked.map_err(|error| Failure::failed(error).help("`muster doctor` checks the bus"))
 }
 
 /// Serves programs in other languages, if settings want that. Runs do not depend on it.

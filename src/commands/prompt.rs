@@ -2,45 +2,40 @@
 
 use muster_agents::react::declaration::Declarations;
 use muster_agents::react::sent::{SentRequest, before, choose, requests};
+use muster_bus::Bus;
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::Entry;
 use serde_json::{Value, json};
 
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::PromptArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Prints a request as it was sent.
 pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let found = read(&reading, args).await;
-    reading.close().await;
-    let (entries, declarations) = found?;
+    let (entries, declarations) = select::reading(app, async |bus| read(bus, args).await).await?;
     let sent = requests(&entries, &args.task.at, &declarations);
     let at = choose(&sent, args.generation.map(Generation), args.step, args.call);
     let (this, last) = match at.and_then(|at| Some((sent.get(at)?, before(&sent, at)))) {
         Some(found) => found,
         None => return Err(missing(&entries, &sent, args)),
     };
-    if args.json {
-        output::json(&in_json(&args.task.at, this, last, args.diff))?;
-    } else if args.diff {
-        output::line(&render::prompt::difference(&args.task.at, this, last, app.paint()))?;
-    } else {
-        output::line(&render::prompt::whole(&args.task.at, this, app.paint()))?;
-    }
-    Ok(Exit::Completed)
+    let task = &args.task.at;
+    let in_words = || match args.diff {
+        true => render::prompt::difference(task, this, last, app.paint()),
+        false => render::prompt::whole(task, this, app.paint()),
+    };
+    output::json_or_line(args.json, || in_json(task, this, last, args.diff), in_words)
 }
 
 /// The record of the run, and the tools that the calls of the task refer to.
-async fn read(reading: &ReadAccess, args: &PromptArgs) -> Result<(Vec<Entry>, Declarations), Failure> {
-    let run = select::run(&reading.bus, &args.task.run(&args.run)).await?;
-    let entries = select::entries(&reading.bus, run).await?;
-    let store = reading.bus.store();
-    let declarations = Declarations::of(&store, &entries, Some(&args.task.at)).await.map_err(bus_failure)?;
+async fn read(bus: &Bus, args: &PromptArgs) -> Result<(Vec<Entry>, Declarations), Failure> {
+    let run = select::run(bus, &args.task.run(&args.run)).await?;
+    let entries = select::entries(bus, run).await?;
+    let store = bus.store();
+    let declarations = Declarations::of(&store, &entries, Some(&args.task.at)).await?;
     Ok((entries, declarations))
 }
 

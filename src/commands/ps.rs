@@ -2,14 +2,13 @@
 
 use muster_bus::Bus;
 use muster_bus::allowance::breaker::BreakerState;
-use muster_bus::credentials::{FleetKeys, Issued, Place};
-use muster_bus::server::keys_folder;
+use muster_bus::credentials::{Issued, Place};
 use muster_orchestrator::decide::{AgentsByRole, waits_for};
 use muster_shared::track_record::{Identity, TrackRecords};
 use muster_shared::wire::Profile;
 use serde_json::{Value, json};
 
-use crate::app::{App, bus_failure, now};
+use crate::app::{App, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::state::{FleetState, MemberState};
@@ -60,7 +59,7 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         return joined(&state, args);
     }
     let bus = app.connect("reader").await?;
-    let profiles = bus.registry().list().await.map_err(bus_failure)?;
+    let profiles = bus.registry().list().await?;
     let fleet = Around::look(app, &bus).await.with(profiles);
     if args.json {
         output::json(&fleet.in_json())?;
@@ -103,9 +102,7 @@ impl Around {
 
 /// The credentials that this folder's keys gave to others.
 fn issued(app: &App) -> Vec<Issued> {
-    let store = app.beside_fleet(&app.settings().server.store_dir);
-    let keys = keys_folder(&store).ok().and_then(|folder| FleetKeys::open(&folder).ok().flatten());
-    keys.and_then(|keys| keys.issued().ok()).unwrap_or_default()
+    app.keys().and_then(|keys| keys.issued().ok()).unwrap_or_default()
 }
 
 /// The machines that joined, by the ledger of this folder's keys, with who of them is there.

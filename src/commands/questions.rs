@@ -1,5 +1,6 @@
 //! `muster questions`: what waits for a person.
 
+use muster_bus::Bus;
 use muster_shared::ids::QuestionId;
 use muster_shared::run::{QuestionState, RunState};
 use serde_json::{Value, json};
@@ -9,34 +10,27 @@ use super::{runs, select, within};
 use crate::app::{App, now};
 use crate::args::QuestionsArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Lists questions, those of the newest run first.
 pub(super) async fn questions(app: &App, args: &QuestionsArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let found = read(&reading, args).await;
-    reading.close().await;
-    let runs = found?;
-    if args.json {
-        let all: Vec<Value> = runs.iter().flat_map(|run| listed(run, args.all)).collect();
-        output::json(&all)?;
-    } else {
-        output::line(&render::questions::list(&runs, args.all, now()))?;
-    }
-    Ok(Exit::Completed)
+    let runs = select::reading(app, async |bus| read(bus, args).await).await?;
+    output::json_or_line(
+        args.json,
+        || runs.iter().flat_map(|run| listed(run, args.all)).collect::<Vec<Value>>(),
+        || render::questions::list(&runs, args.all, now()),
+    )
 }
 
-async fn read(reading: &ReadAccess, args: &QuestionsArgs) -> Result<Vec<RunState>, Failure> {
+async fn read(bus: &Bus, args: &QuestionsArgs) -> Result<Vec<RunState>, Failure> {
     match &args.run {
         Some(wanted) => {
-            let run = select::run(&reading.bus, wanted).await?;
-            let state = select::fold(run, &select::entries(&reading.bus, run).await?)?;
-            let within = within::all(&reading.bus, &state).await?;
+            let state = select::wanted(bus, wanted).await?;
+            let within = within::all(bus, &state).await?;
             Ok(std::iter::once(state).chain(within).collect())
         }
         None => {
-            let newest = runs::newest(&reading.bus, args.limit).await?;
+            let newest = runs::newest(bus, args.limit).await?;
             if let Some(text) = runs::summary(&newest.left_out) {
                 output::note(&text);
             }

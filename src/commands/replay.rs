@@ -1,5 +1,6 @@
 //! `muster replay`: every decision of a run made again from its record, and compared.
 
+use muster_bus::Bus;
 use muster_shared::ids::RunId;
 use muster_shared::run::Entry;
 use serde_json::{Value, json};
@@ -8,7 +9,6 @@ use super::select;
 use crate::app::App;
 use crate::args::ReplayArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::figures;
 
@@ -17,47 +17,38 @@ const SHOWN: usize = 1_200;
 
 /// Decides everything again and says whether it came out the same.
 pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let found = read(&reading, &args.run).await;
-    reading.close().await;
-    let (run, entries, missing) = found?;
+    let (run, entries, missing) = select::reading(app, async |bus| read(bus, &args.run).await).await?;
     if let Some(missing) = missing {
         return damaged(run, &missing, args);
     }
     let difference = match compare(run, &entries) {
         Ok(same) => {
-            if args.json {
-                output::json(&same)?;
-            } else {
-                output::line(&in_words(run, entries.len(), &same))?;
-            }
-            return Ok(Exit::Completed);
+            return output::json_or_line(args.json, || &same, || in_words(run, entries.len(), &same));
         }
         Err(difference) => difference,
     };
-    if args.json {
-        output::json(&difference)?;
-    } else {
-        let shown = |part: &str| figures::one_line(difference[part].as_str().unwrap_or_default(), SHOWN);
-        output::line(&format!(
+    let shown = |part: &str| figures::one_line(difference[part].as_str().unwrap_or_default(), SHOWN);
+    let in_words = || {
+        format!(
             "run {} comes out differently at entry {} ({})\n  the record holds: {}\n  decided now:      {}",
             run.short(),
             difference["seq"],
             difference["part"].as_str().unwrap_or_default(),
             shown("expected"),
             shown("came")
-        ))?;
-    }
+        )
+    };
+    output::json_or_line(args.json, || &difference, in_words)?;
     Ok(Exit::Failed)
 }
 
 /// Of a record that is not whole nothing is decided again: what came out the same would not be the run.
 fn damaged(run: RunId, missing: &str, args: &ReplayArgs) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&not_whole(run, missing))?;
-    } else {
-        output::line(&format!("the record of run {} is damaged: {missing}", run.short()))?;
-    }
+    output::json_or_line(
+        args.json,
+        || not_whole(run, missing),
+        || format!("the record of run {} is damaged: {missing}", run.short()),
+    )?;
     Ok(Exit::Failed)
 }
 
@@ -66,9 +57,9 @@ pub(crate) fn not_whole(run: RunId, missing: &str) -> Value {
     json!({ "run": run, "same": false, "missing": missing })
 }
 
-async fn read(reading: &ReadAccess, wanted: &str) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
-    let run = select::run(&reading.bus, wanted).await?;
-    let (entries, missing) = select::whole(&reading.bus, run).await?;
+async fn read(bus: &Bus, wanted: &str) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
+    let run = select::run(bus, wanted).await?;
+    let (entries, missing) = select::whole(bus, run).await?;
     Ok((run, entries, missing))
 }
 
@@ -106,7 +97,7 @@ fn in_words(run: RunId, entries: usize, same: &Value) -> String {
         count("offers", "offer"),
         count("steps", "step"),
         count("answers", "model answer"),
-        figures::count(u64::try_from(entries).unwrap_or(u64::MAX)),
+        figures::count(entries as u64),
     );
     if same["taken"].as_u64().is_some_and(|taken| taken > 0) {
         text.push_str(&format!("; {} without a model answer taken as recorded", count("taken", "step")));

@@ -38,7 +38,7 @@ use self::watch::Watched;
 use super::{blueprint, select};
 #[cfg(not(feature = "web"))]
 use crate::absent::fetched;
-use crate::app::{App, bus_failure, user};
+use crate::app::{App, millis, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;
@@ -188,7 +188,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
     }
     let goal = Goal {
         model: args.model.clone(),
-        deadline_ms: args.deadline.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        deadline_ms: args.deadline.map(millis),
         asked_by: user(),
         encoding: Encoding::MessagePack,
         budget: Budget {
@@ -203,9 +203,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         review: args.review,
         planning: planning(args),
         draft_review: args.draft_review.map(draft_review),
-        wait_for_role_ms: args
-            .wait_for_role
-            .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        wait_for_role_ms: args.wait_for_role.map(millis),
         priority: args.priority.unwrap_or(0),
         domain: args.domain.clone(),
         plan: args.plan.as_deref().map(|file| brought(app, file)).transpose()?.map(Box::new),
@@ -217,7 +215,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         role_name: app.redactor.redact(args.role_name.as_deref().unwrap_or_default().trim()).into_owned(),
         ..Goal::new(app.redactor.redact(text.trim()))
     };
-    goal.check().map_err(|error| Failure::usage(error.to_string()))?;
+    goal.check().map_err(Failure::usage)?;
     Ok(goal)
 }
 
@@ -246,8 +244,8 @@ fn brought(app: &App, file: &Path) -> Result<PlanDraft, Failure> {
 /// Gives a goal the turns of an earlier run that it follows, and what was used there where nothing else is given. All of
 /// it stands in the new run's record.
 async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure> {
-    let run = select::run(bus, earlier).await?;
-    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    let state = select::wanted(bus, earlier).await?;
+    let run = state.id;
     if !state.status.is_ended() {
         return Err(Failure::usage(format!("run {} has not ended: it cannot be continued yet", run.short()))
             .help(format!("wait for it (`muster trace {} --follow`), or cancel it", run.short())));
@@ -304,11 +302,11 @@ async fn submit(bus: &Bus, run: RunId, goal: Goal) -> Result<RunId, Failure> {
             Err(BusError::TimedOut { .. }) if tries < SUBMIT_TRIES => tries += 1,
             Err(error @ BusError::TimedOut { .. }) => {
                 let id = run.as_uuid();
-                return Err(bus_failure(error).help(format!(
+                return Err(Failure::from(error).help(format!(
                     "the goal may have arrived: try again with --run-id {id}; that never starts a second run"
                 )));
             }
-            Err(error) => return Err(bus_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -4,10 +4,9 @@ use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
 use super::{keep, select};
-use crate::app::{App, bus_failure, now};
+use crate::app::{App, now};
 use crate::args::RunsArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::keeping::summary::Summary;
 use crate::render::figures;
 use crate::{output, render};
@@ -20,10 +19,8 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
     if let Some(action) = &args.action {
         return Box::pin(keep::perform(app, action)).await;
     }
-    let reading = ReadAccess::open(app).await?;
-    let found = all(&reading.bus, args.limit).await;
-    reading.close().await;
-    let (Newest { runs, left_out, known: _ }, gone) = found?;
+    let (Newest { runs, left_out, known: _ }, gone) =
+        select::reading(app, async |bus| all_but(bus, args.limit, &|_| false).await).await?;
     if args.json {
         let damaged = left_out.iter().map(|(run, why)| damaged(*run, why));
         let gone = gone.iter().map(keep::Gone::to_json);
@@ -38,11 +35,6 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-/// The newest runs, those that came from elsewhere among them, and the summaries of those whose record was removed.
-async fn all(bus: &Bus, limit: usize) -> Result<(Newest, Vec<keep::Gone>), Failure> {
-    all_but(bus, limit, &|_| false).await
-}
-
 /// The same; runs that are known are named, and not read.
 pub(crate) async fn all_but(
     bus: &Bus,
@@ -50,7 +42,7 @@ pub(crate) async fn all_but(
     is_known: &(dyn Fn(&RunId) -> bool + Sync),
 ) -> Result<(Newest, Vec<keep::Gone>), Failure> {
     let mut found = newest_but(bus, limit, is_known).await?;
-    let notes = bus.kept().all().await.map_err(bus_failure)?;
+    let notes = bus.kept().all().await?;
     let is_gone = |run: &RunId| notes.get(run).is_some_and(|note| note.gone().is_some());
     found.runs.retain(|state| !is_gone(&state.id));
     found.left_out.retain(|(run, _)| !is_gone(run));
@@ -102,7 +94,7 @@ pub(crate) async fn newest_but(
     is_known: &(dyn Fn(&RunId) -> bool + Sync),
 ) -> Result<Newest, Failure> {
     let mut found = Newest::default();
-    let NewestRuns { runs, fragments } = bus.record().newest_runs(limit).await.map_err(bus_failure)?;
+    let NewestRuns { runs, fragments } = bus.record().newest_runs(limit).await?;
     let (known, runs): (Vec<RunId>, Vec<RunId>) = runs.into_iter().partition(is_known);
     found.known = known;
     let record = &bus.record();
@@ -117,7 +109,7 @@ pub(crate) async fn newest_but(
             Err(unreadable @ BusError::Unreadable { .. }) => {
                 found.left_out.push((run, unreadable.to_string()));
             }
-            Err(error) => return Err(bus_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     let lost = fragments.into_iter().take(limit).map(|run| (run, "its beginning is missing".to_owned()));

@@ -1,12 +1,13 @@
 //! Which run is meant: an id, the unique end or beginning of one, or `last`; and with `/` and a task, the run within it.
 
-use muster_bus::{Bus, RecordFilter};
+use muster_bus::{Bus, BusError, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{ApplyError, Entry, Gap, RunState, apply, gaps};
 
 use super::{keep, within};
-use crate::app::bus_failure;
+use crate::app::App;
 use crate::exit::Failure;
+use crate::fleet::supervisor::ReadAccess;
 use crate::place;
 
 /// Fewest digits that may name a run.
@@ -30,14 +31,14 @@ pub(crate) async fn any(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
     let outer = wanted.split_once('/').map_or(wanted, |(outer, _)| outer);
     // The newest is found without going through all that there ever was.
     let runs = match outer {
-        "last" => bus.record().newest_runs(1).await.map_err(bus_failure)?.runs,
-        _ => with_noted(bus, bus.record().runs().await.map_err(bus_failure)?).await?,
+        "last" => bus.record().newest_runs(1).await?.runs,
+        _ => with_noted(bus, bus.record().runs().await?).await?,
     };
     // One of which the beginning is lost is looked for only where no other is meant.
     let runs = match choose(&runs, outer) {
         Ok(_) => runs,
         Err(_) => {
-            let fragments = bus.record().fragments().await.map_err(bus_failure)?;
+            let fragments = bus.record().fragments().await?;
             with_noted(bus, [runs, fragments].concat()).await?
         }
     };
@@ -55,7 +56,7 @@ pub(crate) async fn any(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
 
 /// These runs, and those that came from elsewhere or of which a summary is left.
 async fn with_noted(bus: &Bus, mut runs: Vec<RunId>) -> Result<Vec<RunId>, Failure> {
-    let notes = bus.kept().all().await.map_err(bus_failure)?;
+    let notes = bus.kept().all().await?;
     runs.extend(notes.iter().filter(|(_, note)| keep::is_there(note)).map(|(run, _)| *run));
     runs.sort_unstable_by(|one, other| other.cmp(one));
     runs.dedup();
@@ -99,7 +100,28 @@ pub(crate) fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
 
 /// The record of a run.
 pub(crate) async fn entries(bus: &Bus, run: RunId) -> Result<Vec<Entry>, Failure> {
-    bus.record().read(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)
+    Ok(bus.record().read(&RecordFilter::Run(run), Seq(0)).await?)
+}
+
+/// State of a run by its event log.
+pub(super) async fn state(bus: &Bus, run: RunId) -> Result<RunState, Failure> {
+    fold(run, &entries(bus, run).await?)
+}
+
+/// State of the run that `wanted` names.
+pub(super) async fn wanted(bus: &Bus, wanted: &str) -> Result<RunState, Failure> {
+    state(bus, run(bus, wanted).await?).await
+}
+
+/// Reads from the bus of the fleet, or from the local event log if no fleet is up.
+pub(super) async fn reading<T>(
+    app: &App,
+    read: impl AsyncFnOnce(&Bus) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let access = ReadAccess::open(app).await?;
+    let found = read(&access.bus).await;
+    access.close().await;
+    found
 }
 
 /// A run as its record tells it.
@@ -132,15 +154,15 @@ fn cannot_follow(run: RunId, entries: &[Entry], error: &ApplyError) -> Failure {
 pub(super) async fn whole(bus: &Bus, run: RunId) -> Result<(Vec<Entry>, Option<String>), Failure> {
     let record = bus.record();
     // Counted first: what is written meanwhile is no loss.
-    let counted = record.counted(run).await.map_err(bus_failure)?;
-    let each = record.read_each(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
+    let counted = record.counted(run).await?;
+    let each = record.read_each(&RecordFilter::Run(run), Seq(0)).await?;
     let held_back = held_back(counted, each.len());
     let mut entries = Vec::with_capacity(each.len());
     for read in each {
         match read {
             Ok(entry) => entries.push(entry),
             Err(stray) if stray.of_nobody => {}
-            Err(unreadable) => return Err(bus_failure(unreadable.into())),
+            Err(unreadable) => return Err(BusError::from(unreadable).into()),
         }
     }
     let said: Vec<String> = missing(&entries).into_iter().chain(held_back).collect();
@@ -149,7 +171,7 @@ pub(super) async fn whole(bus: &Bus, run: RunId) -> Result<(Vec<Entry>, Option<S
 
 /// Entries that the server counts and does not give out, which is so when its file is damaged.
 pub(crate) fn held_back(counted: u64, came: usize) -> Option<String> {
-    let came = u64::try_from(came).unwrap_or(u64::MAX);
+    let came = came as u64;
     (came < counted).then(|| format!("the server counts {counted} entries of it and gives out {came}"))
 }
 

@@ -148,11 +148,11 @@ fn in_words(app: &App, state: &RunState, children: &[RunState], args: &ShowArgs)
     };
     if args.reflection {
         let shown = render::run::reflections_of(state, task).unwrap_or_else(|| none("reflection"));
-        return width.map_or(shown.clone(), |width| render::figures::wrap(&shown, width));
+        return render::figures::fitted(shown, width);
     }
     if args.refinements {
         let shown = render::run::refinements_of(state).unwrap_or_else(|| none("change of plan"));
-        return width.map_or(shown.clone(), |width| render::figures::wrap(&shown, width));
+        return render::figures::fitted(shown, width);
     }
     match task {
         Some(index) => render::run::task(state, index, width, paint).unwrap_or_default(),

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub(crate) use self::target::Answered;
 pub(super) use self::target::Target;
-use crate::app::App;
+use crate::app::{App, millis};
 use crate::args::{AnswerArgs, ApproveArgs, EditArgs, OrderArgs, RejectArgs, SteerCommand, TaskArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -46,7 +46,7 @@ pub(crate) async fn answered(app: &App, bus: &Bus, command: &SteerCommand) -> Re
         SteerCommand::Cancel(_) => (Target::find_any(bus, run).await?, RequestAction::Cancel),
         SteerCommand::Pause(_) => (Target::find(bus, run).await?, RequestAction::Pause),
         SteerCommand::Resume(args) => {
-            let deadline_ms = args.deadline.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+            let deadline_ms = args.deadline.map(millis);
             (Target::find(bus, run).await?, RequestAction::Resume { deadline_ms })
         }
         SteerCommand::Skip(args) => {

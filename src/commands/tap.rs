@@ -5,7 +5,7 @@ use muster_bus::Tapped;
 use serde_json::{Value, json};
 
 use super::select;
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::TapArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::lifeline::{Lifeline, News};
@@ -26,11 +26,11 @@ pub(super) async fn tap(app: &App, args: &TapArgs) -> Result<Exit, Failure> {
         output::note("watching; Ctrl-C ends");
     }
     loop {
-        let mut passing = bus.tap().watch(run).await.map_err(bus_failure)?;
+        let mut passing = bus.tap().watch(run).await?;
         url = loop {
             tokio::select! {
                 () = stop.wait() => return Ok(Exit::Completed),
-                error = bus.failed() => return Err(bus_failure(error)),
+                error = bus.failed() => return Err(error.into()),
                 tapped = passing.next() => print(app, args, &tapped.ok_or_else(|| lost("the connection to the bus has ended"))?)?,
                 news = lifeline.next(&bus) => match news {
                     News::Warned(text) => output::note(&text),

@@ -23,7 +23,7 @@ use serde_json::json;
 use self::mcp::StartedServers;
 #[cfg(not(feature = "mcp"))]
 use crate::absent::mcp;
-use crate::app::App;
+use crate::app::{App, millis};
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
 use crate::commands::agent::tools::{composites, own_tools};
 use crate::exit::{Exit, Failure};
@@ -152,34 +152,24 @@ impl Desk {
 
     fn list(&self, as_json: bool) -> Result<Exit, Failure> {
         let all = self.engine.registry().list();
-        if as_json {
-            let tools: Vec<_> = all.iter().map(|spec| self.in_json(spec)).collect();
-            output::json(&tools)?;
-        } else {
-            let rows: Vec<_> = all.iter().map(|spec| (spec.as_ref(), self.state(spec))).collect();
-            output::line(&table(&rows))?;
-        }
-        Ok(Exit::Completed)
+        output::json_or_line(
+            as_json,
+            || all.iter().map(|spec| self.in_json(spec)).collect::<Vec<_>>(),
+            || table(&all.iter().map(|spec| (spec.as_ref(), self.state(spec))).collect::<Vec<_>>()),
+        )
     }
 
     fn show(&self, args: &ToolsNameArgs) -> Result<Exit, Failure> {
         let spec = self.find(&args.name)?;
-        if args.json {
+        let roles = self.roles(&spec);
+        let in_json = || {
             let mut shown = self.in_json(&spec);
             shown["parameters"] = spec.parameters.clone();
-            shown["roles"] = json!(self.roles(&spec));
-            output::json(&shown)?;
-        } else {
-            let shown = whole(
-                &spec,
-                self.state(&spec),
-                self.engine.rules(),
-                &self.roles(&spec),
-                self.approval(&spec),
-            );
-            output::line(&shown)?;
-        }
-        Ok(Exit::Completed)
+            shown["roles"] = json!(roles);
+            shown
+        };
+        let in_words = || whole(&spec, self.state(&spec), self.engine.rules(), &roles, self.approval(&spec));
+        output::json_or_line(args.json, in_json, in_words)
     }
 
     /// Why a person has to approve calls of a tool, if so.
@@ -194,9 +184,9 @@ impl Desk {
             "when_uncertain": spec.uncertain, "on": state == ToolState::On, "why_off": state.why_off(),
             "approval": self.approval(spec),
             "off_until_allowed": spec.off_until_allowed, "source": spec.source.to_string(),
-            "timeout_ms": u64::try_from(self.engine.rules().time_limit(spec, 0).as_millis()).unwrap_or(u64::MAX),
+            "timeout_ms": millis(self.engine.rules().time_limit(spec, 0)),
             "max_output_bytes": self.engine.rules().limits.max_content,
-            "cache_ms": self.engine.rules().serves(spec).map(|serves| u64::try_from(serves.as_millis()).unwrap_or(u64::MAX)),
+            "cache_ms": self.engine.rules().serves(spec).map(millis),
         })
     }
 
@@ -209,11 +199,7 @@ impl Desk {
         for spec in &tools {
             checks.push(self.check(app, spec).await);
         }
-        if args.json {
-            output::json(&checks)?;
-        } else {
-            output::line(&list_checks(&checks, app.paint()))?;
-        }
+        output::json_or_line(args.json, || &checks, || list_checks(&checks, app.paint()))?;
         let all_well = checks.iter().all(|check| check.verdict != CheckResult::Fail);
         Ok(if all_well { Exit::Completed } else { Exit::Failed })
     }

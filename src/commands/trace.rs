@@ -6,7 +6,7 @@ mod spans;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt;
-use muster_bus::{RecordFilter, Unreadable};
+use muster_bus::{Bus, RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq, TaskId};
 use muster_shared::run::event::ChildBegun;
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
@@ -14,11 +14,10 @@ use muster_shared::run::{Entry, RecordEvent, RunEvent};
 use super::select;
 #[cfg(not(feature = "telemetry"))]
 use crate::absent::spans;
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::{App, no_fleet};
 use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::lifeline::{Lifeline, News};
-use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
 use crate::render::paint::Paint;
 use crate::render::trace::{Timeline, entry_json};
@@ -39,10 +38,7 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
     if args.follow {
         follow(app, args, &mut printer).await?;
     } else {
-        let reading = ReadAccess::open(app).await?;
-        let found = read(&reading, &wanted(args)).await;
-        reading.close().await;
-        let (found, held_back) = found?;
+        let (found, held_back) = select::reading(app, async |bus| read(bus, &wanted(args)).await).await?;
         for (path, entry) in &found {
             // Indices name tasks of the run that was asked for.
             if path.is_empty() || args.task.is_none() {
@@ -61,7 +57,7 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
                 "`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write",
             ))
         }
-        Some(_) | None => Ok(Exit::Completed),
+        _ => Ok(Exit::Completed),
     }
 }
 
@@ -79,7 +75,7 @@ async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Resul
     let run = select::run(&bus, &wanted(args)).await?;
     let mut last = Seq(0);
     loop {
-        let mut entries = bus.record().follow(&RecordFilter::Run(run), last).await.map_err(bus_failure)?;
+        let mut entries = bus.record().follow(&RecordFilter::Run(run), last).await?;
         url = loop {
             tokio::select! {
                 entry = entries.next() => {
@@ -120,10 +116,8 @@ fn lost(run: RunId, why: &str) -> Failure {
 }
 
 fn ends_run(entry: &Entry) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => decided.events.iter().any(RunEvent::ends_run),
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
-    }
+    let RecordEvent::Decided(decided) = &entry.event else { return false };
+    decided.events.iter().any(RunEvent::ends_run)
 }
 
 /// Prints entries one after the other.
@@ -192,14 +186,14 @@ type FoundEntries = Vec<(Vec<TaskId>, Result<Entry, Unreadable>)>;
 
 /// The record of a run with those of the runs within it: the bus puts all of them in one order. Beside it, what the server
 /// holds back of them.
-async fn read(reading: &ReadAccess, wanted: &str) -> Result<(FoundEntries, Vec<String>), Failure> {
-    let run = select::run(&reading.bus, wanted).await?;
+async fn read(bus: &Bus, wanted: &str) -> Result<(FoundEntries, Vec<String>), Failure> {
+    let run = select::run(bus, wanted).await?;
     let (mut found, mut open, mut runs) = (FoundEntries::new(), vec![(Vec::new(), run)], 0);
     let mut lost = Vec::new();
     while let Some((path, run)) = open.pop() {
-        let record = reading.bus.record();
-        let counted = record.counted(run).await.map_err(bus_failure)?;
-        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
+        let record = bus.record();
+        let counted = record.counted(run).await?;
+        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await?;
         let held_back = select::held_back(counted, entries.len());
         lost.extend(held_back.map(|text| format!("the record of run {} is damaged: {text}", run.short())));
         runs += 1;

@@ -1,13 +1,14 @@
 //! `muster trials`: which trials there are, how they stand, and by what they are withdrawn.
 
+use muster_bus::Bus;
 use muster_shared::flow::TrialRule;
 use muster_shared::trial_state::TrialState;
 use serde_json::Value;
 
-use crate::app::{App, bus_failure, now, user};
+use super::select;
+use crate::app::{App, now, user};
 use crate::args::{TrialArgs, TrialsAction, TrialsArgs};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::{figures, trials};
 
@@ -21,10 +22,8 @@ pub(super) async fn perform(app: &App, args: &TrialsArgs) -> Result<Exit, Failur
 }
 
 async fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let known = reading.bus.trials().all().await.map_err(bus_failure);
-    reading.close().await;
-    let (known, rules) = (known?, &app.settings().limits.trials);
+    let known = select::reading(app, async |bus| Ok(bus.trials().all().await?)).await?;
+    let rules = &app.settings().limits.trials;
     let state = |name: &str| known.iter().find(|state| state.name == name);
     let standing: Vec<trials::Standing<'_>> = rules
         .iter()
@@ -39,12 +38,11 @@ async fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
                 .map(|state| trials::Standing { rule: None, state: Some(state) }),
         )
         .collect();
-    if as_json {
-        output::json(&standing.iter().map(trials::Standing::to_json).collect::<Vec<Value>>())?;
-    } else {
-        output::line(&trials::table(&standing))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(
+        as_json,
+        || standing.iter().map(trials::Standing::to_json).collect::<Vec<Value>>(),
+        || trials::table(&standing),
+    )
 }
 
 async fn withdraw(app: &App, args: &TrialArgs) -> Result<Exit, Failure> {
@@ -62,21 +60,18 @@ async fn resume(app: &App, args: &TrialArgs) -> Result<Exit, Failure> {
 }
 
 async fn change(app: &App, name: &str, change: impl Fn(&mut TrialState)) -> Result<(), Failure> {
-    let reading = ReadAccess::open(app).await?;
     let rule = app.settings().limits.trials.iter().find(|rule| rule.name == name);
-    let changed = changed(&reading, rule, name, change).await;
-    reading.close().await;
-    changed
+    select::reading(app, async |bus| changed(bus, rule, name, change).await).await
 }
 
 async fn changed(
-    reading: &ReadAccess,
+    bus: &Bus,
     rule: Option<&TrialRule>,
     name: &str,
     change: impl Fn(&mut TrialState),
 ) -> Result<(), Failure> {
     let known = match muster_shared::flow::is_trial_name(name) {
-        true => reading.bus.trials().of(name).await.map_err(bus_failure)?,
+        true => bus.trials().of(name).await?,
         false => None,
     };
     if rule.is_none() && known.is_none() {
@@ -91,7 +86,7 @@ async fn changed(
         change(&mut state);
         (state, ())
     };
-    reading.bus.trials().change(name, apply).await.map_err(bus_failure)
+    Ok(bus.trials().change(name, apply).await?)
 }
 
 /// Who is at this terminal, for a person.

@@ -1,12 +1,12 @@
 //! `muster trust`: shows what of a project needs the user's word, asks, and keeps the answer.
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use muster_bus::credentials::FleetKeys;
 use serde_json::{Value, json};
 
+use super::keep;
 use crate::app::{current_folder, inputs, now, variables};
 use crate::args::{Global, TrustArgs};
 use crate::exit::{Exit, Failure};
@@ -51,9 +51,8 @@ pub(super) fn trust(global: &Global, args: &TrustArgs) -> miette::Result<Exit> {
     Ok(ask(&inputs.trust, &project, args)?)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
 fn cannot(error: RecordError) -> Failure {
-    Failure::usage(error.to_string())
+    Failure::usage(error)
         .help("what you trust is kept in ~/.local/state/muster/trust (XDG_STATE_HOME): it must be yours, and closed to others")
 }
 
@@ -145,7 +144,7 @@ fn ask(trust: &Trust, project: &Project, args: &TrustArgs) -> Result<Exit, Failu
     if !args.json {
         output::line(&render::trust::asked(folder, items, held.is_some().then_some(&changes[..])))?;
     }
-    if !args.yes && !agreed()? {
+    if !args.yes && !keep::agreed("Trust it?", "`muster trust --yes` does not ask")? {
         if args.json {
             output::json(&shown(project, &changes, false))?;
         }
@@ -164,12 +163,7 @@ fn told(
     args: &TrustArgs,
     words: &str,
 ) -> Result<Exit, Failure> {
-    if args.json {
-        output::json(&shown(project, changes, is_trusted))?;
-    } else {
-        output::line(words)?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || shown(project, changes, is_trusted), || words)
 }
 
 fn shown(project: &Project, changes: &[String], is_trusted: bool) -> Value {
@@ -177,20 +171,6 @@ fn shown(project: &Project, changes: &[String], is_trusted: bool) -> Value {
         "folder": project.folder, "trusted": is_trusted, "items": project.items, "changes": changes,
         "fingerprint": fingerprint(&project.items),
     })
-}
-
-/// Whether the person at the terminal says yes; where there is none, nobody does.
-fn agreed() -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    output::note("Trust it? [y/N]");
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).map_err(|error| {
-        Failure::usage(format!("the answer cannot be read: {error}"))
-            .help("`muster trust --yes` does not ask")
-    })?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn list(trust: &Trust, args: &TrustArgs) -> Result<Exit, Failure> {
@@ -214,11 +194,10 @@ fn revoke(inputs: &Inputs, args: &TrustArgs) -> Result<Exit, Failure> {
     let nearest = settings::nearest(&inputs.folder);
     let folder = project_folder(inputs, inputs.file.as_deref().or(nearest.as_deref()));
     let revoked = inputs.trust.records().revoke(&folder).map_err(cannot)?;
-    if args.json {
-        output::json(&json!({ "folder": folder, "revoked": revoked }))?;
-    } else {
-        let how = if revoked { "is trusted no more" } else { "was not trusted" };
-        output::line(&format!("{} {how}", folder.display()))?;
-    }
-    Ok(Exit::Completed)
+    let how = if revoked { "is trusted no more" } else { "was not trusted" };
+    output::json_or_line(
+        args.json,
+        || json!({ "folder": folder, "revoked": revoked }),
+        || format!("{} {how}", folder.display()),
+    )
 }

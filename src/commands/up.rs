@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::alerts::Alerts;
-use crate::app::App;
+use crate::app::{App, millis};
 use crate::args::UpArgs;
 use crate::commands::guard::check_lists;
 use crate::commands::metrics::Door;
@@ -165,7 +165,7 @@ fn change_json(name: &str, change: &MemberChange) -> Value {
     match change {
         MemberChange::Started(process) => json!({ "name": name, "change": "started", "pid": process.pid }),
         MemberChange::Died { how, again_after } => {
-            json!({ "name": name, "change": "died", "how": how, "again_after_ms": u64::try_from(again_after.as_millis()).unwrap_or(u64::MAX) })
+            json!({ "name": name, "change": "died", "how": how, "again_after_ms": millis(*again_after) })
         }
         MemberChange::GivenUp { how } => json!({ "name": name, "change": "given_up", "how": how }),
         MemberChange::Stopped => json!({ "name": name, "change": "stopped" }),
@@ -198,18 +198,17 @@ async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
         output::note(&format!("{} {how}, and too often: it is not started again", member.name));
     }
     let url = secret::without_passwords(&state.url).into_owned();
-    if args.json {
-        output::json(&FleetState { url, ..state })?;
-    } else {
-        output::line(&format!(
-            "the fleet is up: {} processes on {}{} (supervisor {}); `muster down` stops it",
+    let state = FleetState { url, ..state };
+    let in_words = || {
+        let listen = state.listen.as_ref().map_or_else(String::new, |at| format!(", listening on {at}"));
+        format!(
+            "the fleet is up: {} processes on {}{listen} (supervisor {}); `muster down` stops it",
             state.members.len(),
-            url,
-            state.listen.map_or_else(String::new, |listen| format!(", listening on {listen}")),
+            state.url,
             state.supervisor.pid
-        ))?;
-    }
-    Ok(Exit::Completed)
+        )
+    };
+    output::json_or_line(args.json, || &state, in_words)
 }
 
 /// The words for the supervisor in the background.

@@ -18,8 +18,7 @@ const MOST_LEVELS: usize = 20;
 
 /// The run that a task of a run waits for; the newest of those it waited for when there is none.
 pub(super) async fn of_task(bus: &Bus, run: RunId, task: &TaskIndex) -> Result<RunId, Failure> {
-    let state = read(bus, run).await?;
-    newest(&state, task)
+    newest(&select::state(bus, run).await?, task)
 }
 
 fn newest(state: &RunState, task: &TaskIndex) -> Result<RunId, Failure> {
@@ -31,7 +30,7 @@ fn newest(state: &RunState, task: &TaskIndex) -> Result<RunId, Failure> {
     let newest = of_it.max_by_key(|(_, child)| (child.generation, child.asked_at)).map(|(run, _)| *run);
     awaited.or(newest).ok_or_else(|| match &state.plan {
         Some(plan) if !plan.tasks.contains_key(task) => Failure::usage(unknown_task(plan, task)).help(help),
-        Some(_) | None => Failure::usage(format!("{task} of run {short} has no child run")).help(help),
+        _ => Failure::usage(format!("{task} of run {short} has no child run")).help(help),
     })
 }
 
@@ -109,8 +108,4 @@ fn conflict(above: &RunState, task: &TaskId, run: RunId) -> Option<Failure> {
         }
     };
     Some(Failure::usage(format!("{why}: nothing within it can be changed")).help(again))
-}
-
-async fn read(bus: &Bus, run: RunId) -> Result<RunState, Failure> {
-    select::fold(run, &select::entries(bus, run).await?)
 }

@@ -98,7 +98,6 @@ fn counted(pairs: &[(&Sample, &Sample)]) -> Pairs {
     counted
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of tasks are small")]
 fn summary(name: &str, samples: &[&Sample]) -> SideSummary {
     let done = samples.iter().filter(|sample| sample.done).count();
     let mean = |value: fn(&Sample) -> f64| {

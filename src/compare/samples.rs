@@ -41,9 +41,7 @@ pub(crate) fn of_trial(run: &RunState, trial: &str) -> Vec<(Arm, Sample)> {
         let key = match (&run.goal.shadow, mark.arm) {
             (Some(of), Arm::Shadow) => key(of.run, &of.task),
             (None, Arm::Control) if run.trials.shadows.contains_key(task) => key(run.id, task),
-            (Some(_), Arm::Control | Arm::Canary) | (None, Arm::Control | Arm::Canary | Arm::Shadow) => {
-                String::new()
-            }
+            _ => String::new(),
         };
         Some((mark.arm, sampled(key, sample)))
     };
@@ -54,13 +52,11 @@ fn key(run: RunId, task: &TaskId) -> String {
     format!("{run}/{task}")
 }
 
-#[expect(clippy::cast_precision_loss, reason = "costs and times are far below what numbers can tell apart")]
 fn sampled(key: String, sample: TrialSample) -> Sample {
     Sample { key, done: sample.done, cost_micros: sample.cost_micros as f64, ms: sample.ms as f64 }
 }
 
 /// What the tasks of a run came to: the same tasks of another run have the same name and place.
-#[expect(clippy::cast_precision_loss, reason = "costs and times are far below what numbers can tell apart")]
 pub(crate) fn of_tasks(run: &RunState, entries: &[Entry]) -> Vec<Sample> {
     let mut begun: BTreeMap<&TaskId, u64> = BTreeMap::new();
     let mut ended: BTreeMap<&TaskId, u64> = BTreeMap::new();
@@ -73,10 +69,7 @@ pub(crate) fn of_tasks(run: &RunState, entries: &[Entry]) -> Vec<Sample> {
             AgentEvent::Outcome(_) => {
                 ended.insert(&of.task, entry.at.0);
             }
-            AgentEvent::ToolStarted(_)
-            | AgentEvent::Step(_)
-            | AgentEvent::Released(_)
-            | AgentEvent::Unreadable(_) => {}
+            _ => {}
         }
     }
     let sample = |(task, state): (&TaskId, &TaskState)| {
@@ -96,7 +89,6 @@ pub(crate) fn of_tasks(run: &RunState, entries: &[Entry]) -> Vec<Sample> {
 }
 
 /// What a run came to as a whole; nothing while it goes on.
-#[expect(clippy::cast_precision_loss, reason = "costs and times are far below what numbers can tell apart")]
 pub(crate) fn of_run(run: &RunState) -> Option<Sample> {
     let ended = run.ended_at?;
     let done = run.status == RunStatus::Completed

@@ -121,7 +121,6 @@ fn mean_and_error(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, squares / (count - 1.0) / count))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of tasks are small")]
 const fn real(count: usize) -> f64 {
     count as f64
 }

@@ -63,7 +63,6 @@ pub(crate) fn summaries(rows: &[Row]) -> Vec<Summary> {
 
 fn summary(goal: &str, setting: &str, rows: &[Row]) -> Summary {
     let own: Vec<&Row> = rows.iter().filter(|row| row.goal == goal && row.setting == setting).collect();
-    #[expect(clippy::cast_precision_loss, reason = "for display")]
     let of = |value: fn(&Row) -> u64| spread(&own.iter().map(|row| value(row) as f64).collect::<Vec<_>>());
     Summary {
         goal: goal.to_owned(),

@@ -28,7 +28,6 @@ pub(crate) struct Spread {
 }
 
 /// The share of what passed.
-#[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
 pub(crate) fn share(passed: usize, of: usize) -> Share {
     if of == 0 {
         return Share { passed, of, low: 0.0, high: 1.0 };
@@ -62,20 +61,18 @@ fn median(sorted: &[f64]) -> f64 {
     if sorted.len().is_multiple_of(2) { f64::midpoint(sorted[half - 1], sorted[half]) } else { sorted[half] }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The mean of as many values drawn with replacement; the same for the same sample.
-#[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
 fn resampled_mean(values: &[f64], sample: usize) -> f64 {
     let mut state = sample as u64;
     let mut draw = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % values.len() as u64).unwrap_or(0)
+        ((mixed ^ (mixed >> 31)) % values.len() as u64) as usize
     };
     (0..values.len()).map(|_| values[draw()]).sum::<f64>() / values.len() as f64
 }

@@ -150,7 +150,7 @@ impl Lifeline {
         let seen = match &state {
             Some(state) if state.url != self.url => Seen::At(state.url.clone()),
             None if self.is_local => Seen::Gone,
-            Some(_) | None if connected => Seen::Here,
+            _ if connected => Seen::Here,
             Some(_) => Seen::CutOff,
             None => Seen::Unreachable,
         };

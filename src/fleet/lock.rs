@@ -56,7 +56,7 @@ fn holders(table: &str, inode: u64) -> Vec<u32> {
 }
 
 /// Whether anybody has the lock. Whoever looks shares it for a moment with all others who look.
-fn is_held(path: &Path) -> bool {
+pub(super) fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EWOULDBLOCK)))
 }

@@ -179,7 +179,7 @@ fn whole(bytes: &[u8]) -> usize {
     let last = bytes.iter().rposition(|byte| *byte < 0x80 || *byte >= 0xc0).unwrap_or(0);
     match bytes.get(last) {
         Some(byte) if begins(*byte) && bytes.len() - last < length_of(*byte) => last,
-        Some(_) | None => bytes.len(),
+        _ => bytes.len(),
     }
 }
 

@@ -4,9 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use muster_bus::BusError;
 use muster_bus::credentials::{CredentialsError, FleetKeys};
+use muster_bus::server::ServerError;
 
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::exit::Failure;
 use crate::trust::{self, Item, Me};
 
@@ -62,7 +64,7 @@ pub(crate) fn keep(app: &App, folder: &Path, keys: Item) {
 /// # Errors
 /// When they are not, or cannot be read or made.
 pub(crate) fn made_or_trusted(app: &App, folder: &Path) -> Result<(), Failure> {
-    let failed = |error: CredentialsError| bus_failure(muster_bus::server::ServerError::from(error).into());
+    let failed = |error: CredentialsError| Failure::from(BusError::from(ServerError::from(error)));
     let Some(known) = FleetKeys::open(folder).map_err(failed)? else {
         return make(app, folder).map(|_| ()).map_err(failed);
     };

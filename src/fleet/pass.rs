@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_bus::credentials::rights::inbox;
 use muster_bus::credentials::{ClientFiles, CredentialsError, FleetKeys, FleetTls, Holder};
 use muster_bus::server::LocalServer;
-use muster_shared::ids::{AgentId, Role};
+use muster_shared::ids::Role;
 
 use super::far::FarDesk;
 use crate::app::new_id;
@@ -92,18 +92,18 @@ impl Pass {
     pub(crate) async fn issue(&self, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
         match &self.desk {
             Desk::Own(desk) => self.issue_by(desk, is_foreign),
-            Desk::Far(desk) => match &self.duty {
-                Duty::Agent(role) => desk.issue(role, &self.member).await,
-                Duty::Orchestrator | Duty::Program(_) | Duty::Guard(_) | Duty::ToolServer(_) => {
-                    Err("a machine that joined starts agents and nothing else".to_owned())
-                }
-            },
+            Desk::Far(desk) => {
+                let Duty::Agent(role) = &self.duty else {
+                    return Err("a machine that joined starts agents and nothing else".to_owned());
+                };
+                desk.issue(role, &self.member).await
+            }
         }
     }
 
     fn issue_by(&self, desk: &OwnDesk, is_foreign: bool) -> Result<Vec<(String, String)>, String> {
         let OwnDesk { keys, tls } = desk;
-        let (id, holder) = self.holder();
+        let holder = self.holder();
         let file = self.file(keys);
         let wrong = |error: CredentialsError| format!("no credentials could be made for it: {error}");
         // Read anew: `muster keys rotate` puts others in their place.
@@ -113,7 +113,7 @@ impl Pass {
         let file = file.display().to_string();
         let mut told = vec![(CREDENTIALS, file.clone())];
         if is_foreign {
-            told.extend(OF_PROGRAMS.into_iter().zip([file, id.to_string(), inbox(&id)]));
+            told.extend(OF_PROGRAMS.into_iter().zip([file, holder.name().to_string(), inbox(holder.name())]));
         }
         let files = tls.iter().map(|file| file.display().to_string());
         told.extend(TLS.into_iter().zip(files.clone()));
@@ -126,28 +126,15 @@ impl Pass {
         Ok(told.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    fn holder(&self) -> (AgentId, Holder) {
+    fn holder(&self) -> Holder {
         match &self.duty {
-            Duty::Orchestrator => {
-                let id = new_id("orchestrator");
-                (id.clone(), Holder::Orchestrator { id })
-            }
-            Duty::Agent(role) => {
-                let id = new_id(&role.to_string());
-                (id.clone(), Holder::Agent { role: role.clone(), id })
-            }
-            Duty::Guard(guard) => {
-                let id = new_id(&role_of(guard));
-                (id.clone(), Holder::Guard { guard: guard.clone(), id })
-            }
+            Duty::Orchestrator => Holder::Orchestrator { id: new_id("orchestrator") },
+            Duty::Agent(role) => Holder::Agent { role: role.clone(), id: new_id(&role.to_string()) },
+            Duty::Guard(guard) => Holder::Guard { guard: guard.clone(), id: new_id(&role_of(guard)) },
             Duty::ToolServer(server) => {
-                let id = new_id(&role_of_tools(server));
-                (id.clone(), Holder::ToolServer { server: server.clone(), id })
+                Holder::ToolServer { server: server.clone(), id: new_id(&role_of_tools(server)) }
             }
-            Duty::Program(role) => {
-                let id = new_id(&role.to_string());
-                (id.clone(), Holder::Program { role: role.clone(), id })
-            }
+            Duty::Program(role) => Holder::Program { role: role.clone(), id: new_id(&role.to_string()) },
         }
     }
 

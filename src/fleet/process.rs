@@ -23,7 +23,7 @@ pub(crate) fn begin_anew(words: impl Iterator<Item = OsString>, variables: &[(&s
 }
 
 /// A process, told apart from a later one with the same number by when it started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessRef {
     /// Its number.
     pub(crate) pid: u32,

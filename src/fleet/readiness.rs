@@ -24,7 +24,7 @@ pub(crate) fn awaited(members: &[MemberState], joined: &[Profile], since: u64) -
     for member in members.iter().filter(joins) {
         match there.get_mut(member.role()) {
             Some(left @ 1..) => *left -= 1,
-            Some(_) | None => awaited.push(member.name.clone()),
+            _ => awaited.push(member.name.clone()),
         }
     }
     awaited

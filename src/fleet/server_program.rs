@@ -25,7 +25,7 @@ pub(crate) fn of(app: &App) -> Result<Option<PathBuf>, Failure> {
     let here = std::env::current_dir().unwrap_or_default();
     match (find_binary(), project_server(&here)) {
         (Err(ServerError::NotFound), Some(own)) => trusted(app, &own).map(Some),
-        (Ok(_) | Err(_), _) => Ok(None),
+        _ => Ok(None),
     }
 }
 

@@ -184,7 +184,7 @@ impl FleetFolder {
 }
 
 /// A local fleet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FleetState {
     /// Where its bus listens.
     pub(crate) url: String,
@@ -226,23 +226,8 @@ pub(crate) struct FleetState {
 
 impl FleetState {
     /// A fleet of which nothing is started yet.
-    pub(crate) const fn new(url: String, supervisor: ProcessRef, since: u64) -> Self {
-        Self {
-            url,
-            listen: None,
-            supervisor,
-            since,
-            up: false,
-            ready: false,
-            awaited: Vec::new(),
-            for_runs: false,
-            host: None,
-            team: None,
-            settings: RunsWith::new(),
-            keys: None,
-            members: Vec::new(),
-            refused: Vec::new(),
-        }
+    pub(crate) fn new(url: String, supervisor: ProcessRef, since: u64) -> Self {
+        Self { url, supervisor, since, ..Self::default() }
     }
 }
 
@@ -256,7 +241,7 @@ pub(crate) struct RefusedFile {
 }
 
 /// One process of a local fleet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MemberState {
     /// Its name in the fleet, such as `worker-2`.
     pub(crate) name: String,
@@ -284,18 +269,8 @@ pub(crate) struct MemberState {
 
 impl MemberState {
     /// A process, or one that is still to be started.
-    pub(crate) const fn new(name: String, process: Option<ProcessRef>) -> Self {
-        Self {
-            name,
-            process,
-            restarts: 0,
-            given_up: false,
-            how: None,
-            gave_up: None,
-            resident_bytes: 0,
-            file: None,
-            is_foreign: false,
-        }
+    pub(crate) fn new(name: String, process: Option<ProcessRef>) -> Self {
+        Self { name, process, ..Self::default() }
     }
 
     /// The role in its name; for the server, its kind.

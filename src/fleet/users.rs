@@ -15,6 +15,7 @@ use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
+use super::lock::is_held;
 use super::private;
 use super::process::ProcessRef;
 use super::state::FleetFolder;
@@ -106,7 +107,7 @@ async fn none_left_by_looks(folder: &FleetFolder, look: Duration) -> Option<Gate
         }
         match pass(folder, LOOK).await {
             Ok(Some(gate)) if !anybody(folder, true) => return Some(gate),
-            Ok(Some(_) | None) => {}
+            Ok(_) => {}
             // The folder is gone, and with it everybody who could come.
             Err(_) => return None,
         }
@@ -125,18 +126,13 @@ pub(crate) fn anybody_at_all(folder: &FleetFolder) -> bool {
 
 /// Whether anybody uses the fleet. Files that nobody holds any more are taken away by whoever has the gate.
 fn anybody(folder: &FleetFolder, tidy: bool) -> bool {
-    let (held, left): (Vec<PathBuf>, Vec<PathBuf>) = files(folder).partition(is_held);
+    let (held, left): (Vec<PathBuf>, Vec<PathBuf>) = files(folder).partition(|path| is_held(path));
     if tidy {
         for path in left {
             let _ = fs::remove_file(path);
         }
     }
     !held.is_empty()
-}
-
-fn is_held(path: &PathBuf) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EWOULDBLOCK)))
 }
 
 fn files(folder: &FleetFolder) -> impl Iterator<Item = PathBuf> {

@@ -18,7 +18,7 @@ use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
 use serde::Serialize;
 
-use crate::app::{App, new_id, now};
+use crate::app::{App, millis, new_id, now};
 use crate::render::figures;
 use crate::settings;
 
@@ -192,7 +192,7 @@ impl Paces {
             oldest.map(|name| self.left.remove(&name));
         }
         let pace = self.left.entry(who.clone()).or_insert(Pace { left: BURST, at: now });
-        let since = u64::try_from(now.since(pace.at).as_millis()).unwrap_or(u64::MAX);
+        let since = millis(now.since(pace.at));
         let more = since / PACE_MS;
         if more > 0 {
             pace.left = pace.left.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)).min(BURST);

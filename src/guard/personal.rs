@@ -98,7 +98,7 @@ fn goes_on(after: &str) -> bool {
     match letters.next() {
         Some(letter) if letter.is_alphanumeric() || letter == '_' => true,
         Some('.' | '-' | '/') => letters.next().is_some_and(|next| next.is_ascii_digit()),
-        Some(_) | None => false,
+        _ => false,
     }
 }
 

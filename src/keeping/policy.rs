@@ -60,11 +60,7 @@ pub(crate) fn fate(
 fn time_of(state: &RunState, settings: &KeepSettings) -> (&'static str, Duration) {
     match state.status {
         RunStatus::Completed if !is_completed_in_part(state) => ("completed", settings.completed),
-        RunStatus::Completed
-        | RunStatus::Failed
-        | RunStatus::Aborted(_)
-        | RunStatus::Created
-        | RunStatus::Processing => ("failed", settings.failed),
+        _ => ("failed", settings.failed),
     }
 }
 

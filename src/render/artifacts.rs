@@ -14,7 +14,7 @@ pub(crate) fn list(files: &[Artifact], run: RunId) -> String {
         return format!("run {} has made no files", run.short());
     }
     let rows = files.iter().map(row).collect();
-    table::plain(&["PATH", "SIZE", "TASK", "SHA-256"], rows, &[1], None)
+    table::plain(&["PATH", "SIZE", "TASK", "SHA-256"], rows, &[1])
 }
 
 fn row(file: &Artifact) -> Vec<String> {

@@ -7,7 +7,7 @@ use super::{figures, table};
 /// Blueprints as a table.
 pub(crate) fn table(listed: &[Listed]) -> String {
     let rows = listed.iter().map(row).collect();
-    table::plain(&["NAME", "VERSION", "FROM", "PARAMETERS", "WHAT FOR"], rows, &[], None)
+    table::plain(&["NAME", "VERSION", "FROM", "PARAMETERS", "WHAT FOR"], rows, &[])
 }
 
 fn row(listed: &Listed) -> Vec<String> {

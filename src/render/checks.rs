@@ -39,47 +39,29 @@ impl Check {
 
     /// Something to look at.
     pub(crate) fn warn(what: &str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self {
-            what: what.to_owned(),
-            verdict: CheckResult::Warn,
-            found: found.into(),
-            mend: Some(mend.into()),
-        }
+        Self { verdict: CheckResult::Warn, mend: Some(mend.into()), ..Self::ok(what, found) }
     }
 
     /// Something to mend.
     pub(crate) fn fail(what: &str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self {
-            what: what.to_owned(),
-            verdict: CheckResult::Fail,
-            found: found.into(),
-            mend: Some(mend.into()),
-        }
+        Self { verdict: CheckResult::Fail, ..Self::warn(what, found, mend) }
     }
 }
 
 /// One line for each check, and one more that says how to mend it.
 pub(crate) fn list(checks: &[Check], paint: Paint) -> String {
-    let word = |verdict| match verdict {
-        CheckResult::Ok => "ok",
-        CheckResult::Warn => "warn",
-        CheckResult::Fail => "fail",
-    };
-    let words = [CheckResult::Ok, CheckResult::Warn, CheckResult::Fail].map(|verdict| word(verdict).len());
-    let longest = words.into_iter().max().unwrap_or(0);
     let width = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for check in checks {
-        let word = format!("{:longest$}", word(check.verdict));
         let verdict = match check.verdict {
-            CheckResult::Ok => paint.good(&word),
-            CheckResult::Warn => paint.warn(&word),
-            CheckResult::Fail => paint.bad(&word),
+            CheckResult::Ok => paint.good("ok  "),
+            CheckResult::Warn => paint.warn("warn"),
+            CheckResult::Fail => paint.bad("fail"),
         };
         let space = " ".repeat(width - check.what.chars().count());
         lines.push(format!("{verdict}  {}{space}  {}", check.what, figures::one_line(&check.found, 200)));
         if let Some(mend) = &check.mend {
-            lines.push(format!("{}{}", " ".repeat(longest + width + 4), paint.dim(&format!("→ {mend}"))));
+            lines.push(format!("{}{}", " ".repeat(width + 8), paint.dim(&format!("→ {mend}"))));
         }
     }
     lines.join("\n")

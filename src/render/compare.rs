@@ -18,7 +18,7 @@ pub(crate) fn page(found: &Comparison) -> String {
         };
         vec![measured.measure.to_owned(), one, other, by, interval, says(measured)]
     });
-    let mut text = table::plain(&heading, rows.collect(), &[1, 2, 3, 4], None);
+    let mut text = table::plain(&heading, rows.collect(), &[1, 2, 3, 4]);
     let counted = match paired {
         true => format!("{least} {of} that both did, pair by pair"),
         false => format!("{} and {} {of}", first.count, second.count),

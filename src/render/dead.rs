@@ -22,7 +22,7 @@ pub(crate) fn table(letters: &[DeadLetter]) -> String {
             figures::one_line(&letter.reason, 80),
         ]
     });
-    table::plain(&["SEQ", "GIVEN UP (UTC)", "CAME ON", "WHY"], rows.collect(), &[0], None)
+    table::plain(&["SEQ", "GIVEN UP (UTC)", "CAME ON", "WHY"], rows.collect(), &[0])
 }
 
 /// One dead letter with all that is known of it.

@@ -74,9 +74,7 @@ pub(crate) fn step(task: &TaskId, step: &Step) -> String {
 
 /// The tools that a step calls of which it is not known yet what came.
 pub(crate) fn called(step: &Step) -> String {
-    let names: Vec<&str> =
-        step.acts().filter(|(_, seen)| seen.is_none()).map(|(action, _)| action.name.as_str()).collect();
-    names.join(", ")
+    figures::list(step.acts().filter(|(_, seen)| seen.is_none()).map(|(action, _)| &action.name))
 }
 
 /// Whose step it is.

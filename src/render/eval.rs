@@ -15,7 +15,7 @@ pub(crate) fn suites(suites: &[(String, usize, String)]) -> String {
         .iter()
         .map(|(name, goals, about)| vec![name.clone(), goals.to_string(), about.clone()])
         .collect();
-    table::plain(&["SUITE", "GOALS", "ABOUT"], rows, &[1], None)
+    table::plain(&["SUITE", "GOALS", "ABOUT"], rows, &[1])
 }
 
 /// What goals came to, with what did not pass.
@@ -41,7 +41,7 @@ pub(crate) fn results(summaries: &[Summary], rows: &[Row]) -> String {
         line
     });
     let right: Vec<usize> = (1 + usize::from(compared)..heading.len()).collect();
-    let mut text = table::plain(&heading, lines.collect(), &right, None);
+    let mut text = table::plain(&heading, lines.collect(), &right);
     for row in rows.iter().filter(|row| !row.passed()) {
         text.push_str(&format!("\n\n{} did not pass:", run_of(row)));
         for check in row.checks.iter().filter(|check| !check.passed) {
@@ -81,11 +81,7 @@ pub(crate) fn beside(now: &[Summary], before: &[Summary], when: Millis) -> Strin
         return "the earlier results have none of these goals".to_owned();
     }
     let heading = ["GOAL", "PASSED", "CALLS", "PROMPT TOKENS", "COST", "TIME"];
-    format!(
-        "beside those of {}:\n{}",
-        figures::date(when),
-        table::plain(&heading, rows, &[1, 2, 3, 4, 5], None)
-    )
+    format!("beside those of {}:\n{}", figures::date(when), table::plain(&heading, rows, &[1, 2, 3, 4, 5]))
 }
 
 /// A run while the suite goes on.
@@ -120,11 +116,6 @@ fn spread(spread: &Spread, word: impl Fn(u64) -> String) -> String {
     if least == most { middle } else { format!("{middle} ({least}–{most})") }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts are small and not negative"
-)]
 fn whole(number: f64) -> u64 {
     number.max(0.0).round() as u64
 }

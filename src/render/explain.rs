@@ -28,8 +28,7 @@ pub(crate) fn text(explained: &Explanation, full: bool, width: Option<usize>, pa
     let mut parts = vec![paint.bold(&format!("{what}: {}", figures::one_line(&explained.goal, 200)))];
     let sections = page.sections().into_iter().filter(|(_, lines)| !lines.is_empty());
     parts.extend(sections.map(|(title, lines)| format!("{}\n  {}", paint.bold(title), lines.join("\n  "))));
-    let whole = parts.join("\n\n");
-    width.map_or(whole.clone(), |width| figures::wrap(&whole, width))
+    figures::fitted(parts.join("\n\n"), width)
 }
 
 type Section = (&'static str, Vec<String>);
@@ -208,8 +207,7 @@ impl Page<'_> {
             };
             format!("{phase}{paused} {}", figures::millis(one.millis))
         });
-        let phases: Vec<String> = phases.collect();
-        let mut lines = vec![format!("{} in total: {}", figures::millis(*total_ms), phases.join(", "))];
+        let mut lines = vec![format!("{} in total: {}", figures::millis(*total_ms), figures::list(phases))];
         lines.push(figures::usage(&cost.total));
         lines.extend(
             cost.budget.map(|budget| format!("of the budget: {}", figures::spent(&budget, &cost.total))),

@@ -23,6 +23,11 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
+/// Texts on one line, separated by commas.
+pub(crate) fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// Milliseconds as a short span: `4 ms`, `1.2s`.
 pub(crate) fn millis(millis: u64) -> String {
     if millis < 1000 { format!("{millis} ms") } else { span(Duration::from_millis(millis)) }
@@ -117,7 +122,7 @@ pub(crate) fn spent(budget: &Budget, usage: &Usage) -> String {
         budget.cost_micros.map(|limit| format!("{} of {}", dollars(usage.cost_micros), dollars(limit))),
         counted(usage.steps, budget.steps, "step"),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    list(parts.into_iter().flatten())
 }
 
 /// An amount of money: `$0.0123`.
@@ -167,6 +172,14 @@ pub(crate) fn indent(text: &str, by: usize) -> String {
 pub(crate) fn wrap(text: &str, width: usize) -> String {
     let lines: Vec<String> = text.lines().map(|line| wrap_line(line, width.max(20))).collect();
     lines.join("\n")
+}
+
+/// A text broken at words if the output has a width.
+pub(crate) fn fitted(text: String, width: Option<usize>) -> String {
+    match width {
+        Some(width) => wrap(&text, width),
+        None => text,
+    }
 }
 
 fn wrap_line(line: &str, width: usize) -> String {

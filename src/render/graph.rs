@@ -1,7 +1,5 @@
 //! The plan of a run as a graph (S4): tasks coloured by state, dependencies as arrows, parents as boxes.
 
-use std::collections::BTreeMap;
-
 use muster_shared::flow::{Plan, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::progress;
@@ -185,9 +183,7 @@ fn label(plan: &Plan, index: &TaskIndex) -> String {
 
 /// A name that both languages take as it is. The same index always has the same one.
 fn id(index: &TaskIndex) -> String {
-    let letters: BTreeMap<char, char> = [('-', '_'), ('~', 'm')].into();
-    let plain = index.to_string().chars().map(|c| letters.get(&c).copied().unwrap_or(c)).collect::<String>();
-    format!("t{plain}")
+    format!("t{}", index.to_string().replace('-', "_").replace('~', "m"))
 }
 
 /// Inside quotes, Mermaid reads entities and Markdown; everything but letters, digits and plain marks is written as an

@@ -25,7 +25,7 @@ pub(crate) fn table(leases: &[ToolLease]) -> String {
         cells.chain([lease.calls.to_string(), left]).collect()
     };
     let heads = ["LEASE", "TOOL", "OF", "LENT TO", "RUN", "TASK", "CALLS", "LEFT"];
-    tables::plain(&heads, leases.iter().map(row).collect(), &[], None)
+    tables::plain(&heads, leases.iter().map(row).collect(), &[])
 }
 
 #[cfg(test)]

@@ -62,10 +62,7 @@ fn with_style(compound: &Compound<'_>, style: CompositeStyle) -> String {
         CompositeStyle::Header(1) => paint::styled(&paint::styled(text, Style::BOLD), Style::UNDERLINE),
         CompositeStyle::Header(_) => paint::styled(text, Style::BOLD),
         CompositeStyle::Quote if !compound.bold => paint::styled(text, Style::DIM),
-        CompositeStyle::Paragraph
-        | CompositeStyle::ListItem(_)
-        | CompositeStyle::Quote
-        | CompositeStyle::Code => match (compound.code, compound.bold, compound.italic, compound.strikeout) {
+        _ => match (compound.code, compound.bold, compound.italic, compound.strikeout) {
             (true, _, _, _) => paint::styled(text, Style::CYAN),
             (_, true, _, _) => paint::styled(text, Style::BOLD),
             (_, _, true, _) => paint::styled(text, Style::ITALIC),

@@ -40,7 +40,7 @@ pub(crate) fn report(verdict: &ChaosResult) -> String {
         ("nats-server killed, the next entry", spread(verdict.recovery.server)),
     ];
     let rows = rows.into_iter().map(|(what, figure)| vec![what.to_owned(), figure]).collect();
-    let mut text = table::plain(&["WHAT", "FIGURE"], rows, &[], None);
+    let mut text = table::plain(&["WHAT", "FIGURE"], rows, &[]);
     if verdict.shapes.len() > 1 {
         let shapes = verdict.shapes.iter().map(|one| {
             vec![
@@ -53,7 +53,7 @@ pub(crate) fn report(verdict: &ChaosResult) -> String {
         });
         let heading = ["SHAPE OF THE FLEET", "RUNS", "P50", "MAX", "OVER 10 x P50"];
         text.push_str("\n\n");
-        text.push_str(&table::plain(&heading, shapes.collect(), &[1, 2, 3, 4], None));
+        text.push_str(&table::plain(&heading, shapes.collect(), &[1, 2, 3, 4]));
     }
     for slow in &verdict.slow {
         text.push_str(&format!("\n- {slow}"));
@@ -79,7 +79,7 @@ pub(crate) fn growth(grown: &Growth) -> String {
         row("a step in the record", bytes(grown.bytes_first), bytes(grown.bytes_last), grown.of_size()),
     ];
     let heading = ["WHAT", "FIRST 100", "LAST 100", "RATIO"];
-    let mut text = table::plain(&heading, rows, &[1, 2, 3], None);
+    let mut text = table::plain(&heading, rows, &[1, 2, 3]);
     text.push_str(&format!(
         "\n{} steps; the last request told the model {} bytes",
         grown.steps, grown.last_request
@@ -102,7 +102,7 @@ pub(crate) fn recovery_table(rows: &[(&str, Spread, ChaosResult)]) -> String {
         ]
     });
     let heading = ["WHAT", "TIMES", "P50", "P99", "MAX", "CALLS REPEATED", "REPORTS"];
-    let mut text = table::plain(&heading, lines.collect(), &[1, 2, 3, 4, 5, 6], None);
+    let mut text = table::plain(&heading, lines.collect(), &[1, 2, 3, 4, 5, 6]);
     for wrong in rows.iter().flat_map(|(_, _, verdict)| &verdict.wrong) {
         text.push_str(&format!("\n! {wrong}"));
     }

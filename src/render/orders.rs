@@ -55,8 +55,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
             format!("context.{key} has version {version}")
         }
         RunEvent::InformationShared(InformationShared { to, .. }) => {
-            let to: Vec<String> = to.iter().map(ToString::to_string).collect();
-            format!("told to {}", to.join(", "))
+            format!("told to {}", figures::list(to))
         }
         // Whoever asked for something is told of nothing else.
         _ => return None,

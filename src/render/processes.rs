@@ -43,7 +43,7 @@ pub(crate) struct Machine {
 
 /// A machine that joined, in a line.
 pub(crate) fn machine(machine: &Machine) -> String {
-    let roles = machine.roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
+    let roles = figures::list(&machine.roles);
     let there = match machine.agents.len() {
         0 => "none of its agents is there".to_owned(),
         some => format!("{} there", counted(some, "agent", "agents")),
@@ -73,7 +73,7 @@ pub(crate) fn of_this_machine(members: &[MemberState]) -> String {
         ]
     };
     let rows = members.iter().map(row).collect();
-    table::plain(&["NAME", "PID", "STATE", "RESTARTS", "MEMORY"], rows, &[1, 3, 4], None)
+    table::plain(&["NAME", "PID", "STATE", "RESTARTS", "MEMORY"], rows, &[1, 3, 4])
 }
 
 /// How the roles of guards begin.
@@ -91,7 +91,6 @@ pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
         &["AGENT", "ROLE", "HOST", "PID", "BUSY", "STATE", "DONE", "MODEL", "MEMORY", "UP"],
         rows,
         &[3, 4, 6, 8, 9],
-        None,
     )
 }
 
@@ -120,7 +119,7 @@ pub(crate) fn state(profile: &Profile) -> String {
             1 => Some(state.name().to_owned()),
             many => Some(format!("{many} {}", state.name())),
         });
-    words.collect::<Vec<_>>().join(", ")
+    figures::list(words)
 }
 
 /// What is said of processes of a fleet that died too often: since when, why, and how there is one of them again.

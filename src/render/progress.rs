@@ -107,7 +107,7 @@ fn refinement(state: &RunState, task: &TaskId, line: TreeLine) -> TreeLine {
                 ..line
             }
         }
-        Some(_) | None => line,
+        _ => line,
     }
 }
 

@@ -102,9 +102,7 @@ fn asked_for(form: &Form) -> Vec<String> {
 /// Who may approve, and who did, where that is not left to anybody.
 fn who(run: &RunState, asked: &QuestionState) -> Vec<String> {
     let people = &run.limits.people;
-    let names = |names: &[String]| {
-        names.iter().map(|name| figures::one_line(name, 60)).collect::<Vec<_>>().join(", ")
-    };
+    let names = |names: &[String]| figures::list(names.iter().map(|name| figures::one_line(name, 60)));
     let mut lines = Vec::new();
     if !people.approve_by.is_empty() {
         lines.push(format!("  by       {} and nobody else", names(&people.approve_by)));

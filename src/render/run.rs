@@ -63,13 +63,9 @@ pub(crate) fn show(
         section("Changes of plan", &refinements(state), paint),
         section("Reviews of the draft", &drafts::section(state), paint),
     ];
-    let broken = |part: String| match width {
-        Some(width) => figures::wrap(&part, width),
-        None => part,
-    };
     // The report has tables and code: its lines stay as they are.
     let report = section("Report", &report(state), paint);
-    let parts = parts.into_iter().map(broken).chain([report]);
+    let parts = parts.into_iter().map(|part| figures::fitted(part, width)).chain([report]);
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -110,7 +106,7 @@ pub(crate) fn within(state: &RunState, children: &[RunState], now: Millis, paint
             figures::one_line(&child.goal.text, 100)
         );
         let tree = progress::tree(child, &Doing::new(), now, progress::DEFAULT_WIDTH, paint);
-        let depth = usize::try_from(parent.depth.saturating_sub(outer)).unwrap_or(1).saturating_sub(1);
+        let depth = (parent.depth.saturating_sub(outer) as usize).saturating_sub(1);
         let asked = questions::open(child, now);
         let asked = if asked.is_empty() { asked } else { format!("\n{}", figures::indent(&asked, 2)) };
         Some(figures::indent(&format!("{head}\n{}{asked}", figures::indent(&tree, 2)), depth * 2))

@@ -14,7 +14,7 @@ pub(crate) fn table(runs: &[RunState], removed: &[&Summary], now: Millis) -> Str
     }
     let rows =
         runs.iter().map(|run| row(run, now)).chain(removed.iter().map(|run| row_of_removed(run))).collect();
-    table::plain(&["RUN", "STATE", "ASKED (UTC)", "TOOK", "CALLS", "GOAL"], rows, &[3, 4], None)
+    table::plain(&["RUN", "STATE", "ASKED (UTC)", "TOOK", "CALLS", "GOAL"], rows, &[3, 4])
 }
 
 fn row_of_removed(run: &Summary) -> Vec<String> {
@@ -55,11 +55,7 @@ pub(crate) fn word(run: &RunState) -> &'static str {
         RunStatus::Created | RunStatus::Processing if run.control.paused.is_some() => "paused",
         RunStatus::Processing if run.is_held() => "waits for an answer",
         RunStatus::Completed if is_completed_in_part(run) => "completed in part",
-        status @ (RunStatus::Created
-        | RunStatus::Processing
-        | RunStatus::Completed
-        | RunStatus::Failed
-        | RunStatus::Aborted(_)) => of_status(status),
+        status => of_status(status),
     }
 }
 

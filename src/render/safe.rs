@@ -120,7 +120,7 @@ fn without_pictures(line: &str) -> String {
                 }
                 None => 1,
             },
-            Some(_) | None => 1,
+            _ => 1,
         };
         safe.push_str(&rest[..taken]);
         rest = &rest[taken..];
@@ -184,7 +184,7 @@ fn picture_tag(text: &str) -> Option<(usize, String)> {
     let value = inner[at..].trim_start().strip_prefix('=')?.trim_start();
     let value = match value.chars().next() {
         Some(quote @ ('"' | '\'')) => value[1..].split(quote).next(),
-        Some(_) | None => value.split(char::is_whitespace).next(),
+        _ => value.split(char::is_whitespace).next(),
     };
     let source = value.unwrap_or_default().trim_end_matches('/');
     is_elsewhere(source).then(|| (end + 1, source.to_owned()))

@@ -9,7 +9,7 @@ use crate::settings::{Effective, Explained};
 pub(crate) fn table(settings: &[Effective]) -> String {
     let rows =
         settings.iter().map(|one| vec![one.key.clone(), shown(&one.value), one.origin.clone()]).collect();
-    table::plain(&["SETTING", "VALUE", "FROM"], rows, &[], None)
+    table::plain(&["SETTING", "VALUE", "FROM"], rows, &[])
 }
 
 /// The sections with how many settings of each are not shown.
@@ -20,7 +20,7 @@ pub(crate) fn sections(sections: &[(&str, &str)], later: &[Effective]) -> String
         (count > 0).then(|| vec![(*name).to_owned(), count.to_string(), about.to_owned()])
     };
     let rows = sections.iter().filter_map(row).collect();
-    let table = table::plain(&["SECTION", "MORE", "ABOUT"], rows, &[], None);
+    let table = table::plain(&["SECTION", "MORE", "ABOUT"], rows, &[]);
     format!(
         "\n{table}\n\n`muster config SECTION` shows a section, `muster config --all` everything, `muster config --explain KEY` \
          what a setting does and how it is set"
@@ -60,7 +60,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        _ => value.to_string(),
     }
 }
 

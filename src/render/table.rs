@@ -3,13 +3,10 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 /// A table without lines: a heading, then rows. Columns named in `right` stand at the right.
-pub(crate) fn plain(heading: &[&str], rows: Vec<Vec<String>>, right: &[usize], width: Option<u16>) -> String {
+pub(crate) fn plain(heading: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(heading.to_vec());
     table.set_content_arrangement(ContentArrangement::Disabled);
-    if let Some(width) = width {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    }
     table.add_rows(rows);
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
@@ -28,6 +25,6 @@ mod tests {
     #[test]
     fn columns_line_up() {
         let rows = vec![vec!["worker".into(), "1".into()], vec!["a".into(), "1234".into()]];
-        assert_eq!(plain(&["NAME", "N"], rows, &[1], None), "NAME       N\nworker     1\na       1234");
+        assert_eq!(plain(&["NAME", "N"], rows, &[1]), "NAME       N\nworker     1\na       1234");
     }
 }

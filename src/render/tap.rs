@@ -46,22 +46,7 @@ pub(crate) fn sender(subject: &str, envelope: &Envelope) -> String {
             | Subject::Bid(_, agent, ..)
             | Subject::Queues(_, agent),
         ) => Some(agent),
-        Ok(
-            Subject::Decided(..)
-            | Subject::Offer(..)
-            | Subject::Task(..)
-            | Subject::Command(..)
-            | Subject::Watch(_)
-            | Subject::WhoWatches
-            | Subject::ControlAll
-            | Subject::ControlRole(_)
-            | Subject::ControlAgent(_)
-            | Subject::Call(..)
-            | Subject::Ask(_)
-            | Subject::Gateway(..)
-            | Subject::Dead(_),
-        )
-        | Err(_) => None,
+        _ => None,
     };
     match named.filter(|_| envelope.sender == AgentId::anonymous()) {
         Some(agent) => agent.to_string(),
@@ -130,11 +115,7 @@ fn request(Request { reason, action, .. }: &Request) -> String {
         RequestAction::Approve { plan: Some(_), .. } => format!("approve with an edited plan: {reason}"),
         RequestAction::Answer { question, text } => format!("answer {question}: {text}"),
         RequestAction::SetContext { key, value, .. } => format!("context.{key} = {value}"),
-        RequestAction::Cancel
-        | RequestAction::Pause
-        | RequestAction::Resume { .. }
-        | RequestAction::Approve { plan: None, .. }
-        | RequestAction::Reject { .. } => format!("{}: {reason}", action.name()),
+        _ => format!("{}: {reason}", action.name()),
     }
 }
 
@@ -146,7 +127,7 @@ fn decided(decided: &Decided) -> String {
         (None, 0) => None,
         (None, n) => Some(figures::plural(n.into(), "offer")),
     };
-    events.chain(offers).collect::<Vec<_>>().join(", ")
+    figures::list(events.chain(offers))
 }
 
 fn command(command: &Command) -> String {
@@ -200,7 +181,7 @@ fn says(body: &Body) -> String {
         }
         Body::Released(released) => match released.wait.as_deref() {
             Some(Awaited { wait: Wait::Peer(request), .. }) => request.in_words(),
-            Some(_) | None => released.reason.clone(),
+            _ => released.reason.clone(),
         },
         Body::Outcome(outcome) => format!("{:?} {}", outcome.ending, outcome.reason),
         Body::Command(asked) => command(asked),

@@ -40,17 +40,11 @@ pub(crate) fn table(tools: &[(&ToolSpec, ToolState)]) -> String {
             spec.source.to_string(),
         ]
     };
-    tables::plain(
-        &["TOOL", "TOUCHES", "CHANGES", "STATE", "SOURCE"],
-        tools.iter().map(row).collect(),
-        &[],
-        None,
-    )
+    tables::plain(&["TOOL", "TOUCHES", "CHANGES", "STATE", "SOURCE"], tools.iter().map(row).collect(), &[])
 }
 
 fn touches(spec: &ToolSpec) -> String {
-    let words: Vec<&str> = spec.grants.iter().map(|grant| in_a_word(*grant)).collect();
-    let mut words: Vec<&str> = words;
+    let mut words: Vec<&str> = spec.grants.iter().map(|grant| in_a_word(*grant)).collect();
     words.dedup();
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
@@ -91,13 +85,11 @@ pub(crate) fn whole(
         ("cache", format!("an answer serves agents of the same role for {}", figures::span(serves)))
     }));
     if !quotas.is_empty() {
-        lines.push((
-            "quotas",
-            quotas.iter().map(|pattern| format!("tool.quotas.{pattern:?}")).collect::<Vec<_>>().join(", "),
-        ));
+        let quotas = quotas.iter().map(|pattern| format!("tool.quotas.{pattern:?}"));
+        lines.push(("quotas", figures::list(quotas)));
     }
     if !spec.inner.is_empty() {
-        lines.push(("calls", spec.inner.iter().map(String::as_str).collect::<Vec<_>>().join(", ")));
+        lines.push(("calls", figures::list(&spec.inner)));
     }
     if let Some(other) = rules.alternatives.get(&spec.name) {
         lines.push(("else", format!("{other} is called where it fails for good")));
@@ -157,6 +149,6 @@ pub(crate) fn use_table(tools: &[UsedTool<'_>], runs: usize) -> String {
     };
     let heading =
         ["TOOL", "CALLS", "FAILED", "TIMED OUT", "REFUSED", "CACHED", "SPARED", "MEAN", "P95", "ANSWERED"];
-    let table = tables::plain(&heading, tools.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7, 8, 9], None);
+    let table = tables::plain(&heading, tools.iter().map(row).collect(), &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
     format!("{table}\n\nin {runs}")
 }

@@ -63,7 +63,7 @@ pub(crate) fn table(all: &[Standing<'_>]) -> String {
         let used = used.filter(|_| is_shadow).unwrap_or_default();
         vec![one.name(), one.word().to_owned(), one.about(), arm(counts.control), tried, used]
     });
-    let mut text = table::plain(&heading, rows.collect(), &[], None);
+    let mut text = table::plain(&heading, rows.collect(), &[]);
     for one in all {
         let Some(withdrawn) = one.state.and_then(|state| state.withdrawn.as_ref()) else { continue };
         text.push_str(&format!(

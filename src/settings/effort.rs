@@ -24,8 +24,11 @@ const OWN_VERIFICATION: &str = "agent.limits.verification";
     Serialize,
     Deserialize,
     strum::EnumMessage,
+    strum::EnumString,
+    strum::IntoStaticStr,
     strum::VariantArray,
 )]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Effort {
     /// One agent, and its result is the report: no plan, no reflection, no changes, no check by a model. 1 to 5 model
@@ -41,19 +44,6 @@ pub(crate) enum Effort {
 }
 
 impl Effort {
-    /// The name by which it is set.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Standard => "standard",
-            Self::Thorough => "thorough",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        [Self::Quick, Self::Standard, Self::Thorough].into_iter().find(|effort| effort.name() == name)
-    }
-
     /// What it means for each setting.
     fn values(self) -> Vec<(&'static str, ValueKind)> {
         let (planning, reflection, writer, verification) = match self {
@@ -88,13 +78,13 @@ pub(super) fn usual(key: &str) -> Option<Value> {
 pub(super) fn layer(others: &[&Layer]) -> Layer {
     let set = others.iter().rev().find_map(|layer| layer.text(KEY));
     // What is no effort is refused where the setting is read.
-    let effort = set.and_then(|(name, _)| Effort::named(name)).unwrap_or_default();
+    let effort = set.and_then(|(name, _)| name.parse::<Effort>().ok()).unwrap_or_default();
     let from = set.map(|(_, origin)| origin.to_string());
     let mut layer = Layer::default();
     let has_own = others.iter().any(|layer| layer.text(OWN_VERIFICATION).is_some());
     let values = effort.values().into_iter().filter(|(key, _)| !(has_own && *key == "limits.verification"));
     for (key, value) in values {
-        layer.set(key, value, Origin::Effort { name: effort.name(), from: from.clone() });
+        layer.set(key, value, Origin::Effort { name: effort.into(), from: from.clone() });
     }
     layer
 }

@@ -69,16 +69,7 @@ fn one(loaded: &Loaded, name: &str, key: &Key) -> Explained {
     let takes = key.setting.takes;
     let all = match takes.kind {
         Kind::Words(words) | Kind::List { words, .. } => words(),
-        Kind::Whole { .. }
-        | Kind::OneOf(_)
-        | Kind::Real { .. }
-        | Kind::Span { .. }
-        | Kind::Flag
-        | Kind::Text
-        | Kind::Secret
-        | Kind::Named(_)
-        | Kind::Group(_)
-        | Kind::Internal => Vec::new(),
+        _ => Vec::new(),
     };
     let variable =
         if name.contains(['"', '/']) || name.contains("NAME") { None } else { Some(variable(name)) };
@@ -108,9 +99,7 @@ fn one(loaded: &Loaded, name: &str, key: &Key) -> Explained {
 pub(super) fn toml(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", ")),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-            value.to_string()
-        }
+        _ => value.to_string(),
     }
 }
 

@@ -81,7 +81,7 @@ impl GuardSettings {
 
     /// What goes into the limits of runs.
     fn rule(&self, name: &str) -> GuardRule {
-        let timeout_ms = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
+        let timeout_ms = self.timeout.as_millis() as u64;
         let (hooks, on_failure) = (self.hooks(name), self.on_failure);
         let (tools, roles) = (self.tools.clone(), self.roles.clone());
         GuardRule { name: name.to_owned(), hooks, on_failure, timeout_ms, tools, roles }

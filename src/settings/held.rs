@@ -26,15 +26,7 @@ pub(super) fn as_given(merged: &Config, name: &str, key: &Key) -> Json {
         Kind::Whole { .. } => merged.get::<u64>(name).ok().map(Json::from),
         Kind::Flag => merged.get_bool(name).ok().map(Json::from),
         Kind::List { .. } => merged.get::<Vec<String>>(name).ok().map(Json::from),
-        Kind::OneOf(_)
-        | Kind::Real { .. }
-        | Kind::Span { .. }
-        | Kind::Text
-        | Kind::Words(_)
-        | Kind::Secret
-        | Kind::Named(_)
-        | Kind::Group(_)
-        | Kind::Internal => merged.get::<Value>(name).ok().and_then(|value| json_of(&value.kind)),
+        _ => merged.get::<Value>(name).ok().and_then(|value| json_of(&value.kind)),
     };
     key.setting.written(given.and_then(|given| key.setting.held(&given)).as_ref())
 }
@@ -135,7 +127,7 @@ fn json_of(kind: &ValueKind) -> Option<Json> {
         ValueKind::Float(number) if !number.is_finite() => Some(json!(number.to_string())),
         ValueKind::Float(number) => Some(json!(number)),
         ValueKind::String(text) => Some(json!(text)),
-        ValueKind::I128(_) | ValueKind::U128(_) | ValueKind::Table(_) | ValueKind::Array(_) => None,
+        _ => None,
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn matches(key: &str, name: &str) -> bool {
             (None, None) => return true,
             (Some(ANY), Some(part)) if !part.is_empty() => {}
             (Some(want), Some(part)) if want == part => {}
-            (None | Some(_), None | Some(_)) => return false,
+            _ => return false,
         }
     }
 }
@@ -214,34 +214,20 @@ fn collect(settings: &'static [Setting], above: &Above<'_>, keys: &mut Vec<Key>)
     for setting in settings {
         let (name, fields) = (join(above.name, setting.name()), join(above.fields, setting.field));
         let attributes = above.attributes.or(setting.takes.attributes);
+        let (name, fields, setting) = match setting.takes.kind {
+            Kind::Named(takes) => {
+                let setting = Setting { takes: *takes, default: || Value::Null, ..*setting };
+                (join(&name, ANY), join(&fields, ANY), setting)
+            }
+            _ => (name, fields, *setting),
+        };
         match setting.takes.kind {
             Kind::Internal => {}
             Kind::Group(inner) => {
                 let about = setting.help();
                 collect(inner, &Above { name: &name, fields: &fields, about, attributes }, keys);
             }
-            Kind::Named(takes) => {
-                let (name, fields) = (join(&name, ANY), join(&fields, ANY));
-                match takes.kind {
-                    Kind::Group(inner) => {
-                        let about = setting.help();
-                        collect(inner, &Above { name: &name, fields: &fields, about, attributes }, keys);
-                    }
-                    _ => {
-                        let setting = Setting { takes: *takes, default: || Value::Null, ..*setting };
-                        keys.extend(above.key(name, fields, setting, attributes));
-                    }
-                }
-            }
-            Kind::Whole { .. }
-            | Kind::OneOf(_)
-            | Kind::Real { .. }
-            | Kind::Span { .. }
-            | Kind::Flag
-            | Kind::Text
-            | Kind::Words(_)
-            | Kind::List { .. }
-            | Kind::Secret => keys.extend(above.key(name, fields, *setting, attributes)),
+            _ => keys.extend(above.key(name, fields, setting, attributes)),
         }
     }
 }

@@ -169,7 +169,7 @@ impl TeamReader<'_> {
             Some(words) if words.first().is_some_and(|program| !program.is_empty()) => {
                 Ok(Source::Command(words))
             }
-            Some(_) | None => Err(self.wrong(
+            _ => Err(self.wrong(
                 value.span(),
                 "command must be a program and its arguments".to_owned(),
                 "write command = [\"python3\", \"scout.py\"]",

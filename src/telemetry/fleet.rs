@@ -63,7 +63,6 @@ pub(crate) async fn figures(bus: &Bus, members: &[MemberState], form: Form) -> S
     form.write(fleet.all())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures need not be exact")]
 fn count(fleet: &Fleet, found: &Found) {
     for profile in &found.profiles {
         let role = [label(&profile.role)];

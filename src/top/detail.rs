@@ -86,8 +86,7 @@ fn head(state: &RunState, task: &TaskId, now: Millis) -> Vec<Line> {
         lines.push((Tone::Plain, figures::one_line(&planned.goal, 600)));
     }
     if let Some(planned) = planned.filter(|planned| !planned.depends_on.is_empty()) {
-        let after: Vec<String> = planned.depends_on.iter().map(ToString::to_string).collect();
-        lines.push((Tone::Dim, format!("after {}", after.join(", "))));
+        lines.push((Tone::Dim, format!("after {}", figures::list(&planned.depends_on))));
     }
     for (id, child) in state.children.iter().filter(|(_, child)| child.task == *task) {
         let how = child.end.as_ref().map_or("at work", |end| runs::of_status(end.status));

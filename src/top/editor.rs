@@ -54,16 +54,7 @@ impl Editor {
             Key::Ctrl('u') => self.cut(0, self.at),
             Key::Ctrl('k') => self.cut(self.at, self.text.len()),
             Key::Ctrl('w') => self.cut(self.word_before(), self.at),
-            Key::Ctrl(_)
-            | Key::Enter
-            | Key::Esc
-            | Key::Tab
-            | Key::BackTab
-            | Key::Up
-            | Key::Down
-            | Key::PageUp
-            | Key::PageDown
-            | Key::F(_) => return false,
+            _ => return false,
         }
         true
     }

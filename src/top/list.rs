@@ -59,6 +59,11 @@ impl<K: Clone + PartialEq> List<K> {
         Some(rows.get(self.place(rows)?)?.key.clone())
     }
 
+    /// Key of the chosen row, of rows that are not filtered and sorted yet.
+    pub(super) fn chosen_of(&self, rows: Rows<K>) -> Option<K> {
+        self.chosen(&self.shown(rows).rows)
+    }
+
     /// Goes on by so many rows.
     pub(super) fn step(&mut self, rows: &[Row<K>], by: isize) {
         if let Some(place) = self.place(rows) {

@@ -12,7 +12,7 @@ use super::list::List;
 use super::rows;
 
 /// What is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub(crate) enum View {
     /// The processes.
     Fleet,
@@ -30,21 +30,9 @@ impl View {
     /// All of them, in order.
     pub(super) const ALL: [Self; 5] = [Self::Fleet, Self::Runs, Self::Run, Self::Traffic, Self::Questions];
 
-    /// What it is called.
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Fleet => "Fleet",
-            Self::Runs => "Runs",
-            Self::Run => "Run",
-            Self::Traffic => "Traffic",
-            Self::Questions => "Questions",
-        }
-    }
-
     /// The one that is so many further.
     pub(super) fn further(self, by: usize) -> Self {
-        let at = Self::ALL.iter().position(|view| *view == self).unwrap_or(0);
-        Self::ALL[(at + by) % Self::ALL.len()]
+        Self::ALL[(self as usize + by) % Self::ALL.len()]
     }
 }
 
@@ -182,7 +170,7 @@ impl Top {
 
     /// Rows of the screen that a list has.
     pub(super) fn page(&self) -> isize {
-        isize::try_from(self.size.1.saturating_sub(6).max(1)).unwrap_or(1)
+        self.size.1.saturating_sub(6).max(1) as isize
     }
 
     /// The filter of the list that is seen.

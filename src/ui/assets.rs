@@ -55,7 +55,7 @@ fn kind(name: &str) -> &'static str {
         Some("woff2") => "font/woff2",
         Some("webmanifest") => "application/manifest+json",
         Some("txt" | "md") => "text/plain; charset=utf-8",
-        Some(_) | None => "application/octet-stream",
+        _ => "application/octet-stream",
     }
 }
 

@@ -120,10 +120,8 @@ fn is_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = text(headers, "content-type").unwrap_or_default();
     match kind.split(';').next().map(str::trim) {
         Some("application/json") => Ok(()),
-        Some(_) | None => {
-            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a request to do something is JSON")
-                .help("send Content-Type: application/json"))
-        }
+        _ => Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a request to do something is JSON")
+            .help("send Content-Type: application/json")),
     }
 }
 
@@ -150,7 +148,7 @@ fn called_by_a_known_name(headers: &HeaderMap, ui: &Ui) -> Result<(), Problem> {
     }
     match text(headers, "sec-fetch-site") {
         Some("cross-site") if text(headers, "sec-fetch-mode") != Some("navigate") => Err(from_elsewhere()),
-        Some(_) | None => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -185,7 +183,7 @@ fn split(host: &str) -> (&str, Option<u16>) {
                 Err(_) => (host, None),
             }
         }
-        Some(_) | None => (host, None),
+        _ => (host, None),
     }
 }
 

@@ -8,7 +8,6 @@ use axum::http::{HeaderMap, StatusCode};
 use muster_bus::Signatures;
 use muster_bus::credentials::signing::Trust;
 use muster_bus::credentials::{DashboardRole, FleetKeys, Holder, Token, TokenHolder, identity};
-use muster_bus::server::keys_folder;
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
 use secrecy::ExposeSecret;
@@ -48,7 +47,7 @@ pub(crate) async fn known(
             still_counts(ui, &session).await?;
             Ok((session, None))
         }
-        (None, Some(_) | None) => Err(log_in()),
+        (None, _) => Err(log_in()),
     }
 }
 
@@ -115,11 +114,7 @@ fn trust(ui: &Ui) -> Option<Trust> {
 
 /// The fleet's keys, where this folder has them and the fleet is its own.
 fn own_keys(app: &App) -> Option<FleetKeys> {
-    if app.settings().bus.url.is_some() {
-        return None;
-    }
-    let folder = keys_folder(&app.beside_fleet(&app.settings().server.store_dir)).ok()?;
-    FleetKeys::open(&folder).ok().flatten()
+    app.keys().filter(|_| app.settings().bus.url.is_none())
 }
 
 /// Whether what somebody was let in by counts still.
@@ -171,8 +166,7 @@ fn signatures_for(ui: &Ui, keys: &FleetKeys, name: &AgentId, role: DashboardRole
         DashboardRole::Viewer | DashboardRole::Auditor => return None,
         DashboardRole::Operator | DashboardRole::Admin => {}
     }
-    let life = u64::try_from(crate::settings::SESSION_TIME.as_millis()).unwrap_or(u64::MAX);
-    let until = Millis(now().0.saturating_add(life.saturating_mul(2)));
+    let until = now().after(crate::settings::SESSION_TIME * 2);
     let person = Holder::Person { name: name.clone() };
     let text = keys.issue(&person, Some(until)).ok()?.to_file();
     let token: Token = text.expose_secret().parse().ok()?;

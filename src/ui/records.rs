@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use muster_bus::{Bus, RecordFilter, Unreadable};
+use muster_bus::{Bus, BusError, RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::Entry;
 
-use crate::app::bus_failure;
 use crate::commands::select;
 use crate::exit::Failure;
 
@@ -37,7 +36,7 @@ impl KeptRecord {
     pub(crate) fn followed(self: &Arc<Self>) -> Result<Arc<Self>, Failure> {
         match self.strays.iter().find(|stray| !stray.of_nobody) {
             None => Ok(Arc::clone(self)),
-            Some(stray) => Err(bus_failure(stray.clone().into())),
+            Some(stray) => Err(BusError::from(stray.clone()).into()),
         }
     }
 }
@@ -73,8 +72,8 @@ impl Records {
         let mut kept = slot.lock().await;
         let record = bus.record();
         // Counted first: what is written meanwhile is no loss.
-        let counted = record.counted(run).await.map_err(bus_failure)?;
-        let read = record.read_each(&RecordFilter::Run(run), kept.last).await.map_err(bus_failure)?;
+        let counted = record.counted(run).await?;
+        let read = record.read_each(&RecordFilter::Run(run), kept.last).await?;
         if read.is_empty() && came(&kept) >= counted {
             return Ok(Arc::clone(&kept));
         }
@@ -135,7 +134,7 @@ impl Kept {
 }
 
 fn came(record: &KeptRecord) -> u64 {
-    u64::try_from(record.entries.len() + record.strays.len()).unwrap_or(u64::MAX)
+    (record.entries.len() + record.strays.len()) as u64
 }
 
 fn owned(record: Arc<KeptRecord>) -> KeptRecord {

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use miette::Diagnostic;
+use muster_bus::BusError;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -63,6 +64,12 @@ impl Problem {
             StatusCode::BAD_REQUEST => Self { status: StatusCode::NOT_FOUND, ..self },
             _ => self,
         }
+    }
+}
+
+impl From<BusError> for Problem {
+    fn from(error: BusError) -> Self {
+        Failure::from(error).into()
     }
 }
 

@@ -1,15 +1,18 @@
 //! Who may do what in the dashboard: one table. Pure.
 
 use muster_bus::credentials::DashboardRole;
+use strum::VariantArray as _;
 
 /// What somebody does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Deed {
     /// Looks at something.
     Look,
     /// Has decisions made again and compared.
     Replay,
     /// Has a goal worked on, or a run begun from another one.
+    #[strum(serialize = "run")]
     Ask,
     /// Pauses, resumes, cancels, skips, redoes, edits.
     Steer,
@@ -26,34 +29,6 @@ pub(crate) enum Deed {
 }
 
 impl Deed {
-    /// All there are.
-    pub(crate) const ALL: [Self; 9] = [
-        Self::Look,
-        Self::Replay,
-        Self::Ask,
-        Self::Steer,
-        Self::Answer,
-        Self::Playground,
-        Self::Fleet,
-        Self::Dead,
-        Self::Forget,
-    ];
-
-    /// The word by which the page knows it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Look => "look",
-            Self::Replay => "replay",
-            Self::Ask => "run",
-            Self::Steer => "steer",
-            Self::Answer => "answer",
-            Self::Playground => "playground",
-            Self::Fleet => "fleet",
-            Self::Dead => "dead",
-            Self::Forget => "forget",
-        }
-    }
-
     /// What it is, for whoever may not do it.
     pub(crate) const fn in_words(self) -> &'static str {
         match self {
@@ -72,32 +47,26 @@ impl Deed {
 
 /// Whether somebody in this role may do it.
 pub(crate) const fn may(role: DashboardRole, deed: Deed) -> bool {
-    match (role, deed) {
-        (_, Deed::Look) => true,
-        (DashboardRole::Viewer, _) => false,
-        (DashboardRole::Auditor, Deed::Replay) => true,
-        (
-            DashboardRole::Auditor,
-            Deed::Ask
-            | Deed::Steer
-            | Deed::Answer
-            | Deed::Playground
-            | Deed::Fleet
-            | Deed::Dead
-            | Deed::Forget,
-        ) => false,
-        (
-            DashboardRole::Operator,
-            Deed::Replay | Deed::Ask | Deed::Steer | Deed::Answer | Deed::Playground | Deed::Fleet,
-        ) => true,
-        (DashboardRole::Operator, Deed::Dead | Deed::Forget) => false,
-        (DashboardRole::Admin, _) => true,
+    match role {
+        DashboardRole::Viewer => matches!(deed, Deed::Look),
+        DashboardRole::Auditor => matches!(deed, Deed::Look | Deed::Replay),
+        DashboardRole::Operator => matches!(
+            deed,
+            Deed::Look
+                | Deed::Replay
+                | Deed::Ask
+                | Deed::Steer
+                | Deed::Answer
+                | Deed::Playground
+                | Deed::Fleet
+        ),
+        DashboardRole::Admin => true,
     }
 }
 
 /// What somebody in this role may do, as the page is told.
 pub(crate) fn all(role: DashboardRole) -> Vec<&'static str> {
-    Deed::ALL.into_iter().filter(|deed| may(role, *deed)).map(Deed::name).collect()
+    Deed::VARIANTS.iter().filter(|deed| may(role, **deed)).map(Into::into).collect()
 }
 
 /// The way in which a request asks for something.
@@ -112,24 +81,26 @@ pub(crate) enum Asks {
 /// What a request under `/api/` does; nothing where there is no such thing. What is not in this table is refused.
 pub(crate) fn deed(asks: Asks, path: &str) -> Option<Deed> {
     let parts: Vec<&str> = path.strip_prefix("/api/")?.split('/').collect();
-    match (asks, parts.as_slice()) {
-        (Asks::ToRead, _) => Some(Deed::Look),
-        (Asks::ToDo, ["logout"]) => Some(Deed::Look),
-        (Asks::ToDo, ["runs"]) => Some(Deed::Ask),
-        (Asks::ToDo, ["runs", _, "fork"]) => Some(Deed::Ask),
-        (Asks::ToDo, ["runs", _, "replay"]) => Some(Deed::Replay),
-        (Asks::ToDo, ["runs", _, "pause" | "resume" | "cancel" | "plan"]) => Some(Deed::Steer),
-        (Asks::ToDo, ["runs", _, "plan", "check"]) => Some(Deed::Look),
-        (Asks::ToDo, ["runs", _, "tasks", _, "skip" | "redo"]) => Some(Deed::Steer),
-        (Asks::ToDo, ["runs", _, "approve" | "reject"]) => Some(Deed::Answer),
-        (Asks::ToDo, ["runs", _, "questions", _, "answer"]) => Some(Deed::Answer),
-        (Asks::ToDo, ["questions", _, "answer"]) => Some(Deed::Answer),
-        (Asks::ToDo, ["playground"]) => Some(Deed::Playground),
-        (Asks::ToDo, ["fleet", "start" | "stop"]) => Some(Deed::Fleet),
-        (Asks::ToDo, ["dead", _, "retry" | "drop"]) => Some(Deed::Dead),
-        (Asks::ToDo, ["lessons", _, "forget"]) => Some(Deed::Forget),
-        (Asks::ToDo, _) => None,
+    if asks == Asks::ToRead {
+        return Some(Deed::Look);
     }
+    Some(match parts.as_slice() {
+        ["logout"] => Deed::Look,
+        ["runs"] => Deed::Ask,
+        ["runs", _, "fork"] => Deed::Ask,
+        ["runs", _, "replay"] => Deed::Replay,
+        ["runs", _, "pause" | "resume" | "cancel" | "plan"] => Deed::Steer,
+        ["runs", _, "plan", "check"] => Deed::Look,
+        ["runs", _, "tasks", _, "skip" | "redo"] => Deed::Steer,
+        ["runs", _, "approve" | "reject"] => Deed::Answer,
+        ["runs", _, "questions", _, "answer"] => Deed::Answer,
+        ["questions", _, "answer"] => Deed::Answer,
+        ["playground"] => Deed::Playground,
+        ["fleet", "start" | "stop"] => Deed::Fleet,
+        ["dead", _, "retry" | "drop"] => Deed::Dead,
+        ["lessons", _, "forget"] => Deed::Forget,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -139,7 +110,7 @@ mod tests {
     #[test]
     fn each_role_may_what_the_page_on_the_dashboard_says() {
         let manual = include_str!("../../docs/dashboard.md");
-        for deed in Deed::ALL {
+        for &deed in Deed::VARIANTS {
             let mark = |role| if may(role, deed) { "yes" } else { "no" };
             let marks = DashboardRole::ALL.map(mark).join(" | ");
             let line = format!("| {} | {marks} |", deed.in_words());
@@ -192,7 +163,7 @@ mod tests {
 
     #[test]
     fn who_has_more_rights_has_all_of_the_lesser_ones() {
-        for deed in Deed::ALL {
+        for &deed in Deed::VARIANTS {
             for (less, more) in [
                 (DashboardRole::Viewer, DashboardRole::Auditor),
                 (DashboardRole::Auditor, DashboardRole::Operator),

@@ -65,7 +65,7 @@ impl Listening {
         match signatures {
             // Who may give no orders may look.
             Some(signatures) if signatures.demanded() && !signatures.gives_orders() => DashboardRole::Auditor,
-            Some(_) | None => DashboardRole::Admin,
+            _ => DashboardRole::Admin,
         }
     }
 
@@ -94,7 +94,7 @@ impl Listening {
 }
 
 fn router(ui: &Arc<Ui>) -> Router {
-    let limit = usize::try_from(crate::settings::MAX_REQUEST).unwrap_or(usize::MAX);
+    let limit = crate::settings::MAX_REQUEST as usize;
     api::router()
         .layer(DefaultBodyLimit::max(limit))
         .layer(middleware::from_fn_with_state(Arc::clone(ui), door::guard))

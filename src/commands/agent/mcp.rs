@@ -17,12 +17,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::tools::role_of;
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::App;
 use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
+use crate::commands::rejoin::connect_and_work;
 use crate::exit::{Exit, Failure};
+use crate::render::figures;
 use crate::signals::StopSignals;
-use crate::telemetry::{self, Telemetry};
+use crate::telemetry::Role;
 use crate::{mcp_file, output};
 
 /// Serves the tools of an MCP server until told to stop; or only says what the file names.
@@ -40,16 +42,12 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
         );
     }
     let stop = StopSignals::listen()?.into_token();
-    let url = app.url().ok_or_else(no_fleet)?;
     let role = role_of(&name);
-    let bus = app.connect_to(&url, &role).await?;
-    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::ToolServer).await?;
-    tracing::info!("serving the MCP server {name} at {}", app.redactor.redact(&url));
-    let work = work(app, &bus, Serving { name, role, config }, stop);
-    let ended = Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await;
-    telemetry.end().await;
-    ended?;
-    Ok(Exit::Completed)
+    connect_and_work(app, &role, Role::ToolServer, async |bus, url| {
+        tracing::info!("serving the MCP server {name} at {url}");
+        work(app, bus, Serving { name, role: role.clone(), config }, stop).await
+    })
+    .await
 }
 
 /// Returns the namespace of each usable server of the file, by server name. Servers with faults are logged.
@@ -70,7 +68,7 @@ pub(crate) fn named(app: &App) -> BTreeMap<String, String> {
 
 /// The server of that name in the file.
 pub(crate) fn chosen(file: &McpFile, name: Option<&Path>, app: &App) -> Result<ServerConfig, Failure> {
-    let names = || file.servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = || figures::list(file.servers.iter().map(|server| &server.name));
     let path = mcp_file::path_of(app);
     let Some(name) = name.and_then(Path::to_str) else {
         return Err(Failure::usage("which MCP server is to be served is not said").help(format!(
@@ -113,10 +111,9 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let (offer, offered) = watch::channel(local_tools(&mcp, &name));
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
-    bus.provision().await.map_err(bus_failure)?;
-    let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
-    let announced =
-        bus.registry().announce(profile(app, bus, role, full_names(&mcp))).await.map_err(bus_failure)?;
+    bus.provision().await?;
+    let serving = server.begin(offered, stop).await?;
+    let announced = bus.registry().announce(profile(app, bus, role, full_names(&mcp))).await?;
     tokio::select! {
         () = serving => {}
         () = follow(&mcp, &name, &offer, &announced) => {}
@@ -124,7 +121,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
         () = tell_news(&mcp, &name) => {}
     }
     mcp.stop().await;
-    announced.leave().await.map_err(bus_failure)
+    Ok(announced.leave().await?)
 }
 
 async fn start(
@@ -140,7 +137,7 @@ async fn start(
 
 fn load(path: &Path) -> Result<Pins, Failure> {
     Pins::load(path).map_err(|error| {
-        Failure::failed(error.to_string())
+        Failure::failed(error)
             .help("it says which descriptions of tools were accepted: mend it, or remove it and look at all tools anew")
     })
 }
@@ -298,7 +295,7 @@ pub(crate) fn accept(app: &App, server: &str, tool: &str) -> Result<Exit, Failur
         return Err(Failure::usage(format!("nothing of {server}.{tool} waits to be accepted"))
             .help("`muster agent mcp NAME` tells in its log which tools wait"));
     }
-    pins.save(&path).map_err(|error| Failure::failed(error.to_string()))?;
+    pins.save(&path).map_err(Failure::failed)?;
     output::note(&format!("{server}.{tool} is accepted as it is described now"));
     Ok(Exit::Completed)
 }

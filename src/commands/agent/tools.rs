@@ -18,12 +18,13 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, bus_failure, no_fleet};
+use crate::app::App;
 use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
+use crate::commands::rejoin::connect_and_work;
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
-use crate::telemetry::{self, Telemetry};
+use crate::telemetry::Role;
 use crate::{output, tool_files};
 
 /// Under which name a fleet's own tools are served, unless told otherwise.
@@ -57,20 +58,13 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
         return Err(failure.help(format!("use {SERVER_NAME_RULE}")));
     }
     let stop = StopSignals::listen()?.into_token();
-    let url = app.url().ok_or_else(no_fleet)?;
     let role = role_of(&name);
-    let bus = app.connect_to(&url, &role).await?;
-    let (bus, telemetry) = Telemetry::begin(app, bus, telemetry::Role::ToolServer).await?;
-    tracing::info!(
-        "serving the tools of {} as {name} at {}; Ctrl-C or SIGTERM ends it",
-        folder.display(),
-        app.redactor.redact(&url)
-    );
-    let work = work(app, &bus, Serving { name, role, folder, hands }, stop);
-    let ended = Box::pin(super::super::rejoin::or_rejoin(app, (&bus, &url), work)).await;
-    telemetry.end().await;
-    ended?;
-    Ok(Exit::Completed)
+    connect_and_work(app, &role, Role::ToolServer, async |bus, url| {
+        let shown = folder.display();
+        tracing::info!("serving the tools of {shown} as {name} at {url}; Ctrl-C or SIGTERM ends it");
+        work(app, bus, Serving { name, role: role.clone(), folder, hands }, stop).await
+    })
+    .await
 }
 
 /// What is served, and from where.
@@ -88,10 +82,10 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let (offer, offered) = watch::channel(first);
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
-    bus.provision().await.map_err(bus_failure)?;
-    let serving = server.begin(offered, stop).await.map_err(bus_failure)?;
+    bus.provision().await?;
+    let serving = server.begin(offered, stop).await?;
     // Whoever sees it in the registry may count on it.
-    let announced = bus.registry().announce(profile(app, bus, role, names)).await.map_err(bus_failure)?;
+    let announced = bus.registry().announce(profile(app, bus, role, names)).await?;
     let changed = |tools: Vec<Arc<dyn Tool>>| {
         announced.set_tools(self::names(&name, &tools));
         offer.send_replace(tools);
@@ -101,7 +95,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
         () = serving => {}
         () = following => {}
     }
-    announced.leave().await.map_err(bus_failure)
+    Ok(announced.leave().await?)
 }
 
 /// The full names of these tools of a server.

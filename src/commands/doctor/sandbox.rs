@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::render::checks::Check;
+use crate::render::figures;
 
 /// Checks which restrictions of the sandbox this machine supports.
 pub(super) fn check(app: &App) -> Check {
@@ -11,7 +12,7 @@ pub(super) fn check(app: &App) -> Check {
         Some(_) => format!("{} ({})", one.part, words(&one.by)),
         None => format!("no {}", one.part),
     });
-    let found = holds.collect::<Vec<_>>().join(", ");
+    let found = figures::list(holds);
     match report.refusal(&settings.require) {
         None => Check::ok("sandbox", found),
         Some(why) => Check::warn(

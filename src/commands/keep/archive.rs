@@ -10,8 +10,8 @@ use crate::output;
 
 /// Exports and then deletes: whoever is killed in between has the run, its file, or both.
 pub(super) async fn archive(bus: &Bus, args: &ArchiveArgs) -> Result<Exit, Failure> {
-    let run = select::run(bus, &args.run).await?;
-    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    let state = select::wanted(bus, &args.run).await?;
+    let run = state.id;
     remove::check_removable(bus, &state).await?;
     std::fs::create_dir_all(&args.folder).map_err(|error| {
         Failure::usage(format!("cannot make the folder {}: {error}", args.folder.display()))
@@ -24,15 +24,16 @@ pub(super) async fn archive(bus: &Bus, args: &ArchiveArgs) -> Result<Exit, Failu
         written.notes().iter().for_each(|note| output::note(note));
         output::line(&written.in_words(&path))?;
     }
-    if !args.yes && !remove::agreed(&format!("Remove run {} from the fleet?", run.short()))? {
+    if !args.yes
+        && !remove::agreed(&format!("Remove run {} from the fleet?", run.short()), remove::NOT_ASKED)?
+    {
         return Err(remove::not_agreed());
     }
     let rule = format!("muster runs archive {}", args.folder.display());
     let removed = remove::remove(bus, run, rule, None).await?;
-    if args.json {
-        output::json(&json!({ "run": run, "exported": written.to_json(&path), "removed": removed }))?;
-    } else {
-        output::line(&remove::in_words(run, &removed))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(
+        args.json,
+        || json!({ "run": run, "exported": written.to_json(&path), "removed": removed }),
+        || remove::in_words(run, &removed),
+    )
 }

@@ -11,7 +11,7 @@ use muster_shared::run::RunState;
 use serde_json::json;
 
 use super::{named, select};
-use crate::app::{bus_failure, now};
+use crate::app::now;
 use crate::args::ExportArgs;
 use crate::commands::run::{check_output, write};
 use crate::exit::{Exit, Failure};
@@ -55,7 +55,7 @@ pub(super) async fn to_file(bus: &Bus, run: RunId, path: &Path) -> Result<Writte
     }
     let state = select::fold(run, &entries)?;
     check_ended(&state)?;
-    let lines = bus.record().lines(run).await.map_err(bus_failure)?;
+    let lines = bus.record().lines(run).await?;
     let mut gathered = Gathered::default();
     for body in lines.iter().filter_map(RecordLine::body_apart) {
         gathered.needed(bus, &body).await?;
@@ -63,14 +63,14 @@ pub(super) async fn to_file(bus: &Bus, run: RunId, path: &Path) -> Result<Writte
     for declared in referred_to(&entries, None) {
         gathered.wished(bus, declared).await?;
     }
-    for result in bus.store().list(&format!("result/{run}/")).await.map_err(bus_failure)? {
+    for result in bus.store().list(&format!("result/{run}/")).await? {
         gathered.wished(bus, result.name).await?;
     }
-    let files = bus.files().list(run).await.map_err(bus_failure)?.files;
+    let files = bus.files().list(run).await?.files;
     for file in &files {
         gathered.needed(bus, &file_object(run, &file.hash)).await?;
     }
-    let imported = bus.kept().imported(run).await.map_err(bus_failure)?;
+    let imported = bus.kept().imported(run).await?;
     let keys = match imported {
         Some(imported) => imported.keys,
         None => bus.signatures().fleet(),
@@ -151,7 +151,7 @@ impl Gathered {
         if self.objects.contains_key(name) {
             return Ok(true);
         }
-        let Some(bytes) = bus.store().get(name).await.map_err(bus_failure)? else { return Ok(false) };
+        let Some(bytes) = bus.store().get(name).await? else { return Ok(false) };
         self.bytes += bytes.len() as u64;
         check_size(self.bytes)?;
         self.objects.insert(name.to_owned(), bytes);

@@ -9,11 +9,10 @@ use muster_shared::run::RunState;
 use serde_json::{Value, json};
 
 use super::{remove, select};
-use crate::app::{App, bus_failure, now};
+use crate::app::{App, now};
 use crate::args::GcArgs;
 use crate::commands::runs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::keeping::policy::{Fate, fate};
 use crate::keeping::summary::Summary;
 use crate::output;
@@ -38,10 +37,8 @@ struct Work {
 
 /// Removes what is over its time.
 pub(in crate::commands) async fn gc(app: &App, args: &GcArgs) -> Result<Exit, Failure> {
-    let access = ReadAccess::open(app).await?;
-    let done = Box::pin(look_and_remove(&access.bus, &app.settings().keep, args)).await;
-    access.close().await;
-    done
+    let keep = &app.settings().keep;
+    select::reading(app, async |bus| Box::pin(look_and_remove(bus, keep, args)).await).await
 }
 
 async fn look_and_remove(bus: &Bus, settings: &KeepSettings, args: &GcArgs) -> Result<Exit, Failure> {
@@ -54,7 +51,7 @@ async fn look_and_remove(bus: &Bus, settings: &KeepSettings, args: &GcArgs) -> R
         figures::plural((work.shrink.len() + work.finish.len()) as u64, "run"),
         figures::plural(work.orphans.len() as u64, "object")
     );
-    if !args.yes && !remove::agreed(&question)? {
+    if !args.yes && !remove::agreed(&question, remove::NOT_ASKED)? {
         return Err(remove::not_agreed());
     }
     let done = carry_out(bus, &work).await?;
@@ -69,8 +66,8 @@ impl Work {
 
 /// What is over its time, run by run: each is read by itself, so that no more than one of them is held.
 async fn look(bus: &Bus, settings: &KeepSettings) -> Result<Work, Failure> {
-    let notes = bus.kept().all().await.map_err(bus_failure)?;
-    let orphans = bus.kept().orphans().await.map_err(bus_failure)?;
+    let notes = bus.kept().all().await?;
+    let orphans = bus.kept().orphans().await?;
     let mut work = Work { orphans, ..Work::default() };
     let cut_short = notes.iter().filter(|(_, note)| note.gone().is_some_and(|removed| !removed.done));
     work.finish.extend(cut_short.map(|(run, _)| *run));
@@ -93,7 +90,7 @@ async fn look(bus: &Bus, settings: &KeepSettings) -> Result<Work, Failure> {
 
 /// The runs of which there are records, here or from elsewhere.
 async fn all(bus: &Bus, notes: &BTreeMap<RunId, KeepNote>) -> Result<Vec<RunId>, Failure> {
-    let mut runs = bus.record().runs().await.map_err(bus_failure)?;
+    let mut runs = bus.record().runs().await?;
     let imported = notes.iter().filter(|(_, note)| note.imported.is_some() && note.gone().is_none());
     runs.extend(imported.map(|(run, _)| *run));
     runs.sort_unstable();
@@ -103,7 +100,7 @@ async fn all(bus: &Bus, notes: &BTreeMap<RunId, KeepNote>) -> Result<Vec<RunId>,
 
 /// A run, and whether another one waits for it.
 async fn read(bus: &Bus, run: RunId) -> Result<(RunState, bool), Failure> {
-    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    let state = select::state(bus, run).await?;
     let awaited = state.status.is_ended() && remove::check_removable(bus, &state).await.is_err();
     Ok((state, awaited))
 }
@@ -132,14 +129,14 @@ async fn carry_out(bus: &Bus, work: &Work) -> Result<Done, Failure> {
         }
     }
     for orphan in &work.orphans {
-        bus.store().delete(&orphan.name).await.map_err(bus_failure)?;
+        bus.store().delete(&orphan.name).await?;
         done.orphans = (done.orphans.0 + 1, done.orphans.1 + orphan.bytes);
     }
     Ok(done)
 }
 
 async fn shrink(bus: &Bus, run: RunId, rule: String) -> Result<RemovalNote, Failure> {
-    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    let state = select::state(bus, run).await?;
     let summary = Summary::of(&state, render::runs::word(&state), runs::brief(&state));
     let summary = serde_json::to_vec(&summary).map_err(|error| {
         Failure::failed(format!("the summary of run {} cannot be written: {error}", run.short()))

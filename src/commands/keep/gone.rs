@@ -4,7 +4,6 @@ use muster_bus::{Bus, KeepNote, RemovalNote};
 use muster_shared::ids::RunId;
 use serde_json::json;
 
-use crate::app::bus_failure;
 use crate::args::ShowArgs;
 use crate::exit::{Exit, Failure};
 use crate::keeping::summary::Summary;
@@ -37,7 +36,7 @@ pub(crate) fn tell_removed(run: RunId, removed: &RemovalNote) -> Failure {
 
 /// What is left of a run whose record was removed; nothing where it was not.
 pub(crate) async fn removed(bus: &Bus, run: RunId) -> Result<Option<Gone>, Failure> {
-    let note = bus.kept().note(run).await.map_err(bus_failure)?;
+    let note = bus.kept().note(run).await?;
     let Some(removed) = note.gone().cloned() else { return Ok(None) };
     let summary = summary(bus, run, &removed).await?;
     Ok(Some(Gone { run, removed, summary }))
@@ -47,13 +46,13 @@ async fn summary(bus: &Bus, run: RunId, removed: &RemovalNote) -> Result<Option<
     if removed.summary.is_none() {
         return Ok(None);
     }
-    let bytes = bus.kept().summary(run).await.map_err(bus_failure)?;
+    let bytes = bus.kept().summary(run).await?;
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
 /// Summaries of the newest runs whose record was removed.
 pub(crate) async fn summaries(bus: &Bus, limit: usize) -> Result<Vec<Gone>, Failure> {
-    let notes = bus.kept().all().await.map_err(bus_failure)?;
+    let notes = bus.kept().all().await?;
     let gone = notes.iter().rev().filter_map(|(run, note)| Some((*run, note.gone()?)));
     let mut found = Vec::new();
     for (run, removed) in gone.filter(|(_, removed)| removed.summary.is_some()).take(limit) {
@@ -70,12 +69,7 @@ pub(crate) fn shown(gone: &Gone, args: &ShowArgs) -> Result<Exit, Failure> {
     let Some(summary) = summary.as_ref().filter(|_| is_whole) else {
         return Err(tell_removed(*run, removed));
     };
-    if args.json {
-        output::json(&summary.to_json(removed))?;
-    } else {
-        output::line(&render::kept::summary(summary, removed))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || summary.to_json(removed), || render::kept::summary(summary, removed))
 }
 
 impl Gone {

@@ -6,7 +6,7 @@ use muster_bus::{Bus, BusError, ImportedRecord, KeptMessage, Outside};
 use serde_json::json;
 
 use super::named;
-use crate::app::{bus_failure, now};
+use crate::app::now;
 use crate::args::ImportArgs;
 use crate::audit::signed::{AuditKeys, KeysOrigin};
 use crate::audit::{Apart, Audit, AuditedRecord, Found, has_ended};
@@ -26,9 +26,9 @@ pub(super) async fn import(bus: &Bus, args: &ImportArgs) -> Result<Exit, Failure
     let outside = Outside { files, objects: objects.into_iter().collect() };
     let imported = bus.kept().import(&record, outside, now()).await.map_err(|error| match error {
         BusError::TooLarge { .. } => {
-            bus_failure(error).help("an archive whose log is larger cannot be imported")
+            Failure::from(error).help("an archive whose log is larger cannot be imported")
         }
-        error => bus_failure(error),
+        error => error.into(),
     })?;
     let (files, objects) = counts;
     if args.json {
@@ -96,8 +96,8 @@ fn check(exported: &ExportedRun, path: &Path) -> Result<(), Failure> {
 
 /// A run that is here already is not written over.
 async fn check_new(bus: &Bus, run: muster_shared::ids::RunId) -> Result<(), Failure> {
-    let here = bus.record().counted_here(run).await.map_err(bus_failure)?;
-    let note = bus.kept().note(run).await.map_err(bus_failure)?;
+    let here = bus.record().counted_here(run).await?;
+    let note = bus.kept().note(run).await?;
     if note.removed.as_ref().is_some_and(|removed| !removed.done) {
         return Err(Failure::usage(format!("{} is being removed here, and that was cut short", named(run)))
             .help("`muster gc` finishes it; import the run then"));

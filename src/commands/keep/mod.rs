@@ -14,26 +14,23 @@ use serde_json::json;
 pub(super) use self::gc::gc;
 pub(crate) use self::gone::{Gone, removed, tell_removed};
 pub(super) use self::gone::{is_there, shown, summaries};
+pub(super) use self::remove::agreed;
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::{KeepArgs, RunsAction};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 
 /// Does what is asked for a run.
 pub(super) async fn perform(app: &App, action: &RunsAction) -> Result<Exit, Failure> {
-    let access = ReadAccess::open(app).await?;
-    let bus = &access.bus;
-    let done = match action {
+    select::reading(app, async |bus| match action {
         RunsAction::Export(args) => Box::pin(export::export(bus, args)).await,
         RunsAction::Import(args) => Box::pin(import::import(bus, args)).await,
         RunsAction::Keep(args) => Box::pin(keep(bus, args)).await,
         RunsAction::Delete(args) => Box::pin(remove::delete(bus, args)).await,
         RunsAction::Archive(args) => Box::pin(archive::archive(bus, args)).await,
-    };
-    access.close().await;
-    done
+    })
+    .await
 }
 
 /// Marks a run, or takes the mark away.
@@ -41,17 +38,13 @@ async fn keep(bus: &Bus, args: &KeepArgs) -> Result<Exit, Failure> {
     let run = select::run(bus, &args.run).await?;
     let kept = !args.off;
     let mark = |before: KeepNote| KeepNote { kept, ..before };
-    bus.kept().change(run, mark).await.map_err(bus_failure)?;
-    if args.json {
-        output::json(&json!({ "run": run, "kept": kept }))?;
-    } else {
-        let short = run.short();
-        output::line(&match kept {
-            true => format!("run {short} is kept: nothing of it is removed by age"),
-            false => format!("run {short} is kept as long as the settings keep.* say"),
-        })?;
-    }
-    Ok(Exit::Completed)
+    bus.kept().change(run, mark).await?;
+    let short = run.short();
+    let in_words = || match kept {
+        true => format!("run {short} is kept: nothing of it is removed by age"),
+        false => format!("run {short} is kept as long as the settings keep.* say"),
+    };
+    output::json_or_line(args.json, || json!({ "run": run, "kept": kept }), in_words)
 }
 
 /// What is said of a run that an earlier step of the same command found.

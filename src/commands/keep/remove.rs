@@ -9,36 +9,33 @@ use muster_shared::run::RunState;
 use serde_json::json;
 
 use super::{export, named, select};
-use crate::app::bus_failure;
 use crate::args::DeleteArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::render::figures;
 
+/// How nothing is asked.
+pub(super) const NOT_ASKED: &str = "--yes does not ask";
+
 /// Removes all of a run.
 pub(super) async fn delete(bus: &Bus, args: &DeleteArgs) -> Result<Exit, Failure> {
     let run = select::any(bus, &args.run).await?;
-    let note = bus.kept().note(run).await.map_err(bus_failure)?;
+    let note = bus.kept().note(run).await?;
     let question = match note.gone() {
         // Its summary goes as well.
         Some(removed) if removed.done => format!("Remove the summary of run {}?", run.short()),
         Some(_) => format!("Finish the removal of run {}?", run.short()),
         None => {
-            let state = select::fold(run, &select::entries(bus, run).await?)?;
+            let state = select::state(bus, run).await?;
             check_removable(bus, &state).await?;
             format!("Remove run {} ({}) for good?", run.short(), figures::one_line(&state.goal.text, 60))
         }
     };
-    if !args.yes && !agreed(&question)? {
+    if !args.yes && !agreed(&question, NOT_ASKED)? {
         return Err(not_agreed());
     }
     let removed = remove(bus, run, "muster runs delete".to_owned(), None).await?;
-    if args.json {
-        output::json(&json!({ "run": run, "removed": removed }))?;
-    } else {
-        output::line(&in_words(run, &removed))?;
-    }
-    Ok(Exit::Completed)
+    output::json_or_line(args.json, || json!({ "run": run, "removed": removed }), || in_words(run, &removed))
 }
 
 /// Removes a run, leaving a summary or none.
@@ -54,11 +51,11 @@ pub(super) async fn remove(
 /// Why nothing could be removed, and what to do.
 pub(super) fn cannot_remove(error: BusError) -> Failure {
     match error {
-        BusError::Unsupported { .. } => Failure::failed(error.to_string()).help(
+        BusError::Unsupported { .. } => Failure::failed(error).help(
             "a fleet whose record is set up with bus.removable = true can remove runs: `muster runs export` and `import` take \
              those that you want there",
         ),
-        error => bus_failure(error),
+        error => error.into(),
     }
 }
 
@@ -80,20 +77,20 @@ pub(super) async fn check_removable(bus: &Bus, state: &RunState) -> Result<(), F
 }
 
 /// Whether the person at the terminal says yes; where there is none, nobody does.
-pub(super) fn agreed(question: &str) -> Result<bool, Failure> {
+pub(in crate::commands) fn agreed(question: &str, help: &str) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
     output::note(&format!("{question} [y/N]"));
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).map_err(|error| {
-        Failure::usage(format!("the answer cannot be read: {error}")).help("--yes does not ask")
-    })?;
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::usage(format!("the answer cannot be read: {error}")).help(help))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 pub(super) fn not_agreed() -> Failure {
-    Failure::usage("nothing was removed: nobody said yes").help("--yes does not ask")
+    Failure::usage("nothing was removed: nobody said yes").help(NOT_ASKED)
 }
 
 pub(super) fn in_words(run: RunId, removed: &RemovalNote) -> String {

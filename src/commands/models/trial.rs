@@ -27,9 +27,8 @@ pub(in crate::commands) async fn models(app: &App, action: &ModelsAction) -> Res
 fn target(app: &App, args: &ModelArgs) -> Result<(ModelTarget, Capabilities), Failure> {
     let agent = &app.settings().agent;
     let spec = args.model.as_deref().or(agent.model.as_deref());
-    let target = resolve(app, spec).map_err(|error| {
-        Failure::usage(error.to_string()).help("name a model as `provider/model`, and set its key")
-    })?;
+    let target = resolve(app, spec)
+        .map_err(|error| Failure::usage(error).help("name a model as `provider/model`, and set its key"))?;
     let able = Capabilities::of(target.provider.name(), &target.model, &agent.capabilities);
     Ok((target, able))
 }

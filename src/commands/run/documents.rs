@@ -63,11 +63,11 @@ pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Scree
     let Brought { folders, fetched } = fetched::bring(app, given, screen).await?;
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);
-    let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders);
+    let mut options = CorpusOptions::new(app.cache_dir(), folders);
     let documents = &app.settings().documents;
     options.extractor = document_extractor(documents);
     options.limits.max_picture = MAX_PICTURE_BYTES;
-    options.limits.max_pictures = usize::try_from(MAX_PICTURES).unwrap_or(usize::MAX);
+    options.limits.max_pictures = MAX_PICTURES as usize;
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));
@@ -113,8 +113,8 @@ pub(in crate::commands) fn failure(error: &CorpusError) -> Failure {
         CorpusError::NoFolder
         | CorpusError::FolderMissing(_)
         | CorpusError::FolderUnreadable { .. }
-        | CorpusError::NothingUsable { .. } => Failure::usage(error.to_string()),
-        other => Failure::failed(other.to_string()).help("`muster doctor` checks the store and the disk"),
+        | CorpusError::NothingUsable { .. } => Failure::usage(error),
+        other => Failure::failed(other).help("`muster doctor` checks the store and the disk"),
     }
 }
 

@@ -7,6 +7,7 @@ use muster_bus::Bus;
 use muster_shared::flow::{Goal, ModelVerification, Planning, ReflectionLevel, RunLimits, Usage, Writing};
 use muster_shared::run::{RunState, RunStatus};
 
+use crate::app::millis;
 use crate::commands::runs;
 use crate::render::figures;
 
@@ -112,7 +113,7 @@ fn used(run: &RunState) -> Used {
         calls: usage.calls(),
         tokens: usage.tokens(),
         cost_micros: usage.cost_micros,
-        millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        millis: millis(took),
     }
 }
 

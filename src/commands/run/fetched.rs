@@ -72,7 +72,7 @@ fn read(given: &[PathBuf]) -> Result<Vec<Given>, Failure> {
 /// What was not fetched, why, and what to do.
 pub(super) async fn bring(app: &App, given: &[PathBuf], screen: &Screen) -> Result<Brought, Failure> {
     let given = read(given)?;
-    let cache = app.beside_fleet(&app.settings().agent.cache_dir);
+    let cache = app.cache_dir();
     let web = app.settings().tool.web.clone();
     let fetcher = Fetcher {
         app,

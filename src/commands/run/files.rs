@@ -73,7 +73,7 @@ impl Files {
             });
         }
         if self.left > 0 {
-            let files = figures::plural(u64::try_from(self.left).unwrap_or(u64::MAX), "more file");
+            let files = figures::plural(self.left as u64, "more file");
             output::note(&format!("{files} of its tasks: `muster artifacts {}` lists them", run.short()));
         }
     }
@@ -198,7 +198,7 @@ fn put(folder: &Path, to: &Path, bytes: &[u8], force: bool) -> Brought {
     if !force && std::fs::symlink_metadata(to).is_ok() {
         return match std::fs::read(to) {
             Ok(there) if there == bytes => Brought::Same,
-            Ok(_) | Err(_) => Brought::Kept(format!(
+            _ => Brought::Kept(format!(
                 "{} is there already, and is another; --force replaces it, --out DIR puts it elsewhere",
                 to.display()
             )),
@@ -216,7 +216,7 @@ pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
         Some(folder) if folder.exists() && !folder.is_dir() => {
             Err(Failure::usage(format!("{} is no folder", folder.display())).help("give --out a folder"))
         }
-        Some(_) | None => Ok(()),
+        _ => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::StreamExt;
-use muster_bus::{Bus, RecordFilter, Unreadable};
+use muster_bus::{Bus, BusError, RecordFilter, Unreadable};
 use muster_shared::flow::Parent;
 use muster_shared::ids::{QuestionId, RunId, Seq};
 use muster_shared::run::event::RequestRefused;
@@ -25,7 +25,7 @@ use super::outages::Outages;
 use super::screen::{SILENCE, Screen};
 use super::typed::{self, Said, Typed};
 use super::within::Within;
-use crate::app::{App, bus_failure, now};
+use crate::app::{App, now};
 use crate::exit::Failure;
 use crate::fleet::lifeline::News;
 use crate::render::progress::Doing;
@@ -73,9 +73,9 @@ pub(super) async fn watch(
     fleet: &mut RunFleet,
     stop: &mut StopSignals,
 ) -> Result<Watched, Failure> {
-    let mut record = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
-    let mut live = bus.live().watch(Some(run)).await.map_err(bus_failure)?;
-    let mut agents = bus.registry().watch().await.map_err(bus_failure)?;
+    let mut record = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await?;
+    let mut live = bus.live().watch(Some(run)).await?;
+    let mut agents = bus.registry().watch().await?;
     let mut outages = Outages::follow(bus).await;
     let mut typed = Typed::new(screen.is_live());
     let mut view = RunView::new(app, bus, run, screen);
@@ -111,7 +111,7 @@ pub(super) async fn watch(
                 return Ok(left);
             },
             () = tokio::time::sleep_until(view.patience) => return Err(view.too_late().await),
-            error = bus.failed() => return Err(bus_failure(error)),
+            error = bus.failed() => return Err(error.into()),
         }
     }
 }
@@ -172,7 +172,7 @@ impl<'a> RunView<'a> {
     async fn take_in(&mut self, entry: Result<Entry, Unreadable>, typed: &mut Typed) -> Result<(), Failure> {
         let entry = match entry {
             Err(stray) if stray.of_nobody => return Ok(()),
-            entry => entry.map_err(|error| bus_failure(error.into()))?,
+            entry => entry.map_err(BusError::from)?,
         };
         if let Some(text) = render::trace::unreadable(&entry) {
             self.screen.say(&text);
@@ -332,7 +332,7 @@ async fn answer<'a>(
         Said::Answer(question, request) => {
             let id = Uuid::now_v7();
             let command = Command::Request(request.with_id(id));
-            bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+            bus.commands().send(&command, Encoding::default()).await?;
             screen.say(&format!("sent as the answer to question {question}"));
             Ok(Some(id))
         }
@@ -351,7 +351,7 @@ fn left(state: &RunState) -> Duration {
 async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(), Failure> {
     let request = Request::new(run, RequestAction::Cancel).because("interrupted at the terminal");
     let command = Command::Request(request);
-    bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+    bus.commands().send(&command, Encoding::default()).await?;
     screen.say(if stays {
         "asked the run to stop; Ctrl-C again leaves it as it is"
     } else {

@@ -24,7 +24,7 @@ pub(crate) fn waiting(state: &RunState, named: Option<QuestionId>) -> Option<(Qu
     let About::Call(task) = &asked.about else { return None };
     match &state.tasks.get(task)?.waiting.as_ref()?.wait {
         Wait::Approval(call) => Some((id, call)),
-        Wait::Answer(_) | Wait::Task(_) | Wait::Run(_) | Wait::Peer(_) => None,
+        _ => None,
     }
 }
 

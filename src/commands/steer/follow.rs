@@ -2,15 +2,12 @@
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use muster_bus::Unreadable;
+use muster_bus::{BusError, Unreadable};
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{Seq, TaskId};
-use muster_shared::run::event::GuardsAnswered;
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply};
 use tokio::time::Instant;
-use uuid::Uuid;
 
-use crate::app::bus_failure;
 use crate::exit::Failure;
 use crate::render;
 
@@ -39,50 +36,23 @@ impl Following {
         self.state.as_ref().as_ref()
     }
 
-    /// What was decided upon the request; nothing when it is not on record in time.
-    pub(super) async fn until_recorded(
+    /// The next decision for which `is_meant` is true. Nothing if it is not in the event log in time.
+    pub(super) async fn until_decided(
         &mut self,
-        id: Uuid,
         until: Instant,
+        is_meant: impl Fn(&Decided) -> bool,
     ) -> Option<Result<Recorded, Failure>> {
         loop {
             let entry = match self.next(until).await? {
                 Ok(entry) => entry,
                 Err(failure) => return Some(Err(failure)),
             };
-            if let RecordEvent::Decided(Decided { inputs, events, .. }) = entry.event
-                && inputs.iter().any(|input| input.request() == Some(id))
+            if let RecordEvent::Decided(decided) = entry.event
+                && is_meant(&decided)
             {
-                return Some(Ok(Recorded { seq: entry.seq, events }));
+                return Some(Ok(Recorded { seq: entry.seq, events: decided.events }));
             }
-            if let Some(state) =
-                self.state.as_ref().as_ref().filter(|state: &&RunState| state.status.is_ended())
-            {
-                return Some(Err(has_ended(state)));
-            }
-        }
-    }
-
-    /// What was decided once guards had answered a question; nothing when that is not on record in time.
-    pub(super) async fn until_answered(
-        &mut self,
-        wanted: u32,
-        until: Instant,
-    ) -> Option<Result<Recorded, Failure>> {
-        let answers = |event: &RunEvent| matches!(event, RunEvent::GuardsAnswered(GuardsAnswered { number, .. }) if *number == wanted);
-        loop {
-            let entry = match self.next(until).await? {
-                Ok(entry) => entry,
-                Err(failure) => return Some(Err(failure)),
-            };
-            if let RecordEvent::Decided(Decided { events, .. }) = entry.event
-                && events.iter().any(answers)
-            {
-                return Some(Ok(Recorded { seq: entry.seq, events }));
-            }
-            if let Some(state) =
-                self.state.as_ref().as_ref().filter(|state: &&RunState| state.status.is_ended())
-            {
+            if let Some(state) = self.state().filter(|state| state.status.is_ended()) {
                 return Some(Err(has_ended(state)));
             }
         }
@@ -90,12 +60,7 @@ impl Following {
 
     /// Waits until agents have put down what they had in hand, as long as there is time.
     pub(super) async fn until_put_down(&mut self, until: Instant) {
-        while self
-            .state
-            .as_ref()
-            .as_ref()
-            .is_some_and(|state: &RunState| at_work(state) > 0 && state.control.paused.is_some())
-        {
+        while self.state().is_some_and(|state| at_work(state) > 0 && state.control.paused.is_some()) {
             if !matches!(self.next(until).await, Some(Ok(_))) {
                 return;
             }
@@ -109,7 +74,7 @@ impl Following {
                 entry => break entry,
             }
         };
-        let folded = entry.map_err(|error| bus_failure(error.into())).and_then(|entry| {
+        let folded = entry.map_err(|error| Failure::from(BusError::from(error))).and_then(|entry| {
             apply(&mut self.state, &entry).map_err(|error| {
                 Failure::failed(format!("the record cannot be followed: {error}"))
                     .help("a newer muster may have written it; `muster trace` shows it entry by entry")

@@ -7,7 +7,7 @@ use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, TaskIndex};
 use muster_shared::plan::unknown_task;
 use muster_shared::run::event::{AskedAbout, GuardsAsked, RequestRefused};
-use muster_shared::run::{Request, RequestAction, RunEvent, RunState, RunStatus};
+use muster_shared::run::{Decided, Request, RequestAction, RunEvent, RunState, RunStatus};
 use muster_shared::wire::{Command, Encoding};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,7 +16,6 @@ use uuid::Uuid;
 use super::super::refused::{Given, refused};
 use super::super::{select, within};
 use super::follow::{Following, Recorded, at_work, has_ended};
-use crate::app::bus_failure;
 use crate::exit::{Exit, Failure};
 use crate::{output, render};
 
@@ -64,11 +63,10 @@ impl Target {
                 Ok(Self { run: state.id, state, ..found })
             }
             many => {
-                let named: Vec<String> = asking.iter().map(|child| child.id.short()).collect();
+                let named = render::figures::list(asking.iter().map(|child| child.id.short()));
                 Err(Failure::usage(format!(
-                    "{many} child runs of {} wait for that: {}",
-                    found.run.short(),
-                    named.join(", ")
+                    "{many} child runs of {} wait for that: {named}",
+                    found.run.short()
                 ))
                 .help(format!("`muster questions {}` shows them; name the one you mean", found.run.short())))
             }
@@ -76,9 +74,8 @@ impl Target {
     }
 
     async fn read(bus: &Bus, run: &str) -> Result<Self, Failure> {
-        let run = select::run(bus, run).await?;
-        let state = Box::new(select::fold(run, &select::entries(bus, run).await?)?);
-        Ok(Self { bus: bus.clone(), run, state })
+        let state = Box::new(select::wanted(bus, run).await?);
+        Ok(Self { bus: bus.clone(), run: state.id, state })
     }
 
     fn open(self) -> Result<Self, Failure> {
@@ -90,7 +87,7 @@ impl Target {
         match &self.state.plan {
             Some(plan) if !plan.tasks.contains_key(task) => Err(Failure::usage(unknown_task(plan, task))
                 .help(format!("`muster show {}` shows the whole plan", self.run.short()))),
-            Some(_) | None => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -104,17 +101,20 @@ impl Target {
         let Self { bus, run, state } = self;
         let id = Uuid::now_v7();
         let until = Instant::now() + wait;
-        let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await.map_err(bus_failure)?;
+        let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await?;
         let command = Command::Request(Request::new(run, action).because(reason).with_id(id));
-        bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+        bus.commands().send(&command, Encoding::default()).await?;
         let mut following = Following::new(record, *state);
-        let Some(recorded) = following.until_recorded(id, until).await else {
+        let asked = |decided: &Decided| decided.inputs.iter().any(|input| input.request() == Some(id));
+        let Some(recorded) = following.until_decided(until, asked).await else {
             let refused = refused(&bus, Given::Request(run, id)).await;
             return Err(refused.unwrap_or_else(|| not_recorded(run, wait)));
         };
         let mut recorded = recorded?;
         if let Some(number) = asked_of_guards(&recorded.events, id) {
-            let answered = following.until_answered(number, until).await;
+            let answers = |event: &RunEvent| matches!(event, RunEvent::GuardsAnswered(answered) if answered.number == number);
+            let answered = |decided: &Decided| decided.events.iter().any(answers);
+            let answered = following.until_decided(until, answered).await;
             recorded = answered.ok_or_else(|| not_answered(run, wait))??;
         }
         if let Some(reason) = refusal(&recorded.events, id) {
@@ -153,12 +153,11 @@ impl Answered {
 
     /// Prints it.
     pub(in super::super) fn tell(&self, as_json: bool) -> Result<Exit, Failure> {
-        if as_json {
-            output::json(&self.in_json())?;
-        } else {
-            output::line(&render::orders::told(self.run, &self.recorded.events, self.at_work))?;
-        }
-        Ok(Exit::Completed)
+        output::json_or_line(
+            as_json,
+            || self.in_json(),
+            || render::orders::told(self.run, &self.recorded.events, self.at_work),
+        )
     }
 }
 

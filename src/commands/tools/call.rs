@@ -86,7 +86,7 @@ fn tell(spec: &ToolSpec, args: &ToolsCallArgs, result: &ToolResult) -> Result<Ex
 
 /// The documents that are given, indexed as for a run.
 async fn documents(app: &App, args: &ToolsCallArgs) -> Result<Corpus, Failure> {
-    let cache = app.beside_fleet(&app.settings().agent.cache_dir);
+    let cache = app.cache_dir();
     let mut options = CorpusOptions::new(cache, args.docs.clone());
     let redactor = Arc::clone(&app.redactor);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));

@@ -8,7 +8,7 @@ use muster_shared::text::counted;
 use muster_shared::wire::lending::{Revocation, ToolLease, ToolLeases, lender_name, own_name};
 use serde_json::json;
 
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::{JsonArgs, ToolsRevokeArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -29,13 +29,11 @@ struct Said {
 pub(super) async fn leases(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     let bus = app.connect("reader").await?;
     let said = of_all(&bus, None).await?;
-    if args.json {
-        output::json(&json!({ "leases": said.leases, "silent": said.silent }))?;
-    } else if said.leases.is_empty() {
-        output::line("No tool is lent now.")?;
-    } else {
-        output::line(&table(&said.leases))?;
-    }
+    let in_words = || match said.leases.is_empty() {
+        true => "No tool is lent now.".to_owned(),
+        false => table(&said.leases),
+    };
+    output::json_or_line(args.json, || json!({ "leases": said.leases, "silent": said.silent }), in_words)?;
     Ok(ended(&said))
 }
 
@@ -81,7 +79,7 @@ fn wanted(args: &ToolsRevokeArgs) -> Result<Revocation, Failure> {
 /// Asks every agent of the fleet. One that lends nothing is not listening, which the bus says at once.
 async fn of_all(bus: &Bus, which: Option<&Revocation>) -> Result<Said, Failure> {
     let (door, mut said) = (bus.tool_servers(), Said::default());
-    let profiles = bus.registry().list().await.map_err(bus_failure)?;
+    let profiles = bus.registry().list().await?;
     let agents =
         profiles.into_iter().filter_map(|profile| Some((profile.role.parse::<Role>().ok()?, profile.agent)));
     let answers = stream::iter(agents)

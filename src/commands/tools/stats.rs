@@ -5,26 +5,18 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::ToolUses;
 use serde_json::{Value, json};
 
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::args::ToolsStatsArgs;
 use crate::commands::{runs, select};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::tools::{UsedTool, use_table};
 
 /// Prints how the calls of tools went.
 pub(super) async fn stats(app: &App, args: &ToolsStatsArgs) -> Result<Exit, Failure> {
-    let reading = ReadAccess::open(app).await?;
-    let counted = count(&reading.bus, args).await;
-    reading.close().await;
-    let Counted { uses, runs, left_out } = counted?;
+    let Counted { uses, runs, left_out } = select::reading(app, async |bus| count(bus, args).await).await?;
     let tools: Vec<UsedTool<'_>> = uses.by_tool().iter().map(UsedTool::of).collect();
-    if args.json {
-        output::json(&in_json(&runs, &tools))?;
-    } else {
-        output::line(&use_table(&tools, runs.len()))?;
-    }
+    output::json_or_line(args.json, || in_json(&runs, &tools), || use_table(&tools, runs.len()))?;
     if let Some(text) = runs::summary(&left_out) {
         output::note(&text);
     }
@@ -54,7 +46,7 @@ struct Counted {
 async fn count(bus: &Bus, args: &ToolsStatsArgs) -> Result<Counted, Failure> {
     let runs = match &args.run {
         Some(run) => vec![select::run(bus, run).await?],
-        None => bus.record().newest_runs(args.limit).await.map_err(bus_failure)?.runs,
+        None => bus.record().newest_runs(args.limit).await?.runs,
     };
     let mut counted = Counted::default();
     for run in runs {
@@ -65,7 +57,7 @@ async fn count(bus: &Bus, args: &ToolsStatsArgs) -> Result<Counted, Failure> {
             }
             // One record that cannot be read does not hide the others.
             Err(error @ BusError::Unreadable { .. }) => counted.left_out.push((run, error.to_string())),
-            Err(error) => return Err(bus_failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(counted)

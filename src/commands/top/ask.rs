@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::super::refused::{Given, refused};
-use crate::app::{App, bus_failure};
+use crate::app::App;
 use crate::exit::Failure;
 use crate::render::figures;
 use crate::top::{Event, Order};
@@ -37,11 +37,11 @@ async fn send(app: &App, order: Order, id: Uuid) -> Result<(), Failure> {
     let sending = bus.commands();
     let command = Command::Request(request);
     tokio::select! {
-        sent = sending.send(&command, Encoding::default()) => drop(sent.map_err(bus_failure)?),
-        error = bus.failed() => return Err(bus_failure(error)),
+        sent = sending.send(&command, Encoding::default()) => drop(sent?),
+        error = bus.failed() => return Err(error.into()),
     }
     tokio::select! {
-        error = bus.failed() => return Err(bus_failure(error)),
+        error = bus.failed() => return Err(error.into()),
         () = tokio::time::sleep(LIMIT) => {}
     }
     Err(refused(&bus, Given::Request(run, id))

@@ -44,7 +44,7 @@ fn understood(typed: Typed) -> Option<Event> {
         Typed::Key(key) if key.kind != KeyEventKind::Release => self::key(key).map(Event::Key),
         Typed::Paste(text) => Some(Event::Paste(text)),
         Typed::Resize(width, height) => Some(Event::Resize(width, height)),
-        Typed::Key(_) | Typed::FocusGained | Typed::FocusLost | Typed::Mouse(_) => None,
+        _ => None,
     }
 }
 

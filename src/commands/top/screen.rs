@@ -106,8 +106,7 @@ fn give_back_on_panic() {
     });
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
-fn failed(error: io::Error) -> Failure {
+fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::failed(format!("the terminal cannot be used: {error}"))
         .help("`muster ps`, `muster runs` and `muster show` print and end, and need no more of a terminal")
 }

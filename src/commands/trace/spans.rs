@@ -14,8 +14,8 @@ use tokio::time::sleep;
 use super::{FoundEntries, read, tell_missing, wanted};
 use crate::app::{App, variables};
 use crate::args::TraceArgs;
+use crate::commands::select;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::telemetry::otlp::{self, SendError, Sender};
 
@@ -31,10 +31,7 @@ pub(super) async fn send(app: &App, args: &TraceArgs, to: &str) -> Result<Exit, 
     let all = variables();
     // What is wrong with the address is told before the record is read.
     let sender = if is_address { Some(receiver(&all, to)?) } else { None };
-    let reading = ReadAccess::open(app).await?;
-    let found = read(&reading, &wanted(args)).await;
-    reading.close().await;
-    let (found, held_back) = found?;
+    let (found, held_back) = select::reading(app, async |bus| read(bus, &wanted(args)).await).await?;
     held_back.iter().for_each(|text| output::note(text));
     let (spans, going_on) = spans(&found, args.content);
     tell_missing(found);
@@ -108,7 +105,7 @@ async fn deliver(sender: &Sender, spans: &[Span]) -> Result<usize, Failure> {
                 Ok(said) => {
                     if let Some(said) = said {
                         output::note(&format!("the receiver says: {}", said.reason));
-                        refused += usize::try_from(said.spans).unwrap_or(usize::MAX).min(batch.len());
+                        refused += (said.spans as usize).min(batch.len());
                     }
                     break;
                 }

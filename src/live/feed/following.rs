@@ -1,6 +1,7 @@
 //! The task that follows a fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,11 +37,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Most runs of which it is remembered that they were given.
 const MOST_KNOWN: usize = 10_000;
 
-/// Nobody takes inputs any more.
-struct Unheard;
-
 /// How following one connection ended.
 enum Ended {
+    /// The receiver of the inputs was dropped.
+    Unheard,
     /// The fleet is to be followed there.
     At(String),
     /// The bus cannot be used as it is.
@@ -62,6 +62,12 @@ pub(super) struct Following {
     /// How often it is wished to see what passes.
     taps: usize,
     dropped: u64,
+}
+
+impl From<BusError> for Ended {
+    fn from(error: BusError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// What one connection gives.
@@ -110,12 +116,7 @@ impl Following {
     pub(super) async fn follow(mut self) {
         loop {
             let bus = Arc::clone(&self.bus.borrow());
-            let ended = match self.begin(&bus).await {
-                Ok(Ok(sources)) => self.follow_one(&bus, sources).await,
-                Ok(Err(error)) => Ok(Ended::Failed(error)),
-                Err(Unheard) => return,
-            };
-            let Ok(ended) = ended else { return };
+            let Err(ended) = self.follow_one(&bus).await;
             if self.find_again(&bus, ended).await.is_err() {
                 return;
             }
@@ -123,8 +124,9 @@ impl Following {
     }
 
     /// Connects anew, however long that takes.
-    async fn find_again(&mut self, bus: &Bus, ended: Ended) -> Result<(), Unheard> {
+    async fn find_again(&mut self, bus: &Bus, ended: Ended) -> Result<(), Ended> {
         match ended {
+            Ended::Unheard => return Err(ended),
             Ended::At(url) => self.url = url,
             Ended::Failed(error) => self.away(error.to_string()).await?,
         }
@@ -149,24 +151,16 @@ impl Following {
     }
 
     /// What there is at first, and where it goes on.
-    async fn begin(&mut self, bus: &Arc<Bus>) -> Result<Result<Sources, BusError>, Unheard> {
+    async fn begin(&mut self, bus: &Arc<Bus>) -> Result<Sources, Ended> {
         self.say(Input::Link(Link::Anew(self.url.clone()))).await?;
-        let mut sources = match self.sources(bus).await {
-            Ok(sources) => sources,
-            Err(error) => return Ok(Err(error)),
-        };
+        let mut sources = self.sources(bus).await?;
         for run in self.open.keys().copied().collect::<Vec<_>>() {
-            if let Err(error) = self.open_run(bus, &mut sources, run, true).await? {
-                return Ok(Err(error));
-            }
+            self.open_run(bus, &mut sources, run, true).await?;
         }
         if self.taps > 0 {
-            match bus.tap().watch(None).await {
-                Ok(tap) => sources.tap = Some(tap),
-                Err(error) => return Ok(Err(error)),
-            }
+            sources.tap = Some(bus.tap().watch(None).await?);
         }
-        Ok(Ok(sources))
+        Ok(sources)
     }
 
     async fn sources(&self, bus: &Arc<Bus>) -> Result<Sources, BusError> {
@@ -197,14 +191,11 @@ impl Following {
     }
 
     /// Follows one connection as long as it is of use.
-    async fn follow_one(&mut self, bus: &Arc<Bus>, mut from: Sources) -> Result<Ended, Unheard> {
+    async fn follow_one(&mut self, bus: &Arc<Bus>) -> Result<Infallible, Ended> {
+        let mut from = self.begin(bus).await?;
         loop {
             tokio::select! {
-                wish = self.wishes.recv() => {
-                    if let Err(error) = self.heed(bus, &mut from, wish.ok_or(Unheard)?).await? {
-                        return Ok(Ended::Failed(error));
-                    }
-                }
+                wish = self.wishes.recv() => self.heed(bus, &mut from, wish.ok_or(Ended::Unheard)?).await?,
                 Some(entry) = from.record.next() => self.give_entry(bus, &mut from, entry).await?,
                 found = from.newest.next(), if !from.is_caught_up => match found {
                     Some((run, read)) => self.give_record(&mut from, run, read).await?,
@@ -226,18 +217,16 @@ impl Following {
                     from.looking = None;
                     self.say(Input::Around(Box::new(around))).await?;
                 }
-                news = self.lifeline.next(bus) => if let Some(url) = self.hear(news).await? {
-                    return Ok(Ended::At(url));
-                },
-                error = bus.failed() => return Ok(Ended::Failed(error)),
+                news = self.lifeline.next(bus) => self.hear(news).await?,
+                error = bus.failed() => return Err(error.into()),
             }
         }
     }
 
-    /// What became of the fleet. Gives where it is now, if it is elsewhere.
-    async fn hear(&mut self, news: News) -> Result<Option<String>, Unheard> {
+    /// Tells what became of the fleet. Ends if it is elsewhere now.
+    async fn hear(&mut self, news: News) -> Result<(), Ended> {
         match news {
-            News::Moved(url) => return Ok(Some(url)),
+            News::Moved(url) => return Err(Ended::At(url)),
             News::Said(text) => self.say(Input::Happened(Happened { at: now(), text })).await?,
             // Lost or not, it is waited for: whoever looks on leaves when he likes.
             News::Warned(text) | News::Lost(text) if self.lifeline.is_away() => self.away(text).await?,
@@ -249,19 +238,14 @@ impl Following {
                 self.say(Input::Happened(Happened { at: now(), text })).await?;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    async fn away(&self, why: String) -> Result<(), Unheard> {
+    async fn away(&self, why: String) -> Result<(), Ended> {
         self.say(Input::Link(Link::Away(why))).await
     }
 
-    async fn heed(
-        &mut self,
-        bus: &Arc<Bus>,
-        from: &mut Sources,
-        wish: Wish,
-    ) -> Result<Result<(), BusError>, Unheard> {
+    async fn heed(&mut self, bus: &Arc<Bus>, from: &mut Sources, wish: Wish) -> Result<(), Ended> {
         match wish {
             Wish::Open(run) | Wish::GoOn(run) => {
                 let times = self.open.entry(run).or_default();
@@ -282,10 +266,7 @@ impl Following {
             Wish::Tap => {
                 self.taps += 1;
                 if self.taps == 1 {
-                    match bus.tap().watch(None).await {
-                        Ok(tap) => from.tap = Some(tap),
-                        Err(error) => return Ok(Err(error)),
-                    }
+                    from.tap = Some(bus.tap().watch(None).await?);
                 }
             }
             Wish::Untap => {
@@ -295,7 +276,7 @@ impl Following {
                 }
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Gives what the tasks of a run say from now on, and before that all of it, unless that is known.
@@ -305,21 +286,17 @@ impl Following {
         from: &mut Sources,
         run: RunId,
         is_read: bool,
-    ) -> Result<Result<(), BusError>, Unheard> {
+    ) -> Result<(), Ended> {
         self.say(Input::Opened(run)).await?;
-        let live = match bus.live().watch(Some(run)).await {
-            Ok(live) => live,
-            Err(error) => return Ok(Err(error)),
-        };
+        let live = bus.live().watch(Some(run)).await?;
         let (ends, ended) = oneshot::channel::<()>();
         from.speaking.insert(run, ends);
         from.live.push(live.take_until(ended).boxed());
         if !is_read {
-            return Ok(Ok(()));
+            return Ok(());
         }
         let read = bus.record().read(&RecordFilter::Run(run), Seq(0)).await;
-        self.give_record(from, run, read).await?;
-        Ok(Ok(()))
+        self.give_record(from, run, read).await
     }
 
     async fn give_record(
@@ -327,7 +304,7 @@ impl Following {
         from: &mut Sources,
         run: RunId,
         read: Result<Vec<Entry>, BusError>,
-    ) -> Result<(), Unheard> {
+    ) -> Result<(), Ended> {
         if from.known.len() >= MOST_KNOWN {
             from.known.clear();
         }
@@ -352,7 +329,7 @@ impl Following {
         bus: &Bus,
         from: &mut Sources,
         entry: Result<Entry, Unreadable>,
-    ) -> Result<(), Unheard> {
+    ) -> Result<(), Ended> {
         let entry = match entry {
             Ok(entry) => entry,
             Err(stray) if stray.of_nobody => return Ok(()),
@@ -375,7 +352,7 @@ impl Following {
     }
 
     /// Gives a message that passed, unless too much waits already.
-    fn pass(&mut self, tapped: Tapped) -> Result<(), Unheard> {
+    fn pass(&mut self, tapped: Tapped) -> Result<(), Ended> {
         match self.inputs.try_send(Input::Tapped { tapped: Box::new(tapped), dropped: self.dropped }) {
             Ok(()) => {
                 self.dropped = 0;
@@ -385,12 +362,12 @@ impl Following {
                 self.dropped += 1;
                 Ok(())
             }
-            Err(mpsc::error::TrySendError::Closed(_)) => Err(Unheard),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(Ended::Unheard),
         }
     }
 
-    async fn say(&self, input: Input) -> Result<(), Unheard> {
-        self.inputs.send(input).await.map_err(|_| Unheard)
+    async fn say(&self, input: Input) -> Result<(), Ended> {
+        self.inputs.send(input).await.map_err(|_| Ended::Unheard)
     }
 }
 

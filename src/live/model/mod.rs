@@ -21,7 +21,7 @@ pub(crate) use self::change::Change;
 pub(crate) use self::fleet::{Fleet, Happened};
 pub(crate) use self::input::{Input, Link};
 pub(crate) use self::run::LiveRun;
-pub(crate) use self::traffic::Traffic;
+pub(crate) use self::traffic::{Passed, Traffic};
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
@@ -240,12 +240,8 @@ impl Model {
 
 /// Whether a run begins with an entry.
 pub(crate) fn begins(entry: &Entry) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => {
-            decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
-        }
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
-    }
+    let RecordEvent::Decided(decided) = &entry.event else { return false };
+    decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
 }
 
 fn changed(is_changed: bool) -> Vec<Change> {

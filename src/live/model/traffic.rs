@@ -81,9 +81,9 @@ impl Traffic {
         let second = tapped.at.0 / 1000;
         match self.seconds.back_mut() {
             Some((last, count)) if *last == second => *count += 1 + dropped,
-            Some(_) | None => self.seconds.push_back((second, 1 + dropped)),
+            _ => self.seconds.push_back((second, 1 + dropped)),
         }
-        while self.seconds.len() > usize::try_from(SECONDS).unwrap_or(usize::MAX) + 1 {
+        while self.seconds.len() > SECONDS as usize + 1 {
             self.seconds.pop_front();
         }
         self.bytes += tapped.bytes.len();

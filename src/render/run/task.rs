@@ -42,7 +42,7 @@ pub(crate) fn task(
         section("Reflection", &reflection, paint),
     ];
     let shown = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    Some(width.map_or(shown.clone(), |width| figures::wrap(&shown, width)))
+    Some(figures::fitted(shown, width))
 }
 
 /// What is told of a task: its name and its text, each on a line unless there is nothing to tell.
@@ -50,13 +50,12 @@ type ToldOfTask = (&'static str, String);
 
 /// What is asked of a task.
 fn as_asked(planned: &PlanTask) -> [ToldOfTask; 5] {
-    let needs = planned.depends_on.iter().map(TaskIndex::to_string);
     [
         ("goal", planned.goal.clone()),
         ("role", planned.role.to_string()),
         ("expected", planned.expected_output.clone()),
         ("criticism", planned.criticism.clone()),
-        ("needs", needs.collect::<Vec<_>>().join(", ")),
+        ("needs", figures::list(&planned.depends_on)),
     ]
 }
 
@@ -82,8 +81,7 @@ fn as_planned(planned: &PlanTask) -> [ToldOfTask; 4] {
 /// Who does a task together, and what they came to.
 fn of_group(state: &RunState, index: &TaskIndex) -> Vec<ToldOfTask> {
     let Some(group) = state.groups.get(index) else { return Vec::new() };
-    let members = group.members.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let mut told = vec![("pattern", group.pattern.to_string()), ("members", members)];
+    let mut told = vec![("pattern", group.pattern.to_string()), ("members", figures::list(&group.members))];
     if let Some(found) = &group.verdict {
         told.push(("verdict", format!("{}, {}", found.counts, found.by.in_words())));
         told.extend(found.dissent.iter().map(|other| ("dissent", other.to_string())));

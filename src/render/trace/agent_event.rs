@@ -39,7 +39,7 @@ impl Timeline {
                 format!("{task} step {} is calling {}", tool.step.number, doing::called(&tool.step)),
                 Vec::new(),
             ),
-            AgentEvent::Step(step) => (step_head(task, step), self.step(step)),
+            AgentEvent::Step(step) => (step_head(task, step), self.step_giving(step, None)),
             AgentEvent::Released(released) => {
                 (format!("handed {task} over: {}", self.brief(&released.reason)), Vec::new())
             }
@@ -69,10 +69,6 @@ impl Timeline {
         }
         details.push(format!("used        {}", figures::usage(&outcome.usage)));
         (format!("ended {task}: {}", word(&outcome.ending)), details)
-    }
-
-    fn step(&self, step: &Step) -> Vec<String> {
-        self.step_giving(step, None)
     }
 
     /// A step; what the last one submitted stands in what the task gave.

@@ -29,8 +29,7 @@ pub(super) fn inputs(inputs: &[Input]) -> String {
         Input::Request(asked) => request(asked),
         Input::Refuse { .. } => "a goal that is refused".to_owned(),
     });
-    let words: Vec<String> = words.collect();
-    if words.is_empty() { "nothing new".to_owned() } else { words.join(", ") }
+    if inputs.is_empty() { "nothing new".to_owned() } else { figures::list(words) }
 }
 
 fn request(Request { by, action, signed, .. }: &Request) -> String {

@@ -64,7 +64,7 @@ impl Figures {
             AgentEvent::Started(_) => self.work.started.add(&[seen.role], 1.0, None),
             AgentEvent::Step(step) => self.step(&seen, step),
             AgentEvent::Outcome(outcome) => self.outcome(&seen, outcome),
-            AgentEvent::ToolStarted(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => {}
+            _ => {}
         }
     }
 
@@ -75,7 +75,7 @@ impl Figures {
         let ending = serde_json::to_value(outcome.ending).unwrap_or_default();
         self.work.ended.add(&[seen.role, label(ending.as_str().unwrap_or_default())], 1.0, seen.with(1.0));
         if outcome.usage.wasted_calls > 0 {
-            self.work.wasted.add(&[seen.role], float(outcome.usage.wasted_calls), None);
+            self.work.wasted.add(&[seen.role], outcome.usage.wasted_calls as f64, None);
         }
     }
 
@@ -126,15 +126,15 @@ impl Figures {
             [("input", usage.input_tokens), ("cached", usage.cached_tokens), ("output", usage.output_tokens)]
         {
             if count > 0 {
-                self.work.tokens.add(&[provider, model, kind], float(count), None);
+                self.work.tokens.add(&[provider, model, kind], count as f64, None);
             }
         }
         if usage.cost_micros > 0 {
-            self.work.cost.add(&of_model, float(usage.cost_micros) / 1e6, None);
+            self.work.cost.add(&of_model, usage.cost_micros as f64 / 1e6, None);
         }
         let room = call.parameters.get("room").and_then(serde_json::Value::as_f64).filter(|room| *room > 0.0);
         if let Some(room) = room {
-            let part = float(usage.input_tokens) * BYTES_A_TOKEN / room;
+            let part = usage.input_tokens as f64 * BYTES_A_TOKEN / room;
             self.work.window.observe(&[seen.role], part, seen.with(part));
         }
     }
@@ -216,20 +216,20 @@ impl Figures {
 
     fn look_at_runs(&self, counts: Option<&Counts>) {
         let runs: Vec<RunProgress> = self.runs().values().copied().collect();
-        let sum = |of: fn(&RunProgress) -> usize| runs.iter().map(of).sum::<usize>();
-        let (done, tasks) = (count(sum(|run| run.done)), count(sum(|run| run.tasks)));
+        let sum = |of: fn(&RunProgress) -> usize| runs.iter().map(of).sum::<usize>() as f64;
+        let (done, tasks) = (sum(|run| run.done), sum(|run| run.tasks));
         let orders = &self.orders;
-        orders.runs.set(&[], count(runs.len()));
+        orders.runs.set(&[], runs.len() as f64);
         orders.plan.set(&["done"], done);
         orders.plan.set(&["open"], tasks - done);
         orders.progress.set(&[], if tasks > 0.0 { done / tasks } else { 0.0 });
-        orders.questions.set(&[], count(sum(|run| run.questions)));
+        orders.questions.set(&[], sum(|run| run.questions));
         let used =
-            runs.iter().filter_map(|run| Some(float(run.cost_micros) / float(run.budget_micros?.max(1))));
+            runs.iter().filter_map(|run| Some(run.cost_micros as f64 / run.budget_micros?.max(1) as f64));
         orders.budget.set(&[], used.fold(0.0, f64::max));
         if let Some(counts) = counts {
             let read = |count: &std::sync::atomic::AtomicU64| {
-                float(count.load(std::sync::atomic::Ordering::Relaxed))
+                count.load(std::sync::atomic::Ordering::Relaxed) as f64
             };
             orders.sent.set(&[], read(&counts.sent));
             orders.dropped.set(&[], read(&counts.dropped));
@@ -259,16 +259,7 @@ fn exemplar(trace: TraceId, value: f64) -> Exemplar {
 }
 
 fn seconds(millis: u64) -> f64 {
-    float(millis) / 1000.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures above 2^53 need not be exact")]
-fn float(number: u64) -> f64 {
-    number as f64
-}
-
-fn count(number: usize) -> f64 {
-    float(u64::try_from(number).unwrap_or(u64::MAX))
+    millis as f64 / 1000.0
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
 use super::families::Own;
-use super::family::Family;
 use crate::fleet::process::resident_bytes;
 
 /// Since when figures are told: as good as the start of the process.
@@ -28,19 +27,13 @@ pub(super) fn look(own: &Own) {
         own.cpu.set(&[], time(used.user_time()) + time(used.system_time()));
     }
     if let Some(bytes) = resident_bytes(std::process::id()) {
-        set(&own.memory, bytes);
+        own.memory.set(&[], bytes as f64);
     }
     if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
-        set(&own.files, u64::try_from(files.count()).unwrap_or(u64::MAX));
+        own.files.set(&[], files.count() as f64);
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "figures need not be exact")]
-fn set(family: &Family, value: u64) {
-    family.set(&[], value as f64);
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a time in seconds")]
 fn time(value: TimeVal) -> f64 {
     value.tv_sec() as f64 + value.tv_usec() as f64 / 1e6
 }

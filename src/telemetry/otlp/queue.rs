@@ -58,7 +58,7 @@ impl Queue {
         while let Some(span) = spans.next() {
             let sent = timeout(until.saturating_duration_since(Instant::now()), self.spans.send(span)).await;
             if !matches!(sent, Ok(Ok(()))) {
-                let lost = 1 + u64::try_from(spans.len()).unwrap_or(u64::MAX);
+                let lost = 1 + spans.len() as u64;
                 self.counts.dropped.fetch_add(lost, Ordering::Relaxed);
                 return;
             }
@@ -83,7 +83,7 @@ async fn work(sender: Sender, mut waiting: mpsc::Receiver<Span>, counts: Arc<Cou
 }
 
 async fn send(sender: &Sender, batch: &[Span], counts: &Counts, said: &mut Option<Instant>) {
-    let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+    let count = batch.len() as u64;
     let mut wait = FIRST_WAIT;
     for tried in 1..=TRIES {
         match sender.send(batch).await {

@@ -32,12 +32,6 @@ pub(crate) struct SendError {
     pub(crate) after: Option<Duration>,
 }
 
-impl SendError {
-    fn for_good(reason: String) -> Self {
-        Self { reason, is_transient: false, after: None }
-    }
-}
-
 /// Sends spans to one receiver.
 pub(crate) struct Sender {
     client: Client,
@@ -95,12 +89,8 @@ impl Sender {
                 | StatusCode::SERVICE_UNAVAILABLE
                 | StatusCode::GATEWAY_TIMEOUT
         );
-        if status.is_redirection() {
-            return Err(SendError::for_good(format!(
-                "the receiver answers {status}: give the address that it is at"
-            )));
-        }
-        Err(SendError { reason: format!("the receiver answers {status}"), is_transient, after })
+        let hint = if status.is_redirection() { ": give the address that it is at" } else { "" };
+        Err(SendError { reason: format!("the receiver answers {status}{hint}"), is_transient, after })
     }
 }
 

@@ -69,7 +69,7 @@ impl<'a> Variables<'a> {
             match pair.split_once('=').map(|(key, value)| (read(key), read(value))) {
                 Some((Ok(key), Ok(value))) if !key.is_empty() => pairs.push((key, value)),
                 // Its value may be a secret.
-                Some(_) | None => self
+                _ => self
                     .wrong
                     .push(format!("{name} has something in it that is no key=value; it is left out")),
             }

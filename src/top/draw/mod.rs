@@ -38,9 +38,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, top: &Top, model: &Model, look: Look) 
     match &top.over {
         Over::Help(from) => over::help(&mut page, body, *from),
         Over::Text { title, text, from } => over::text(&mut page, body, title, text, *from),
-        Over::Nothing | Over::Filter(_) | Over::Command(_) | Over::Confirm(_) | Over::Typing { .. } => {
-            view(&mut page, body, top, model);
-        }
+        _ => view(&mut page, body, top, model),
     }
     let cursor = page.foot(foot, top, model);
     if let Some(cursor) = cursor {
@@ -121,7 +119,7 @@ fn traffic(page: &mut Page<'_>, area: Rect, top: &Top, model: &Model) {
 
 fn asked(page: &mut Page<'_>, area: Rect, top: &Top, model: &Model) {
     let rows = rows::questions(model, top.now);
-    let chosen = top.questions.chosen(&top.questions.shown(rows.clone()).rows);
+    let chosen = top.questions.chosen_of(rows.clone());
     let list = Rect { height: if chosen.is_some() { area.height / 2 } else { area.height }, ..area };
     table::table(page, list, &top.questions, rows, true);
     let Some((run, id)) = chosen else { return };
@@ -188,7 +186,7 @@ impl Page<'_> {
                 (View::Run, Some(run)) => format!(" {}", run.short()),
                 _ => String::new(),
             };
-            let text = format!(" {number} {}{of} ", view.title());
+            let text = format!(" {number} {view}{of} ");
             let style = if view == top.view { self.look.chosen() } else { self.look.of(Tone::Plain) };
             let width = u16::try_from(text.chars().count()).unwrap_or(0).min(area.right().saturating_sub(x));
             self.styled(Rect { x, width, ..area }, &text, style);
@@ -237,7 +235,7 @@ impl Page<'_> {
         let keys = match &top.said {
             // What is wrong with what is typed stands where the keys do.
             Some(said) if cursor.is_some() && said.is_bad => figures::one_line(&said.text, 200),
-            Some(_) | None => over::keys(top, model),
+            _ => over::keys(top, model),
         };
         self.line(last, &keys, Tone::Dim);
         cursor

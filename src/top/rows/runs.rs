@@ -81,7 +81,7 @@ fn sound(state: &RunState, now: Millis) -> Row<RunId> {
         By::Text(state.id.to_string()),
         By::Text(word.to_owned()),
         By::Number(state.created_at.0),
-        By::Number(u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        By::Number(took.as_millis() as u64),
         By::Number(done as u64),
         By::Number(used.model_calls),
         By::Number(used.tokens()),

@@ -75,8 +75,7 @@ fn lists_are_moved_in_and_the_place_stays_with_what_it_is_about() {
     let model = model();
     let mut top = at(View::Fleet);
     // Orchestrators first, then by role.
-    let chosen =
-        |top: &Top| top.fleet.chosen(&top.fleet.shown(super::super::rows::fleet(&model, NOW)).rows).unwrap();
+    let chosen = |top: &Top| top.fleet.chosen_of(super::super::rows::fleet(&model, NOW)).unwrap();
     for (key, wanted) in [
         (Key::Down, "researcher-1"),
         (Key::Char('j'), "worker-1"),
@@ -234,9 +233,7 @@ fn what_passes_is_followed_until_somebody_looks_closer() {
     for n in 0..50 {
         passes(&mut model, &format!("fault {n}"));
     }
-    let chosen = |top: &Top, model: &Model| {
-        top.traffic.chosen(&top.traffic.shown(super::super::rows::traffic(model)).rows)
-    };
+    let chosen = |top: &Top, model: &Model| top.traffic.chosen_of(super::super::rows::traffic(model));
     assert_eq!((top.traffic.follows, chosen(&top, &model)), (true, Some(50)));
     press(&mut top, &model, &[Key::Up]);
     passes(&mut model, "fault 50");

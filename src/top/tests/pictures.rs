@@ -20,7 +20,7 @@ fn the_views_on_a_usual_terminal() {
     for view in View::ALL {
         let mut top = at(view);
         top.open = Some(run(1));
-        told.push_str(&format!("=== {}\n{}\n", view.title(), text(&top, &model)));
+        told.push_str(&format!("=== {}\n{}\n", view, text(&top, &model)));
     }
     insta::assert_snapshot!(told);
 }

@@ -1,7 +1,9 @@
 //! Keys in a view.
 
+use std::sync::Arc;
+
 use muster_shared::ids::TaskId;
-use muster_shared::run::RequestAction;
+use muster_shared::run::{RequestAction, RunState};
 
 use super::super::detail;
 use super::super::editor::Editor;
@@ -10,7 +12,7 @@ use super::super::list::List;
 use super::super::rows::{self, Rows};
 use super::super::state::{Focus, Order, Over, SortKey, Top, View};
 use super::{Effect, look_at, open, orders};
-use crate::live::model::Model;
+use crate::live::model::{Model, Passed};
 use crate::render::{figures, questions, safe};
 
 /// A key in a view.
@@ -26,8 +28,13 @@ pub(super) fn press(top: &mut Top, model: &Model, key: Key) -> Vec<Effect> {
     }
     match key {
         Key::Enter => enter(top, model),
-        Key::Char('p') => pause(top, model),
-        Key::Char('x') | Key::F(9) | Key::Ctrl('k') => cancel(top, model),
+        Key::Char('p') => confirm(top, model, "", |state| match state.control.paused {
+            Some(_) => (RequestAction::Resume { deadline_ms: None }, "resume"),
+            None => (RequestAction::Pause, "pause"),
+        }),
+        Key::Char('x') | Key::F(9) | Key::Ctrl('k') => {
+            confirm(top, model, "cancelled in muster top", |_| (RequestAction::Cancel, "cancel"))
+        }
         Key::Char('o') => open_related(top, model),
         Key::Char('a') => orders::answer(top, model),
         Key::Char('y') => orders::approve(top, model),
@@ -119,12 +126,12 @@ fn stay<K: Clone + PartialEq>(list: &mut List<K>, rows: Rows<K>) {
 /// The task that is chosen in the run that is open.
 fn tree_place(top: &Top, model: &Model) -> Option<TaskId> {
     let run = top.open.and_then(|run| model.run(run));
-    top.tree.chosen(&top.tree.shown(rows::tree(run)).rows)
+    top.tree.chosen_of(rows::tree(run))
 }
 
 /// Keys that scroll in what a task does. Says whether it is one.
 fn scroll_detail(top: &mut Top, key: Key) -> bool {
-    let page = usize::try_from(top.page()).unwrap_or(1) / 2;
+    let page = top.page() as usize / 2;
     match key {
         Key::Up | Key::Char('k') => top.back += 1,
         Key::Down | Key::Char('j') => top.back = top.back.saturating_sub(1),
@@ -174,7 +181,7 @@ fn sort(top: &mut Top, by: SortKey) -> bool {
 fn enter(top: &mut Top, model: &Model) -> Vec<Effect> {
     match top.view {
         View::Runs => {
-            if let Some(run) = top.runs.chosen(&top.runs.shown(rows::runs(model, top.now)).rows) {
+            if let Some(run) = top.runs.chosen_of(rows::runs(model, top.now)) {
                 return open(top, run);
             }
         }
@@ -195,7 +202,7 @@ fn enter(top: &mut Top, model: &Model) -> Vec<Effect> {
 
 /// All that a process says of itself.
 fn show_process(top: &mut Top, model: &Model) {
-    let Some(name) = top.fleet.chosen(&top.fleet.shown(rows::fleet(model, top.now)).rows) else { return };
+    let Some(name) = top.fleet.chosen_of(rows::fleet(model, top.now)) else { return };
     let told = model.fleet().shown().in_json().into_iter();
     let mut told =
         told.filter(|one| one["agent"].as_str() == Some(&name) || one["name"].as_str() == Some(&name));
@@ -204,11 +211,15 @@ fn show_process(top: &mut Top, model: &Model) {
     }
 }
 
+/// The chosen message of the traffic.
+fn chosen_message<'a>(top: &Top, model: &'a Model) -> Option<&'a Arc<Passed>> {
+    let chosen = top.traffic.chosen_of(rows::traffic(model));
+    model.traffic().passed().find(|passed| Some(passed.number) == chosen)
+}
+
 /// A message that passed, in full.
 fn show_message(top: &mut Top, model: &Model) {
-    let chosen = top.traffic.chosen(&top.traffic.shown(rows::traffic(model)).rows);
-    let found = model.traffic().passed().find(|passed| Some(passed.number) == chosen);
-    if let Some(passed) = found {
+    if let Some(passed) = chosen_message(top, model) {
         // What comes meanwhile does not move what is being read.
         stay_at(&mut top.traffic, passed.number);
         let title = figures::one_line(&passed.tapped.subject, 200);
@@ -244,39 +255,28 @@ fn indented(value: &serde_json::Value) -> String {
 /// The run that is chosen, or whose task or question is.
 fn chosen_run(top: &Top, model: &Model) -> Option<muster_shared::ids::RunId> {
     match top.view {
-        View::Runs => top.runs.chosen(&top.runs.shown(rows::runs(model, top.now)).rows),
+        View::Runs => top.runs.chosen_of(rows::runs(model, top.now)),
         View::Run => top.open,
         View::Questions => orders::chosen(top, model).map(|(run, _)| run),
         View::Fleet | View::Traffic => None,
     }
 }
 
-fn pause(top: &mut Top, model: &Model) -> Vec<Effect> {
+/// Asks a person to confirm an action on the chosen run.
+fn confirm(
+    top: &mut Top,
+    model: &Model,
+    reason: &str,
+    action: impl FnOnce(&RunState) -> (RequestAction, &'static str),
+) -> Vec<Effect> {
     let state = chosen_run(top, model).and_then(|run| model.run(run)?.state());
     match state {
         None => top.complain("choose a run first"),
         Some(state) if state.status.is_ended() => top.complain("the run has ended"),
         Some(state) => {
-            let (action, word) = match state.control.paused {
-                Some(_) => (RequestAction::Resume { deadline_ms: None }, "resume"),
-                None => (RequestAction::Pause, "pause"),
-            };
+            let (action, word) = action(state);
             let what = format!("{word} run {}", state.id.short());
-            top.over = Over::Confirm(Order { run: state.id, action, reason: String::new(), what });
-        }
-    }
-    Vec::new()
-}
-
-fn cancel(top: &mut Top, model: &Model) -> Vec<Effect> {
-    let state = chosen_run(top, model).and_then(|run| model.run(run)?.state());
-    match state {
-        None => top.complain("choose a run first"),
-        Some(state) if state.status.is_ended() => top.complain("the run has ended"),
-        Some(state) => {
-            let what = format!("cancel run {}", state.id.short());
-            let reason = "cancelled in muster top".to_owned();
-            top.over = Over::Confirm(Order { run: state.id, action: RequestAction::Cancel, reason, what });
+            top.over = Over::Confirm(Order { run: state.id, action, reason: reason.to_owned(), what });
         }
     }
     Vec::new()
@@ -301,9 +301,7 @@ fn open_related(top: &mut Top, model: &Model) -> Vec<Effect> {
         }
         View::Runs | View::Questions => chosen_run(top, model),
         View::Traffic => {
-            let chosen = top.traffic.chosen(&top.traffic.shown(rows::traffic(model)).rows);
-            let found = model.traffic().passed().find(|passed| Some(passed.number) == chosen);
-            found.and_then(|passed| passed.tapped.content.as_ref().ok()?.run)
+            chosen_message(top, model).and_then(|passed| passed.tapped.content.as_ref().ok()?.run)
         }
         View::Fleet => None,
     };

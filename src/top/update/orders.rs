@@ -18,11 +18,12 @@ const SHOWN: usize = 60;
 /// The question that is chosen; in a run, its oldest.
 pub(super) fn chosen(top: &Top, model: &Model) -> Option<(RunId, QuestionId)> {
     match top.view {
-        View::Questions => top.questions.chosen(&top.questions.shown(rows::questions(model, top.now)).rows),
+        View::Questions => top.questions.chosen_of(rows::questions(model, top.now)),
         View::Run | View::Runs => {
-            let run = match top.view {
-                View::Runs => top.runs.chosen(&top.runs.shown(rows::runs(model, top.now)).rows)?,
-                View::Run | View::Fleet | View::Traffic | View::Questions => top.open?,
+            let run = if top.view == View::Run {
+                top.open?
+            } else {
+                top.runs.chosen_of(rows::runs(model, top.now))?
             };
             let asking = model.questions().filter(|(state, ..)| state.id == run);
             let oldest = asking.min_by_key(|(_, id, asked)| (asked.asked_at, *id));

@@ -12,11 +12,11 @@ use crate::render::figures;
 
 /// A key while a text is read.
 pub(super) fn scroll(top: &mut Top, key: Key) {
-    let page = usize::try_from(top.page()).unwrap_or(1);
+    let page = top.page() as usize;
     let (from, lines) = match &mut top.over {
         Over::Help(from) => (from, HELP.len()),
         Over::Text { from, text, .. } => (from, text.lines().count()),
-        Over::Nothing | Over::Filter(_) | Over::Command(_) | Over::Confirm(_) | Over::Typing { .. } => return,
+        _ => return,
     };
     match key {
         Key::Esc | Key::Enter | Key::Char('q' | '?') | Key::F(1 | 10) => top.over = Over::Nothing,
@@ -89,7 +89,7 @@ fn perform(top: &mut Top, model: &Model, text: &str) -> Vec<Effect> {
         top.over = Over::Help(0);
         return Vec::new();
     }
-    let named = View::ALL.into_iter().find(|view| view.title().to_lowercase().starts_with(&word));
+    let named = View::ALL.into_iter().find(|view| view.to_string().to_lowercase().starts_with(&word));
     // `ru` is the runs, not the run.
     let named = if named == Some(View::Runs) && word == "run" { Some(View::Run) } else { named };
     match named {

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::super::reply::{Reply, json};
 use super::{After, By, Named, Shared};
-use crate::app::bus_failure;
 use crate::commands::dead::{self as letters, Retried};
 use crate::render;
 
@@ -23,7 +22,7 @@ pub(crate) struct Wanted {
 
 /// The newest, as `muster dead list --json` lists them.
 pub(crate) async fn list(State(ui): Shared, After(Wanted { limit }): After<Wanted>) -> Reply {
-    let listed = ui.bus()?.dead().list(limit.unwrap_or(USUAL).min(MOST)).await.map_err(bus_failure)?;
+    let listed = ui.bus()?.dead().list(limit.unwrap_or(USUAL).min(MOST)).await?;
     json(&listed.iter().map(render::dead::json).collect::<Vec<Value>>())
 }
 

@@ -7,7 +7,6 @@ use muster_agents::tools::workspace::WorkspacePath;
 
 use super::super::reply::{Problem, Reply, json};
 use super::{Named, Shared, run_of};
-use crate::app::bus_failure;
 use crate::commands::artifacts;
 
 /// Pictures that browsers may show: by their first bytes, whatever they are called. None of them runs anything.
@@ -21,7 +20,7 @@ const PICTURES: [(&[u8], &str); 4] = [
 /// The list, as `muster artifacts --json` prints it.
 pub(crate) async fn list(State(ui): Shared, Named(run): Named<String>) -> Reply {
     let run = run_of(&ui, &run).await?;
-    let listed = ui.bus()?.files().list(run).await.map_err(bus_failure)?;
+    let listed = ui.bus()?.files().list(run).await?;
     json(&artifacts::in_json(run, &listed.files))
 }
 
@@ -29,7 +28,7 @@ pub(crate) async fn list(State(ui): Shared, Named(run): Named<String>) -> Reply 
 pub(crate) async fn bytes(State(ui): Shared, Named((run, path)): Named<(String, String)>) -> Reply {
     let run = run_of(&ui, &run).await?;
     let path = WorkspacePath::parse(&path).map_err(|error| Problem::bad(error.to_string()))?;
-    let found = ui.bus()?.files().read(run, path.as_str()).await.map_err(bus_failure)?;
+    let found = ui.bus()?.files().read(run, path.as_str()).await?;
     let bytes = found.ok_or_else(|| {
         Problem::not_found(format!("run {} has no file {path}", run.short()))
             .help("its list of files names them")

@@ -161,7 +161,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Ui>> for Said<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &Arc<Ui>) -> Result<Self, Problem> {
-        let most = usize::try_from(crate::settings::MAX_REQUEST).unwrap_or(usize::MAX);
+        let most = crate::settings::MAX_REQUEST as usize;
         let bytes = body(request.into_body(), most).await?;
         // Nothing said is nothing wanted.
         let bytes: &[u8] = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { &bytes };

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 use super::super::reply::{Problem, Reply, json};
 use super::super::state::Ui;
 use super::{By, Said, Shared, apart, record_of};
-use crate::app::bus_failure;
 use crate::commands::models;
 
 /// Most tokens of an answer in the playground. A long answer, and no book.
@@ -91,8 +90,7 @@ fn told(ui: &Ui, spec: &str, answer: &ChatAnswer, pricing: &Pricing) -> Value {
 async fn recorded(ui: &Ui, again: &Again, task: TaskId) -> Result<SentRequest, Problem> {
     let bus = ui.bus()?;
     let (_, record) = record_of(ui, &again.run).await?;
-    let declarations =
-        Declarations::of(&bus.store(), &record.entries, Some(&task)).await.map_err(bus_failure)?;
+    let declarations = Declarations::of(&bus.store(), &record.entries, Some(&task)).await?;
     let (generation, step, call) = (Generation(again.generation), again.step, again.call);
     let found = apart(move || {
         let mut sent = requests(&record.entries, &task, &declarations);

@@ -32,7 +32,7 @@ async fn state_of(ui: &Ui, run: &str) -> Result<RunState, Problem> {
 async fn documents(ui: &Ui, state: &RunState) -> Result<Option<Corpus>, Problem> {
     let Some(wanted) = &state.goal.corpus else { return Ok(None) };
     let id = CorpusId::parse(&wanted.id).map_err(cannot)?;
-    let cache = ui.app.beside_fleet(&ui.app.settings().agent.cache_dir);
+    let cache = ui.app.cache_dir();
     let store = Objects(ui.bus()?.store());
     Corpus::open_or_fetch(&cache, &id, &store, None).await.map(Some).map_err(cannot)
 }

@@ -20,7 +20,6 @@ use super::super::reply::{Problem, Reply, json};
 use super::super::state::Ui;
 use super::super::timeline as spans;
 use super::{After, Named, Shared, apart, record_of};
-use crate::app::bus_failure;
 use crate::args::ShowArgs;
 use crate::commands::show::ShownRun;
 use crate::commands::{
@@ -48,7 +47,7 @@ pub(crate) async fn show(State(ui): Shared, Named(run): Named<String>, After(At 
     let agents: AgentsByRole = match at {
         // What waits for whom is told of now.
         Some(_) => AgentsByRole::default(),
-        None => bus.registry().list().await.map_err(bus_failure)?.iter().collect(),
+        None => bus.registry().list().await?.iter().collect(),
     };
     let state = {
         let record = Arc::clone(&record);

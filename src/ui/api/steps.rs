@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::super::reply::{Problem, Reply, json};
 use super::{After, Named, Shared, apart, record_of};
-use crate::app::bus_failure;
 use crate::commands::prompt;
 
 /// Which call of the step is wanted.
@@ -30,8 +29,7 @@ pub(crate) async fn show(
     let task: TaskId = task.parse().map_err(|error| Problem::bad(format!("{task:?} is no task: {error}")))?;
     let bus = ui.bus()?;
     let (run, record) = record_of(&ui, &run).await?;
-    let declarations =
-        Declarations::of(&bus.store(), &record.entries, Some(&task)).await.map_err(bus_failure)?;
+    let declarations = Declarations::of(&bus.store(), &record.entries, Some(&task)).await?;
     let told = apart(move || {
         let sent = requests(&record.entries, &task, &declarations);
         let generation = Generation(generation);
@@ -78,7 +76,7 @@ fn find<'a>(
             AgentEvent::Step(step) => Some(step),
             AgentEvent::ToolStarted(begun) => Some(&begun.step),
             AgentEvent::Outcome(outcome) => outcome.last_step.as_deref(),
-            AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => None,
+            _ => None,
         };
         step.filter(|step| step.number == number).map(|step| (entry, step, json!(key.agent)))
     })

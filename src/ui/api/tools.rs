@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::super::reply::{Problem, Reply, json};
 use super::{After, By, Named, Shared, run_of};
-use crate::app::bus_failure;
 use crate::args::ToolsStatsArgs;
 use crate::commands::tools::stats as counting;
 
@@ -44,7 +43,7 @@ pub(crate) struct LookedFor {
 
 /// The lessons that are kept, those of the newest run first.
 pub(crate) async fn lessons(State(ui): Shared, After(LookedFor { q }): After<LookedFor>) -> Reply {
-    let mut all = ui.bus()?.lessons().all().await.map_err(bus_failure)?;
+    let mut all = ui.bus()?.lessons().all().await?;
     all.sort_by_key(|one| std::cmp::Reverse(one.run));
     let wanted = q.to_lowercase();
     let has = |lessons: &&RunLessons| {
@@ -62,7 +61,7 @@ pub(crate) async fn forget(State(ui): Shared, By(by): By, Named(run): Named<Stri
     };
     // No person may write there on the bus: the dashboard does it for those who may do it here.
     let bus: &Bus = &*ui.bus()?;
-    if !bus.lessons().forget(run).await.map_err(bus_failure)? {
+    if !bus.lessons().forget(run).await? {
         return Err(Problem::not_found(format!("no lessons of run {} are kept", run.short())));
     }
     tracing::info!(%run, by = %by.name, "the lessons of a run were forgotten from the dashboard");

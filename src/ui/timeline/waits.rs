@@ -37,10 +37,7 @@ impl Waits {
                     let why = if released.reason.is_empty() { "put down" } else { released.reason.as_str() };
                     self.begin(&key.task, key.generation, at, why);
                 }
-                AgentEvent::ToolStarted(_)
-                | AgentEvent::Step(_)
-                | AgentEvent::Outcome(_)
-                | AgentEvent::Unreadable(_) => {}
+                _ => {}
             },
         }
     }

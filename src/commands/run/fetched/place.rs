@@ -73,7 +73,7 @@ fn without_user(url: &str) -> Result<(), String> {
             Err("it has a user name or a password in it, which others would see; leave them out".to_owned())
         }
         Some(authority) if !authority.is_empty() => Ok(()),
-        Some(_) | None => Err("it names no host".to_owned()),
+        _ => Err("it names no host".to_owned()),
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn page_path(url: &str, media_type: Option<&str>) -> String {
         Some((stem, ending)) if !stem.is_empty() && known(ending) => {
             (stem, Some(ending.to_ascii_lowercase()))
         }
-        Some(_) | None => (name, None),
+        _ => (name, None),
     };
     let said = media_type.and_then(ending_of);
     let ending = match (ending, said) {

@@ -178,15 +178,12 @@ impl CommandQueue {
         let wrong = |why: String| format!("the request that it is said to be made of: {why}");
         let asked: SignedOrder = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let goal = asked_goal(&self.core.signatures, &asked, at).map_err(wrong)?;
-        match command {
-            Command::Submit { goal: wanted, .. } if goal.is_none_or(|goal| goal == *wanted) => {
-                Ok(Some(asked))
-            }
-            Command::Submit { .. }
-            | Command::Attend { .. }
-            | Command::ChildEnded { .. }
-            | Command::Fork { .. }
-            | Command::Request(_) => Err(wrong("something else was asked for".to_owned())),
+        if let Command::Submit { goal: wanted, .. } = command
+            && goal.is_none_or(|goal| goal == *wanted)
+        {
+            Ok(Some(asked))
+        } else {
+            Err(wrong("something else was asked for".to_owned()))
         }
     }
 }

@@ -224,19 +224,8 @@ impl Obeyed {
 
 /// Who has something to say at once.
 const fn may_control(kind: &HolderKind) -> bool {
-    match kind {
-        HolderKind::Operator | HolderKind::Orchestrator => true,
-        // A person gives orders to orchestrators, which are kept, and not to agents.
-        HolderKind::Person
-        | HolderKind::Observer
-        | HolderKind::Agent(_)
-        | HolderKind::Program(_)
-        | HolderKind::Guard(_)
-        | HolderKind::ToolServer(_)
-        | HolderKind::Host
-        | HolderKind::Guest
-        | HolderKind::Presence => false,
-    }
+    // A person sends requests to orchestrators, which store them, not to agents.
+    matches!(kind, HolderKind::Operator | HolderKind::Orchestrator)
 }
 
 fn check_now(sent: Millis, now: Millis) -> Result<(), String> {

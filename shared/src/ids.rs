@@ -99,24 +99,13 @@ impl TaskId {
     /// The index of the leaf that this task is, if it is one.
     #[must_use]
     pub const fn as_leaf(&self) -> Option<&TaskIndex> {
-        match self {
-            Self::Leaf(index) => Some(index),
-            Self::Plan
-            | Self::Reflect(_)
-            | Self::Refine(_)
-            | Self::Settle(_)
-            | Self::Write
-            | Self::DraftReview(_) => None,
-        }
+        if let Self::Leaf(index) = self { Some(index) } else { None }
     }
 
     /// The index of the leaf this task is about, if it is about one.
     #[must_use]
     pub const fn leaf(&self) -> Option<&TaskIndex> {
-        match self {
-            Self::Leaf(index) | Self::Reflect(index) => Some(index),
-            Self::Plan | Self::Refine(_) | Self::Settle(_) | Self::Write | Self::DraftReview(_) => None,
-        }
+        if let Self::Leaf(index) | Self::Reflect(index) = self { Some(index) } else { None }
     }
 }
 

@@ -39,21 +39,8 @@ pub(super) async fn join(nats: &Nats, spec: &QueueSpec) -> Result<Arc<dyn Pull>,
 /// Creates the consumer, or finds it. Consumers are created here and for readers only, since the right to create
 /// them lets a process read what it may not.
 async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
-    match &nats.kind {
-        Some(HolderKind::Agent(role)) => return have_provided(nats, role).await,
-        None
-        | Some(
-            HolderKind::Operator
-            | HolderKind::Person
-            | HolderKind::Observer
-            | HolderKind::Orchestrator
-            | HolderKind::Program(_)
-            | HolderKind::Guard(_)
-            | HolderKind::ToolServer(_)
-            | HolderKind::Host
-            | HolderKind::Guest
-            | HolderKind::Presence,
-        ) => {}
+    if let Some(HolderKind::Agent(role)) = &nats.kind {
+        return have_provided(nats, role).await;
     }
     let config = pull::Config {
         durable_name: Some(spec.name.clone()),

@@ -124,15 +124,7 @@ fn limits(run: &RunState) -> String {
 }
 
 const fn in_words(task: &TaskId) -> &'static str {
-    match task {
-        TaskId::Plan => "there was a plan",
-        TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => "the report was written",
-    }
+    if *task == TaskId::Plan { "there was a plan" } else { "the report was written" }
 }
 
 /// A sentence for the report when tasks were left out or cut short.

@@ -342,13 +342,7 @@ impl<'a> DecisionBuilder<'a> {
 /// Whether a queue is told of only where something is lent of it: that of one agent. What is decided before anything is
 /// offered depends on the others.
 const fn is_told_late(queue: &Queue) -> bool {
-    match queue {
-        Queue::Agent(_)
-        | Queue::Role(
-            Role::Planner | Role::Worker | Role::Reflector | Role::Refiner | Role::Researcher | Role::Writer,
-        ) => true,
-        Queue::Role(Role::Specialist(_)) => false,
-    }
+    !matches!(queue, Queue::Role(Role::Specialist(_)))
 }
 
 /// What is not named here is written at once: whoever it concerns does not wait for the next decision.

@@ -26,35 +26,15 @@ pub(super) fn failed_by_outage(run: &RunState, task: &TaskId) -> bool {
     let Some(state) = run.tasks.get(task).filter(failed) else { return false };
     // Without an outcome, agents died of it, or nobody took it.
     let Some(outcome) = &state.outcome else { return true };
-    match FailureKind::of(outcome) {
+    matches!(
+        FailureKind::of(outcome),
         FailureKind::ModelUnavailable
-        | FailureKind::AgentFault
-        | FailureKind::AgentsDied
-        | FailureKind::FellSilent
-        | FailureKind::NobodyTookIt
-        | FailureKind::NobodyThere => true,
-        FailureKind::ModelDeclined
-        | FailureKind::AnswersUnusable
-        | FailureKind::QuestionTooLong
-        | FailureKind::LoopDetected
-        | FailureKind::OutOfSteps
-        | FailureKind::GaveUp
-        | FailureKind::ToolFailed
-        | FailureKind::ToolTimedOut
-        | FailureKind::ToolRefused
-        | FailureKind::EffectUnknown
-        | FailureKind::Blocked
-        | FailureKind::InputUnfit
-        | FailureKind::HandedBack
-        | FailureKind::TimeUp
-        | FailureKind::ContractBroken
-        | FailureKind::NotAccepted
-        | FailureKind::WrongProduct
-        | FailureKind::PlanRefused
-        | FailureKind::NeedsPerson
-        | FailureKind::BudgetUsedUp
-        | FailureKind::Cancelled => false,
-    }
+            | FailureKind::AgentFault
+            | FailureKind::AgentsDied
+            | FailureKind::FellSilent
+            | FailureKind::NobodyTookIt
+            | FailureKind::NobodyThere
+    )
 }
 
 /// What tasks that ended well suggest for later ones, one line each; the newest by plan order, and no more than fit.

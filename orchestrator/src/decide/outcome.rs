@@ -53,17 +53,11 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
 /// Takes in an outcome that guards have nothing against.
 pub(super) fn take_in_guarded(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     let Some((key, event)) = decision.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
-    match event {
-        AgentEvent::Outcome(outcome) if decision.open().is_some_and(|run| is_current(run, &key)) => {
-            auction::held(decision, &key, outcome.counts());
-            ended(decision, &key.task, seq, &outcome);
-        }
-        AgentEvent::Outcome(_)
-        | AgentEvent::Started(_)
-        | AgentEvent::ToolStarted(_)
-        | AgentEvent::Step(_)
-        | AgentEvent::Released(_)
-        | AgentEvent::Unreadable(_) => {}
+    if let AgentEvent::Outcome(outcome) = event
+        && decision.open().is_some_and(|run| is_current(run, &key))
+    {
+        auction::held(decision, &key, outcome.counts());
+        ended(decision, &key.task, seq, &outcome);
     }
 }
 

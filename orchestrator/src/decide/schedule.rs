@@ -277,11 +277,8 @@ fn until(run: &RunState, task: &TaskId, now: Millis) -> Millis {
 /// The documents of a run; what there are is told to those who plan or look into them, as far as they may.
 fn corpus_told(run: &RunState, task: &TaskId, rights: &TaskRights) -> Option<CorpusRef> {
     let mut corpus = rights::readable(run.goal.corpus.clone()?, rights);
-    match task {
-        TaskId::Plan | TaskId::Leaf(_) | TaskId::Settle(_) => {}
-        TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write | TaskId::DraftReview(_) => {
-            corpus.outline = String::new();
-        }
+    if matches!(task, TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write | TaskId::DraftReview(_)) {
+        corpus.outline = String::new();
     }
     Some(corpus)
 }
@@ -294,15 +291,7 @@ fn handed_over_by(run: &RunState, task: &TaskId) -> Vec<TaskIndex> {
 
 /// The limits as whoever does the task is told them.
 fn limits_told(run: &RunState, task: &TaskId) -> RunLimits {
-    let mut limits = match task {
-        TaskId::Plan => run.limits.for_planners(),
-        TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => run.limits.clone(),
-    };
+    let mut limits = if *task == TaskId::Plan { run.limits.for_planners() } else { run.limits.clone() };
     // What is tried is none of an agent's business.
     limits.trials.clear();
     limits
@@ -318,32 +307,16 @@ pub(super) fn goes_on_from(task: &TaskState) -> Option<Generation> {
 /// The goal as whoever does the task is told it.
 fn goal_told(run: &RunState, task: &TaskId) -> String {
     let text = &run.goal.text;
-    match (&run.goal.blueprint, task) {
-        (Some(filled), TaskId::Write | TaskId::DraftReview(_)) => filled.goal_of_report(text),
-        (
-            _,
-            TaskId::Write
-            | TaskId::DraftReview(_)
-            | TaskId::Plan
-            | TaskId::Leaf(_)
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_),
-        ) => text.clone(),
+    if let (Some(filled), TaskId::Write | TaskId::DraftReview(_)) = (&run.goal.blueprint, task) {
+        filled.goal_of_report(text)
+    } else {
+        text.clone()
     }
 }
 
 /// The model to use instead of the agent's own setting.
 fn model(run: &RunState, task: &TaskId) -> Option<String> {
-    let of_member = match task {
-        TaskId::Leaf(index) => groups::model(run, index),
-        TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => None,
-    };
+    let of_member = task.as_leaf().and_then(|index| groups::model(run, index));
     of_member.or_else(|| run.goal.model.clone())
 }
 

@@ -54,12 +54,8 @@ pub(super) fn blueprints(run: &RunState) -> &[BlueprintBrief] {
 
 /// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there.
 pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
-    let specialists = capacity.keys().filter_map(|queue| match queue {
-        Queue::Role(role @ Role::Specialist(_)) => Some(role.clone()),
-        Queue::Role(
-            Role::Planner | Role::Worker | Role::Reflector | Role::Refiner | Role::Researcher | Role::Writer,
-        )
-        | Queue::Agent(_) => None,
+    let specialists = capacity.keys().filter_map(|queue| {
+        if let Queue::Role(role @ Role::Specialist(_)) = queue { Some(role.clone()) } else { None }
     });
     [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect()
 }

@@ -122,17 +122,13 @@ async fn answer_to(context: &Arc<OrchestratorContext>, taken: &TakenCommand) -> 
 /// The orchestrator that a new run rather belongs to because of its domain. One that does not take it after a few tries is
 /// not waited for.
 fn of_its_domain(context: &OrchestratorContext, taken: &TakenCommand) -> Option<AgentId> {
-    match &taken.command {
-        Command::Submit { run, goal } | Command::Attend { run, goal, .. }
-            if taken.delivered < DOMAIN_TRIES && !context.registry.has(*run) =>
-        {
-            context.ownership.better_for(goal.domain.as_deref())
-        }
-        Command::Submit { .. }
-        | Command::Attend { .. }
-        | Command::Fork { .. }
-        | Command::ChildEnded { .. }
-        | Command::Request(_) => None,
+    if let Command::Submit { run, goal } | Command::Attend { run, goal, .. } = &taken.command
+        && taken.delivered < DOMAIN_TRIES
+        && !context.registry.has(*run)
+    {
+        context.ownership.better_for(goal.domain.as_deref())
+    } else {
+        None
     }
 }
 

@@ -89,10 +89,7 @@ impl Candidate {
 
     /// Whether it does tasks of plans.
     const fn does_leaves(&self) -> bool {
-        match self.role {
-            Role::Worker | Role::Researcher | Role::Specialist(_) => true,
-            Role::Planner | Role::Reflector | Role::Refiner | Role::Writer => false,
-        }
+        matches!(self.role, Role::Worker | Role::Researcher | Role::Specialist(_))
     }
 
     /// Most capabilities, and most tools, that are heard of one agent.

@@ -132,86 +132,40 @@ impl Note {
     }
 
     fn as_form(&self) -> Option<&FormReply> {
-        match self {
-            Self::Form { reply } => Some(reply),
-            Self::Guarded { .. }
-            | Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. } => None,
-        }
+        if let Self::Form { reply } = self { Some(reply) } else { None }
     }
 
     fn as_guarded(&self, asked: Hook, about: usize) -> Option<&Guarded> {
-        match self {
-            Self::Guarded { hook, at, said, .. } => {
-                (*hook == asked && usize::try_from(*at) == Ok(about)).then_some(said)
-            }
-            Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. }
-            | Self::Form { .. } => None,
+        if let Self::Guarded { hook, at, said, .. } = self {
+            (*hook == asked && usize::try_from(*at) == Ok(about)).then_some(said)
+        } else {
+            None
         }
     }
 
     fn as_approval(&self, about: usize) -> Option<&CallVerdict> {
-        match self {
-            Self::Approval { verdict } => (usize::try_from(verdict.at) == Ok(about)).then_some(verdict),
-            Self::Guarded { .. }
-            | Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Form { .. } => None,
+        if let Self::Approval { verdict } = self {
+            (usize::try_from(verdict.at) == Ok(about)).then_some(verdict)
+        } else {
+            None
         }
     }
 
     /// The uses that were refused, each with the call of the step that it is of.
     pub fn denied(notes: &[Self]) -> impl Iterator<Item = (usize, &Refusal)> {
-        notes.iter().filter_map(|note| match note {
-            Self::Denied { at, refusal } => Some((usize::try_from(*at).unwrap_or(usize::MAX), refusal)),
-            Self::Guarded { .. }
-            | Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. }
-            | Self::Form { .. } => None,
+        notes.iter().filter_map(|note| {
+            if let Self::Denied { at, refusal } = note {
+                Some((usize::try_from(*at).unwrap_or(usize::MAX), refusal))
+            } else {
+                None
+            }
         })
     }
 
     /// The messages that a model was sent in other words.
     pub fn reworded(notes: &[Self]) -> impl Iterator<Item = &Reworded> {
-        notes.iter().flat_map(|note| match note {
-            Self::Guarded { reworded, .. } => reworded.as_slice(),
-            Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. }
-            | Self::Form { .. } => &[],
+        notes.iter().flat_map(|note| {
+            if let Self::Guarded { reworded, .. } = note { reworded.as_slice() } else { &[] }
         })
     }
 }

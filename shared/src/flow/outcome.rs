@@ -116,18 +116,7 @@ impl Ending {
     /// Whether the product counts.
     #[must_use]
     pub const fn is_success(self) -> bool {
-        match self {
-            Self::Done | Self::DonePartial => true,
-            Self::Escalate
-            | Self::Delegate
-            | Self::Blocked
-            | Self::GaveUp
-            | Self::ModelFailed
-            | Self::AgentFailed
-            | Self::DeadlinePassed
-            | Self::Cancelled
-            | Self::BudgetExhausted => false,
-        }
+        matches!(self, Self::Done | Self::DonePartial)
     }
 }
 

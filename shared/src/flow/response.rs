@@ -151,34 +151,7 @@ impl FailureKind {
     /// Whether no model gave an answer that could be used: what fails so will fail again, whatever the task.
     #[must_use]
     pub const fn is_of_the_model(self) -> bool {
-        match self {
-            Self::ModelUnavailable | Self::AnswersUnusable => true,
-            Self::ModelDeclined
-            | Self::QuestionTooLong
-            | Self::LoopDetected
-            | Self::OutOfSteps
-            | Self::GaveUp
-            | Self::ToolFailed
-            | Self::ToolTimedOut
-            | Self::ToolRefused
-            | Self::EffectUnknown
-            | Self::Blocked
-            | Self::InputUnfit
-            | Self::HandedBack
-            | Self::AgentFault
-            | Self::AgentsDied
-            | Self::TimeUp
-            | Self::FellSilent
-            | Self::NobodyTookIt
-            | Self::NobodyThere
-            | Self::ContractBroken
-            | Self::NotAccepted
-            | Self::WrongProduct
-            | Self::PlanRefused
-            | Self::NeedsPerson
-            | Self::BudgetUsedUp
-            | Self::Cancelled => false,
-        }
+        matches!(self, Self::ModelUnavailable | Self::AnswersUnusable)
     }
 
     /// In words, as part of a sentence.
@@ -266,10 +239,7 @@ impl Response {
     /// Whether the task is offered again at once.
     #[must_use]
     pub const fn tries_again(self) -> bool {
-        match self {
-            Self::Retry | Self::OtherAgent | Self::OtherTool | Self::OtherModel => true,
-            Self::Person | Self::Replan | Self::Degrade | Self::Stop => false,
-        }
+        matches!(self, Self::Retry | Self::OtherAgent | Self::OtherTool | Self::OtherModel)
     }
 
     /// In words, as what happens next.

@@ -60,15 +60,7 @@ impl Specialty {
     /// Whether it is about a role that comes with Muster.
     #[must_use]
     pub const fn is_built_in(&self) -> bool {
-        match self.role {
-            Role::Planner
-            | Role::Worker
-            | Role::Reflector
-            | Role::Refiner
-            | Role::Researcher
-            | Role::Writer => true,
-            Role::Specialist(_) => false,
-        }
+        !matches!(self.role, Role::Specialist(_))
     }
 
     /// The same within its limits: what comes from the bus may be of any length.

@@ -59,16 +59,7 @@ impl TaskEnd {
     /// Whether what the task was to give is missing, in whole or in part, and nobody decided so.
     #[must_use]
     pub const fn is_short(self) -> bool {
-        match self {
-            Self::InPart
-            | Self::Failed
-            | Self::Blocked
-            | Self::CutOff
-            | Self::LeftOut
-            | Self::InWork
-            | Self::NotBegun => true,
-            Self::Done | Self::Skipped | Self::Replaced => false,
-        }
+        !matches!(self, Self::Done | Self::Skipped | Self::Replaced)
     }
 }
 
@@ -279,22 +270,15 @@ fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
 
 /// Steps of a blueprint that were left out because nobody said in time whether they may begin.
 fn not_approved(run: &RunState) -> impl Iterator<Item = &str> {
-    run.questions.values().filter_map(|asked| match (&asked.about, &asked.end) {
-        (About::Step(step), Some(QuestionEnd::Answered(reply))) if reply.by.is_none() => {
+    run.questions.values().filter_map(|asked| {
+        if let (About::Step(step), Some(QuestionEnd::Answered(reply))) = (&asked.about, &asked.end)
+            && reply.by.is_none()
+        {
             matches!(run.planning.expansion.get(step), Some(StepOutcome::LeftOut { .. }))
                 .then_some(step.as_str())
+        } else {
+            None
         }
-        (
-            About::Step(_)
-            | About::Task(_)
-            | About::Call(_)
-            | About::Goal
-            | About::Plan
-            | About::Milestone(_)
-            | About::Failure(_)
-            | About::Conflict(_),
-            Some(QuestionEnd::Answered(_) | QuestionEnd::Withdrawn(_)) | None,
-        ) => None,
     })
 }
 

@@ -122,17 +122,9 @@ impl Guarding {
     /// The change of the plan by a person that waits for them.
     #[must_use]
     pub fn edit(&self) -> Option<&Request> {
-        self.open.values().find_map(|held| match &held.what {
-            Held::Edit(request) => Some(&**request),
-            Held::Outcome { .. }
-            | Held::Report(_)
-            | Held::BroughtPlan
-            | Held::TakenOver
-            | Held::Steps(_)
-            | Held::HandOver(_)
-            | Held::Stopped(_)
-            | Held::GivenUp(_) => None,
-        })
+        self.open
+            .values()
+            .find_map(|held| if let Held::Edit(request) = &held.what { Some(&**request) } else { None })
     }
 
     /// Whether the end of the work waits for them. It does not wait for a person's change about which one gave no verdict:

@@ -235,16 +235,8 @@ fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Res
     if after.status.is_ended() {
         return Ok(());
     }
-    let open = after.tasks.iter().filter_map(|(task, state)| match task {
-        TaskId::Leaf(index) if index.is_member() && !state.status.is_ended() => Some(index),
-        TaskId::Leaf(_)
-        | TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => None,
-    });
+    let open = after.tasks.iter().filter(|(_, state)| !state.status.is_ended());
+    let open = open.filter_map(|(task, _)| task.as_leaf()).filter(|index| index.is_member());
     for member in open.filter(|_| after.forked.is_none()) {
         ensure(after.members_in_work().any(|other| other == member), || format!("{member} goes on alone"))?;
     }
@@ -254,15 +246,11 @@ fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Res
 /// Only who cancels a run does not want its report any more. A draft is dropped where what it is made of changes (a goal is
 /// edited, a task reopened), also in the decision that ends the run: what is left counts.
 fn drafts_are_delivered(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
-    let ends_without = match after.status {
-        RunStatus::Failed | RunStatus::Aborted(StopReason::DeadlinePassed | StopReason::BudgetExhausted) => {
-            !before.status.is_ended()
-        }
-        RunStatus::Aborted(StopReason::Cancelled | StopReason::Refused)
-        | RunStatus::Created
-        | RunStatus::Processing
-        | RunStatus::Completed => false,
-    };
+    let ends_without = !before.status.is_ended()
+        && matches!(
+            after.status,
+            RunStatus::Failed | RunStatus::Aborted(StopReason::DeadlinePassed | StopReason::BudgetExhausted)
+        );
     ensure(!ends_without || after.drafts.kept.is_none(), || format!("it is {:?}", after.status))
 }
 

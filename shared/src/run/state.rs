@@ -184,15 +184,14 @@ impl RunState {
     /// The states of all planned tasks, as the rules in [`plan`](crate::plan) want them: one that waits is in work.
     #[must_use]
     pub fn statuses(&self) -> Statuses {
-        let leaf = |(task, state): (&TaskId, &TaskState)| match task {
-            TaskId::Leaf(index) if !index.is_member() => Some((index.clone(), state.status_in_plan())),
-            TaskId::Leaf(_)
-            | TaskId::Plan
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_) => None,
+        let leaf = |(task, state): (&TaskId, &TaskState)| {
+            if let TaskId::Leaf(index) = task
+                && !index.is_member()
+            {
+                Some((index.clone(), state.status_in_plan()))
+            } else {
+                None
+            }
         };
         self.tasks.iter().filter_map(leaf).collect()
     }
@@ -261,15 +260,8 @@ impl RunState {
     #[must_use]
     pub fn refinement(&self, number: u32) -> Option<&(Vec<String>, Vec<RefusedOperation>)> {
         let completed = self.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Completed);
-        let by_refiners = completed.filter_map(|(task, _)| match task {
-            TaskId::Refine(number) => Some(*number),
-            TaskId::Plan
-            | TaskId::Leaf(_)
-            | TaskId::Reflect(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_) => None,
-        });
+        let by_refiners = completed
+            .filter_map(|(task, _)| if let TaskId::Refine(number) = task { Some(*number) } else { None });
         // One that failed leaves nothing behind.
         let done: BTreeSet<u32> = by_refiners.chain(self.refining.by_reflection.iter().copied()).collect();
         self.refining.done.get(done.into_iter().position(|done| done == number)?)

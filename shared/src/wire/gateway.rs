@@ -429,19 +429,7 @@ impl RefusalCode {
     /// Whether the task of the token is not the caller's any more.
     #[must_use]
     pub const fn ends_task(self) -> bool {
-        match self {
-            Self::BadToken | Self::GivenAway | Self::Cancelled | Self::PutDown | Self::Ended => true,
-            Self::Unreadable
-            | Self::TooLarge
-            | Self::Invalid
-            | Self::Unknown
-            | Self::BadResult
-            | Self::NotAllowed
-            | Self::Busy
-            | Self::NotFound
-            | Self::ModelFailed
-            | Self::Failed => false,
-        }
+        matches!(self, Self::BadToken | Self::GivenAway | Self::Cancelled | Self::PutDown | Self::Ended)
     }
 }
 

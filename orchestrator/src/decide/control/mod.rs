@@ -149,20 +149,13 @@ fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), Stri
 
 /// Whether something else would be done of the plan.
 const fn changes_plan(action: &RequestAction) -> bool {
-    match action {
+    matches!(
+        action,
         RequestAction::Skip { .. }
-        | RequestAction::Redo { .. }
-        | RequestAction::Edit { task: Some(_), .. }
-        | RequestAction::Approve { plan: Some(_), .. } => true,
-        RequestAction::Cancel
-        | RequestAction::Pause
-        | RequestAction::Resume { .. }
-        | RequestAction::Edit { task: None, .. }
-        | RequestAction::Approve { plan: None, .. }
-        | RequestAction::Reject { .. }
-        | RequestAction::Answer { .. }
-        | RequestAction::SetContext { .. } => false,
-    }
+            | RequestAction::Redo { .. }
+            | RequestAction::Edit { task: Some(_), .. }
+            | RequestAction::Approve { plan: Some(_), .. }
+    )
 }
 
 /// Who asked, and why, in a few words.

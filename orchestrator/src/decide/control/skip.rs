@@ -51,14 +51,5 @@ fn skippable(run: &RunState, plan: &Plan, task: &TaskIndex) -> Result<Vec<TaskIn
 }
 
 const fn can_be_left_out(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Created
-        | TaskStatus::Waiting
-        | TaskStatus::Queued
-        | TaskStatus::Processing
-        | TaskStatus::Failed
-        | TaskStatus::Aborted
-        | TaskStatus::Blocked => true,
-        TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split => false,
-    }
+    !matches!(status, TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split)
 }

@@ -32,15 +32,7 @@ pub(super) fn pattern(run: &RunState, index: &TaskIndex) -> Pattern {
 
 /// Whether a task that is due is not offered itself, because members do it.
 pub(super) fn is_for_members(run: &RunState, task: &TaskId) -> bool {
-    match task {
-        TaskId::Leaf(index) => pattern(run, index).members() > 1,
-        TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => false,
-    }
+    task.as_leaf().is_some_and(|index| pattern(run, index).members() > 1)
 }
 
 /// Has members begin what is due and for them, as soon as there is room for one of them.

@@ -75,16 +75,11 @@ fn role_of(decision: &mut DecisionBuilder<'_>, to: &Peer) -> Result<Role, String
 /// Whether a task waits for help, and when its time is up.
 pub(in crate::decide) fn expires(run: &RunState, waiting: &Waiting) -> Option<Millis> {
     let Wait::Peer(request) = &waiting.wait else { return None };
-    match **request {
-        PeerRequest::HelpRequest(_) => {
-            let within = std::time::Duration::from_millis(run.limits.peers.help_within_ms);
-            waiting.for_task.as_ref().map(|_| waiting.since.after(within))
-        }
-        PeerRequest::InformationShare(_)
-        | PeerRequest::ContextRequest(_)
-        | PeerRequest::CapabilityQuery(_)
-        | PeerRequest::ContextWrite(_)
-        | PeerRequest::ContextRead(_) => None,
+    if matches!(**request, PeerRequest::HelpRequest(_)) {
+        let within = std::time::Duration::from_millis(run.limits.peers.help_within_ms);
+        waiting.for_task.as_ref().map(|_| waiting.since.after(within))
+    } else {
+        None
     }
 }
 

@@ -14,14 +14,7 @@ const USED_UP: &str = "the run has had as many failures as it may have";
 
 /// Whether another try is worth it. Without a plan or a report nothing is: these keep their tries.
 pub(super) fn allows_another_try(run: &RunState, task: &TaskId) -> bool {
-    match task {
-        TaskId::Plan | TaskId::Write => true,
-        TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::DraftReview(_) => !run.responses.used_up,
-    }
+    matches!(task, TaskId::Plan | TaskId::Write) || !run.responses.used_up
 }
 
 /// Looks whether the failure just recorded was the last one that the run may have.

@@ -185,23 +185,7 @@ impl Input {
     /// What tells a request from others like it; nothing for what nobody asked for.
     #[must_use]
     pub const fn request(&self) -> Option<Uuid> {
-        match self {
-            Self::Goal { .. }
-            | Self::Fork { .. }
-            | Self::Refuse { .. }
-            | Self::Agent { .. }
-            | Self::Unreadable { .. }
-            | Self::Capacity
-            | Self::Timer
-            | Self::AgentLost { .. }
-            | Self::Silent { .. }
-            | Self::ChildEnded { .. }
-            | Self::ContractBroken { .. }
-            | Self::GuardsSaid { .. }
-            | Self::TrialWithdrawn { .. }
-            | Self::Bids { .. } => None,
-            Self::Request(request) => request.own_id(),
-        }
+        if let Self::Request(request) = self { request.own_id() } else { None }
     }
 }
 

@@ -24,8 +24,6 @@ pub struct AuctionOpened {
 }
 
 impl Payload for AuctionOpened {
-    const NAME: &'static str = "auction_opened";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -62,8 +60,6 @@ pub struct TaskAwarded {
 }
 
 impl Payload for TaskAwarded {
-    const NAME: &'static str = "task_awarded";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -100,8 +96,6 @@ pub struct BidHeld {
 }
 
 impl Payload for BidHeld {
-    const NAME: &'static str = "bid_held";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }

@@ -27,8 +27,6 @@ pub struct TaskCompleted {
 }
 
 impl Payload for TaskCompleted {
-    const NAME: &'static str = "task_completed";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -65,8 +63,6 @@ pub struct TaskRetried {
 }
 
 impl Payload for TaskRetried {
-    const NAME: &'static str = "task_retried";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -102,8 +98,6 @@ pub struct TaskFailed {
 }
 
 impl Payload for TaskFailed {
-    const NAME: &'static str = "task_failed";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -136,8 +130,6 @@ pub struct TaskQuarantined {
 }
 
 impl Payload for TaskQuarantined {
-    const NAME: &'static str = "task_quarantined";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -174,8 +166,6 @@ pub struct TaskBlocked {
 }
 
 impl Payload for TaskBlocked {
-    const NAME: &'static str = "task_blocked";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -201,8 +191,6 @@ pub struct TaskAborted {
 }
 
 impl Payload for TaskAborted {
-    const NAME: &'static str = "task_aborted";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -230,8 +218,6 @@ pub struct TaskSkipped {
 }
 
 impl Payload for TaskSkipped {
-    const NAME: &'static str = "task_skipped";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -262,8 +248,6 @@ pub struct TaskReopened {
 }
 
 impl Payload for TaskReopened {
-    const NAME: &'static str = "task_reopened";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }

@@ -28,8 +28,6 @@ pub struct MembersBegun {
 }
 
 impl Payload for MembersBegun {
-    const NAME: &'static str = "members_begun";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -107,8 +105,6 @@ pub struct MembersDiscuss {
 }
 
 impl Payload for MembersDiscuss {
-    const NAME: &'static str = "members_discuss";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -153,8 +149,6 @@ pub struct MembersSettled {
 }
 
 impl Payload for MembersSettled {
-    const NAME: &'static str = "members_settled";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }

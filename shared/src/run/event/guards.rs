@@ -127,8 +127,6 @@ fn unknown(number: u32, event: &'static str) -> ApplyError {
 }
 
 impl Payload for GuardsAsked {
-    const NAME: &'static str = "guards_asked";
-
     fn task(&self) -> Option<TaskId> {
         self.about.as_ref()?.task()
     }
@@ -192,12 +190,6 @@ pub struct GuardsAnswered {
 }
 
 impl Payload for GuardsAnswered {
-    const NAME: &'static str = "guards_answered";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("guards, {}: {}", self.hook.as_str(), words.brief(&self.said.to_string()))
     }

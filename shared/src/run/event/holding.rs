@@ -34,8 +34,6 @@ pub struct TaskStarted {
 }
 
 impl Payload for TaskStarted {
-    const NAME: &'static str = "task_started";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -87,8 +85,6 @@ pub struct TaskOrphaned {
 }
 
 impl Payload for TaskOrphaned {
-    const NAME: &'static str = "task_orphaned";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -124,8 +120,6 @@ pub struct TaskReleased {
 }
 
 impl Payload for TaskReleased {
-    const NAME: &'static str = "task_released";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -188,8 +182,6 @@ pub struct TaskTakenBack {
 }
 
 impl Payload for TaskTakenBack {
-    const NAME: &'static str = "task_taken_back";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -225,8 +217,6 @@ pub struct TaskParked {
 }
 
 impl Payload for TaskParked {
-    const NAME: &'static str = "task_parked";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }

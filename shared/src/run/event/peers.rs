@@ -33,8 +33,6 @@ pub struct InformationShared {
 }
 
 impl Payload for InformationShared {
-    const NAME: &'static str = "information_shared";
-
     fn task(&self) -> Option<TaskId> {
         self.from.clone().map(TaskId::Leaf)
     }
@@ -87,8 +85,6 @@ pub struct ContextWritten {
 }
 
 impl Payload for ContextWritten {
-    const NAME: &'static str = "context_written";
-
     fn task(&self) -> Option<TaskId> {
         match &self.by {
             ContextAuthor::Task { task, .. } => Some(TaskId::Leaf(task.clone())),

@@ -23,8 +23,6 @@ pub struct WritingBegan {
 }
 
 impl Payload for WritingBegan {
-    const NAME: &'static str = "writing_began";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Write)
     }
@@ -54,8 +52,6 @@ pub struct DraftReviewBegun {
 }
 
 impl Payload for DraftReviewBegun {
-    const NAME: &'static str = "draft_review_begun";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::DraftReview(self.number))
     }
@@ -102,8 +98,6 @@ pub struct DraftReviewed {
 }
 
 impl Payload for DraftReviewed {
-    const NAME: &'static str = "draft_reviewed";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::DraftReview(self.number))
     }
@@ -143,8 +137,6 @@ pub struct DraftReviewMissed {
 }
 
 impl Payload for DraftReviewMissed {
-    const NAME: &'static str = "draft_review_missed";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::DraftReview(self.number))
     }

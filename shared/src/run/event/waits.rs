@@ -30,8 +30,6 @@ pub struct TaskWaits {
 }
 
 impl Payload for TaskWaits {
-    const NAME: &'static str = "task_waits";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -86,8 +84,6 @@ pub struct TaskAnswered {
 }
 
 impl Payload for TaskAnswered {
-    const NAME: &'static str = "task_answered";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -120,8 +116,6 @@ pub struct TaskDelegated {
 }
 
 impl Payload for TaskDelegated {
-    const NAME: &'static str = "task_delegated";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -155,8 +149,6 @@ pub struct HandOverRefused {
 }
 
 impl Payload for HandOverRefused {
-    const NAME: &'static str = "hand_over_refused";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Leaf(self.task.clone()))
     }
@@ -190,8 +182,6 @@ pub struct DeadlockEnded {
 }
 
 impl Payload for DeadlockEnded {
-    const NAME: &'static str = "deadlock_ended";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }

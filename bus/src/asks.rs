@@ -32,7 +32,7 @@ const ANSWERERS: &str = "orchestrators";
 /// Requests to the fleet.
 #[derive(Clone)]
 pub struct Asks {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// A run that a request is to become.
@@ -53,10 +53,6 @@ struct Became {
 }
 
 impl Asks {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Requests from now on, each given to one of all who serve them.
     ///
     /// # Errors

@@ -245,31 +245,31 @@ impl Bus {
     /// The task queues.
     #[must_use]
     pub fn tasks(&self) -> Tasks {
-        Tasks::new(&self.core)
+        Tasks { core: Arc::clone(&self.core) }
     }
 
     /// The durable commands.
     #[must_use]
     pub fn commands(&self) -> Commands {
-        Commands::new(&self.core)
+        Commands { core: Arc::clone(&self.core) }
     }
 
     /// Who is on the bus.
     #[must_use]
     pub fn registry(&self) -> Registry {
-        Registry::new(&self.core)
+        Registry { core: Arc::clone(&self.core) }
     }
 
     /// Messages that interrupt.
     #[must_use]
     pub fn control(&self) -> Control {
-        Control::new(&self.core)
+        Control { core: Arc::clone(&self.core) }
     }
 
     /// What is happening right now.
     #[must_use]
     pub fn live(&self) -> LiveFeed {
-        LiveFeed::new(&self.core)
+        LiveFeed { core: Arc::clone(&self.core) }
     }
 
     /// Large and shared bytes.
@@ -281,13 +281,13 @@ impl Bus {
     /// Which orchestrators are at work, and on which runs.
     #[must_use]
     pub fn leases(&self) -> Leases {
-        Leases::new(&self.core)
+        Leases { core: Arc::clone(&self.core) }
     }
 
     /// What runs that ended taught.
     #[must_use]
     pub fn lessons(&self) -> Lessons {
-        Lessons::new(&self.core)
+        Lessons { core: Arc::clone(&self.core) }
     }
 
     /// Answers of models and tools that may serve agents of this role again.
@@ -299,37 +299,37 @@ impl Bus {
     /// Requests that are answered.
     #[must_use]
     pub fn asks(&self) -> Asks {
-        Asks::new(&self.core)
+        Asks { core: Arc::clone(&self.core) }
     }
 
     /// What task gateways serve and tell each other.
     #[must_use]
     pub fn gateway(&self) -> GatewayDoor {
-        GatewayDoor::new(&self.core)
+        GatewayDoor { core: Arc::clone(&self.core) }
     }
 
     /// What guards are asked, and answer.
     #[must_use]
     pub fn guards(&self) -> GuardDoor {
-        GuardDoor::new(&self.core)
+        GuardDoor { core: Arc::clone(&self.core) }
     }
 
     /// What agents and tool servers tell each other.
     #[must_use]
     pub fn tool_servers(&self) -> ToolServerDoor {
-        ToolServerDoor::new(&self.core)
+        ToolServerDoor { core: Arc::clone(&self.core) }
     }
 
     /// What machines ask that join.
     #[must_use]
     pub fn hosts(&self) -> HostDoor {
-        HostDoor::new(&self.core)
+        HostDoor { core: Arc::clone(&self.core) }
     }
 
     /// Calls for proposals, and bids.
     #[must_use]
     pub fn auctions(&self) -> Auctions {
-        Auctions::new(&self.core)
+        Auctions { core: Arc::clone(&self.core) }
     }
 
     /// The files of runs.
@@ -347,31 +347,31 @@ impl Bus {
     /// What agents and tools did in runs that ended.
     #[must_use]
     pub fn track_record(&self) -> TrackRecord {
-        TrackRecord::new(&self.core)
+        TrackRecord { core: Arc::clone(&self.core) }
     }
 
     /// How trials stand.
     #[must_use]
     pub fn trials(&self) -> Trials {
-        Trials::new(&self.core)
+        Trials { core: Arc::clone(&self.core) }
     }
 
     /// What the whole fleet shares and may use only so much of.
     #[must_use]
     pub fn allowances(&self) -> Allowances {
-        Allowances::new(&self.core)
+        Allowances { core: Arc::clone(&self.core) }
     }
 
     /// What could not be processed.
     #[must_use]
     pub fn dead(&self) -> DeadLetters {
-        DeadLetters::new(&self.core)
+        DeadLetters { core: Arc::clone(&self.core) }
     }
 
     /// All that passes, decoded.
     #[must_use]
     pub fn tap(&self) -> Tap {
-        Tap::new(&self.core)
+        Tap { core: Arc::clone(&self.core) }
     }
 }
 

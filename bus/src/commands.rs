@@ -36,14 +36,10 @@ const COMMAND_WAIT: Duration = Duration::from_secs(5);
 /// The durable commands.
 #[derive(Clone)]
 pub struct Commands {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Commands {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Sends a command; it is kept until an orchestrator is done with it. The same command sent again within ten
     /// minutes is stored once: a goal is told by its run, other commands by the id they carry, and without one they
     /// are all different.

@@ -28,7 +28,7 @@ const MOST_SEEN: usize = 4096;
 /// Messages that interrupt.
 #[derive(Clone)]
 pub struct Control {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// For whom a control message is.
@@ -43,10 +43,6 @@ pub enum ControlTarget {
 }
 
 impl Control {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Sends a message to whoever listens now.
     ///
     /// # Errors

@@ -115,14 +115,10 @@ impl DeadLetter {
 /// The dead letters.
 #[derive(Clone)]
 pub struct DeadLetters {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl DeadLetters {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Keeps a dead letter.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ const TASK: &str = "Muster-Task";
 /// The door of task gateways.
 #[derive(Clone)]
 pub struct GatewayDoor {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// A program's request, as it came.
@@ -57,10 +57,6 @@ pub enum Delivered {
 }
 
 impl GatewayDoor {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Requests from now on: each that comes for any gateway is given to one of them, those for this one to it.
     ///
     /// # Errors

@@ -180,14 +180,10 @@ impl Question {
 /// The door for machines that join.
 #[derive(Clone)]
 pub struct HostDoor {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl HostDoor {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Questions from now on.
     ///
     /// # Errors

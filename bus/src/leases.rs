@@ -29,7 +29,7 @@ const BUCKET: Bucket = Bucket(LEASE);
 /// The leases of orchestrators.
 #[derive(Clone)]
 pub struct Leases {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// What an orchestrator says with its lease.
@@ -109,10 +109,6 @@ pub enum LeaseChange {
 }
 
 impl Leases {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Begins a lease of this process, besides any that it had before.
     ///
     /// # Errors

@@ -17,14 +17,10 @@ const BUCKET: Bucket = Bucket(LESSONS);
 /// The lessons of all runs.
 #[derive(Clone)]
 pub struct Lessons {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Lessons {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Keeps the lessons of a run, in place of those it had. Kept twice, they are there once.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use crate::watchers::{Watch, Watchers};
 /// The live feed.
 #[derive(Clone)]
 pub struct LiveFeed {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// Live messages that wait to be sent; more are dropped. What came before the last few hundred is old news by the time
@@ -65,10 +65,6 @@ async fn publish_all(core: Core, mut queue: mpsc::Receiver<Live>) {
 }
 
 impl LiveFeed {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Whether anybody listens to what happens in a run, as far as is known: what is said of others is not heard.
     #[must_use]
     pub fn is_watched(&self, run: RunId) -> bool {

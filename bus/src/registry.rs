@@ -30,7 +30,7 @@ const LOAD_PAUSE: Duration = Duration::from_secs(2);
 /// Who is on the bus.
 #[derive(Clone)]
 pub struct Registry {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// A change in the registry.
@@ -45,10 +45,6 @@ pub enum RegistryChange {
 }
 
 impl Registry {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Enters a process into the registry and keeps it there while the handle lives.
     ///
     /// # Errors

@@ -69,14 +69,10 @@ pub enum ToolServerFailure {
 /// The door to tool servers.
 #[derive(Clone)]
 pub struct ToolServerDoor {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl ToolServerDoor {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// What tool servers say of themselves from now on. What cannot be read, or speaks in another's name, is left out.
     ///
     /// # Errors

@@ -17,14 +17,10 @@ const BUCKET: Bucket = Bucket(TRACK_RECORD);
 /// What was done in all runs.
 #[derive(Clone)]
 pub struct TrackRecord {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl TrackRecord {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Keeps what was done in a run, in place of what was known of it. Kept twice, it is there once.
     ///
     /// # Errors

@@ -20,14 +20,10 @@ const TRIES: usize = 32;
 /// How all trials stand.
 #[derive(Clone)]
 pub struct Trials {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Trials {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Changes how a trial stands: `change` is given what there is, and gives what is to be there with what it says.
     /// Nothing is written where that is the same.
     ///

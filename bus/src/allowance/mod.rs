@@ -44,7 +44,7 @@ const STAMP_KEPT: Duration = Duration::from_secs(60);
 /// What the whole fleet shares.
 #[derive(Clone)]
 pub struct Allowances {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// The broker's time, counted on by this process's own steady clock.
@@ -69,10 +69,6 @@ impl BrokerClock {
 }
 
 impl Allowances {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Sets a clock by the broker's stamp of a message of ours.
     ///
     /// # Errors

@@ -69,8 +69,7 @@ impl Commands {
         let message = self.core.seal(subject, body, About { expires, ..About::run(run) }, encoding).await?;
         let mut message = self.core.signatures.sign_message(Purpose::Order, message);
         if let Some(asked) = asked.filter(|asked| !asked.payload.is_empty()) {
-            let wrong = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-            message.headers.add(ASKED_BY, &serde_json::to_string(asked).map_err(wrong)?);
+            message.headers.add(ASKED_BY, &serde_json::to_string(asked)?);
         }
         let dedup = match (command, command.id()) {
             (Command::Submit { .. } | Command::Fork { .. }, _) => Some(format!("{run}.{}", command.name())),

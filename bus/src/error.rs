@@ -240,6 +240,12 @@ impl From<CodecError> for BusError {
     }
 }
 
+impl From<serde_json::Error> for BusError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Codec { reason: error.to_string() }
+    }
+}
+
 /// Why a write to the record did not happen, or may not have.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AppendError {

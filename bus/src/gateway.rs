@@ -176,8 +176,7 @@ impl GatewayDoor {
     /// # Errors
     /// When the bus fails.
     pub async fn tell_moved(&self, moved: &Moved) -> Result<(), BusError> {
-        let value =
-            serde_json::to_value(moved).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let value = serde_json::to_value(moved)?;
         let payload = encode(&value, Encoding::Json)?.into();
         let subject = GATEWAY_MOVED.to_owned();
         let message = Message { subject, headers: Headers::default(), payload };

@@ -199,8 +199,7 @@ impl OpenRequest {
     /// # Errors
     /// When the answer is too large, or the bus fails.
     pub async fn answer(&self, verdict: &GuardReply) -> Result<(), BusError> {
-        let codec = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-        let value = serde_json::to_value(verdict).map_err(codec)?;
+        let value = serde_json::to_value(verdict)?;
         let payload = encode(&value, self.encoding)?.into();
         let mut headers = Headers::default();
         headers.add(CONTENT_TYPE, self.encoding.content_type());

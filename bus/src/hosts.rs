@@ -215,8 +215,7 @@ impl HostDoor {
         to: &Question,
         answer: &Answer<T>,
     ) -> Result<(), BusError> {
-        let codec = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-        let payload = serde_json::to_vec(answer).map_err(codec)?.into();
+        let payload = serde_json::to_vec(answer)?.into();
         let message = Message { subject: to.reply.clone(), headers: Headers::default(), payload };
         self.core.backend.publish(message).await
     }

@@ -48,8 +48,7 @@ impl Bucket {
     /// # Errors
     /// When the value cannot be written as JSON.
     pub(crate) fn json<T: Serialize>(self, key: &str, value: &T) -> Result<Message, BusError> {
-        let payload =
-            serde_json::to_vec(value).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let payload = serde_json::to_vec(value)?;
         let mut headers = Headers::default();
         headers.add("Content-Type", "application/json");
         Ok(Message { subject: self.subject(key), headers, payload: payload.into() })

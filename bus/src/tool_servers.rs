@@ -284,7 +284,7 @@ impl ToolServerDoor {
 fn message<T: Serialize>(subject: String, body: &T) -> Result<Message, BusError> {
     let mut headers = Headers::default();
     headers.add(CONTENT_TYPE, Encoding::Json.content_type());
-    let payload = serde_json::to_vec(body).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+    let payload = serde_json::to_vec(body)?;
     if payload.len() > MAX_MESSAGE_BYTES {
         let what = "what is said to a tool server".to_owned();
         return Err(BusError::TooLarge { what, bytes: payload.len(), most: MAX_MESSAGE_BYTES });

@@ -224,9 +224,7 @@ impl Allowances {
         for attempt in 1..=TRIES {
             let (mut state, revision) = self.read::<S>(key).await?;
             let Some(given) = change(&mut state) else { return Ok(None) };
-            let bytes =
-                serde_json::to_vec(&state).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-            match BUCKET.put(&self.core, message(key, bytes.into()), Some(kept), Some(revision)).await {
+            match BUCKET.put(&self.core, BUCKET.json(key, &state)?, Some(kept), Some(revision)).await {
                 Ok(_) => return Ok(Some(given)),
                 Err(AppendError::Conflict) => {}
                 // It may have landed: then what was lent is lost to us and comes back by itself.

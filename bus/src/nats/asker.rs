@@ -98,8 +98,7 @@ impl Asker {
         patience: Duration,
     ) -> Result<Reply<A>, BusError> {
         self.link.check()?;
-        let codec = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-        let payload = serde_json::to_vec(question).map_err(codec)?;
+        let payload = serde_json::to_vec(question)?;
         let call = self.client.request(asking.subject(), payload.into());
         let answered = tokio::select! {
             answered = tokio::time::timeout(patience, call) => answered,

@@ -77,8 +77,7 @@ async fn submit(
         (Some(run), _) => run,
         (None, None) => new_run(),
         (None, Some(id)) => {
-            let what =
-                serde_json::to_vec(goal).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+            let what = serde_json::to_vec(goal)?;
             let new = NewRun { run: new_run(), what: &what };
             match context.bus.asks().run_of(&asked.asker(), id, new).await? {
                 Ok(run) => run,

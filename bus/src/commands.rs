@@ -205,10 +205,7 @@ impl TakenCommand {
     pub fn identified(&self) -> Command {
         match self.command.clone().sent(self.id, &self.sender) {
             Command::Request(request) => Command::Request(request.signed(self.signed.clone())),
-            command @ (Command::Submit { .. }
-            | Command::Attend { .. }
-            | Command::ChildEnded { .. }
-            | Command::Fork { .. }) => command,
+            command => command,
         }
     }
 

@@ -227,15 +227,14 @@ impl BusError {
 
 impl From<CodecError> for BusError {
     fn from(error: CodecError) -> Self {
-        match error {
-            CodecError::TooLarge { bytes } => Self::TooLarge {
+        if let CodecError::TooLarge { bytes } = error {
+            Self::TooLarge {
                 what: "a message".into(),
                 bytes,
                 most: muster_shared::wire::codec::MAX_MESSAGE_BYTES,
-            },
-            CodecError::TooDeep | CodecError::Field { .. } | CodecError::Malformed { .. } => {
-                Self::Codec { reason: error.to_string() }
             }
+        } else {
+            Self::Codec { reason: error.to_string() }
         }
     }
 }

@@ -266,10 +266,7 @@ impl Link {
     /// The server says that what was shown counts no more. Unless there is something else to show by now, nothing can follow.
     fn ended(&self, name: &str, end: End) {
         let shown = self.last().jwt.clone();
-        let now = match &self.by {
-            By::File(path) => jwt_in(path).ok(),
-            By::User(_) | By::Token | By::Nothing => None,
-        };
+        let now = if let By::File(path) = &self.by { jwt_in(path).ok() } else { None };
         if now.is_some() && now != shown {
             tracing::info!(name, "the credentials were made anew, and are shown from now on");
             return;

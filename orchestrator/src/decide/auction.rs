@@ -188,10 +188,7 @@ fn promise<'a>(run: &'a RunState, task: &TaskIndex) -> Option<(&'a Bid, Millis)>
 fn auctioned<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
     let index = task.as_leaf()?;
     let goes_on = run.tasks.get(task).is_some_and(|state| state.continues.is_some());
-    let wanted = match groups::pattern(run, index) {
-        Pattern::Auction => true,
-        Pattern::Hierarchical | Pattern::Committee { .. } | Pattern::Redundant { .. } => false,
-    };
+    let wanted = matches!(groups::pattern(run, index), Pattern::Auction);
     (wanted && !goes_on).then_some(index)
 }
 

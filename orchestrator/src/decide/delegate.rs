@@ -98,11 +98,10 @@ fn waits_still(run: &RunState, wanted: &HandOver) -> bool {
 /// Tells a task that it has to do without, in the words of what it asked for.
 fn turn_down(decision: &mut DecisionBuilder<'_>, task: &TaskId, why: &str) {
     let waiting = decision.open().and_then(|run| run.tasks.get(task)?.waiting.as_ref());
-    let told = match waiting.map(|waiting| &waiting.wait) {
-        Some(Wait::Peer(request)) => format!("The {} is refused: {why}.", request.name()),
-        Some(Wait::Task(_) | Wait::Answer(_) | Wait::Approval(_) | Wait::Run(_)) | None => {
-            format!("It cannot be handed over: {why}. Do it within this task.")
-        }
+    let told = if let Some(Wait::Peer(request)) = waiting.map(|waiting| &waiting.wait) {
+        format!("The {} is refused: {why}.", request.name())
+    } else {
+        format!("It cannot be handed over: {why}. Do it within this task.")
     };
     waits::refuse(decision, task, &told);
 }

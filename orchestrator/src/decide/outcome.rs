@@ -202,14 +202,7 @@ pub(super) fn completed(decision: &mut DecisionBuilder<'_>, task: TaskId, outcom
 
 /// A result that is worth something.
 fn part_of(product: &Product) -> Option<Box<TaskResult>> {
-    match product {
-        Product::Result(result) => part_of_result(result),
-        Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
-    }
+    if let Product::Result(result) = product { part_of_result(result) } else { None }
 }
 
 fn part_of_result(result: &TaskResult) -> Option<Box<TaskResult>> {

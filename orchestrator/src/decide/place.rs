@@ -189,9 +189,12 @@ fn fellows(run: &RunState, member: &TaskIndex) -> Vec<Avoided> {
 
 /// Who was asked by name and has not started yet.
 fn asked(state: &TaskState) -> Option<&AgentId> {
-    match &state.queue {
-        Some(Queue::Agent(agent)) if state.status.is_in_work() => Some(agent),
-        Some(Queue::Agent(_) | Queue::Role(_)) | None => None,
+    if let Some(Queue::Agent(agent)) = &state.queue
+        && state.status.is_in_work()
+    {
+        Some(agent)
+    } else {
+        None
     }
 }
 

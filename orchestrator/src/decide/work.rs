@@ -70,13 +70,10 @@ fn refused_plan(run: &RunState) -> Option<PlanDraft> {
     if refused(run).is_empty() {
         return None;
     }
-    match run.tasks.get(&TaskId::Plan)?.outcome.as_ref()?.product.as_ref()? {
-        Product::Plan(draft) => Some(draft.clone()),
-        Product::Result(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
+    if let Product::Plan(draft) = run.tasks.get(&TaskId::Plan)?.outcome.as_ref()?.product.as_ref()? {
+        Some(draft.clone())
+    } else {
+        None
     }
 }
 

@@ -8,8 +8,8 @@ use super::{ExplanationItem, is_about, words};
 use crate::flow::TaskStatus;
 use crate::ids::{Seq, TaskId};
 use crate::run::{
-    QuestionEnd, RecordEvent, RunEvent, RunState, RunStatus, StopReason, TaskCount, count,
-    is_completed_in_part, shortfalls,
+    QuestionEnd, RunEvent, RunState, RunStatus, StopReason, TaskCount, count, is_completed_in_part,
+    shortfalls,
 };
 
 /// Result of a run.
@@ -91,9 +91,8 @@ fn how(state: &RunState) -> String {
 
 fn because(timeline: &RunTimeline<'_>) -> Vec<ExplanationItem> {
     let Some(entry) = timeline.ended else { return Vec::new() };
-    let RecordEvent::Decided(decided) = &entry.event else { return Vec::new() };
     let ends = |event: &&RunEvent| event.ends_run() || topics(event).contains(&Topic::Failure);
-    decided.events.iter().filter(ends).map(|event| words::item(entry, event)).collect()
+    entry.event.events().iter().filter(ends).map(|event| words::item(entry, event)).collect()
 }
 
 fn report_by(state: &RunState, timeline: &RunTimeline<'_>) -> String {

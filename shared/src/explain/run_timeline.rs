@@ -58,12 +58,11 @@ impl<'a> RunTimeline<'a> {
                 }
             }
             timeline.tools.count(entry);
-            match &entry.event {
-                RecordEvent::Decided(decided) if decided.events.iter().any(RunEvent::ends_run) => {
-                    timeline.ended = Some(entry);
-                }
-                RecordEvent::Agent(key, event) => timeline.agent(entry.seq, key, event),
-                RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
+            if entry.event.events().iter().any(RunEvent::ends_run) {
+                timeline.ended = Some(entry);
+            }
+            if let RecordEvent::Agent(key, event) = &entry.event {
+                timeline.agent(entry.seq, key, event);
             }
         }
         timeline.ledger.close(state);
@@ -83,13 +82,7 @@ impl<'a> RunTimeline<'a> {
 
     /// Events of all decisions with their entries.
     pub(super) fn events(&self) -> impl Iterator<Item = (&'a Entry, &'a RunEvent)> + use<'a> {
-        self.entries.iter().flat_map(|entry| {
-            let events = match &entry.event {
-                RecordEvent::Decided(decided) => decided.events.as_slice(),
-                RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
-            };
-            events.iter().map(move |event| (entry, event))
-        })
+        self.entries.iter().flat_map(|entry| entry.event.events().iter().map(move |event| (entry, event)))
     }
 
     /// Entries with an event of this kind.

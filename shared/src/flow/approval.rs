@@ -73,10 +73,7 @@ impl CallVerdict {
     /// The arguments that the call is made with in place of those of the model.
     #[must_use]
     pub const fn arguments(&self) -> Option<&Value> {
-        match &self.ruling {
-            CallRuling::Changed(arguments) => Some(arguments),
-            CallRuling::Approved | CallRuling::Refused => None,
-        }
+        if let CallRuling::Changed(arguments) = &self.ruling { Some(arguments) } else { None }
     }
 }
 

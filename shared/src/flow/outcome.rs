@@ -72,14 +72,13 @@ impl Outcome {
     /// The result that it gave, if it gave one.
     #[must_use]
     pub fn result(&self) -> Option<&TaskResult> {
-        match self.product.as_ref()? {
-            Product::Result(result) => Some(result),
-            Product::Plan(_)
-            | Product::Reflection(_)
-            | Product::Refinement(_)
-            | Product::Report(_)
-            | Product::DraftReview(_) => None,
-        }
+        if let Product::Result(result) = self.product.as_ref()? { Some(result) } else { None }
+    }
+
+    /// The report that it wrote, if it wrote one.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        if let Product::Report(report) = self.product.as_ref()? { Some(report) } else { None }
     }
 }
 

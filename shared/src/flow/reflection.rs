@@ -93,10 +93,7 @@ impl ReflectionLevel {
     /// only one.
     #[must_use]
     pub const fn needs_others(self) -> bool {
-        match self {
-            Self::None | Self::Brief | Self::Full | Self::AfterFailure | Self::WhenSpinning => false,
-            Self::WhenNeeded => true,
-        }
+        matches!(self, Self::WhenNeeded)
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

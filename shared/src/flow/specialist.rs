@@ -143,15 +143,10 @@ pub enum ContractSide {
 /// `conclusion`, `findings` and `data`. Nothing for what is no leaf.
 #[must_use]
 pub fn given(offer: &TaskOffered) -> Option<Value> {
-    match &offer.work {
-        Work::Execute { task, inputs, .. } => {
-            Some(given_with(&offer.goal, task, inputs, offer.corpus.as_ref()))
-        }
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => None,
+    if let Work::Execute { task, inputs, .. } = &offer.work {
+        Some(given_with(&offer.goal, task, inputs, offer.corpus.as_ref()))
+    } else {
+        None
     }
 }
 

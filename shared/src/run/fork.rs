@@ -270,28 +270,21 @@ fn taken_over(task: &TaskState) -> TaskState {
         answers: Answers::new(),
         ..task.clone()
     };
-    match task.status {
-        TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing => {
-            TaskState {
-                status: TaskStatus::Created,
-                queue: None,
-                offered_at: None,
-                deadline: None,
-                agent: None,
-                attempt: Attempt(0),
-                continues: None,
-                waiting: None,
-                answered: None,
-                deaths: Vec::new(),
-                lost: None,
-                ..task
-            }
-        }
-        TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Aborted
-        | TaskStatus::Skipped
-        | TaskStatus::Blocked
-        | TaskStatus::Split => task,
+    if task.status.is_ended() {
+        return task;
+    }
+    TaskState {
+        status: TaskStatus::Created,
+        queue: None,
+        offered_at: None,
+        deadline: None,
+        agent: None,
+        attempt: Attempt(0),
+        continues: None,
+        waiting: None,
+        answered: None,
+        deaths: Vec::new(),
+        lost: None,
+        ..task
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::{AgentKey, GivingUp, HandOver, Request, StepsExpanded, Stopped};
-use crate::flow::{GuardVerdict, Hook, Outcome, Product, Report};
+use crate::flow::{GuardVerdict, Hook, Outcome, Report};
 use crate::ids::Seq;
 use crate::time::Millis;
 
@@ -154,14 +154,7 @@ impl Held {
             | Self::HandOver(_)
             | Self::Stopped(_)
             | Self::GivenUp(_) => None,
-            Self::Outcome { outcome, .. } => match outcome.product.as_ref()? {
-                Product::Report(report) => Some(report),
-                Product::Plan(_)
-                | Product::Result(_)
-                | Product::Reflection(_)
-                | Product::Refinement(_)
-                | Product::DraftReview(_) => None,
-            },
+            Self::Outcome { outcome, .. } => outcome.report(),
         }
     }
 }

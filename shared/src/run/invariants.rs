@@ -118,7 +118,7 @@ fn is_for_members(run: &RunState, index: &TaskIndex) -> bool {
 
 fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) -> Result<(), String> {
     let mut ended = std::collections::BTreeSet::new();
-    for event in events(entry) {
+    for event in entry.event.events() {
         if let RunEvent::TaskCompleted(TaskCompleted { task, generation, .. })
         | RunEvent::TaskRetried(TaskRetried { task, generation, .. })
         | RunEvent::TaskTakenBack(TaskTakenBack { task, generation, .. })
@@ -171,7 +171,9 @@ fn completed_stays(before: &RunState, entry: &Entry, after: &RunState) -> Result
 
 fn was_reopened(entry: &Entry, leaf: &TaskIndex) -> bool {
     let reopened = TaskId::Leaf(leaf.clone());
-    events(entry)
+    entry
+        .event
+        .events()
         .iter()
         .any(|event| matches!(event, RunEvent::TaskReopened(TaskReopened { task, .. }) if *task == reopened))
 }
@@ -200,7 +202,8 @@ fn ended_is_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<
 }
 
 fn one_report(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
-    let reports = events(entry).iter().filter(|event| matches!(event, RunEvent::RunCompleted(_))).count();
+    let reports =
+        entry.event.events().iter().filter(|event| matches!(event, RunEvent::RunCompleted(_))).count();
     ensure(usize::from(before.report.is_some()) + reports <= 1, || "it was reported again".to_owned())?;
     let (may, must) = match after.status {
         RunStatus::Completed => (true, true),
@@ -283,13 +286,6 @@ fn offer_in(entry: &Entry) -> Option<&TaskOffered> {
         RecordEvent::Decided(decided) => decided.offer.as_deref(),
         RecordEvent::Offered(offer) => Some(offer),
         RecordEvent::Agent(..) => None,
-    }
-}
-
-fn events(entry: &Entry) -> &[RunEvent] {
-    match &entry.event {
-        RecordEvent::Decided(decided) => &decided.events,
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
     }
 }
 

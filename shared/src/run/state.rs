@@ -50,10 +50,7 @@ impl RunStatus {
     /// Whether nothing more will happen.
     #[must_use]
     pub const fn is_ended(self) -> bool {
-        match self {
-            Self::Created | Self::Processing => false,
-            Self::Completed | Self::Failed | Self::Aborted(_) => true,
-        }
+        !matches!(self, Self::Created | Self::Processing)
     }
 }
 

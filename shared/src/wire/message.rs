@@ -105,11 +105,10 @@ impl Command {
     /// How long it is of use, if that is limited: a goal as long as it may take.
     #[must_use]
     pub fn lifetime(&self) -> Option<Duration> {
-        match self {
-            Self::Submit { goal, .. } | Self::Attend { goal, .. } => {
-                goal.deadline_ms.map(Duration::from_millis)
-            }
-            Self::ChildEnded { .. } | Self::Fork { .. } | Self::Request(_) => None,
+        if let Self::Submit { goal, .. } | Self::Attend { goal, .. } = self {
+            goal.deadline_ms.map(Duration::from_millis)
+        } else {
+            None
         }
     }
 

@@ -226,12 +226,9 @@ fn take_end(
     }
     let (key, event) = state.pending.remove(&seq).ok_or_else(missing)?;
     count_usage(state, &key, &event);
-    match event {
-        AgentEvent::Outcome(outcome) => Ok((key.agent, outcome)),
-        AgentEvent::Unreadable(_)
-        | AgentEvent::Started(_)
-        | AgentEvent::ToolStarted(_)
-        | AgentEvent::Step(_)
-        | AgentEvent::Released(_) => Ok((key.agent, Arc::new(Outcome::of_fault()))),
+    if let AgentEvent::Outcome(outcome) = event {
+        Ok((key.agent, outcome))
+    } else {
+        Ok((key.agent, Arc::new(Outcome::of_fault())))
     }
 }

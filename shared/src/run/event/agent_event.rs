@@ -104,10 +104,7 @@ impl EventKind {
     /// Whether orchestrators decide upon it: it begins, hands over or ends a generation of a task.
     #[must_use]
     pub const fn is_decided_upon(self) -> bool {
-        match self {
-            Self::Started | Self::Released | Self::Outcome => true,
-            Self::Tool | Self::Step => false,
-        }
+        !matches!(self, Self::Tool | Self::Step)
     }
 }
 

@@ -66,19 +66,13 @@ impl AskedAbout {
             Self::Outcome { task, .. } => Some(task.clone()),
             Self::Report(_) => Some(TaskId::Write),
             Self::BroughtPlan | Self::TakenOver | Self::Steps(_) => Some(TaskId::Plan),
-            Self::Edit(request) => match &request.action {
-                RequestAction::Edit { task: Some(task), .. } => Some(TaskId::Leaf(task.clone())),
-                RequestAction::Edit { task: None, .. }
-                | RequestAction::Cancel
-                | RequestAction::Pause
-                | RequestAction::Resume { .. }
-                | RequestAction::Skip { .. }
-                | RequestAction::Redo { .. }
-                | RequestAction::Approve { .. }
-                | RequestAction::Reject { .. }
-                | RequestAction::Answer { .. }
-                | RequestAction::SetContext { .. } => Some(TaskId::Plan),
-            },
+            Self::Edit(request) => {
+                if let RequestAction::Edit { task: Some(task), .. } = &request.action {
+                    Some(TaskId::Leaf(task.clone()))
+                } else {
+                    Some(TaskId::Plan)
+                }
+            }
             Self::HandOver(wanted) => Some(wanted.task.clone()),
             Self::Stopped(_) | Self::GivenUp(_) => None,
         }

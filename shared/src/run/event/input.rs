@@ -151,13 +151,10 @@ impl Input {
     /// What an agent's entry in the record is to whoever decides upon it.
     #[must_use]
     pub fn of_agent(seq: Seq, event: &AgentEvent) -> Self {
-        match event {
-            AgentEvent::Unreadable(unreadable) => Self::Unreadable { seq, why: unreadable.why.clone() },
-            AgentEvent::Started(_)
-            | AgentEvent::ToolStarted(_)
-            | AgentEvent::Step(_)
-            | AgentEvent::Released(_)
-            | AgentEvent::Outcome(_) => Self::Agent { seq },
+        if let AgentEvent::Unreadable(unreadable) = event {
+            Self::Unreadable { seq, why: unreadable.why.clone() }
+        } else {
+            Self::Agent { seq }
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use crate::flow::{DraftReview, Outcome, Product, Report, TaskStatus};
+use crate::flow::{DraftReview, Outcome, Report, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::{close_review, require};
@@ -65,23 +65,13 @@ impl Payload for DraftReviewBegun {
         let id = TaskId::DraftReview(self.number);
         let is_next = run.drafts.open().is_none() && self.number == run.drafts.number().saturating_add(1);
         let written = run.tasks.get(&TaskId::Write).filter(|task| task.status == TaskStatus::Completed);
-        let draft = written.and_then(|task| task.outcome.as_deref()).and_then(report_in).filter(|_| is_next);
+        let draft =
+            written.and_then(|task| task.outcome.as_deref()).and_then(Outcome::report).filter(|_| is_next);
         let unknown = || ApplyError::UnknownTask { task: id.clone(), event: Self::NAME };
         run.drafts.kept = Some(Box::new(draft.cloned().ok_or_else(unknown)?));
         run.drafts.reviews.push(ReviewOfDraft { until: self.until, end: None });
         run.tasks.insert(id, TaskState::new());
         Ok(())
-    }
-}
-
-fn report_in(outcome: &Outcome) -> Option<&Report> {
-    match outcome.product.as_ref()? {
-        Product::Report(report) => Some(report),
-        Product::Plan(_)
-        | Product::Result(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::DraftReview(_) => None,
     }
 }
 

@@ -7,6 +7,7 @@ use muster_shared::ids::{AgentId, Role};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
+use tokio::sync::watch;
 
 use crate::allowance::Allowances;
 use crate::answers::Answers;
@@ -193,12 +194,7 @@ impl Bus {
 
     /// Waits until the bus is of no use to this process any more (a subject was denied), and says why.
     pub async fn failed(&self) -> BusError {
-        let mut fatal = self.core.backend.fatal();
-        match fatal.wait_for(Option::is_some).await.map(|error| error.clone()) {
-            Ok(Some(error)) => error,
-            // Without a sender nothing can fail any more.
-            Ok(None) | Err(_) => std::future::pending().await,
-        }
+        first_error(self.core.backend.fatal()).await
     }
 
     /// Whether the connection to the server stands at this moment. One that was lost is made again by itself, at the
@@ -378,6 +374,15 @@ impl Bus {
 impl std::fmt::Debug for Bus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bus").field("who", &self.core.who).finish_non_exhaustive()
+    }
+}
+
+/// Waits for the error that ends a connection.
+pub(crate) async fn first_error(mut fatal: watch::Receiver<Option<BusError>>) -> BusError {
+    match fatal.wait_for(Option::is_some).await.map(|error| error.clone()) {
+        Ok(Some(error)) => error,
+        // Without a sender nothing can fail any more.
+        Ok(None) | Err(_) => std::future::pending().await,
     }
 }
 

@@ -34,7 +34,6 @@ use crate::store::ListedObject;
 pub(crate) struct InMemory {
     shared: Arc<Shared>,
     parted: Partitions,
-    fatal: watch::Sender<Option<BusError>>,
 }
 
 struct Shared {
@@ -82,7 +81,7 @@ impl InMemory {
     pub(crate) fn new(settings: &BusSettings) -> Self {
         let broker = Mutex::new(Broker::new(settings));
         let shared = Arc::new(Shared { broker, changed: Notify::new() });
-        Self { shared, parted: settings.parted(), fatal: watch::Sender::new(None) }
+        Self { shared, parted: settings.parted() }
     }
 
     fn listen(&self, subjects: &[String], group: Option<&str>) -> BoxStream<'static, Incoming> {
@@ -126,7 +125,7 @@ impl Backend for InMemory {
     }
 
     fn fatal(&self) -> watch::Receiver<Option<BusError>> {
-        self.fatal.subscribe()
+        watch::channel(None).1
     }
 
     fn connections(&self) -> u64 {

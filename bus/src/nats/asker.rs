@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use super::connect::{Caller, client, speaker};
 use super::link::Link;
 use super::pinned::Pinned;
+use crate::bus::first_error;
 use crate::credentials::Fingerprint;
 use crate::credentials::rights::inbox;
 use crate::error::BusError;
@@ -127,11 +128,6 @@ impl Asker {
 
     /// Waits until the connection is of no use any more, and says why.
     pub async fn failed(&self) -> BusError {
-        let mut fatal = self.link.fatal();
-        match fatal.wait_for(Option::is_some).await.map(|error| error.clone()) {
-            Ok(Some(error)) => error,
-            // Without a sender nothing can fail any more.
-            Ok(None) | Err(_) => std::future::pending().await,
-        }
+        first_error(self.link.fatal()).await
     }
 }

@@ -98,6 +98,12 @@ impl TaskState {
         self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: true });
     }
 
+    /// Counts a try that failed.
+    pub(super) fn note_failure(&mut self, reason: &str) {
+        self.failures = self.failures.saturating_add(1);
+        self.reasons.push(reason.to_owned());
+    }
+
     fn keep_from(&mut self, avoided: Avoided) {
         self.avoid.retain(|known| known.agent != avoided.agent);
         if self.avoid.len() >= Self::MOST_AVOIDED {

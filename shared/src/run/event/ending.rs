@@ -36,11 +36,16 @@ impl Payload for TaskCompleted {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Completed);
-        let end = GenerationEnd { task, generation, to, outcome: Some(self.outcome), now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Completed,
+            outcome: Some(self.outcome),
+            now,
+        };
         end_generation(run, Self::NAME, &end)?;
         run.responses.model_failures = 0;
-        count_in_a_row(run, task, true);
+        count_in_a_row(run, &self.task, true);
         Ok(())
     }
 }
@@ -72,13 +77,17 @@ impl Payload for TaskRetried {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Created);
-        let end = GenerationEnd { task, generation, to, outcome: self.outcome, now };
-        let first = run.tasks.get(task).and_then(|state| state.continues).or(Some(generation));
+        let first = run.tasks.get(&self.task).and_then(|state| state.continues).or(Some(self.generation));
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Created,
+            outcome: self.outcome,
+            now,
+        };
         let found = end_generation(run, Self::NAME, &end)?;
         found.continues = first.filter(|_| self.keeps_steps);
-        found.failures = found.failures.saturating_add(1);
-        found.reasons.push(self.reason.clone());
+        found.note_failure(&self.reason);
         Ok(())
     }
 }
@@ -107,12 +116,16 @@ impl Payload for TaskFailed {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Failed);
-        let end = GenerationEnd { task, generation, to, outcome: self.outcome, now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Failed,
+            outcome: self.outcome,
+            now,
+        };
         let found = end_generation(run, Self::NAME, &end)?;
-        found.failures = found.failures.saturating_add(1);
-        found.reasons.push(self.reason.clone());
-        count_in_a_row(run, task, false);
+        found.note_failure(&self.reason);
+        count_in_a_row(run, &self.task, false);
         Ok(())
     }
 }
@@ -140,10 +153,15 @@ impl Payload for TaskQuarantined {
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         count_unanswered(run, &self.task);
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Failed);
-        let end = GenerationEnd { task, generation, to, outcome: None, now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Failed,
+            outcome: None,
+            now,
+        };
         end_generation(run, Self::NAME, &end)?.reasons.push(self.evidence.reason.clone());
-        count_in_a_row(run, task, false);
+        count_in_a_row(run, &self.task, false);
         Ok(())
     }
 }

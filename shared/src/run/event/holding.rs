@@ -193,12 +193,16 @@ impl Payload for TaskTakenBack {
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         let before = at_generation(run, &self.task, self.generation, Self::NAME)?;
         let (agent, continues) = (before.agent.clone(), before.continues.or(Some(self.generation)));
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Created);
-        let end = GenerationEnd { task, generation, to, outcome: None, now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Created,
+            outcome: None,
+            now,
+        };
         let found = end_generation(run, Self::NAME, &end)?;
         found.continues = continues;
-        found.failures = found.failures.saturating_add(1);
-        found.reasons.push(self.reason.clone());
+        found.note_failure(&self.reason);
         if let Some(agent) = agent {
             found.avoid_idle(agent, "it fell silent with it");
         }

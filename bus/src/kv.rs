@@ -132,6 +132,58 @@ impl Bucket {
         }
     }
 
+    /// The values of the keys, without those that cannot be read.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn values<T: DeserializeOwned>(
+        self,
+        core: &Core,
+        keys: &str,
+    ) -> Result<Vec<T>, BusError> {
+        Ok(self.all(core, keys).await?.into_iter().filter_map(KvEntry::read).collect())
+    }
+
+    /// The values of all keys, then each new value, without those that cannot be read.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn watch_values<T: DeserializeOwned + Send + 'static>(
+        self,
+        core: &Core,
+    ) -> Result<BoxStream<'static, T>, BusError> {
+        let entries = self.watch(core, "*").await?;
+        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
+    }
+
+    /// Stores a value as JSON in place of any other.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn set<T: Serialize>(self, core: &Core, key: &str, value: &T) -> Result<(), BusError> {
+        self.put(core, self.json(key, value)?, None, None).await?;
+        Ok(())
+    }
+
+    /// Stores a value as JSON in place of the revision `after`. Returns `false` if another author wrote first, or if it is
+    /// unknown whether the value was stored: read the key again.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn replace<T: Serialize>(
+        self,
+        core: &Core,
+        key: &str,
+        value: &T,
+        after: Seq,
+    ) -> Result<bool, BusError> {
+        match self.put(core, self.json(key, value)?, None, Some(after)).await {
+            Ok(_) => Ok(true),
+            Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Removes a key; with `after`, only if its last entry is that one.
     pub(crate) async fn remove(self, core: &Core, key: &str, after: Option<Seq>) -> Result<(), AppendError> {
         let mut headers = Headers::default();

@@ -176,8 +176,7 @@ impl Allowances {
     /// # Errors
     /// When the bus fails.
     pub async fn breakers(&self) -> Result<Vec<BreakerState>, BusError> {
-        let entries = BUCKET.all(&self.core, &breaker_key("*")).await?;
-        Ok(entries.into_iter().filter_map(crate::kv::KvEntry::read).collect())
+        BUCKET.values(&self.core, &breaker_key("*")).await
     }
 
     /// Changes of what is known of a provider by anybody, from now on; of all providers for `*`. May miss some while

@@ -251,7 +251,7 @@ fn came_of(run: &RunState, part: &TaskIndex) -> Option<Observation> {
         let texts: Vec<String> = results.into_iter().map(result_in_words).collect();
         (ObservationStatus::Success, format!("Task {part} gives: {}", texts.join("\n\n")))
     };
-    Some(Observation { status, content, millis: 0, truncated: false, cached: None })
+    Some(Observation::new(status, content))
 }
 
 fn result_in_words(result: &TaskResult) -> String {

@@ -15,8 +15,7 @@ const LONGEST_SUGGESTION: usize = 300;
 
 /// What reflections are taken for lessons: not those on tasks that failed because a provider, a process or a server did.
 pub(super) fn reflections(run: &RunState) -> impl Iterator<Item = &Reflection> {
-    let taught =
-        run.reflections().filter(|(index, _)| !failed_by_outage(run, &TaskId::Leaf((*index).clone())));
+    let taught = run.reflections().filter(|(index, _)| !failed_by_outage(run, &index.to_task_id()));
     taught.map(|(_, reflection)| reflection)
 }
 

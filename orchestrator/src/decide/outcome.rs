@@ -193,8 +193,7 @@ fn is_late_part(decision: &DecisionBuilder<'_>, task: &TaskId, ending: Ending) -
 
 /// Records that a task ended well.
 pub(super) fn completed(decision: &mut DecisionBuilder<'_>, task: TaskId, outcome: Seq) {
-    let Some(generation) = decision.open().and_then(|run| run.tasks.get(&task)).map(|task| task.generation)
-    else {
+    let Some(generation) = decision.task(&task).map(|task| task.generation) else {
         return;
     };
     decision.emit(TaskCompleted { task, generation, outcome });
@@ -226,7 +225,7 @@ fn leaf_done(
     };
     let part = if is_part { part_of_result(result) } else { None };
     let failure = Failure { kind, ending, outcome: Some(seq), part, reason };
-    failure::failed(decision, &TaskId::Leaf(index.clone()), failure);
+    failure::failed(decision, &index.to_task_id(), failure);
 }
 
 /// A result counts.
@@ -236,7 +235,7 @@ pub(super) fn count_leaf(
     seq: Seq,
     result: &TaskResult,
 ) {
-    completed(decision, TaskId::Leaf(index.clone()), seq);
+    completed(decision, index.to_task_id(), seq);
     if index.is_member() {
         return groups::member_done(decision, index);
     }

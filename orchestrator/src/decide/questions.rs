@@ -239,7 +239,7 @@ fn observed(reply: &Reply) -> Observation {
                 .to_owned(),
         ),
     };
-    Observation { status, content, millis: 0, truncated: false, cached: None }
+    Observation::new(status, content)
 }
 
 fn expires(run: &RunState, question: &Question, now: Millis) -> Millis {

@@ -63,7 +63,7 @@ pub(super) fn after_failure(
     reason: &str,
 ) {
     let Some(run) = decision.open().filter(|run| is_on(run)) else { return };
-    let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
+    let Some(task) = run.plan_task(index) else { return };
     // No plan helps against these.
     if matches!(ending, Ending::Cancelled | Ending::BudgetExhausted) {
         return;
@@ -138,7 +138,7 @@ fn trigger(
 /// Whether what is left would be planned anew if this task failed for good now.
 pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool {
     let TaskId::Leaf(index) = task else { return false };
-    let Some(planned) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return false };
+    let Some(planned) = run.plan_task(index) else { return false };
     let in_a_row = run.planning.failures_in_a_row.saturating_add(1);
     is_on(run) && trigger(run, (index, planned), failures, in_a_row).is_some()
 }

@@ -184,7 +184,7 @@ fn find_place(decision: &mut DecisionBuilder<'_>, task: &TaskId, role: Role) -> 
     let queue = placement.as_ref().map_or_else(|| usual.clone(), |placement| placement.to.clone());
     // What goes to the same agent once more takes no more of its slots than it does already.
     let lies_there = |state: &TaskState| state.status.is_in_work() && state.queue.as_ref() == Some(&queue);
-    if !decision.open().and_then(|run| run.tasks.get(task)).is_some_and(lies_there) {
+    if !decision.task(task).is_some_and(lies_there) {
         decision.give(&queue);
     }
     if decision.room(&queue) == 0 {
@@ -324,7 +324,7 @@ fn model(run: &RunState, task: &TaskId) -> Option<String> {
 pub(super) fn role(run: &RunState, task: &TaskId) -> Option<Role> {
     match task {
         TaskId::Plan => Some(Role::Planner),
-        TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(&index.planned())?.role.clone()),
+        TaskId::Leaf(index) => Some(run.plan_task(&index.planned())?.role.clone()),
         TaskId::Reflect(_) | TaskId::DraftReview(_) => Some(Role::Reflector),
         TaskId::Refine(_) => Some(Role::Refiner),
         TaskId::Settle(number) => Some(run.conflicts.settling.get(number)?.task.role.clone()),
@@ -354,11 +354,7 @@ fn offer_lost_again(decision: &mut DecisionBuilder<'_>) {
         let affordable = decision.open().filter(|run| budget::affords(run, &task));
         let Some(role) = affordable.and_then(|run| role(run, &task)) else { continue };
         let Some(place) = find_place(decision, &task, role) else { continue };
-        if decision
-            .open()
-            .and_then(|run| run.tasks.get(&task))
-            .is_some_and(|state| state.attempt == Attempt(0))
-        {
+        if decision.task(&task).is_some_and(|state| state.attempt == Attempt(0)) {
             auction::broken(decision, &task);
         }
         let reason = "it was offered again".to_owned();
@@ -371,7 +367,7 @@ fn offer_lost_again(decision: &mut DecisionBuilder<'_>) {
 
 /// What was begun and handed on may be in the hands of a process that is frozen, or its queue was never told of it.
 fn withdraw_if_begun(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
-    let state = decision.open().and_then(|run| run.tasks.get(task));
+    let state = decision.task(task);
     let begun = state.filter(|state| state.attempt > Attempt(0));
     if let Some((queue, ack)) = begun.and_then(loss::place_in_queue) {
         decision.effect(Effect::Withdraw { task: task.clone(), queue, ack });

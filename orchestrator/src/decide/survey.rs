@@ -260,9 +260,7 @@ pub(super) fn taught(run: &RunState) -> Vec<String> {
 
 /// One line for each critical leaf that gave nothing.
 pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
-    let critical = |index: &TaskIndex| {
-        run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).is_some_and(|task| task.critical)
-    };
+    let critical = |index: &TaskIndex| run.plan_task(index).is_some_and(|task| task.critical);
     let failed = not_superseded(run).into_iter().filter(|(index, _, _)| critical(index));
     failed
         .map(|(index, name, why)| format!("{index} {name}, which the goal cannot do without, failed: {why}"))
@@ -287,7 +285,7 @@ pub(super) fn uncovered(run: &RunState) -> Vec<String> {
 /// The leaves of the plan with their states, depth first.
 pub(super) fn leaves(run: &RunState) -> impl Iterator<Item = (&TaskIndex, &PlanTask, &TaskState)> {
     let leaves = run.plan.iter().flat_map(Plan::leaves);
-    leaves.filter_map(|(index, task)| Some((index, task, run.tasks.get(&TaskId::Leaf(index.clone()))?)))
+    leaves.filter_map(|(index, task)| Some((index, task, run.tasks.get(&index.to_task_id())?)))
 }
 
 /// What a leaf gave, if it did.

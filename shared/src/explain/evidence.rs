@@ -98,9 +98,9 @@ struct EvidenceSource<'a> {
 
 impl<'a> EvidenceSource<'a> {
     fn new(state: &'a RunState, timeline: &RunTimeline<'a>, index: &TaskIndex, found: &'a TaskState) -> Self {
-        let task = TaskId::Leaf(index.clone());
+        let task = index.to_task_id();
         let member = state.groups.get(index).and_then(|group| group.verdict.as_ref());
-        let did = member.map_or_else(|| task.clone(), |verdict| TaskId::Leaf(verdict.counts.clone()));
+        let did = member.map_or_else(|| task.clone(), |verdict| verdict.counts.to_task_id());
         let is_its = |entry: &&Entry| {
             if let RecordEvent::Agent(key, _) = &entry.event { key.task == did } else { false }
         };

@@ -146,7 +146,7 @@ fn left_open(state: &RunState, timeline: &RunTimeline<'_>) -> impl Iterator<Item
         let open = result.map(|result| result.unanswered.as_slice()).unwrap_or_default();
         open.iter().map(move |what| {
             let text = format!("not answered by {index}: {}", words::brief(what));
-            let task = TaskId::Leaf(index.clone());
+            let task = index.to_task_id();
             ExplanationItem { entries: timeline.end_of(&task), task: Some(task), ..words::plain(text) }
         })
     })
@@ -185,7 +185,7 @@ fn assumed(state: &RunState, timeline: &RunTimeline<'_>) -> Vec<ExplanationItem>
 
 fn conflicts(state: &RunState, timeline: &RunTimeline<'_>, of: Option<&TaskId>) -> Vec<ConflictSummary> {
     let found = state.conflicts.found.iter().filter(|(_, conflict)| {
-        of.is_none_or(|of| conflict.sides.iter().any(|side| is_about(of, &TaskId::Leaf(side.task.clone()))))
+        of.is_none_or(|of| conflict.sides.iter().any(|side| is_about(of, &side.task.to_task_id())))
     });
     found
         .map(|(number, conflict)| ConflictSummary {

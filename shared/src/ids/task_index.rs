@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{NameError, parse_position};
+use super::{NameError, TaskId, parse_position};
 use crate::text_form::text_form;
 
 /// The place of a task in the plan tree, such as `1-2-3`; a member of a committee or of a redundant
@@ -136,6 +136,12 @@ impl TaskIndex {
         self.member.is_some()
     }
 
+    /// The id of this task.
+    #[must_use]
+    pub fn to_task_id(&self) -> TaskId {
+        TaskId::Leaf(self.clone())
+    }
+
     /// The task of the plan: of a member the one that it is a member of, else itself.
     #[must_use]
     pub fn planned(&self) -> Self {
@@ -167,7 +173,7 @@ impl FromStr for TaskIndex {
         let (path, member) = match text.split_once('~') {
             None => (text, None),
             Some((path, member)) => {
-                let letter = member.parse().ok().filter(char::is_ascii_lowercase).ok_or_else(wrong)?;
+                let letter: char = member.parse().ok().filter(char::is_ascii_lowercase).ok_or_else(wrong)?;
                 (path, Some(letter))
             }
         };

@@ -170,7 +170,7 @@ fn completed_stays(before: &RunState, entry: &Entry, after: &RunState) -> Result
 }
 
 fn was_reopened(entry: &Entry, leaf: &TaskIndex) -> bool {
-    let reopened = TaskId::Leaf(leaf.clone());
+    let reopened = leaf.to_task_id();
     entry
         .event
         .events()
@@ -272,7 +272,7 @@ fn rights_only_shrink(_: &RunState, entry: &Entry, after: &RunState) -> Result<(
     let leaf = offer.task.as_leaf().map(TaskIndex::planned);
     let givers = std::iter::successors(leaf, |index| after.handed_over_by(index).cloned());
     let wholes = givers.flat_map(|index| std::iter::successors(Some(index), TaskIndex::parent));
-    let named = wholes.filter_map(|index| after.plan.as_ref()?.tasks.get(&index)?.rights.as_deref());
+    let named = wholes.filter_map(|index| after.plan_task(&index)?.rights.as_deref());
     for most in above.chain([&*after.limits.rights]).chain(named) {
         ensure(rights.narrowed_by(most) == rights, || {
             format!("task {} may use more than {most:?}", offer.task)

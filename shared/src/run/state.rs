@@ -22,8 +22,8 @@ use super::spending::Spending;
 use super::task_state::TaskState;
 use super::trials::Trials;
 use crate::flow::{
-    Auction, DraftReviewPolicy, Goal, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus,
-    Usage, Writing,
+    Auction, DraftReviewPolicy, Goal, Plan, PlanTask, Reflection, RefusedOperation, Report, RunLimits,
+    TaskStatus, Usage, Writing,
 };
 use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
@@ -226,15 +226,21 @@ impl RunState {
         used
     }
 
+    /// A task of the plan.
+    #[must_use]
+    pub fn plan_task(&self, index: &TaskIndex) -> Option<&PlanTask> {
+        self.plan.as_ref()?.tasks.get(index)
+    }
+
     /// The state of a planned task.
     #[must_use]
     pub fn planned(&self, index: &TaskIndex) -> Option<&TaskState> {
-        self.tasks.get(&TaskId::Leaf(index.clone()))
+        self.tasks.get(&index.to_task_id())
     }
 
     /// The same, to be changed.
     pub(super) fn planned_mut(&mut self, index: &TaskIndex) -> Option<&mut TaskState> {
-        self.tasks.get_mut(&TaskId::Leaf(index.clone()))
+        self.tasks.get_mut(&index.to_task_id())
     }
 
     /// The states of planned tasks and of members, in order.

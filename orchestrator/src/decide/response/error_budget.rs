@@ -69,7 +69,7 @@ pub(in crate::decide) fn wind_up(decision: &mut DecisionBuilder<'_>) {
     }
     let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
     let open: Vec<TaskIndex> =
-        leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone()))).cloned().collect();
+        leaves.filter(|index| survey::is_unoffered(run, &index.to_task_id())).cloned().collect();
     for task in open {
         decision.emit(TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }

@@ -25,7 +25,7 @@ pub struct AuctionOpened {
 
 impl Payload for AuctionOpened {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -36,7 +36,7 @@ impl Payload for AuctionOpened {
         require(run, &[Phase::Executing], Self::NAME)?;
         let (number, closes) = (self.number, self.closes);
         let auction = Auction { number, opened_at: now, closes, bids: Vec::new(), award: None };
-        let found = executable(run, &TaskId::Leaf(self.task.clone()), Self::NAME)?;
+        let found = executable(run, &self.task.to_task_id(), Self::NAME)?;
         found.auction = Some(Box::new(auction));
         Ok(())
     }
@@ -61,7 +61,7 @@ pub struct TaskAwarded {
 
 impl Payload for TaskAwarded {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -97,7 +97,7 @@ pub struct BidHeld {
 
 impl Payload for BidHeld {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {

@@ -140,7 +140,7 @@ pub struct VerificationAdded {
 
 impl Payload for VerificationAdded {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {

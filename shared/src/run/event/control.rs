@@ -95,7 +95,7 @@ impl Payload for GoalEdited {
             return Ok(());
         };
         let planned = run.plan.as_mut().and_then(|plan| plan.tasks.get_mut(index));
-        let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(index.clone()), event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: index.to_task_id(), event: Self::NAME };
         planned.ok_or_else(unknown)?.goal.clone_from(&self.goal);
         Ok(())
     }

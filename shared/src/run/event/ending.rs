@@ -185,7 +185,7 @@ pub struct TaskBlocked {
 
 impl Payload for TaskBlocked {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -193,7 +193,7 @@ impl Payload for TaskBlocked {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         end_without_outcome(run, Self::NAME, &task, TaskStatus::Blocked, &self.reason).map(drop)
     }
 }
@@ -237,7 +237,7 @@ pub struct TaskSkipped {
 
 impl Payload for TaskSkipped {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -245,7 +245,7 @@ impl Payload for TaskSkipped {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         if self.by_person {
             run.take_approvals_back();
         }

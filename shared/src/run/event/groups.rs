@@ -29,7 +29,7 @@ pub struct MembersBegun {
 
 impl Payload for MembersBegun {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -39,7 +39,7 @@ impl Payload for MembersBegun {
     /// The task is in work, and each member a task of its own that is to be offered.
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         require(run, &[Phase::Executing], Self::NAME)?;
-        let id = TaskId::Leaf(self.task.clone());
+        let id = self.task.to_task_id();
         let found = executable(run, &id, Self::NAME)?;
         if found.status != TaskStatus::Created {
             return Err(illegal(&id, found.status, TaskStatus::Processing));
@@ -66,7 +66,7 @@ fn admit(
     task: &TaskIndex,
     member: &TaskIndex,
 ) -> Result<(), ApplyError> {
-    let id = TaskId::Leaf(member.clone());
+    let id = member.to_task_id();
     if !member.is_member() || !member.is_same_place(task) {
         return Err(ApplyError::UnknownTask { task: id, event });
     }
@@ -83,7 +83,7 @@ fn in_work<'a>(
     task: &TaskIndex,
     generation: Generation,
 ) -> Result<&'a mut Group, ApplyError> {
-    let id = TaskId::Leaf(task.clone());
+    let id = task.to_task_id();
     let status = at_generation(run, &id, generation, event)?.status;
     let is_in_work = run.group_in_work(task).is_some();
     let group = run.groups.get_mut(task).filter(|_| is_in_work);
@@ -106,7 +106,7 @@ pub struct MembersDiscuss {
 
 impl Payload for MembersDiscuss {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -117,7 +117,7 @@ impl Payload for MembersDiscuss {
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         in_work(run, Self::NAME, &self.task, self.generation)?;
         for view in &self.views {
-            let id = TaskId::Leaf(view.member.clone());
+            let id = view.member.to_task_id();
             let found = executable(run, &id, Self::NAME)?;
             if found.status != TaskStatus::Completed {
                 return Err(illegal(&id, found.status, TaskStatus::Created));
@@ -150,7 +150,7 @@ pub struct MembersSettled {
 
 impl Payload for MembersSettled {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -162,10 +162,10 @@ impl Payload for MembersSettled {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         in_work(run, Self::NAME, &self.task, self.generation)?;
-        let counts = TaskId::Leaf(self.verdict.counts.clone());
+        let counts = self.verdict.counts.to_task_id();
         let outcome = executable(run, &counts, Self::NAME)?.outcome.clone();
         let outcome = outcome.ok_or(ApplyError::UnknownTask { task: counts, event: Self::NAME })?;
-        let id = TaskId::Leaf(self.task.clone());
+        let id = self.task.to_task_id();
         let found = at_generation(run, &id, self.generation, Self::NAME)?;
         move_to(found, &id, TaskStatus::Completed)?;
         found.outcome = Some(marked(&outcome, &self.verdict).into());

@@ -68,7 +68,7 @@ impl AskedAbout {
             Self::BroughtPlan | Self::TakenOver | Self::Steps(_) => Some(TaskId::Plan),
             Self::Edit(request) => {
                 if let RequestAction::Edit { task: Some(task), .. } = &request.action {
-                    Some(TaskId::Leaf(task.clone()))
+                    Some(task.to_task_id())
                 } else {
                     Some(TaskId::Plan)
                 }

@@ -38,7 +38,7 @@ impl Payload for Reflected {
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         let planned = run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(&self.task));
         let found = run.planned_mut(&self.task).filter(|_| planned);
-        let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(self.task.clone()), event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: self.task.to_task_id(), event: Self::NAME };
         found.ok_or_else(unknown)?.reflection = Some(Box::new(self.reflection.clone()));
         Ok(())
     }

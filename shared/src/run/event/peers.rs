@@ -47,7 +47,7 @@ impl Payload for InformationShared {
         let known =
             |index: &&TaskIndex| run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(*index));
         if let Some(unknown) = self.from.iter().chain(&self.to).find(|index| !known(index)) {
-            let task = TaskId::Leaf(unknown.clone());
+            let task = unknown.to_task_id();
             return Err(ApplyError::UnknownTask { task, event: Self::NAME });
         }
         let wanted = run.peers.next_number();
@@ -87,7 +87,7 @@ pub struct ContextWritten {
 impl Payload for ContextWritten {
     fn task(&self) -> Option<TaskId> {
         match &self.by {
-            ContextAuthor::Task { task, .. } => Some(TaskId::Leaf(task.clone())),
+            ContextAuthor::Task { task, .. } => Some(task.to_task_id()),
             ContextAuthor::Person(_) => None,
         }
     }

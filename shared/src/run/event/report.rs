@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use crate::flow::{DraftReview, Outcome, Report, TaskStatus};
+use crate::flow::{DraftReview, Outcome, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::{close_review, require};

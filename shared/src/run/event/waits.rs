@@ -117,7 +117,7 @@ pub struct TaskDelegated {
 
 impl Payload for TaskDelegated {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -126,7 +126,7 @@ impl Payload for TaskDelegated {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         add_task(run, Self::NAME, &self.to, &self.plan)?.handed_over_by = Some(self.task.clone());
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         waiting(run, &task, Self::NAME)?.for_task = Some(self.to.clone());
         Ok(())
     }
@@ -150,7 +150,7 @@ pub struct HandOverRefused {
 
 impl Payload for HandOverRefused {
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -160,7 +160,7 @@ impl Payload for HandOverRefused {
 
     /// Who goes round in circles should rather not have the task again.
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         waiting(run, &task, Self::NAME)?;
         if let Some(agent) = &self.agent {
             executable(run, &task, Self::NAME)?.avoid(agent.clone(), "it handed work over in a circle");

@@ -13,7 +13,7 @@ use serde_json::Value;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallToApprove {
     /// Which call of the step, from 0.
-    #[serde(default, skip_serializing_if = "super::note::is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub at: u32,
     /// The tool.
     pub tool: String,
@@ -38,7 +38,7 @@ impl CallToApprove {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallVerdict {
     /// Which call of the step, from 0.
-    #[serde(default, skip_serializing_if = "super::note::is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub at: u32,
     /// What becomes of it.
     pub ruling: CallRuling,

@@ -32,7 +32,7 @@ pub enum Note {
     /// A call of the step was not done: the task has no right to what it uses.
     Denied {
         /// Which call of the step, from 0.
-        #[serde(default, skip_serializing_if = "is_first")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         at: u32,
         /// The right that is missing, and who took it away.
         refusal: Refusal,
@@ -68,7 +68,7 @@ pub enum Note {
         /// At which hook.
         hook: Hook,
         /// About which call of the step, from 0, where it is about one.
-        #[serde(default, skip_serializing_if = "is_first")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         at: u32,
         /// What they said.
         said: Guarded,
@@ -96,11 +96,6 @@ pub struct Reworded {
     pub of: String,
     /// What was sent.
     pub to: String,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(super) const fn is_first(at: &u32) -> bool {
-    *at == 0
 }
 
 impl Note {

@@ -80,14 +80,6 @@ pub struct Presence {
     pub output_price_micros: Option<u64>,
 }
 
-impl Presence {
-    /// Whether nothing is said.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

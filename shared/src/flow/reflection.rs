@@ -95,11 +95,6 @@ impl ReflectionLevel {
     pub const fn needs_others(self) -> bool {
         matches!(self, Self::WhenNeeded)
     }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) const fn is_full(&self) -> bool {
-        matches!(self, Self::Full)
-    }
 }
 
 /// Whether a result leaves something open, or is sure of nothing that it found. A confidence of 0 says nothing.

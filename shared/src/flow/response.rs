@@ -290,11 +290,6 @@ pub enum Acceptance {
 /// See [`Responses::model_failures`].
 const MODEL_FAILURES: u32 = 8;
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_usual_model_failures(failures: &u32) -> bool {
-    *failures == MODEL_FAILURES
-}
-
 settings! {
     /// What is done when something goes wrong. Part of a run's limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -308,7 +303,7 @@ settings! {
         pub error_budget: u32 = 50 => whole(0, 10_000); Project Harmless,
         /// Tries that may fail one after the other because no model gives an answer that can be used, before a run goes
         /// on with what it has, or asks a person; 0 for any number.
-        #[serde(skip_serializing_if = "is_usual_model_failures")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { MODEL_FAILURES as u64 }>")]
         pub model_failures: u32 = MODEL_FAILURES => bounded(0, 10_000),
         /// How results are checked before they count: rules, or off.
         pub acceptance: Acceptance = Acceptance::Rules => words::<Acceptance>(); Project Harmless,
@@ -318,10 +313,4 @@ settings! {
 impl Responses {
     /// Most models that are tried one after the other.
     pub const MOST_MODELS: usize = 8;
-
-    /// Whether nothing was said.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::USUAL
-    }
 }

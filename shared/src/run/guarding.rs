@@ -44,15 +44,10 @@ pub struct HeldBack {
     /// When they are asked again, should nobody bring their verdict.
     pub until: Millis,
     /// How often they were to be asked again.
-    #[serde(default, skip_serializing_if = "is_never")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub again: u32,
     /// What waits for it.
     pub what: Held,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_never(times: &u32) -> bool {
-    *times == 0
 }
 
 /// What waits for the verdict of guards.

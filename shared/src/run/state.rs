@@ -121,7 +121,7 @@ pub struct RunState {
     #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
     pub peers: PeerTalk,
     /// What was done about failures.
-    #[serde(default, skip_serializing_if = "ResponseHistory::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub responses: ResponseHistory,
     /// Results that contradict each other, and what became of that.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use super::{AgentEvent, AgentKey, is_zero};
+use super::{AgentEvent, AgentKey};
 use crate::flow::TaskStatus;
 use crate::ids::{AgentId, Attempt, Generation, TaskId};
 use crate::run::apply::ApplyError;
@@ -29,7 +29,7 @@ pub struct TaskStarted {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ack: String,
     /// The last step of the tries before it; work goes on after it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub after_step: u32,
 }
 
@@ -77,10 +77,10 @@ pub struct TaskOrphaned {
     /// How the loss is known.
     pub reason: String,
     /// The last step known to be in the record.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub last_step: u32,
     /// How many other tasks the agent had in hand.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub beside: u32,
 }
 

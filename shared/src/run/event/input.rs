@@ -86,7 +86,7 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         steps: BTreeMap<TaskId, u32>,
         /// How many tasks of other runs it had in hand, as far as that is known.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         elsewhere: u32,
     },
     /// An agent has written nothing about a task for so long that it counts as silent, though it may live.
@@ -184,9 +184,4 @@ impl Input {
     pub const fn request(&self) -> Option<Uuid> {
         if let Self::Request(request) = self { request.own_id() } else { None }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }

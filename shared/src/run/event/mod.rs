@@ -65,8 +65,3 @@ pub use run_event::RunEvent;
 pub use signed::{SignedOrder, SignerKind};
 pub use trials::{ShadowAsked, TrialWithdrawn};
 pub use waits::{DeadlockEnded, HandOverRefused, TaskAnswered, TaskDelegated, TaskWaits};
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
-}

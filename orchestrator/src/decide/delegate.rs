@@ -204,7 +204,7 @@ fn in_words(plan: &Plan, chain: &[TaskIndex], to: &str) -> String {
 }
 
 fn in_short(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    muster_shared::text::normalise_space(text).to_lowercase()
 }
 
 /// Tells tasks whose part has ended what came of it.

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::payload::{Payload, Words, list};
+use super::payload::{Payload, Words};
 use crate::flow::{GroupVerdict, Outcome, Pattern, Product, TaskStatus, View};
 use crate::ids::{Generation, TaskId, TaskIndex};
+use crate::plan::check::list;
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::task::{at_generation, count_in_a_row, executable, illegal, move_to};

@@ -58,8 +58,3 @@ impl Words<'_> {
 pub(super) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
-
-/// Tasks by their places, with commas between.
-pub(super) fn list(tasks: &[crate::ids::TaskIndex]) -> String {
-    tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::payload::{Payload, Words, list};
+use super::payload::{Payload, Words};
 use crate::flow::{ContextAuthor, ContextEntry};
 use crate::ids::{TaskId, TaskIndex};
+use crate::plan::check::list;
 use crate::run::apply::ApplyError;
 use crate::run::peers::Shared;
 use crate::run::state::RunState;

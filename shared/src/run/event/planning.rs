@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Checked;
-use super::payload::{Payload, Words, list, plural};
+use super::payload::{Payload, Words, plural};
 use crate::blueprint::StepOutcome;
 use crate::flow::{Plan, PlanTask};
 use crate::ids::{TaskId, TaskIndex};
+use crate::plan::check::list;
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::plan::{change_plan, grow_plan};

@@ -1,6 +1,6 @@
 //! Commands for orchestrators: they are kept until one is done with them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use muster_shared::flow::Goal;
 use muster_shared::ids::{AgentId, Seq};
 use muster_shared::run::{SignedOrder, SignerKind};
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::ask::Ask;
 use muster_shared::wire::{Body, Command, Encoding, Envelope};
@@ -155,7 +156,7 @@ impl CommandQueue {
         }
         check_age(OrderTimes { sent, stored: stored.at }, crate::settings::SIGNATURE_MAX_AGE)?;
         // A note that was half made is none: nothing in it can fail.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(id, stored.seq)?;
+        lock(&self.seen).note(id, stored.seq)?;
         match self.asked_by(&stored.message, command, stored.at)? {
             Some(asked) if kind == SignerKind::Orchestrator => Ok(Some(asked)),
             Some(_) | None => Ok(Some(proof(&self.core, &who, kind, &stored.message))),

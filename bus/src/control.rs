@@ -1,12 +1,13 @@
 //! Control: messages that interrupt at once. May be lost; a durable command or the record says the same for good.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, ControlMessage, Encoding, Envelope, OwnerMessage};
 use uuid::Uuid;
@@ -213,7 +214,7 @@ impl Obeyed {
             return Err(format!("{} ({}) has nothing to say here", who.name, who.kind));
         }
         check_now(envelope.sent, now)?;
-        let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(envelope.id);
+        let is_new = lock(&self.seen).note(envelope.id);
         if is_new { Ok(()) } else { Err("it was obeyed before".to_owned()) }
     }
 }

@@ -18,6 +18,7 @@ pub mod run;
 pub mod secret;
 pub mod setting;
 pub mod span;
+pub mod sync;
 pub mod text;
 pub mod time;
 pub mod traces;

@@ -5,7 +5,7 @@ mod queue;
 mod stream;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::Seq;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 use tokio::sync::{Notify, watch};
@@ -45,7 +46,7 @@ struct Shared {
 impl Shared {
     /// The broker, with everything done that time brings about.
     fn broker(&self) -> MutexGuard<'_, Broker> {
-        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut broker = lock(&self.broker);
         if broker.pass_time(now()) {
             self.changed.notify_waiters();
         }

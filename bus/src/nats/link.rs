@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use muster_shared::sync::lock;
 
 use async_nats::{ClientError, ConnectErrorKind, Event, ServerError};
 use tokio::sync::watch;
@@ -223,7 +225,7 @@ impl Link {
     }
 
     fn last(&self) -> std::sync::MutexGuard<'_, Last> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.last)
     }
 
     pub(super) fn note(&self, name: &str, event: &Event) {

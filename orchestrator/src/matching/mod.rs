@@ -110,7 +110,7 @@ fn plain(text: &str) -> String {
 }
 
 /// What is known of an agent's work, as far as it matters. The better comes first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// Nothing speaks against it.
     #[default]

@@ -40,7 +40,6 @@ settings! {
     Eq,
     PartialOrd,
     Ord,
-    Hash,
     Serialize,
     Deserialize,
     strum::EnumMessage,

@@ -25,7 +25,6 @@ const MOST_NAME: usize = 48;
     Eq,
     PartialOrd,
     Ord,
-    Hash,
     Serialize,
     Deserialize,
     strum::EnumMessage,

@@ -28,7 +28,7 @@ pub const EFFECT_UNKNOWN: &str = "it must not be done twice";
 pub const BEFORE_A_RESULT: &str = "before a result was submitted";
 
 /// What kind of failure a try of a task ended with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -201,7 +201,7 @@ fn of_last_tool(outcome: &Outcome) -> Option<FailureKind> {
 }
 
 /// What is done about a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Response {

@@ -26,7 +26,7 @@ pub struct ProgressLine {
 }
 
 /// How far a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// `[ ]`: not started.
     NotStarted,

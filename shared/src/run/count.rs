@@ -12,7 +12,7 @@ use crate::flow::{About, Ending, Plan, TaskStatus};
 use crate::ids::TaskIndex;
 
 /// What became of a task of the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
     /// It gave what it was to give.

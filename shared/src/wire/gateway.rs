@@ -17,7 +17,7 @@ use crate::ids::{AgentId, Generation, RunId, Seq, TaskId};
 pub const MAX_MESSAGE_ID: usize = 128;
 
 /// What a program may ask of a gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GatewayVerb {
     /// A task to do.

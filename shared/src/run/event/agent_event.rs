@@ -10,7 +10,7 @@ use crate::flow::{Awaited, Outcome, Step, Usage};
 use crate::ids::{AgentId, Attempt, Generation, Role, TaskId};
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentKey {
     /// The agent's role.
@@ -69,7 +69,7 @@ pub struct Unreadable {
 }
 
 /// The last token of an agent's subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {

@@ -231,8 +231,7 @@ impl GuardReply {
 }
 
 /// Why a guard gave no verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardFailure {
     /// Nobody serves its subject.
     Gone,

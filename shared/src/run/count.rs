@@ -1,7 +1,7 @@
 //! What became of the tasks of a run, counted by rule. Whatever tells of a run goes by this: what is shown while it goes
 //! on, its report, JSON, and the exit code of whoever asked.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::RunStatus;
 use super::questions::QuestionEnd;
@@ -12,7 +12,7 @@ use crate::flow::{About, Ending, Plan, TaskStatus};
 use crate::ids::TaskIndex;
 
 /// What became of a task of the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
     /// It gave what it was to give.
@@ -64,8 +64,7 @@ impl TaskEnd {
 }
 
 /// How many tasks of a plan ended how. Parents are not counted, nor members of a group.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TaskCount {
     /// See [`TaskEnd::Done`].
     pub done: usize,
@@ -135,7 +134,7 @@ impl TaskCount {
 }
 
 /// A task that did not give all that it was to give.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shortfall {
     /// The task; of items of a list that there was no room for, nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +144,7 @@ pub struct Shortfall {
     /// What became of it.
     pub end: TaskEnd,
     /// Why.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 

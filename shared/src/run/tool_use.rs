@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Entry;
 use crate::flow::{Action, CachedAnswer, Observation, ObservationStatus, Step};
 
 /// How calls of one tool went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ToolUse {
     /// Calls that something came of.
     pub calls: u64,

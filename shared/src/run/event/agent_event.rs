@@ -55,6 +55,16 @@ impl AgentEvent {
             Self::Unreadable(unreadable) => unreadable.kind,
         }
     }
+
+    /// The step that it records: a step that was done, or the last one, which is stored with the outcome.
+    #[must_use]
+    pub fn step(&self) -> Option<&Step> {
+        match self {
+            Self::Step(step) => Some(step),
+            Self::Outcome(outcome) => outcome.last_step.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// An entry under an agent's name that cannot be read. Nobody ever writes one: it is what a reader makes of what is

@@ -43,14 +43,10 @@ impl RecordEvent {
         if let Self::Decided(decided) = self { &decided.events } else { &[] }
     }
 
-    /// The step of a task that it records: a step that was done, or the last one, which is stored with the outcome.
+    /// The step of a task that it records.
     #[must_use]
     pub fn step(&self) -> Option<&Step> {
-        match self {
-            Self::Agent(_, AgentEvent::Step(step)) => Some(step),
-            Self::Agent(_, AgentEvent::Outcome(outcome)) => outcome.last_step.as_deref(),
-            _ => None,
-        }
+        if let Self::Agent(_, event) = self { event.step() } else { None }
     }
 
     /// The offer in it.

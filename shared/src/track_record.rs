@@ -39,7 +39,6 @@ pub struct Tally {
     pub cost_micros: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 impl Tally {
     /// How many tasks ended with it.
     #[must_use]

@@ -53,7 +53,6 @@ impl Usage {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 impl Usage {
     /// Whether nothing was used.
     #[must_use]

@@ -1,12 +1,13 @@
 //! Requests to the fleet that are answered (`ask.<request>`), by NATS request and reply: any orchestrator answers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::flow::Goal;
 use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::{SignedOrder, SignerKind};
+use muster_shared::sync::lock;
 use muster_shared::wire::ask::{Ask, MAX_ASK_ID};
 use muster_shared::wire::{Body, CodecError, Encoding, Envelope, decode};
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ const ANSWERERS: &str = "orchestrators";
 /// Requests to the fleet.
 #[derive(Clone)]
 pub struct Asks {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// A run that a request is to become.
@@ -53,10 +54,6 @@ struct Became {
 }
 
 impl Asks {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Requests from now on, each given to one of all who serve them.
     ///
     /// # Errors
@@ -205,7 +202,7 @@ fn signed_by(
     check_age(OrderTimes { sent: envelope.sent, stored: now }, crate::settings::SIGNATURE_MAX_AGE)?;
     let order = proof(core, &who, kind, message);
     // A note that was half made is none: nothing in it can fail.
-    seen.lock().unwrap_or_else(PoisonError::into_inner).note(envelope.id, &order)?;
+    lock(seen).note(envelope.id, &order)?;
     Ok(Some(order))
 }
 

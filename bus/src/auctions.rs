@@ -19,14 +19,10 @@ use crate::subject::Subject;
 /// Calls for proposals, and bids.
 #[derive(Clone)]
 pub struct Auctions {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Auctions {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Asks for bids, and gives those that came within the window, `most` at most. Ends before the window does when as
     /// many have come as can be `expected` (0: nobody knows). A bid counts only from the process that it names.
     ///

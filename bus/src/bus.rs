@@ -7,6 +7,7 @@ use muster_shared::ids::{AgentId, Role};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
+use tokio::sync::watch;
 
 use crate::allowance::Allowances;
 use crate::answers::Answers;
@@ -193,12 +194,7 @@ impl Bus {
 
     /// Waits until the bus is of no use to this process any more (a subject was denied), and says why.
     pub async fn failed(&self) -> BusError {
-        let mut fatal = self.core.backend.fatal();
-        match fatal.wait_for(Option::is_some).await.map(|error| error.clone()) {
-            Ok(Some(error)) => error,
-            // Without a sender nothing can fail any more.
-            Ok(None) | Err(_) => std::future::pending().await,
-        }
+        first_error(self.core.backend.fatal()).await
     }
 
     /// Whether the connection to the server stands at this moment. One that was lost is made again by itself, at the
@@ -245,31 +241,31 @@ impl Bus {
     /// The task queues.
     #[must_use]
     pub fn tasks(&self) -> Tasks {
-        Tasks::new(&self.core)
+        Tasks { core: Arc::clone(&self.core) }
     }
 
     /// The durable commands.
     #[must_use]
     pub fn commands(&self) -> Commands {
-        Commands::new(&self.core)
+        Commands { core: Arc::clone(&self.core) }
     }
 
     /// Who is on the bus.
     #[must_use]
     pub fn registry(&self) -> Registry {
-        Registry::new(&self.core)
+        Registry { core: Arc::clone(&self.core) }
     }
 
     /// Messages that interrupt.
     #[must_use]
     pub fn control(&self) -> Control {
-        Control::new(&self.core)
+        Control { core: Arc::clone(&self.core) }
     }
 
     /// What is happening right now.
     #[must_use]
     pub fn live(&self) -> LiveFeed {
-        LiveFeed::new(&self.core)
+        LiveFeed { core: Arc::clone(&self.core) }
     }
 
     /// Large and shared bytes.
@@ -281,13 +277,13 @@ impl Bus {
     /// Which orchestrators are at work, and on which runs.
     #[must_use]
     pub fn leases(&self) -> Leases {
-        Leases::new(&self.core)
+        Leases { core: Arc::clone(&self.core) }
     }
 
     /// What runs that ended taught.
     #[must_use]
     pub fn lessons(&self) -> Lessons {
-        Lessons::new(&self.core)
+        Lessons { core: Arc::clone(&self.core) }
     }
 
     /// Answers of models and tools that may serve agents of this role again.
@@ -299,37 +295,37 @@ impl Bus {
     /// Requests that are answered.
     #[must_use]
     pub fn asks(&self) -> Asks {
-        Asks::new(&self.core)
+        Asks { core: Arc::clone(&self.core) }
     }
 
     /// What task gateways serve and tell each other.
     #[must_use]
     pub fn gateway(&self) -> GatewayDoor {
-        GatewayDoor::new(&self.core)
+        GatewayDoor { core: Arc::clone(&self.core) }
     }
 
     /// What guards are asked, and answer.
     #[must_use]
     pub fn guards(&self) -> GuardDoor {
-        GuardDoor::new(&self.core)
+        GuardDoor { core: Arc::clone(&self.core) }
     }
 
     /// What agents and tool servers tell each other.
     #[must_use]
     pub fn tool_servers(&self) -> ToolServerDoor {
-        ToolServerDoor::new(&self.core)
+        ToolServerDoor { core: Arc::clone(&self.core) }
     }
 
     /// What machines ask that join.
     #[must_use]
     pub fn hosts(&self) -> HostDoor {
-        HostDoor::new(&self.core)
+        HostDoor { core: Arc::clone(&self.core) }
     }
 
     /// Calls for proposals, and bids.
     #[must_use]
     pub fn auctions(&self) -> Auctions {
-        Auctions::new(&self.core)
+        Auctions { core: Arc::clone(&self.core) }
     }
 
     /// The files of runs.
@@ -347,37 +343,46 @@ impl Bus {
     /// What agents and tools did in runs that ended.
     #[must_use]
     pub fn track_record(&self) -> TrackRecord {
-        TrackRecord::new(&self.core)
+        TrackRecord { core: Arc::clone(&self.core) }
     }
 
     /// How trials stand.
     #[must_use]
     pub fn trials(&self) -> Trials {
-        Trials::new(&self.core)
+        Trials { core: Arc::clone(&self.core) }
     }
 
     /// What the whole fleet shares and may use only so much of.
     #[must_use]
     pub fn allowances(&self) -> Allowances {
-        Allowances::new(&self.core)
+        Allowances { core: Arc::clone(&self.core) }
     }
 
     /// What could not be processed.
     #[must_use]
     pub fn dead(&self) -> DeadLetters {
-        DeadLetters::new(&self.core)
+        DeadLetters { core: Arc::clone(&self.core) }
     }
 
     /// All that passes, decoded.
     #[must_use]
     pub fn tap(&self) -> Tap {
-        Tap::new(&self.core)
+        Tap { core: Arc::clone(&self.core) }
     }
 }
 
 impl std::fmt::Debug for Bus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bus").field("who", &self.core.who).finish_non_exhaustive()
+    }
+}
+
+/// Waits for the error that ends a connection.
+pub(crate) async fn first_error(mut fatal: watch::Receiver<Option<BusError>>) -> BusError {
+    match fatal.wait_for(Option::is_some).await.map(|error| error.clone()) {
+        Ok(Some(error)) => error,
+        // Without a sender nothing can fail any more.
+        Ok(None) | Err(_) => std::future::pending().await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Commands for orchestrators: they are kept until one is done with them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use muster_shared::flow::Goal;
 use muster_shared::ids::{AgentId, Seq};
 use muster_shared::run::{SignedOrder, SignerKind};
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::ask::Ask;
 use muster_shared::wire::{Body, Command, Encoding, Envelope};
@@ -36,14 +37,10 @@ const COMMAND_WAIT: Duration = Duration::from_secs(5);
 /// The durable commands.
 #[derive(Clone)]
 pub struct Commands {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Commands {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Sends a command; it is kept until an orchestrator is done with it. The same command sent again within ten
     /// minutes is stored once: a goal is told by its run, other commands by the id they carry, and without one they
     /// are all different.
@@ -73,8 +70,7 @@ impl Commands {
         let message = self.core.seal(subject, body, About { expires, ..About::run(run) }, encoding).await?;
         let mut message = self.core.signatures.sign_message(Purpose::Order, message);
         if let Some(asked) = asked.filter(|asked| !asked.payload.is_empty()) {
-            let wrong = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-            message.headers.add(ASKED_BY, &serde_json::to_string(asked).map_err(wrong)?);
+            message.headers.add(ASKED_BY, &serde_json::to_string(asked)?);
         }
         let dedup = match (command, command.id()) {
             (Command::Submit { .. } | Command::Fork { .. }, _) => Some(format!("{run}.{}", command.name())),
@@ -160,7 +156,7 @@ impl CommandQueue {
         }
         check_age(OrderTimes { sent, stored: stored.at }, crate::settings::SIGNATURE_MAX_AGE)?;
         // A note that was half made is none: nothing in it can fail.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(id, stored.seq)?;
+        lock(&self.seen).note(id, stored.seq)?;
         match self.asked_by(&stored.message, command, stored.at)? {
             Some(asked) if kind == SignerKind::Orchestrator => Ok(Some(asked)),
             Some(_) | None => Ok(Some(proof(&self.core, &who, kind, &stored.message))),
@@ -178,15 +174,12 @@ impl CommandQueue {
         let wrong = |why: String| format!("the request that it is said to be made of: {why}");
         let asked: SignedOrder = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let goal = asked_goal(&self.core.signatures, &asked, at).map_err(wrong)?;
-        match command {
-            Command::Submit { goal: wanted, .. } if goal.is_none_or(|goal| goal == *wanted) => {
-                Ok(Some(asked))
-            }
-            Command::Submit { .. }
-            | Command::Attend { .. }
-            | Command::ChildEnded { .. }
-            | Command::Fork { .. }
-            | Command::Request(_) => Err(wrong("something else was asked for".to_owned())),
+        if let Command::Submit { goal: wanted, .. } = command
+            && goal.is_none_or(|goal| goal == *wanted)
+        {
+            Ok(Some(asked))
+        } else {
+            Err(wrong("something else was asked for".to_owned()))
         }
     }
 }
@@ -213,10 +206,7 @@ impl TakenCommand {
     pub fn identified(&self) -> Command {
         match self.command.clone().sent(self.id, &self.sender) {
             Command::Request(request) => Command::Request(request.signed(self.signed.clone())),
-            command @ (Command::Submit { .. }
-            | Command::Attend { .. }
-            | Command::ChildEnded { .. }
-            | Command::Fork { .. }) => command,
+            command => command,
         }
     }
 

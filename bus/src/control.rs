@@ -1,12 +1,13 @@
 //! Control: messages that interrupt at once. May be lost; a durable command or the record says the same for good.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, ControlMessage, Encoding, Envelope, OwnerMessage};
 use uuid::Uuid;
@@ -28,7 +29,7 @@ const MOST_SEEN: usize = 4096;
 /// Messages that interrupt.
 #[derive(Clone)]
 pub struct Control {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// For whom a control message is.
@@ -43,10 +44,6 @@ pub enum ControlTarget {
 }
 
 impl Control {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Sends a message to whoever listens now.
     ///
     /// # Errors
@@ -217,26 +214,15 @@ impl Obeyed {
             return Err(format!("{} ({}) has nothing to say here", who.name, who.kind));
         }
         check_now(envelope.sent, now)?;
-        let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).note(envelope.id);
+        let is_new = lock(&self.seen).note(envelope.id);
         if is_new { Ok(()) } else { Err("it was obeyed before".to_owned()) }
     }
 }
 
 /// Who has something to say at once.
 const fn may_control(kind: &HolderKind) -> bool {
-    match kind {
-        HolderKind::Operator | HolderKind::Orchestrator => true,
-        // A person gives orders to orchestrators, which are kept, and not to agents.
-        HolderKind::Person
-        | HolderKind::Observer
-        | HolderKind::Agent(_)
-        | HolderKind::Program(_)
-        | HolderKind::Guard(_)
-        | HolderKind::ToolServer(_)
-        | HolderKind::Host
-        | HolderKind::Guest
-        | HolderKind::Presence => false,
-    }
+    // A person sends requests to orchestrators, which store them, not to agents.
+    matches!(kind, HolderKind::Operator | HolderKind::Orchestrator)
 }
 
 fn check_now(sent: Millis, now: Millis) -> Result<(), String> {

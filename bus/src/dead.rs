@@ -89,25 +89,7 @@ impl DeadLetter {
         match Subject::parse(&self.subject) {
             Ok(Subject::Command(..)) => Origin::Command,
             Ok(Subject::Task(_, run, task)) => Origin::Task { run, task },
-            Ok(
-                Subject::Decided(..)
-                | Subject::Offer(..)
-                | Subject::Event(..)
-                | Subject::Heartbeat(..)
-                | Subject::Live(..)
-                | Subject::Watch(_)
-                | Subject::WhoWatches
-                | Subject::ControlAll
-                | Subject::ControlRole(..)
-                | Subject::ControlAgent(..)
-                | Subject::Call(..)
-                | Subject::Bid(..)
-                | Subject::Ask(..)
-                | Subject::Queues(..)
-                | Subject::Gateway(..)
-                | Subject::Dead(..),
-            )
-            | Err(_) => Origin::Elsewhere,
+            Ok(_) | Err(_) => Origin::Elsewhere,
         }
     }
 }
@@ -115,14 +97,10 @@ impl DeadLetter {
 /// The dead letters.
 #[derive(Clone)]
 pub struct DeadLetters {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl DeadLetters {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Keeps a dead letter.
     ///
     /// # Errors

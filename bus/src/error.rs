@@ -205,29 +205,10 @@ impl BusError {
     /// Whether the same call may succeed later without anybody mending anything.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Full { .. } | Self::Conflict { .. } => {
-                true
-            }
-            Self::Tls { .. }
-            | Self::TooOld { .. }
-            | Self::NoJetStream { .. }
-            | Self::Unauthorized { .. }
-            | Self::Stranger { .. }
-            | Self::Denied { .. }
-            | Self::Clock { .. }
-            | Self::NotProvisioned { .. }
-            | Self::TopologyNewer { .. }
-            | Self::Parted { .. }
-            | Self::TooLarge { .. }
-            | Self::Unreadable { .. }
-            | Self::BadName { .. }
-            | Self::Codec { .. }
-            | Self::Settings { .. }
-            | Self::Server(_)
-            | Self::Unsupported { .. }
-            | Self::Other { .. } => false,
-        }
+        matches!(
+            self,
+            Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Full { .. } | Self::Conflict { .. }
+        )
     }
 
     /// Whether the process cannot go on: it may not do what it does.
@@ -246,16 +227,21 @@ impl BusError {
 
 impl From<CodecError> for BusError {
     fn from(error: CodecError) -> Self {
-        match error {
-            CodecError::TooLarge { bytes } => Self::TooLarge {
+        if let CodecError::TooLarge { bytes } = error {
+            Self::TooLarge {
                 what: "a message".into(),
                 bytes,
                 most: muster_shared::wire::codec::MAX_MESSAGE_BYTES,
-            },
-            CodecError::TooDeep | CodecError::Field { .. } | CodecError::Malformed { .. } => {
-                Self::Codec { reason: error.to_string() }
             }
+        } else {
+            Self::Codec { reason: error.to_string() }
         }
+    }
+}
+
+impl From<serde_json::Error> for BusError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Codec { reason: error.to_string() }
     }
 }
 

@@ -74,8 +74,7 @@ const PROBE: &str = "probe";
 /// Writes to the bucket and says how long that took: its writes wait for the disk, and take the place of the one before.
 pub(crate) async fn probe(core: &Core) -> Result<Duration, BusError> {
     let began = Instant::now();
-    let message = BUCKET.json(PROBE, &crate::bus::now().0)?;
-    BUCKET.put(core, message, None, None).await?;
+    BUCKET.set(core, PROBE, &crate::bus::now().0).await?;
     Ok(began.elapsed())
 }
 
@@ -191,11 +190,9 @@ impl Files {
             if list.files == files {
                 return Ok(());
             }
-            let message = BUCKET.json(&run.to_string(), &Listed { files: files.clone() })?;
-            match BUCKET.put(&self.core, message, None, Some(list.version)).await {
-                Ok(_) => return Ok(()),
-                Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {}
-                Err(error) => return Err(error.into()),
+            let listed = Listed { files: files.clone() };
+            if BUCKET.replace(&self.core, &run.to_string(), &listed, list.version).await? {
+                return Ok(());
             }
         }
         Err(BusError::Conflict { what: format!("the list of files of run {}", run.short()) })

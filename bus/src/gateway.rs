@@ -31,7 +31,7 @@ const TASK: &str = "Muster-Task";
 /// The door of task gateways.
 #[derive(Clone)]
 pub struct GatewayDoor {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// A program's request, as it came.
@@ -57,10 +57,6 @@ pub enum Delivered {
 }
 
 impl GatewayDoor {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Requests from now on: each that comes for any gateway is given to one of them, those for this one to it.
     ///
     /// # Errors
@@ -180,8 +176,7 @@ impl GatewayDoor {
     /// # Errors
     /// When the bus fails.
     pub async fn tell_moved(&self, moved: &Moved) -> Result<(), BusError> {
-        let value =
-            serde_json::to_value(moved).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let value = serde_json::to_value(moved)?;
         let payload = encode(&value, Encoding::Json)?.into();
         let subject = GATEWAY_MOVED.to_owned();
         let message = Message { subject, headers: Headers::default(), payload };

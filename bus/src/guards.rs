@@ -34,7 +34,7 @@ const MOST_REPLY: usize = 1024 * 1024;
 /// The door to guards.
 #[derive(Clone)]
 pub struct GuardDoor {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// What guards are asked about, and in which run.
@@ -53,10 +53,6 @@ pub struct GuardedThing {
 }
 
 impl GuardDoor {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Asks these guards, one after the other, until one refuses: each is shown what those before it made of it. `fits` says
     /// what is wrong with something that is to stand in the place of the payload.
     pub async fn ask_all(
@@ -203,8 +199,7 @@ impl OpenRequest {
     /// # Errors
     /// When the answer is too large, or the bus fails.
     pub async fn answer(&self, verdict: &GuardReply) -> Result<(), BusError> {
-        let codec = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-        let value = serde_json::to_value(verdict).map_err(codec)?;
+        let value = serde_json::to_value(verdict)?;
         let payload = encode(&value, self.encoding)?.into();
         let mut headers = Headers::default();
         headers.add(CONTENT_TYPE, self.encoding.content_type());

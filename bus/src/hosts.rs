@@ -180,14 +180,10 @@ impl Question {
 /// The door for machines that join.
 #[derive(Clone)]
 pub struct HostDoor {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl HostDoor {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Questions from now on.
     ///
     /// # Errors
@@ -219,8 +215,7 @@ impl HostDoor {
         to: &Question,
         answer: &Answer<T>,
     ) -> Result<(), BusError> {
-        let codec = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-        let payload = serde_json::to_vec(answer).map_err(codec)?.into();
+        let payload = serde_json::to_vec(answer)?.into();
         let message = Message { subject: to.reply.clone(), headers: Headers::default(), payload };
         self.core.backend.publish(message).await
     }

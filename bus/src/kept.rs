@@ -16,7 +16,7 @@ use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
 
 use crate::bus::Core;
-use crate::error::{AppendError, BusError};
+use crate::error::BusError;
 use crate::kv::Bucket;
 use crate::topology::KEPT;
 pub use imported::{ImportedRecord, Outside};
@@ -144,12 +144,8 @@ impl Kept {
             if note == before {
                 return Ok(note);
             }
-            let message = BUCKET.json(&run.to_string(), &note)?;
-            match BUCKET.put(&self.core, message, None, Some(after)).await {
-                Ok(_) => return Ok(note),
-                // Whether it landed shows when it is read again.
-                Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {}
-                Err(error) => return Err(error.into()),
+            if BUCKET.replace(&self.core, &run.to_string(), &note, after).await? {
+                return Ok(note);
             }
         }
         Err(BusError::Conflict { what: format!("what is noted of run {}", run.short()) })

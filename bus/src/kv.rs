@@ -48,8 +48,7 @@ impl Bucket {
     /// # Errors
     /// When the value cannot be written as JSON.
     pub(crate) fn json<T: Serialize>(self, key: &str, value: &T) -> Result<Message, BusError> {
-        let payload =
-            serde_json::to_vec(value).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let payload = serde_json::to_vec(value)?;
         let mut headers = Headers::default();
         headers.add("Content-Type", "application/json");
         Ok(Message { subject: self.subject(key), headers, payload: payload.into() })
@@ -130,6 +129,58 @@ impl Bucket {
             Some(entry) if entry.message.is_some() => Err(AppendError::Conflict),
             Some(entry) => self.put(core, message, ttl, Some(entry.revision)).await,
             None => self.put(core, message, ttl, Some(Seq(0))).await,
+        }
+    }
+
+    /// The values of the keys, without those that cannot be read.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn values<T: DeserializeOwned>(
+        self,
+        core: &Core,
+        keys: &str,
+    ) -> Result<Vec<T>, BusError> {
+        Ok(self.all(core, keys).await?.into_iter().filter_map(KvEntry::read).collect())
+    }
+
+    /// The values of all keys, then each new value, without those that cannot be read.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn watch_values<T: DeserializeOwned + Send + 'static>(
+        self,
+        core: &Core,
+    ) -> Result<BoxStream<'static, T>, BusError> {
+        let entries = self.watch(core, "*").await?;
+        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
+    }
+
+    /// Stores a value as JSON in place of any other.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn set<T: Serialize>(self, core: &Core, key: &str, value: &T) -> Result<(), BusError> {
+        self.put(core, self.json(key, value)?, None, None).await?;
+        Ok(())
+    }
+
+    /// Stores a value as JSON in place of the revision `after`. Returns `false` if another author wrote first, or if it is
+    /// unknown whether the value was stored: read the key again.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(crate) async fn replace<T: Serialize>(
+        self,
+        core: &Core,
+        key: &str,
+        value: &T,
+        after: Seq,
+    ) -> Result<bool, BusError> {
+        match self.put(core, self.json(key, value)?, None, Some(after)).await {
+            Ok(_) => Ok(true),
+            Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 

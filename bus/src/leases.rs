@@ -8,7 +8,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{AgentId, RunId, Seq};
@@ -16,12 +15,11 @@ use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::backend::{Headers, Message};
+use crate::backend::Message;
 use crate::bus::Core;
 use crate::error::{AppendError, BusError};
 use crate::kv::{Bucket, KvEntry};
 use crate::places::Places;
-use crate::seal::CONTENT_TYPE;
 use crate::topology::LEASE;
 
 const BUCKET: Bucket = Bucket(LEASE);
@@ -29,7 +27,7 @@ const BUCKET: Bucket = Bucket(LEASE);
 /// The leases of orchestrators.
 #[derive(Clone)]
 pub struct Leases {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// What an orchestrator says with its lease.
@@ -109,10 +107,6 @@ pub enum LeaseChange {
 }
 
 impl Leases {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Begins a lease of this process, besides any that it had before.
     ///
     /// # Errors
@@ -195,11 +189,7 @@ impl Leases {
 
     fn message(&self, key: &str, epoch: Seq, note: LeaseNote) -> Result<Message, BusError> {
         let held = LeaseValue { holder: self.core.who.clone(), epoch, note };
-        let payload =
-            serde_json::to_vec(&held).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-        let mut headers = Headers::default();
-        headers.add(CONTENT_TYPE, "application/json");
-        Ok(Message { subject: BUCKET.subject(key), headers, payload: Bytes::from(payload) })
+        BUCKET.json(key, &held)
     }
 }
 

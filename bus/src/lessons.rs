@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::flow::RunLessons;
 use muster_shared::ids::RunId;
 
 use crate::bus::Core;
 use crate::error::BusError;
-use crate::kv::{Bucket, KvEntry};
+use crate::kv::Bucket;
 use crate::topology::LESSONS;
 
 const BUCKET: Bucket = Bucket(LESSONS);
@@ -17,14 +16,10 @@ const BUCKET: Bucket = Bucket(LESSONS);
 /// The lessons of all runs.
 #[derive(Clone)]
 pub struct Lessons {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Lessons {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Keeps the lessons of a run, in place of those it had. Kept twice, they are there once.
     ///
     /// # Errors
@@ -34,9 +29,7 @@ impl Lessons {
         let hide = |text: &String| self.core.redactor.redact(text).into_owned();
         let lessons = lessons.iter().map(hide).collect();
         let kept = RunLessons { run, goal: hide(&goal), ended_at, completed, lessons };
-        let message = BUCKET.json(&run.to_string(), &kept)?;
-        BUCKET.put(&self.core, message, None, None).await?;
-        Ok(())
+        BUCKET.set(&self.core, &run.to_string(), &kept).await
     }
 
     /// The lessons that there are. What cannot be read (a newer build's) is left out.
@@ -44,8 +37,7 @@ impl Lessons {
     /// # Errors
     /// When the bus fails.
     pub async fn all(&self) -> Result<Vec<RunLessons>, BusError> {
-        let entries = BUCKET.all(&self.core, "*").await?;
-        Ok(entries.into_iter().filter_map(KvEntry::read).collect())
+        BUCKET.values(&self.core, "*").await
     }
 
     /// Forgets the lessons of a run. Runs that were told of them keep what they were told.
@@ -66,7 +58,6 @@ impl Lessons {
     /// # Errors
     /// When the bus fails.
     pub async fn watch(&self) -> Result<BoxStream<'static, RunLessons>, BusError> {
-        let entries = BUCKET.watch(&self.core, "*").await?;
-        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
+        BUCKET.watch_values(&self.core).await
     }
 }

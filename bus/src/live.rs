@@ -1,11 +1,12 @@
 //! What is happening right now, for whoever watches: where nobody does, nothing is said. May be lost; the record has what
 //! counts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::RunId;
+use muster_shared::sync::lock;
 use muster_shared::wire::{Body, Live};
 use tokio::sync::mpsc;
 
@@ -18,7 +19,7 @@ use crate::watchers::{Watch, Watchers};
 /// The live feed.
 #[derive(Clone)]
 pub struct LiveFeed {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// Live messages that wait to be sent; more are dropped. What came before the last few hundred is old news by the time
@@ -35,7 +36,7 @@ pub(crate) struct LiveSender {
 impl LiveSender {
     /// The queue, with its task running. Nothing outside a runtime.
     fn queue(&self, core: &Arc<Core>) -> Option<mpsc::Sender<Live>> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         if let Some(queue) = queue.as_ref().filter(|queue| !queue.is_closed()) {
             return Some(queue.clone());
         }
@@ -65,10 +66,6 @@ async fn publish_all(core: Core, mut queue: mpsc::Receiver<Live>) {
 }
 
 impl LiveFeed {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Whether anybody listens to what happens in a run, as far as is known: what is said of others is not heard.
     #[must_use]
     pub fn is_watched(&self, run: RunId) -> bool {

@@ -66,16 +66,7 @@ pub const fn may_give(kind: SignerKind, command: &Command) -> bool {
 
 /// What a run asks of those within it.
 const fn may_ask_a_child(action: &RequestAction) -> bool {
-    match action {
-        RequestAction::Cancel | RequestAction::Pause | RequestAction::Resume { .. } => true,
-        RequestAction::Skip { .. }
-        | RequestAction::Redo { .. }
-        | RequestAction::Edit { .. }
-        | RequestAction::Approve { .. }
-        | RequestAction::Reject { .. }
-        | RequestAction::Answer { .. }
-        | RequestAction::SetContext { .. } => false,
-    }
+    matches!(action, RequestAction::Cancel | RequestAction::Pause | RequestAction::Resume { .. })
 }
 
 /// When an order was given, as it says and as the broker does.

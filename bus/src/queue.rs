@@ -32,14 +32,10 @@ pub(crate) const QUEUES_MADE: &[u8] = b"+OK";
 /// The task queues.
 #[derive(Clone)]
 pub struct Tasks {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Tasks {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Joins a queue: all who join the same share its tasks.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskStarted, TaskTakenBack};
-use muster_shared::run::{Entry, EventKind, RecordEvent, RunEvent};
+use muster_shared::run::{Entry, EventKind, RunEvent};
 use muster_shared::time::Millis;
 
 use crate::backend::{Pace, StreamState};
@@ -134,13 +134,7 @@ impl Record {
         let stored = match which {
             // Of a run that came from elsewhere as well. Those at work ask for less, and are not made to look twice.
             RecordFilter::Run(run) => self.core.scan_run(*run, &which.subjects(), &after.into()).await?,
-            RecordFilter::Task { .. }
-            | RecordFilter::Decisions(_)
-            | RecordFilter::AllDecisions
-            | RecordFilter::AgentSignals
-            | RecordFilter::Everything => {
-                self.core.scan_record(which.run(), &which.subjects(), &after.into()).await?
-            }
+            _ => self.core.scan_record(which.run(), &which.subjects(), &after.into()).await?,
         };
         let mut entries = Vec::with_capacity(stored.len());
         for message in &stored {
@@ -209,11 +203,7 @@ impl Record {
     pub async fn newest_offer(&self, run: RunId, task: &TaskId) -> Result<Option<Generation>, BusError> {
         let subject = format!("run.{run}.task.*.{task}");
         let Some(stored) = self.core.last_of(run, subject).await? else { return Ok(None) };
-        Ok(match self.core.entry(&stored).await??.event {
-            RecordEvent::Decided(decided) => decided.offer.map(|offer| offer.generation),
-            RecordEvent::Offered(offer) => Some(offer.generation),
-            RecordEvent::Agent(..) => None,
-        })
+        Ok(self.core.entry(&stored).await??.event.into_offer().map(|offer| offer.generation))
     }
 
     /// When anybody wrote last about a generation of a task, by the broker's time; what it was need not be readable.
@@ -373,8 +363,7 @@ impl Record {
 
 /// Whether a decision takes a task from an agent.
 fn takes_from(entry: &Entry, wanted: &TaskId, from: &AgentId) -> bool {
-    let RecordEvent::Decided(decided) = &entry.event else { return false };
-    decided.events.iter().any(|event| match event {
+    entry.event.events().iter().any(|event| match event {
         RunEvent::TaskOrphaned(TaskOrphaned { task, agent, .. })
         | RunEvent::TaskReleased(TaskReleased { task, agent, .. })
         | RunEvent::TaskTakenBack(TaskTakenBack { task, agent, .. }) => (task, agent) == (wanted, from),

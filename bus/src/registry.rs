@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::flow::Presence;
 use muster_shared::ids::AgentId;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Heartbeat, Profile, SetAside};
 use tokio::sync::Notify;
@@ -30,7 +31,7 @@ const LOAD_PAUSE: Duration = Duration::from_secs(2);
 /// Who is on the bus.
 #[derive(Clone)]
 pub struct Registry {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// A change in the registry.
@@ -45,10 +46,6 @@ pub enum RegistryChange {
 }
 
 impl Registry {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Enters a process into the registry and keeps it there while the handle lives.
     ///
     /// # Errors
@@ -263,7 +260,7 @@ impl Announced {
 
     /// Says which runs are left alone, and how often that happened.
     pub fn set_aside(&self, runs: Vec<SetAside>, times: u64) {
-        let mut told = self.state.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.state.aside);
         if *told != (runs.clone(), times) {
             *told = (runs, times);
             self.state.changed.notify_one();
@@ -273,7 +270,7 @@ impl Announced {
     /// Says which tools the process has now.
     pub fn set_tools(&self, mut tools: Vec<String>) {
         tools.truncate(Profile::MAX_TOOLS);
-        *self.state.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(tools);
+        *lock(&self.state.tools) = Some(tools);
         self.state.changed.notify_one();
     }
 
@@ -318,9 +315,8 @@ async fn beat(core: Arc<Core>, mut profile: Profile, state: Arc<Load>) {
         }
         told = Instant::now();
         profile.busy = state.busy.load(Ordering::Relaxed);
-        (profile.set_aside, profile.times_set_aside) =
-            state.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(tools) = state.tools.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        (profile.set_aside, profile.times_set_aside) = lock(&state.aside).clone();
+        if let Some(tools) = lock(&state.tools).take() {
             profile.tools = tools;
         }
         if let Some(tell) = state.presence.get() {

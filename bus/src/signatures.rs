@@ -3,12 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use muster_shared::ids::RunId;
 use muster_shared::run::Digest;
 use muster_shared::run::chain::Seal;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 
 use crate::backend::Message;
@@ -202,7 +203,7 @@ impl Signatures {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         // Every change of it is whole.
-        self.inner.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.known)
     }
 
     /// Signs a message, where there is something to sign with.

@@ -20,7 +20,7 @@ use crate::watchers::Watch;
 /// The tap.
 #[derive(Clone)]
 pub struct Tap {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// A message that passed.
@@ -39,10 +39,6 @@ pub struct Tapped {
 }
 
 impl Tap {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// All that passes from now on, about one run or about anything. A watcher too slow loses messages; it never
     /// slows anybody down. What is [live](crate::LiveFeed) is said from now on, since somebody listens.
     ///

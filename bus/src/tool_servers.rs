@@ -69,14 +69,10 @@ pub enum ToolServerFailure {
 /// The door to tool servers.
 #[derive(Clone)]
 pub struct ToolServerDoor {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl ToolServerDoor {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// What tool servers say of themselves from now on. What cannot be read, or speaks in another's name, is left out.
     ///
     /// # Errors
@@ -288,7 +284,7 @@ impl ToolServerDoor {
 fn message<T: Serialize>(subject: String, body: &T) -> Result<Message, BusError> {
     let mut headers = Headers::default();
     headers.add(CONTENT_TYPE, Encoding::Json.content_type());
-    let payload = serde_json::to_vec(body).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+    let payload = serde_json::to_vec(body)?;
     if payload.len() > MAX_MESSAGE_BYTES {
         let what = "what is said to a tool server".to_owned();
         return Err(BusError::TooLarge { what, bytes: payload.len(), most: MAX_MESSAGE_BYTES });

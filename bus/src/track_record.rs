@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::track_record::RunTrackRecord;
 
 use crate::bus::Core;
 use crate::error::BusError;
-use crate::kv::{Bucket, KvEntry};
+use crate::kv::Bucket;
 use crate::topology::TRACK_RECORD;
 
 const BUCKET: Bucket = Bucket(TRACK_RECORD);
@@ -17,23 +16,17 @@ const BUCKET: Bucket = Bucket(TRACK_RECORD);
 /// What was done in all runs.
 #[derive(Clone)]
 pub struct TrackRecord {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl TrackRecord {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Keeps what was done in a run, in place of what was known of it. Kept twice, it is there once.
     ///
     /// # Errors
     /// When the bus fails.
     pub async fn keep(&self, track_record: RunTrackRecord) -> Result<(), BusError> {
         let kept = track_record.bounded();
-        let message = BUCKET.json(&kept.run.to_string(), &kept)?;
-        BUCKET.put(&self.core, message, None, None).await?;
-        Ok(())
+        BUCKET.set(&self.core, &kept.run.to_string(), &kept).await
     }
 
     /// What there is. What cannot be read (a newer build's) is left out.
@@ -41,8 +34,7 @@ impl TrackRecord {
     /// # Errors
     /// When the bus fails.
     pub async fn all(&self) -> Result<Vec<RunTrackRecord>, BusError> {
-        let entries = BUCKET.all(&self.core, "*").await?;
-        Ok(entries.into_iter().filter_map(KvEntry::read).collect())
+        BUCKET.values(&self.core, "*").await
     }
 
     /// What was done as it is kept, beginning with what there is.
@@ -50,7 +42,6 @@ impl TrackRecord {
     /// # Errors
     /// When the bus fails.
     pub async fn watch(&self) -> Result<BoxStream<'static, RunTrackRecord>, BusError> {
-        let entries = BUCKET.watch(&self.core, "*").await?;
-        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
+        BUCKET.watch_values(&self.core).await
     }
 }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::Seq;
 use muster_shared::trial_state::TrialState;
 
 use crate::bus::Core;
-use crate::error::{AppendError, BusError};
+use crate::error::BusError;
 use crate::kv::{Bucket, KvEntry};
 use crate::topology::TRIALS;
 
@@ -20,14 +19,10 @@ const TRIES: usize = 32;
 /// How all trials stand.
 #[derive(Clone)]
 pub struct Trials {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 impl Trials {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Changes how a trial stands: `change` is given what there is, and gives what is to be there with what it says.
     /// Nothing is written where that is the same.
     ///
@@ -46,11 +41,8 @@ impl Trials {
             if known.as_ref() == Some(&changed) {
                 return Ok(said);
             }
-            match BUCKET.put(&self.core, BUCKET.json(name, &changed)?, None, Some(after)).await {
-                Ok(_) => return Ok(said),
-                // What may have been written is read again.
-                Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {}
-                Err(error) => return Err(error.into()),
+            if BUCKET.replace(&self.core, name, &changed, after).await? {
+                return Ok(said);
             }
         }
         let reason = format!("trial {name} is being changed by too many at once");
@@ -70,8 +62,7 @@ impl Trials {
     /// # Errors
     /// When the bus fails.
     pub async fn all(&self) -> Result<Vec<TrialState>, BusError> {
-        let entries = BUCKET.all(&self.core, "*").await?;
-        Ok(entries.into_iter().filter_map(KvEntry::read).collect())
+        BUCKET.values(&self.core, "*").await
     }
 
     /// How they stand as that changes, beginning with what there is.
@@ -79,7 +70,6 @@ impl Trials {
     /// # Errors
     /// When the bus fails.
     pub async fn watch(&self) -> Result<BoxStream<'static, TrialState>, BusError> {
-        let entries = BUCKET.watch(&self.core, "*").await?;
-        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
+        BUCKET.watch_values(&self.core).await
     }
 }

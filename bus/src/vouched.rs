@@ -77,16 +77,5 @@ fn wrong(why: impl Display) -> String {
 
 /// Whether holders of this kind decide what tasks may use.
 const fn decides(kind: &HolderKind) -> bool {
-    match kind {
-        HolderKind::Operator | HolderKind::Orchestrator => true,
-        HolderKind::Person
-        | HolderKind::Observer
-        | HolderKind::Agent(_)
-        | HolderKind::Program(_)
-        | HolderKind::Guard(_)
-        | HolderKind::ToolServer(_)
-        | HolderKind::Host
-        | HolderKind::Guest
-        | HolderKind::Presence => false,
-    }
+    matches!(kind, HolderKind::Operator | HolderKind::Orchestrator)
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::StreamExt;
 use muster_shared::ids::RunId;
+use muster_shared::sync::lock;
 use tokio::task::AbortHandle;
 
 use crate::backend::{Headers, Message};
@@ -67,12 +68,12 @@ impl Watchers {
     }
 
     fn heard<T>(&self, of: impl FnOnce(&mut Heard) -> T) -> T {
-        of(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+        of(&mut lock(&self.heard))
     }
 
     /// Has a task listen for watchers, where none does. Outside a runtime nobody can.
     fn listen(self: &Arc<Self>, core: &Core) {
-        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listener = lock(&self.listener);
         if listener.as_ref().is_some_and(|listener| !listener.is_finished()) {
             return;
         }

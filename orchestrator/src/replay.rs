@@ -55,10 +55,9 @@ pub fn replay(run: RunId, entries: &[Entry]) -> Result<Replayed, Box<Divergence>
 fn offers_of<'a>(decided: &'a Decided, after: &'a [Entry]) -> Vec<&'a TaskOffered> {
     let inside = decided.offer.as_deref().into_iter();
     let own = usize::try_from(decided.offers).unwrap_or(usize::MAX);
-    let behind = after.iter().filter_map(|entry| match &entry.event {
-        RecordEvent::Offered(offer) => Some(offer),
-        RecordEvent::Decided(_) | RecordEvent::Agent(..) => None,
-    });
+    let behind = after
+        .iter()
+        .filter_map(|entry| if let RecordEvent::Offered(offer) = &entry.event { Some(offer) } else { None });
     inside.chain(behind.take(own)).collect()
 }
 

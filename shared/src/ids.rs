@@ -99,24 +99,13 @@ impl TaskId {
     /// The index of the leaf that this task is, if it is one.
     #[must_use]
     pub const fn as_leaf(&self) -> Option<&TaskIndex> {
-        match self {
-            Self::Leaf(index) => Some(index),
-            Self::Plan
-            | Self::Reflect(_)
-            | Self::Refine(_)
-            | Self::Settle(_)
-            | Self::Write
-            | Self::DraftReview(_) => None,
-        }
+        if let Self::Leaf(index) = self { Some(index) } else { None }
     }
 
     /// The index of the leaf this task is about, if it is about one.
     #[must_use]
     pub const fn leaf(&self) -> Option<&TaskIndex> {
-        match self {
-            Self::Leaf(index) | Self::Reflect(index) => Some(index),
-            Self::Plan | Self::Refine(_) | Self::Settle(_) | Self::Write | Self::DraftReview(_) => None,
-        }
+        if let Self::Leaf(index) | Self::Reflect(index) = self { Some(index) } else { None }
     }
 }
 
@@ -137,28 +126,29 @@ impl fmt::Display for TaskId {
 impl FromStr for TaskId {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let wrong = || {
+        let number = |n: &str| parse_position(n).map(u32::from);
+        let task = match text {
+            "plan" => Some(Self::Plan),
+            "write" => Some(Self::Write),
+            _ => match text.split_once('-') {
+                Some(("reflect", index)) => index.parse().ok().map(Self::Reflect),
+                Some(("refine", n)) => number(n).map(Self::Refine),
+                Some(("settle", n)) => number(n).map(Self::Settle),
+                Some(("draft", review)) => {
+                    review.strip_prefix("review-").and_then(number).map(Self::DraftReview)
+                }
+                Some(_) | None => text.parse().ok().map(Self::Leaf),
+            },
+        };
+        task.ok_or_else(|| {
             NameError::new(
                 text,
                 "a task (1-2-3, plan, reflect-1-2, refine-1, settle-1, write or draft-review-1)",
             )
-        };
-        match text {
-            "plan" => Ok(Self::Plan),
-            "write" => Ok(Self::Write),
-            _ => match text.split_once('-') {
-                Some(("reflect", index)) => index.parse().map(Self::Reflect).map_err(|_| wrong()),
-                Some(("refine", n)) => parse_position(n).map(|n| Self::Refine(n.into())).ok_or_else(wrong),
-                Some(("settle", n)) => parse_position(n).map(|n| Self::Settle(n.into())).ok_or_else(wrong),
-                Some(("draft", review)) => {
-                    let n = review.strip_prefix("review-").and_then(parse_position);
-                    n.map(|n| Self::DraftReview(n.into())).ok_or_else(wrong)
-                }
-                Some(_) | None => text.parse().map(Self::Leaf).map_err(|_| wrong()),
-            },
-        }
+        })
     }
 }
+
 text_form!(
     TaskId,
     "TaskId",

@@ -18,6 +18,7 @@ pub mod run;
 pub mod secret;
 pub mod setting;
 pub mod span;
+pub mod sync;
 pub mod text;
 pub mod time;
 pub mod traces;
@@ -27,3 +28,19 @@ pub mod wire;
 
 mod number_keys;
 mod text_form;
+
+/// Whether a field is left out when it is written: it has the default value of its type.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Whether a field is left out when it is written: it has the usual value.
+pub(crate) fn is_usual<T: Copy + Into<u64>, const USUAL: u64>(value: &T) -> bool {
+    (*value).into() == USUAL
+}
+
+/// Whether a field is left out when it is written: it is set.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) const fn is_true(flag: &bool) -> bool {
+    *flag
+}

@@ -19,29 +19,24 @@ pub struct Tally {
     /// Tasks whose time was up with it.
     pub late: u64,
     /// Tasks that it handed back for another to do.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub handed_back: u64,
     /// Contradictions in which its claim held.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub conflicts_won: u64,
     /// Contradictions in which its claim did not hold.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub conflicts_lost: u64,
     /// Bids that won and were kept to.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub bids_kept: u64,
     /// Bids that won and were not kept to.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub bids_broken: u64,
     /// Time of the steps of the tasks that ended, in milliseconds.
     pub ms: u64,
     /// What they cost, in millionths of a US dollar, where that is known.
     pub cost_micros: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Tally {

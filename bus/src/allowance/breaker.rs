@@ -62,10 +62,7 @@ pub enum OutageKind {
 impl OutageKind {
     /// As how many failures it counts.
     const fn weight(self) -> u32 {
-        match self {
-            Self::Refused(_) | Self::Down(_) => 1,
-            Self::Silent => 3,
-        }
+        if matches!(self, Self::Silent) { 3 } else { 1 }
     }
 
     const fn asked(self) -> Option<Duration> {

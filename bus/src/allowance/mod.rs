@@ -44,7 +44,7 @@ const STAMP_KEPT: Duration = Duration::from_secs(60);
 /// What the whole fleet shares.
 #[derive(Clone)]
 pub struct Allowances {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// The broker's time, counted on by this process's own steady clock.
@@ -69,10 +69,6 @@ impl BrokerClock {
 }
 
 impl Allowances {
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core) }
-    }
-
     /// Sets a clock by the broker's stamp of a message of ours.
     ///
     /// # Errors
@@ -180,8 +176,7 @@ impl Allowances {
     /// # Errors
     /// When the bus fails.
     pub async fn breakers(&self) -> Result<Vec<BreakerState>, BusError> {
-        let entries = BUCKET.all(&self.core, &breaker_key("*")).await?;
-        Ok(entries.into_iter().filter_map(crate::kv::KvEntry::read).collect())
+        BUCKET.values(&self.core, &breaker_key("*")).await
     }
 
     /// Changes of what is known of a provider by anybody, from now on; of all providers for `*`. May miss some while
@@ -228,9 +223,7 @@ impl Allowances {
         for attempt in 1..=TRIES {
             let (mut state, revision) = self.read::<S>(key).await?;
             let Some(given) = change(&mut state) else { return Ok(None) };
-            let bytes =
-                serde_json::to_vec(&state).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-            match BUCKET.put(&self.core, message(key, bytes.into()), Some(kept), Some(revision)).await {
+            match BUCKET.put(&self.core, BUCKET.json(key, &state)?, Some(kept), Some(revision)).await {
                 Ok(_) => return Ok(Some(given)),
                 Err(AppendError::Conflict) => {}
                 // It may have landed: then what was lent is lost to us and comes back by itself.

@@ -144,18 +144,7 @@ impl HolderKind {
     /// Whether it may lay out the bus: streams, buckets and queues.
     #[must_use]
     pub const fn may_provision(&self) -> bool {
-        match self {
-            Self::Operator | Self::Orchestrator => true,
-            Self::Person
-            | Self::Observer
-            | Self::Agent(_)
-            | Self::Program(_)
-            | Self::Guard(_)
-            | Self::ToolServer(_)
-            | Self::Host
-            | Self::Guest
-            | Self::Presence => false,
-        }
+        matches!(self, Self::Operator | Self::Orchestrator)
     }
 
     /// The role, of those that have one.
@@ -197,20 +186,8 @@ impl HolderKind {
     /// Whether the process must bear the name in its credentials: its rights hang on it.
     #[must_use]
     pub const fn binds_the_name(&self) -> bool {
-        match self {
-            // Any of an operator's programs has a name of its own.
-            Self::Operator => false,
-            Self::Person
-            | Self::Observer
-            | Self::Orchestrator
-            | Self::Agent(_)
-            | Self::Program(_)
-            | Self::Guard(_)
-            | Self::ToolServer(_)
-            | Self::Host
-            | Self::Guest
-            | Self::Presence => true,
-        }
+        // Each program of an operator has a name of its own.
+        !matches!(self, Self::Operator)
     }
 }
 

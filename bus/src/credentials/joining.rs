@@ -162,9 +162,10 @@ fn known<'a>(books: &'a Books, key: &str) -> Result<Option<&'a Issued>, Refusal>
 /// Refuses what is no public key of a user.
 fn user_key(key: &str) -> Result<(), Refusal> {
     let of_user = |pair: KeyPair| pair.key_pair_type() == KeyPairType::User;
-    match KeyPair::from_public_key(key).map(of_user) {
-        Ok(true) => Ok(()),
-        Ok(false) | Err(_) => Err(Refusal::Key("it is no public key of a user")),
+    if let Ok(true) = KeyPair::from_public_key(key).map(of_user) {
+        Ok(())
+    } else {
+        Err(Refusal::Key("it is no public key of a user"))
     }
 }
 

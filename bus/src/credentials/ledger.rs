@@ -75,10 +75,7 @@ impl Issued {
     /// The machine that the process runs on, where it is one that joined.
     #[must_use]
     pub const fn host(&self) -> Option<&AgentId> {
-        match &self.place {
-            Some(Place::On { host, .. }) => Some(host),
-            Some(Place::Invitation { .. } | Place::Machine { .. }) | None => None,
-        }
+        if let Some(Place::On { host, .. }) = &self.place { Some(host) } else { None }
     }
 }
 

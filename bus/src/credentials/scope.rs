@@ -16,7 +16,7 @@ const OWN_ROLE: &str = "{{tag(role)}}";
 const OWN_NAME: &str = "{{name()}}";
 
 /// What a signing key may vouch for, and nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Those who run the fleet.

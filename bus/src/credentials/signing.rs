@@ -27,7 +27,7 @@ const CONTEXT: &[u8] = b"\xffmuster signature 1\0";
 const LONGEST: usize = 8 * 1024;
 
 /// What is said by a signature. It is part of what is signed: what was signed for one purpose counts for no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A durable command.
     Order,

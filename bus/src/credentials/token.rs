@@ -31,7 +31,6 @@ const LONGEST: usize = 64 * 1024;
     Eq,
     PartialOrd,
     Ord,
-    Hash,
     serde::Serialize,
     serde::Deserialize,
     strum::EnumMessage,

@@ -1,11 +1,12 @@
 //! The lists of files as this process hears of them: read once for each run, then told with every change.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use muster_shared::ids::{RunId, Seq};
+use muster_shared::sync::lock;
 use tokio::task::AbortHandle;
 
 use super::{FileList, listed};
@@ -105,10 +106,6 @@ impl FileLists {
 
 /// Where a message that was stored says its place.
 const SEQUENCE: &str = "Nats-Sequence";
-
-fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl FileList {
     /// Takes a newer list in place of this one.

@@ -5,7 +5,7 @@ mod queue;
 mod stream;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::Seq;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 use tokio::sync::{Notify, watch};
@@ -34,7 +35,6 @@ use crate::store::ListedObject;
 pub(crate) struct InMemory {
     shared: Arc<Shared>,
     parted: Partitions,
-    fatal: watch::Sender<Option<BusError>>,
 }
 
 struct Shared {
@@ -46,7 +46,7 @@ struct Shared {
 impl Shared {
     /// The broker, with everything done that time brings about.
     fn broker(&self) -> MutexGuard<'_, Broker> {
-        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut broker = lock(&self.broker);
         if broker.pass_time(now()) {
             self.changed.notify_waiters();
         }
@@ -82,7 +82,7 @@ impl InMemory {
     pub(crate) fn new(settings: &BusSettings) -> Self {
         let broker = Mutex::new(Broker::new(settings));
         let shared = Arc::new(Shared { broker, changed: Notify::new() });
-        Self { shared, parted: settings.parted(), fatal: watch::Sender::new(None) }
+        Self { shared, parted: settings.parted() }
     }
 
     fn listen(&self, subjects: &[String], group: Option<&str>) -> BoxStream<'static, Incoming> {
@@ -126,7 +126,7 @@ impl Backend for InMemory {
     }
 
     fn fatal(&self) -> watch::Receiver<Option<BusError>> {
-        self.fatal.subscribe()
+        watch::channel(None).1
     }
 
     fn connections(&self) -> u64 {

@@ -48,12 +48,11 @@ pub struct Outside {
 
 impl ImportedRecord {
     fn to_bytes(&self) -> Result<Bytes, BusError> {
-        let wrong = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
         let head = Head { run: self.run, keys: self.keys.clone() };
-        let mut text = serde_json::to_string(&head).map_err(wrong)?;
+        let mut text = serde_json::to_string(&head)?;
         for line in &self.lines {
             // Writing to a text does not fail.
-            let _ = write!(text, "\n{}", serde_json::to_string(line).map_err(wrong)?);
+            let _ = write!(text, "\n{}", serde_json::to_string(line)?);
         }
         Ok(text.into())
     }

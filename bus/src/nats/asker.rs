@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use super::connect::{Caller, client, speaker};
 use super::link::Link;
 use super::pinned::Pinned;
+use crate::bus::first_error;
 use crate::credentials::Fingerprint;
 use crate::credentials::rights::inbox;
 use crate::error::BusError;
@@ -98,8 +99,7 @@ impl Asker {
         patience: Duration,
     ) -> Result<Reply<A>, BusError> {
         self.link.check()?;
-        let codec = |error: serde_json::Error| BusError::Codec { reason: error.to_string() };
-        let payload = serde_json::to_vec(question).map_err(codec)?;
+        let payload = serde_json::to_vec(question)?;
         let call = self.client.request(asking.subject(), payload.into());
         let answered = tokio::select! {
             answered = tokio::time::timeout(patience, call) => answered,
@@ -128,11 +128,6 @@ impl Asker {
 
     /// Waits until the connection is of no use any more, and says why.
     pub async fn failed(&self) -> BusError {
-        let mut fatal = self.link.fatal();
-        match fatal.wait_for(Option::is_some).await.map(|error| error.clone()) {
-            Ok(Some(error)) => error,
-            // Without a sender nothing can fail any more.
-            Ok(None) | Err(_) => std::future::pending().await,
-        }
+        first_error(self.link.fatal()).await
     }
 }

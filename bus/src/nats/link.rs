@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use muster_shared::sync::lock;
 
 use async_nats::{ClientError, ConnectErrorKind, Event, ServerError};
 use tokio::sync::watch;
@@ -223,7 +225,7 @@ impl Link {
     }
 
     fn last(&self) -> std::sync::MutexGuard<'_, Last> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.last)
     }
 
     pub(super) fn note(&self, name: &str, event: &Event) {
@@ -266,10 +268,7 @@ impl Link {
     /// The server says that what was shown counts no more. Unless there is something else to show by now, nothing can follow.
     fn ended(&self, name: &str, end: End) {
         let shown = self.last().jwt.clone();
-        let now = match &self.by {
-            By::File(path) => jwt_in(path).ok(),
-            By::User(_) | By::Token | By::Nothing => None,
-        };
+        let now = if let By::File(path) = &self.by { jwt_in(path).ok() } else { None };
         if now.is_some() && now != shown {
             tracing::info!(name, "the credentials were made anew, and are shown from now on");
             return;

@@ -24,25 +24,13 @@ pub(super) trait OfStream: Display {
 
 impl OfStream for LastRawMessageError {
     fn answer(&self) -> Option<jetstream::Error> {
-        match self.kind() {
-            LastRawMessageErrorKind::JetStream(answer) => Some(answer),
-            LastRawMessageErrorKind::NoMessageFound
-            | LastRawMessageErrorKind::InvalidSubject
-            | LastRawMessageErrorKind::Other => None,
-        }
+        if let LastRawMessageErrorKind::JetStream(answer) = self.kind() { Some(answer) } else { None }
     }
 }
 
 impl OfStream for ConsumerError {
     fn answer(&self) -> Option<jetstream::Error> {
-        match self.kind() {
-            ConsumerErrorKind::JetStream(answer) => Some(answer),
-            ConsumerErrorKind::TimedOut
-            | ConsumerErrorKind::Request
-            | ConsumerErrorKind::InvalidConsumerType
-            | ConsumerErrorKind::InvalidName
-            | ConsumerErrorKind::Other => None,
-        }
+        if let ConsumerErrorKind::JetStream(answer) = self.kind() { Some(answer) } else { None }
     }
 }
 

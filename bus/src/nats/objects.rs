@@ -163,6 +163,6 @@ pub(super) async fn sweep(nats: &Nats, unused_for: Duration) -> Result<u64, BusE
 
 /// Writes what names an object. The last that was written counts.
 async fn announce(nats: &Nats, object: &ObjectInfo) -> Result<(), BusError> {
-    let about = serde_json::to_vec(object).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+    let about = serde_json::to_vec(object)?;
     publish(nats, about_of(&object.name), about.into()).await
 }

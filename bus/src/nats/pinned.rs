@@ -1,7 +1,9 @@
 //! TLS to a server that is known by the fingerprint of its authority alone: whoever holds an invitation has no more.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use muster_shared::sync::lock;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -44,7 +46,7 @@ impl Pinned {
 
     /// The authority's certificate (DER), once a connection was made.
     pub(super) fn certificate(&self) -> Option<Vec<u8>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.seen).clone()
     }
 }
 
@@ -73,7 +75,7 @@ impl ServerCertVerifier for Pinned {
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&self.provider)).build();
         let verifier = verifier.map_err(|error| Error::General(error.to_string()))?;
         let verified = verifier.verify_server_cert(own, others, name, ocsp, now)?;
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.to_vec());
+        *lock(&self.seen) = Some(found.to_vec());
         Ok(verified)
     }
 

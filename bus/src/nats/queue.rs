@@ -1,7 +1,7 @@
 //! Work queues: one durable pull consumer each.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, pull};
@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use muster_shared::ids::Role;
+use muster_shared::sync::lock;
 use tokio::time::Instant;
 
 use super::{Nats, convert};
@@ -39,21 +40,8 @@ pub(super) async fn join(nats: &Nats, spec: &QueueSpec) -> Result<Arc<dyn Pull>,
 /// Creates the consumer, or finds it. Consumers are created here and for readers only, since the right to create
 /// them lets a process read what it may not.
 async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
-    match &nats.kind {
-        Some(HolderKind::Agent(role)) => return have_provided(nats, role).await,
-        None
-        | Some(
-            HolderKind::Operator
-            | HolderKind::Person
-            | HolderKind::Observer
-            | HolderKind::Orchestrator
-            | HolderKind::Program(_)
-            | HolderKind::Guard(_)
-            | HolderKind::ToolServer(_)
-            | HolderKind::Host
-            | HolderKind::Guest
-            | HolderKind::Presence,
-        ) => {}
+    if let Some(HolderKind::Agent(role)) = &nats.kind {
+        return have_provided(nats, role).await;
     }
     let config = pull::Config {
         durable_name: Some(spec.name.clone()),
@@ -145,7 +133,7 @@ impl Pull for NatsPull {
 
 impl NatsPull {
     async fn inbox(&self) -> Result<Inbox, BusError> {
-        let kept = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = lock(&self.inboxes).pop();
         if let Some(inbox) = kept {
             return Ok(inbox);
         }
@@ -160,7 +148,7 @@ impl NatsPull {
         if inbox.asked >= MOST_ASKED {
             return;
         }
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(inbox);
+        lock(&self.inboxes).push(inbox);
     }
 
     /// Asks for one message and waits for what becomes of it.

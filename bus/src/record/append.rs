@@ -153,13 +153,10 @@ impl Record {
         encoding: Encoding,
     ) -> Result<Seq, AppendError> {
         let subject = Subject::Event(run, key.clone(), event.kind()).to_string();
-        let attempt = match event {
-            AgentEvent::Started(started) => Some(started.attempt).filter(|attempt| *attempt > Attempt(0)),
-            AgentEvent::ToolStarted(_)
-            | AgentEvent::Step(_)
-            | AgentEvent::Released(_)
-            | AgentEvent::Outcome(_)
-            | AgentEvent::Unreadable(_) => None,
+        let attempt = if let AgentEvent::Started(started) = event {
+            Some(started.attempt).filter(|attempt| *attempt > Attempt(0))
+        } else {
+            None
         };
         let about = About { attempt, ..About::task(run, &key.task) };
         let body = body_of(event).map_err(|garbled| BusError::Other {

@@ -60,11 +60,7 @@ impl Record {
         let Some(stored) = self.core.last_of(run, format!("run.{run}.task.*.{task}")).await? else {
             return Ok(None);
         };
-        let offer = match self.core.entry(&stored).await??.event {
-            RecordEvent::Decided(decided) => decided.offer.map(|offer| *offer),
-            RecordEvent::Offered(offer) => Some(offer),
-            RecordEvent::Agent(..) => None,
-        };
+        let offer = self.core.entry(&stored).await??.event.into_offer();
         let unvouched = offer.as_ref().map(|offer| self.core.vouched(&stored.message, offer, stored.at));
         if let Some(Err(reason)) = unvouched {
             return Err(BusError::Other { what: format!("the offer of {task}"), reason });

@@ -51,20 +51,11 @@ pub(super) fn next_look(run: &RunState) -> Option<Millis> {
 
 /// The role that a task waits for, if a user defined it, with its queue.
 fn awaited(state: &TaskState) -> Option<(&Role, &Queue)> {
-    match (state.status, &state.queue) {
-        (TaskStatus::Queued, Some(queue @ Queue::Role(role @ Role::Specialist(_)))) => Some((role, queue)),
-        (
-            TaskStatus::Queued
-            | TaskStatus::Created
-            | TaskStatus::Waiting
-            | TaskStatus::Processing
-            | TaskStatus::Completed
-            | TaskStatus::Failed
-            | TaskStatus::Aborted
-            | TaskStatus::Skipped
-            | TaskStatus::Blocked
-            | TaskStatus::Split,
-            Some(Queue::Role(_) | Queue::Agent(_)) | None,
-        ) => None,
+    if let (TaskStatus::Queued, Some(queue @ Queue::Role(role @ Role::Specialist(_)))) =
+        (state.status, &state.queue)
+    {
+        Some((role, queue))
+    } else {
+        None
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn fault(
         Acceptance::Off => return None,
         Acceptance::Rules => {}
     }
-    let task = run.plan.as_ref()?.tasks.get(&index.planned())?;
+    let task = run.plan_task(&index.planned())?;
     let not_accepted = |reason: String| Fault { kind: FailureKind::NotAccepted, reason, is_part: true };
     if is_empty(result) {
         return Some(not_accepted(format!(
@@ -102,7 +102,7 @@ pub(crate) fn promised(run: &RunState, outcome: Seq) -> Option<(&Role, &AgentId,
         return None;
     };
     let index = key.task.leaf()?;
-    let role = &run.plan.as_ref()?.tasks.get(&index.planned())?.role;
+    let role = &run.plan_task(&index.planned())?.role;
     matches!(role, Role::Specialist(_)).then_some((role, &key.agent, result))
 }
 

@@ -103,7 +103,7 @@ impl Parts {
             self.keep_pending(run, *outcome);
             self.keep_task(run, task);
         } else if let RunEvent::Reflected(Reflected { task, .. }) = event {
-            self.keep_task(run, &TaskId::Leaf(task.clone()));
+            self.keep_task(run, &task.to_task_id());
         } else if let RunEvent::RefinementWanted(_) = event {
             self.refining.get_or_insert_with(|| run.refining.clone());
         } else {

@@ -116,7 +116,7 @@ fn records(here: &BTreeMap<AgentId, Tally>, before: &BTreeMap<AgentId, Tally>) -
 
 /// Whose bid for the next offer of a task won. Who has no room for it in time has promised too much.
 pub(super) fn awarded(run: &RunState, task: &TaskIndex, now: Millis) -> Option<AgentId> {
-    let leaf = TaskId::Leaf(task.clone());
+    let leaf = task.to_task_id();
     let auction = run.auction(task)?;
     let is_for_next = auction.number == next_number(run, &leaf) && auctioned(run, &leaf).is_some();
     let award = auction.award.as_ref().filter(|_| is_for_next)?;
@@ -149,7 +149,7 @@ pub(super) fn next_end(run: &RunState) -> Option<Millis> {
     let ends = auctions.filter_map(|(task, auction)| match &auction.award {
         None => Some(auction.closes.after(GRACE)),
         Some(award) => {
-            let waits = auction.number == next_number(run, &TaskId::Leaf(task.clone()));
+            let waits = auction.number == next_number(run, &task.to_task_id());
             until(run, award).filter(|until| waits && *until > run.decided_at)
         }
     });
@@ -188,10 +188,7 @@ fn promise<'a>(run: &'a RunState, task: &TaskIndex) -> Option<(&'a Bid, Millis)>
 fn auctioned<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
     let index = task.as_leaf()?;
     let goes_on = run.tasks.get(task).is_some_and(|state| state.continues.is_some());
-    let wanted = match groups::pattern(run, index) {
-        Pattern::Auction => true,
-        Pattern::Hierarchical | Pattern::Committee { .. } | Pattern::Redundant { .. } => false,
-    };
+    let wanted = matches!(groups::pattern(run, index), Pattern::Auction);
     (wanted && !goes_on).then_some(index)
 }
 
@@ -207,7 +204,7 @@ fn call(
     role: &Role,
     number: u32,
 ) -> Option<CallForProposals> {
-    let planned = run.plan.as_ref()?.tasks.get(index)?;
+    let planned = run.plan_task(index)?;
     Some(CallForProposals {
         run: run.id,
         task: task.clone(),

@@ -159,15 +159,8 @@ pub(super) fn refused(decision: &mut DecisionBuilder<'_>, steps: &StepsExpanded,
 
 /// The questions about steps that were asked, with their ends.
 fn asked(run: &RunState) -> impl Iterator<Item = (&str, Option<&QuestionEnd>)> {
-    run.questions.values().filter_map(|asked| match &asked.about {
-        About::Step(step) => Some((step.as_str(), asked.end.as_ref())),
-        About::Task(_)
-        | About::Call(_)
-        | About::Goal
-        | About::Plan
-        | About::Milestone(_)
-        | About::Failure(_)
-        | About::Conflict(_) => None,
+    run.questions.values().filter_map(|asked| {
+        if let About::Step(step) = &asked.about { Some((step.as_str(), asked.end.as_ref())) } else { None }
     })
 }
 

@@ -124,15 +124,7 @@ fn limits(run: &RunState) -> String {
 }
 
 const fn in_words(task: &TaskId) -> &'static str {
-    match task {
-        TaskId::Plan => "there was a plan",
-        TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => "the report was written",
-    }
+    if matches!(task, TaskId::Plan) { "there was a plan" } else { "the report was written" }
 }
 
 /// A sentence for the report when tasks were left out or cut short.
@@ -173,7 +165,7 @@ fn is_open(run: &RunState, kept: &Allotment) -> bool {
 /// Leaves that were not offered yet or are to be offered again.
 fn waiting_leaves(run: &RunState) -> impl Iterator<Item = &TaskIndex> {
     let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
-    leaves.filter(|index| survey::is_open(run, &TaskId::Leaf((*index).clone())))
+    leaves.filter(|index| survey::is_open(run, &index.to_task_id()))
 }
 
 /// Leaves that may still be reflected on; each of them wants a share.

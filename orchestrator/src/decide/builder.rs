@@ -6,7 +6,7 @@ use muster_shared::flow::{Placement, Specialty, TaskOffered};
 use muster_shared::ids::{AgentId, Queue, Role, Seq, TaskId};
 use muster_shared::run::event::{TaskAborted, TaskCompleted, TaskFailed};
 use muster_shared::run::{
-    ApplyError, Input, RunEvent, RunState, apply_offer, begin_run, close_inputs, fold_event,
+    ApplyError, Input, RunEvent, RunState, TaskState, apply_offer, begin_run, close_inputs, fold_event,
 };
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -86,6 +86,11 @@ impl<'a> DecisionBuilder<'a> {
     /// The run as it stands, if anything can still be decided about it.
     pub(super) fn open(&self) -> Option<&RunState> {
         self.run.as_deref().filter(|run| self.wrong.is_none() && !run.status.is_ended())
+    }
+
+    /// A task of the run, while the run is open.
+    pub(super) fn task(&self, task: &TaskId) -> Option<&TaskState> {
+        self.open()?.tasks.get(task)
     }
 
     pub(super) const fn situation(&self) -> &Situation<'a> {
@@ -342,13 +347,7 @@ impl<'a> DecisionBuilder<'a> {
 /// Whether a queue is told of only where something is lent of it: that of one agent. What is decided before anything is
 /// offered depends on the others.
 const fn is_told_late(queue: &Queue) -> bool {
-    match queue {
-        Queue::Agent(_)
-        | Queue::Role(
-            Role::Planner | Role::Worker | Role::Reflector | Role::Refiner | Role::Researcher | Role::Writer,
-        ) => true,
-        Queue::Role(Role::Specialist(_)) => false,
-    }
+    !matches!(queue, Queue::Role(Role::Specialist(_)))
 }
 
 /// What is not named here is written at once: whoever it concerns does not wait for the next decision.

@@ -91,8 +91,7 @@ fn goal(
         return Err("this run is to get along without plans".to_owned());
     }
     let text = wanted.goal.trim().to_owned();
-    let own =
-        run.plan.as_ref().and_then(|plan| plan.tasks.get(&index.planned())).map(|task| task.goal.as_str());
+    let own = run.plan_task(&index.planned()).map(|task| task.goal.as_str());
     let above = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().map(String::as_str));
     let above = above.chain([run.goal.text.as_str()]);
     if above.chain(own).any(|other| same(other, &text)) && wanted.blueprint.is_none() {
@@ -156,9 +155,7 @@ fn background(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Backgro
     let asked = if asked.is_empty() { run.goal.text.clone() } else { asked };
     above.extend(is_within.then(|| run.goal.text.clone()));
     above.extend(work::parents(run, &index.planned()));
-    above.extend(
-        run.plan.as_ref().and_then(|plan| plan.tasks.get(&index.planned())).map(|task| task.goal.clone()),
-    );
+    above.extend(run.plan_task(&index.planned()).map(|task| task.goal.clone()));
     let inputs = survey::inputs(run, &index.planned());
     results.extend(inputs.into_iter().map(|leaf| (leaf.name, leaf.result.conclusion)));
     Background { asked, above, results, lessons: work::lessons(run, reader) }.bounded()
@@ -347,7 +344,7 @@ fn observed(child: RunId, end: &ChildEnd) -> Observation {
             format!("The run {short} {how}: {}. Do it within this task, or go on without it.", end.reason),
         ),
     };
-    Observation { status, content, millis: 0, truncated: false, cached: None }
+    Observation::new(status, content)
 }
 
 /// The id of the run that a step asks for. It sorts right before its parent's, so that the newest run is the one that

@@ -214,7 +214,7 @@ fn end(decision: &mut DecisionBuilder<'_>, id: u32, end: ConflictEnd, redone: Ve
     let question = run.open_questions().find(|(_, asked)| asked.about == About::Conflict(id));
     let question = question.map(|(id, _)| id);
     for task in busy {
-        let Some(state) = decision.open().and_then(|run| run.tasks.get(&task)) else { continue };
+        let Some(state) = decision.task(&task) else { continue };
         let reason = "the conflict that it was for has ended".to_owned();
         if state.status.is_in_work() {
             let (generation, agent) = (state.generation, state.agent.clone());

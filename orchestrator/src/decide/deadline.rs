@@ -123,17 +123,10 @@ fn late(run: &RunState, now: Millis) -> Vec<Late> {
         generation: task.generation,
         agent: task.agent.clone(),
         kind: if task.status == TaskStatus::Queued { FailureKind::NobodyTookIt } else { FailureKind::TimeUp },
-        reason: match task.status {
-            TaskStatus::Queued => nobody(task.queue.as_ref()),
-            TaskStatus::Created
-            | TaskStatus::Waiting
-            | TaskStatus::Processing
-            | TaskStatus::Completed
-            | TaskStatus::Failed
-            | TaskStatus::Aborted
-            | TaskStatus::Skipped
-            | TaskStatus::Blocked
-            | TaskStatus::Split => "its time was up before it ended".to_owned(),
+        reason: if task.status == TaskStatus::Queued {
+            nobody(task.queue.as_ref())
+        } else {
+            "its time was up before it ended".to_owned()
         },
     })
     .collect()

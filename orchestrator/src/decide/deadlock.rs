@@ -28,13 +28,8 @@ pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
         let content = format!(
             "What you wait for cannot come: {reason}. Do it in another way within this task, or go on without it."
         );
-        let status = ObservationStatus::Error;
         decision.emit(DeadlockEnded { task: task.clone(), circle, reason: reason.clone() });
-        waits::answer(
-            decision,
-            &task,
-            Observation { status, content, millis: 0, truncated: false, cached: None },
-        );
+        waits::answer(decision, &task, Observation::new(ObservationStatus::Error, content));
         if let Some(part) = part {
             leave_out(decision, &task, &part, &reason);
         }
@@ -73,7 +68,7 @@ fn stands_still(run: &RunState) -> bool {
 /// Why a task that others wait for does not begin.
 fn why(run: &RunState, part: &TaskIndex) -> String {
     let leaves: Vec<&TaskIndex> = run.plan.iter().flat_map(|plan| plan.leaves_of(part)).collect();
-    let affordable = |leaf: &TaskIndex| budget::affords(run, &TaskId::Leaf(leaf.clone()));
+    let affordable = |leaf: &TaskIndex| budget::affords(run, &leaf.to_task_id());
     if leaves.iter().any(|leaf| !affordable(leaf)) {
         return "cannot be paid for any more".to_owned();
     }
@@ -101,7 +96,7 @@ fn leave_out(decision: &mut DecisionBuilder<'_>, waited: &TaskId, part: &TaskInd
         return;
     }
     for leaf in parts {
-        control::interrupt(decision, &TaskId::Leaf(leaf.clone()), reason);
+        control::interrupt(decision, &leaf.to_task_id(), reason);
         decision.emit(TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }

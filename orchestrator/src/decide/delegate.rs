@@ -98,11 +98,10 @@ fn waits_still(run: &RunState, wanted: &HandOver) -> bool {
 /// Tells a task that it has to do without, in the words of what it asked for.
 fn turn_down(decision: &mut DecisionBuilder<'_>, task: &TaskId, why: &str) {
     let waiting = decision.open().and_then(|run| run.tasks.get(task)?.waiting.as_ref());
-    let told = match waiting.map(|waiting| &waiting.wait) {
-        Some(Wait::Peer(request)) => format!("The {} is refused: {why}.", request.name()),
-        Some(Wait::Task(_) | Wait::Answer(_) | Wait::Approval(_) | Wait::Run(_)) | None => {
-            format!("It cannot be handed over: {why}. Do it within this task.")
-        }
+    let told = if let Some(Wait::Peer(request)) = waiting.map(|waiting| &waiting.wait) {
+        format!("The {} is refused: {why}.", request.name())
+    } else {
+        format!("It cannot be handed over: {why}. Do it within this task.")
     };
     waits::refuse(decision, task, &told);
 }
@@ -205,7 +204,7 @@ fn in_words(plan: &Plan, chain: &[TaskIndex], to: &str) -> String {
 }
 
 fn in_short(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    muster_shared::text::normalise_space(text).to_lowercase()
 }
 
 /// Tells tasks whose part has ended what came of it.
@@ -252,7 +251,7 @@ fn came_of(run: &RunState, part: &TaskIndex) -> Option<Observation> {
         let texts: Vec<String> = results.into_iter().map(result_in_words).collect();
         (ObservationStatus::Success, format!("Task {part} gives: {}", texts.join("\n\n")))
     };
-    Some(Observation { status, content, millis: 0, truncated: false, cached: None })
+    Some(Observation::new(status, content))
 }
 
 fn result_in_words(result: &TaskResult) -> String {

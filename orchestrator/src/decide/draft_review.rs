@@ -5,6 +5,7 @@ use muster_shared::flow::{DraftReview, DraftReviewPolicy, DraftVerdict};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::event::{DraftReviewBegun, DraftReviewMissed, DraftReviewed};
 use muster_shared::run::{DraftReviewEnd, Phase, RunState};
+use muster_shared::text::normalise_space;
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -147,11 +148,7 @@ pub(super) fn note(run: &RunState, unrevised: Option<&str>) -> Option<String> {
 }
 
 fn open_remarks(why: &str, review: &DraftReview) -> String {
-    let lines: Vec<String> = review.lines().iter().map(|line| format!("- {}", one_line(line))).collect();
+    let lines: Vec<String> =
+        review.lines().iter().map(|line| format!("- {}", normalise_space(line))).collect();
     format!("{OPEN}\n\n{why}\n\n{}", lines.join("\n"))
-}
-
-/// On one line: what a reviewer says makes no headings.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

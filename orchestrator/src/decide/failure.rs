@@ -104,21 +104,14 @@ pub(super) fn is_member(task: &TaskId) -> bool {
 
 /// What the next try is told of the last one.
 fn told(reason: String, response: Response, withheld: Option<&str>) -> String {
-    match response {
-        Response::OtherTool => {
-            let which = withheld.map(|tool| format!(" ({tool}, withheld if there are others)"));
-            format!(
-                "{reason}. Do it without the tool that failed{}, or in another way",
-                which.unwrap_or_default()
-            )
-        }
-        Response::Retry
-        | Response::OtherAgent
-        | Response::OtherModel
-        | Response::Person
-        | Response::Replan
-        | Response::Degrade
-        | Response::Stop => reason,
+    if response == Response::OtherTool {
+        let which = withheld.map(|tool| format!(" ({tool}, withheld if there are others)"));
+        format!(
+            "{reason}. Do it without the tool that failed{}, or in another way",
+            which.unwrap_or_default()
+        )
+    } else {
+        reason
     }
 }
 
@@ -153,15 +146,7 @@ fn in_tries(failures: u32) -> String {
 /// The same where guards refused what was made: no model is to blame.
 fn by_guards(task: &TaskId, failures: u32, reason: &str) -> Option<String> {
     let times = in_tries(failures);
-    match task {
-        TaskId::Plan => Some(format!("no plan was let through in {times}: {reason}")),
-        TaskId::Write
-        | TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::DraftReview(_) => None,
-    }
+    (*task == TaskId::Plan).then(|| format!("no plan was let through in {times}: {reason}"))
 }
 
 /// Why the run cannot go on without this task, and what to do; nothing when it can.

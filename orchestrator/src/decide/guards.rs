@@ -212,17 +212,7 @@ fn maker_of(run: &RunState, held: &Held) -> Option<Role> {
 
 /// Where the outcome stands that it is, if it is one.
 const fn outcome_of(held: &Held) -> Option<Seq> {
-    match held {
-        Held::Outcome { seq, .. } => Some(*seq),
-        Held::Report(_)
-        | Held::BroughtPlan
-        | Held::TakenOver
-        | Held::Steps(_)
-        | Held::Edit(_)
-        | Held::HandOver(_)
-        | Held::Stopped(_)
-        | Held::GivenUp(_) => None,
-    }
+    if let Held::Outcome { seq, .. } = held { Some(*seq) } else { None }
 }
 
 /// When guards are asked again, should nobody bring what they said.

@@ -15,8 +15,7 @@ const LONGEST_SUGGESTION: usize = 300;
 
 /// What reflections are taken for lessons: not those on tasks that failed because a provider, a process or a server did.
 pub(super) fn reflections(run: &RunState) -> impl Iterator<Item = &Reflection> {
-    let taught =
-        run.reflections().filter(|(index, _)| !failed_by_outage(run, &TaskId::Leaf((*index).clone())));
+    let taught = run.reflections().filter(|(index, _)| !failed_by_outage(run, &index.to_task_id()));
     taught.map(|(_, reflection)| reflection)
 }
 
@@ -26,35 +25,15 @@ pub(super) fn failed_by_outage(run: &RunState, task: &TaskId) -> bool {
     let Some(state) = run.tasks.get(task).filter(failed) else { return false };
     // Without an outcome, agents died of it, or nobody took it.
     let Some(outcome) = &state.outcome else { return true };
-    match FailureKind::of(outcome) {
+    matches!(
+        FailureKind::of(outcome),
         FailureKind::ModelUnavailable
-        | FailureKind::AgentFault
-        | FailureKind::AgentsDied
-        | FailureKind::FellSilent
-        | FailureKind::NobodyTookIt
-        | FailureKind::NobodyThere => true,
-        FailureKind::ModelDeclined
-        | FailureKind::AnswersUnusable
-        | FailureKind::QuestionTooLong
-        | FailureKind::LoopDetected
-        | FailureKind::OutOfSteps
-        | FailureKind::GaveUp
-        | FailureKind::ToolFailed
-        | FailureKind::ToolTimedOut
-        | FailureKind::ToolRefused
-        | FailureKind::EffectUnknown
-        | FailureKind::Blocked
-        | FailureKind::InputUnfit
-        | FailureKind::HandedBack
-        | FailureKind::TimeUp
-        | FailureKind::ContractBroken
-        | FailureKind::NotAccepted
-        | FailureKind::WrongProduct
-        | FailureKind::PlanRefused
-        | FailureKind::NeedsPerson
-        | FailureKind::BudgetUsedUp
-        | FailureKind::Cancelled => false,
-    }
+            | FailureKind::AgentFault
+            | FailureKind::AgentsDied
+            | FailureKind::FellSilent
+            | FailureKind::NobodyTookIt
+            | FailureKind::NobodyThere
+    )
 }
 
 /// What tasks that ended well suggest for later ones, one line each; the newest by plan order, and no more than fit.

@@ -30,7 +30,7 @@ fn lessons(run: &RunState, completed: bool) -> Vec<String> {
     let failed = run.reason.iter().filter(|_| !completed && run.plan.is_some() && !by_outage(run));
     let failed = failed.map(|reason| format!("a run with a like goal did not succeed: {reason}"));
     let fruitless = survey::fruitless(run).into_iter().filter(|(index, _, _)| {
-        let task = TaskId::Leaf(index.clone());
+        let task = index.to_task_id();
         let failed = run.tasks.get(&task).is_some_and(|task| task.status == TaskStatus::Failed);
         failed && !learnt::failed_by_outage(run, &task)
     });

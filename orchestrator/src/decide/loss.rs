@@ -80,7 +80,7 @@ fn quarantine(
     held_in: Option<(Queue, String)>,
     last: &str,
 ) {
-    let Some(state) = decision.open().and_then(|run| run.tasks.get(task)) else { return };
+    let Some(state) = decision.task(task) else { return };
     let (generation, queue) = (state.generation, state.queue.clone());
     let agents: Vec<AgentId> = state.deaths.iter().map(|death| death.agent.clone()).collect();
     let tries = u32::try_from(agents.len()).unwrap_or(u32::MAX);
@@ -127,7 +127,7 @@ fn why(agents: &[AgentId], last_step: u32, last: &str) -> String {
 /// Takes note that an agent handed a task over in good order. That is no death.
 pub(super) fn released(decision: &mut DecisionBuilder<'_>, key: AgentKey) {
     let AgentKey { agent, task, generation, .. } = key;
-    let Some(state) = decision.open().and_then(|run| run.tasks.get(&task)) else { return };
+    let Some(state) = decision.task(&task) else { return };
     if holds(state, &agent) {
         let attempt = state.attempt;
         decision.emit(TaskReleased { task, generation, agent, attempt });

@@ -53,17 +53,11 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
 /// Takes in an outcome that guards have nothing against.
 pub(super) fn take_in_guarded(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     let Some((key, event)) = decision.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
-    match event {
-        AgentEvent::Outcome(outcome) if decision.open().is_some_and(|run| is_current(run, &key)) => {
-            auction::held(decision, &key, outcome.counts());
-            ended(decision, &key.task, seq, &outcome);
-        }
-        AgentEvent::Outcome(_)
-        | AgentEvent::Started(_)
-        | AgentEvent::ToolStarted(_)
-        | AgentEvent::Step(_)
-        | AgentEvent::Released(_)
-        | AgentEvent::Unreadable(_) => {}
+    if let AgentEvent::Outcome(outcome) = event
+        && decision.open().is_some_and(|run| is_current(run, &key))
+    {
+        auction::held(decision, &key, outcome.counts());
+        ended(decision, &key.task, seq, &outcome);
     }
 }
 
@@ -199,8 +193,7 @@ fn is_late_part(decision: &DecisionBuilder<'_>, task: &TaskId, ending: Ending) -
 
 /// Records that a task ended well.
 pub(super) fn completed(decision: &mut DecisionBuilder<'_>, task: TaskId, outcome: Seq) {
-    let Some(generation) = decision.open().and_then(|run| run.tasks.get(&task)).map(|task| task.generation)
-    else {
+    let Some(generation) = decision.task(&task).map(|task| task.generation) else {
         return;
     };
     decision.emit(TaskCompleted { task, generation, outcome });
@@ -208,14 +201,7 @@ pub(super) fn completed(decision: &mut DecisionBuilder<'_>, task: TaskId, outcom
 
 /// A result that is worth something.
 fn part_of(product: &Product) -> Option<Box<TaskResult>> {
-    match product {
-        Product::Result(result) => part_of_result(result),
-        Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
-    }
+    if let Product::Result(result) = product { part_of_result(result) } else { None }
 }
 
 fn part_of_result(result: &TaskResult) -> Option<Box<TaskResult>> {
@@ -239,7 +225,7 @@ fn leaf_done(
     };
     let part = if is_part { part_of_result(result) } else { None };
     let failure = Failure { kind, ending, outcome: Some(seq), part, reason };
-    failure::failed(decision, &TaskId::Leaf(index.clone()), failure);
+    failure::failed(decision, &index.to_task_id(), failure);
 }
 
 /// A result counts.
@@ -249,7 +235,7 @@ pub(super) fn count_leaf(
     seq: Seq,
     result: &TaskResult,
 ) {
-    completed(decision, TaskId::Leaf(index.clone()), seq);
+    completed(decision, index.to_task_id(), seq);
     if index.is_member() {
         return groups::member_done(decision, index);
     }

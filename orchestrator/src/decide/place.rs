@@ -126,7 +126,7 @@ impl Place for Recorded<'_> {
 pub(super) fn place(decision: &DecisionBuilder<'_>, task: &TaskId, role: &Role) -> Option<Placement> {
     let run = decision.open()?;
     let TaskId::Leaf(index) = task else { return None };
-    let planned = run.plan.as_ref()?.tasks.get(&index.planned())?;
+    let planned = run.plan_task(&index.planned())?;
     let state = run.tasks.get(task);
     if state.is_some_and(lies_untaken) {
         return None;
@@ -189,9 +189,12 @@ fn fellows(run: &RunState, member: &TaskIndex) -> Vec<Avoided> {
 
 /// Who was asked by name and has not started yet.
 fn asked(state: &TaskState) -> Option<&AgentId> {
-    match &state.queue {
-        Some(Queue::Agent(agent)) if state.status.is_in_work() => Some(agent),
-        Some(Queue::Agent(_) | Queue::Role(_)) | None => None,
+    if let Some(Queue::Agent(agent)) = &state.queue
+        && state.status.is_in_work()
+    {
+        Some(agent)
+    } else {
+        None
     }
 }
 
@@ -222,7 +225,7 @@ pub(crate) fn names_in(text: &str) -> impl Iterator<Item = String> {
 pub(super) fn role_named(decision: &DecisionBuilder<'_>, task: &TaskId, own: &Role) -> Option<Role> {
     let run = decision.open()?;
     let leaf = task.as_leaf().filter(|index| !index.is_member())?;
-    let words = handed_back(run, &TaskId::Leaf(leaf.clone()))?;
+    let words = handed_back(run, &leaf.to_task_id())?;
     let roles = survey::leaf_roles(decision.capacity());
     let known = |word: &String| {
         let named = roles.iter().find(|role| role.to_string().eq_ignore_ascii_case(word));

@@ -202,14 +202,8 @@ fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply, arguments: Option
 pub(super) fn withdraw(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open() else { return };
     let waits = |task: &TaskId| run.tasks.get(task).is_some_and(|state| state.status == TaskStatus::Waiting);
-    let idle = run.open_questions().filter(|(_, asked)| match &asked.about {
-        About::Task(task) | About::Call(task) => !waits(task),
-        About::Goal
-        | About::Plan
-        | About::Milestone(_)
-        | About::Failure(_)
-        | About::Step(_)
-        | About::Conflict(_) => false,
+    let idle = run.open_questions().filter(|(_, asked)| {
+        if let About::Task(task) | About::Call(task) = &asked.about { !waits(task) } else { false }
     });
     let idle: Vec<QuestionId> = idle.map(|(id, _)| id).collect();
     withdraw_these(decision, idle, "the task does not wait for it any more");
@@ -245,7 +239,7 @@ fn observed(reply: &Reply) -> Observation {
                 .to_owned(),
         ),
     };
-    Observation { status, content, millis: 0, truncated: false, cached: None }
+    Observation::new(status, content)
 }
 
 fn expires(run: &RunState, question: &Question, now: Millis) -> Millis {

@@ -75,7 +75,7 @@ fn change(decision: &mut DecisionBuilder<'_>, number: u32, made: plan::Refined, 
     let Some(before) = decision.open().and_then(|run| run.plan.clone()) else { return };
     let plan::Refined { plan, changes, refused } = made;
     for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {
-        control::interrupt(decision, &TaskId::Leaf(leaf.clone()), "the task is split");
+        control::interrupt(decision, &leaf.to_task_id(), "the task is split");
     }
     decision.emit(PlanRefined { number, changes, refused, plan, by });
     control::catch_up(decision, &before);

@@ -63,19 +63,10 @@ pub(super) fn after_failure(
     reason: &str,
 ) {
     let Some(run) = decision.open().filter(|run| is_on(run)) else { return };
-    let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
-    match ending {
-        // No plan helps against these.
-        Ending::Cancelled | Ending::BudgetExhausted => return,
-        Ending::Done
-        | Ending::DonePartial
-        | Ending::Escalate
-        | Ending::Delegate
-        | Ending::Blocked
-        | Ending::GaveUp
-        | Ending::ModelFailed
-        | Ending::AgentFailed
-        | Ending::DeadlinePassed => {}
+    let Some(task) = run.plan_task(index) else { return };
+    // No plan helps against these.
+    if matches!(ending, Ending::Cancelled | Ending::BudgetExhausted) {
+        return;
     }
     let failures = run.planned(index).map_or(0, |state| state.failures);
     let name = &task.name;
@@ -110,22 +101,18 @@ enum Trigger {
 impl Trigger {
     /// Splitting the work helps where it was too much or went wrong, not where nobody could have done it.
     const fn follows_from(&self, ending: Ending) -> bool {
-        match (self, ending) {
+        !matches!(
+            (self, ending),
             (
                 Self::Only,
                 Ending::ModelFailed
-                | Ending::AgentFailed
-                | Ending::DeadlinePassed
-                | Ending::Escalate
-                | Ending::Cancelled
-                | Ending::BudgetExhausted,
-            ) => false,
-            (
-                Self::Only,
-                Ending::Done | Ending::DonePartial | Ending::Delegate | Ending::Blocked | Ending::GaveUp,
+                    | Ending::AgentFailed
+                    | Ending::DeadlinePassed
+                    | Ending::Escalate
+                    | Ending::Cancelled
+                    | Ending::BudgetExhausted,
             )
-            | (Self::Critical | Self::Tries | Self::InARow, _) => true,
-        }
+        )
     }
 }
 
@@ -151,7 +138,7 @@ fn trigger(
 /// Whether what is left would be planned anew if this task failed for good now.
 pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool {
     let TaskId::Leaf(index) = task else { return false };
-    let Some(planned) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return false };
+    let Some(planned) = run.plan_task(index) else { return false };
     let in_a_row = run.planning.failures_in_a_row.saturating_add(1);
     is_on(run) && trigger(run, (index, planned), failures, in_a_row).is_some()
 }

@@ -160,10 +160,10 @@ fn not_spoken_of(run: &RunState, report: &Report, reader: &Reader<'_>) -> Vec<St
 }
 
 fn contribution<'a>(run: &'a RunState, leaf: &'a LeafRef) -> Contribution<'a> {
-    let planned = run.plan.as_ref().and_then(|plan| plan.tasks.get(&leaf.index));
+    let planned = run.plan_task(&leaf.index);
     let expected = planned.map(|task| task.expected_output.as_str());
     let above = std::iter::successors(leaf.index.parent(), TaskIndex::parent);
-    let above = above.filter_map(|index| run.plan.as_ref()?.tasks.get(&index));
+    let above = above.filter_map(|index| run.plan_task(&index));
     let above = above.flat_map(|task| [task.name.as_str(), &task.goal]);
     let findings = leaf.result.findings.iter().map(|finding| finding.text.as_str());
     Contribution {

@@ -80,14 +80,7 @@ fn tried(run: &RunState, task: &TaskId, state: &TaskState, circumstances: Circum
         other_model: next_model(run, task).is_some(),
         can_ask: stuck::can_ask(run, task),
         can_replan: !circumstances.out_of_time && replan::would_follow(run, task, failures),
-        can_do_without: match task {
-            TaskId::Leaf(_)
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::DraftReview(_) => true,
-            TaskId::Plan | TaskId::Write => false,
-        },
+        can_do_without: !matches!(task, TaskId::Plan | TaskId::Write),
     }
 }
 

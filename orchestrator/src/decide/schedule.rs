@@ -184,7 +184,7 @@ fn find_place(decision: &mut DecisionBuilder<'_>, task: &TaskId, role: Role) -> 
     let queue = placement.as_ref().map_or_else(|| usual.clone(), |placement| placement.to.clone());
     // What goes to the same agent once more takes no more of its slots than it does already.
     let lies_there = |state: &TaskState| state.status.is_in_work() && state.queue.as_ref() == Some(&queue);
-    if !decision.open().and_then(|run| run.tasks.get(task)).is_some_and(lies_there) {
+    if !decision.task(task).is_some_and(lies_there) {
         decision.give(&queue);
     }
     if decision.room(&queue) == 0 {
@@ -277,11 +277,8 @@ fn until(run: &RunState, task: &TaskId, now: Millis) -> Millis {
 /// The documents of a run; what there are is told to those who plan or look into them, as far as they may.
 fn corpus_told(run: &RunState, task: &TaskId, rights: &TaskRights) -> Option<CorpusRef> {
     let mut corpus = rights::readable(run.goal.corpus.clone()?, rights);
-    match task {
-        TaskId::Plan | TaskId::Leaf(_) | TaskId::Settle(_) => {}
-        TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write | TaskId::DraftReview(_) => {
-            corpus.outline = String::new();
-        }
+    if matches!(task, TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write | TaskId::DraftReview(_)) {
+        corpus.outline = String::new();
     }
     Some(corpus)
 }
@@ -294,15 +291,7 @@ fn handed_over_by(run: &RunState, task: &TaskId) -> Vec<TaskIndex> {
 
 /// The limits as whoever does the task is told them.
 fn limits_told(run: &RunState, task: &TaskId) -> RunLimits {
-    let mut limits = match task {
-        TaskId::Plan => run.limits.for_planners(),
-        TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => run.limits.clone(),
-    };
+    let mut limits = if *task == TaskId::Plan { run.limits.for_planners() } else { run.limits.clone() };
     // What is tried is none of an agent's business.
     limits.trials.clear();
     limits
@@ -318,32 +307,16 @@ pub(super) fn goes_on_from(task: &TaskState) -> Option<Generation> {
 /// The goal as whoever does the task is told it.
 fn goal_told(run: &RunState, task: &TaskId) -> String {
     let text = &run.goal.text;
-    match (&run.goal.blueprint, task) {
-        (Some(filled), TaskId::Write | TaskId::DraftReview(_)) => filled.goal_of_report(text),
-        (
-            _,
-            TaskId::Write
-            | TaskId::DraftReview(_)
-            | TaskId::Plan
-            | TaskId::Leaf(_)
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_),
-        ) => text.clone(),
+    if let (Some(filled), TaskId::Write | TaskId::DraftReview(_)) = (&run.goal.blueprint, task) {
+        filled.goal_of_report(text)
+    } else {
+        text.clone()
     }
 }
 
 /// The model to use instead of the agent's own setting.
 fn model(run: &RunState, task: &TaskId) -> Option<String> {
-    let of_member = match task {
-        TaskId::Leaf(index) => groups::model(run, index),
-        TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => None,
-    };
+    let of_member = task.as_leaf().and_then(|index| groups::model(run, index));
     of_member.or_else(|| run.goal.model.clone())
 }
 
@@ -351,7 +324,7 @@ fn model(run: &RunState, task: &TaskId) -> Option<String> {
 pub(super) fn role(run: &RunState, task: &TaskId) -> Option<Role> {
     match task {
         TaskId::Plan => Some(Role::Planner),
-        TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(&index.planned())?.role.clone()),
+        TaskId::Leaf(index) => Some(run.plan_task(&index.planned())?.role.clone()),
         TaskId::Reflect(_) | TaskId::DraftReview(_) => Some(Role::Reflector),
         TaskId::Refine(_) => Some(Role::Refiner),
         TaskId::Settle(number) => Some(run.conflicts.settling.get(number)?.task.role.clone()),
@@ -381,11 +354,7 @@ fn offer_lost_again(decision: &mut DecisionBuilder<'_>) {
         let affordable = decision.open().filter(|run| budget::affords(run, &task));
         let Some(role) = affordable.and_then(|run| role(run, &task)) else { continue };
         let Some(place) = find_place(decision, &task, role) else { continue };
-        if decision
-            .open()
-            .and_then(|run| run.tasks.get(&task))
-            .is_some_and(|state| state.attempt == Attempt(0))
-        {
+        if decision.task(&task).is_some_and(|state| state.attempt == Attempt(0)) {
             auction::broken(decision, &task);
         }
         let reason = "it was offered again".to_owned();
@@ -398,7 +367,7 @@ fn offer_lost_again(decision: &mut DecisionBuilder<'_>) {
 
 /// What was begun and handed on may be in the hands of a process that is frozen, or its queue was never told of it.
 fn withdraw_if_begun(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
-    let state = decision.open().and_then(|run| run.tasks.get(task));
+    let state = decision.task(task);
     let begun = state.filter(|state| state.attempt > Attempt(0));
     if let Some((queue, ack)) = begun.and_then(loss::place_in_queue) {
         decision.effect(Effect::Withdraw { task: task.clone(), queue, ack });

@@ -33,7 +33,7 @@ pub(super) fn fell_silent(
     generation: Generation,
     (agent, for_ms): (&AgentId, u64),
 ) {
-    let Some(state) = decision.open().and_then(|run| run.tasks.get(task)) else { return };
+    let Some(state) = decision.task(task) else { return };
     let has_it = state.status == TaskStatus::Processing && state.agent.as_ref() == Some(agent);
     if !has_it || state.generation != generation {
         return;

@@ -4,7 +4,7 @@
 use muster_shared::flow::{Finding, Outcome, Report, TaskResult, Usage};
 use muster_shared::run::RunState;
 use muster_shared::run::event::WritingBegan;
-use muster_shared::text::first_line;
+use muster_shared::text::{first_line, normalise_space};
 
 use super::builder::DecisionBuilder;
 use super::{guards, report, survey};
@@ -85,6 +85,6 @@ fn listed(lines: impl Iterator<Item = String>) -> String {
 fn in_words(finding: &Finding) -> String {
     let places: Vec<String> =
         finding.citations.iter().map(|at| format!("`{}:{}`", at.path, at.line)).collect();
-    let text = finding.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = normalise_space(&finding.text);
     if places.is_empty() { text } else { format!("{text} ({})", places.join(", ")) }
 }

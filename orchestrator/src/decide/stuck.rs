@@ -51,7 +51,7 @@ pub(super) fn can_ask(run: &RunState, task: &TaskId) -> bool {
 /// What is asked about a leaf; nothing is about other tasks.
 fn question(run: &RunState, task: &TaskId) -> Option<String> {
     let TaskId::Leaf(index) = task else { return None };
-    let planned = run.plan.as_ref()?.tasks.get(index)?;
+    let planned = run.plan_task(index)?;
     Some(format!("{index} {} cannot be gone on with. How is it to be done?", planned.name))
 }
 

@@ -54,12 +54,8 @@ pub(super) fn blueprints(run: &RunState) -> &[BlueprintBrief] {
 
 /// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there.
 pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
-    let specialists = capacity.keys().filter_map(|queue| match queue {
-        Queue::Role(role @ Role::Specialist(_)) => Some(role.clone()),
-        Queue::Role(
-            Role::Planner | Role::Worker | Role::Reflector | Role::Refiner | Role::Researcher | Role::Writer,
-        )
-        | Queue::Agent(_) => None,
+    let specialists = capacity.keys().filter_map(|queue| {
+        if let Queue::Role(role @ Role::Specialist(_)) = queue { Some(role.clone()) } else { None }
     });
     [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect()
 }
@@ -264,9 +260,7 @@ pub(super) fn taught(run: &RunState) -> Vec<String> {
 
 /// One line for each critical leaf that gave nothing.
 pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
-    let critical = |index: &TaskIndex| {
-        run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).is_some_and(|task| task.critical)
-    };
+    let critical = |index: &TaskIndex| run.plan_task(index).is_some_and(|task| task.critical);
     let failed = not_superseded(run).into_iter().filter(|(index, _, _)| critical(index));
     failed
         .map(|(index, name, why)| format!("{index} {name}, which the goal cannot do without, failed: {why}"))
@@ -291,7 +285,7 @@ pub(super) fn uncovered(run: &RunState) -> Vec<String> {
 /// The leaves of the plan with their states, depth first.
 pub(super) fn leaves(run: &RunState) -> impl Iterator<Item = (&TaskIndex, &PlanTask, &TaskState)> {
     let leaves = run.plan.iter().flat_map(Plan::leaves);
-    leaves.filter_map(|(index, task)| Some((index, task, run.tasks.get(&TaskId::Leaf(index.clone()))?)))
+    leaves.filter_map(|(index, task)| Some((index, task, run.tasks.get(&index.to_task_id())?)))
 }
 
 /// What a leaf gave, if it did.

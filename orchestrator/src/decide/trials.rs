@@ -74,7 +74,7 @@ pub(super) fn part(run: &RunState, task: &TaskId) -> Option<TrialPart> {
 fn may_take_part(run: &RunState, task: &TaskId) -> bool {
     match task {
         TaskId::Leaf(index) => {
-            let planned = run.plan.as_ref().and_then(|plan| plan.tasks.get(index));
+            let planned = run.plan_task(index);
             planned.is_some_and(|planned| {
                 planned.blueprint.is_none() && run.limits.pattern_of(planned) == Pattern::Hierarchical
             })

@@ -90,20 +90,14 @@ pub(super) fn approve(decision: &mut DecisionBuilder<'_>, task: &TaskId, verdict
         CallRuling::Approved | CallRuling::Changed(_) => ObservationStatus::Success,
         CallRuling::Refused => ObservationStatus::Refused,
     };
-    let observation =
-        Observation { status, content: verdict.to_string(), millis: 0, truncated: false, cached: None };
+    let observation = Observation::new(status, verdict.to_string());
     let verdict = Some(Box::new(verdict));
     decision.emit(TaskAnswered { task: task.clone(), step, observation, answer: None, verdict, form: None });
 }
 
 /// What a task waits for cannot be had: it is told so at once.
 pub(super) fn refuse(decision: &mut DecisionBuilder<'_>, task: &TaskId, why: &str) {
-    let status = ObservationStatus::Refused;
-    answer(
-        decision,
-        task,
-        Observation { status, content: why.to_owned(), millis: 0, truncated: false, cached: None },
-    );
+    answer(decision, task, Observation::new(ObservationStatus::Refused, why.to_owned()));
 }
 
 /// Goes on with what has come to its end meanwhile.

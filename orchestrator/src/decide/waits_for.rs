@@ -101,10 +101,7 @@ impl WaitsFor {
     /// Whether nothing of it comes by itself: somebody has to start a process.
     #[must_use]
     pub const fn is_lacking(&self) -> bool {
-        match self {
-            Self::Orchestrator | Self::Role { .. } => true,
-            Self::Resume { .. } | Self::Answer { .. } | Self::Place { .. } | Self::Run { .. } => false,
-        }
+        matches!(self, Self::Orchestrator | Self::Role { .. })
     }
 }
 

@@ -70,13 +70,10 @@ fn refused_plan(run: &RunState) -> Option<PlanDraft> {
     if refused(run).is_empty() {
         return None;
     }
-    match run.tasks.get(&TaskId::Plan)?.outcome.as_ref()?.product.as_ref()? {
-        Product::Plan(draft) => Some(draft.clone()),
-        Product::Result(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
+    if let Product::Plan(draft) = run.tasks.get(&TaskId::Plan)?.outcome.as_ref()?.product.as_ref()? {
+        Some(draft.clone())
+    } else {
+        None
     }
 }
 
@@ -147,7 +144,7 @@ pub(super) fn substance(run: &RunState, index: &TaskIndex) -> Option<Substance> 
 
 pub(super) fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
     let above = std::iter::successors(index.parent(), TaskIndex::parent).take(MOST_PARENTS);
-    let goals = above.filter_map(|index| Some(run.plan.as_ref()?.tasks.get(&index)?.goal.clone()));
+    let goals = above.filter_map(|index| Some(run.plan_task(&index)?.goal.clone()));
     let mut goals: Vec<String> = goals.collect();
     goals.reverse();
     goals
@@ -201,7 +198,7 @@ fn reflect(
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Option<Work> {
-    let task: PlanTask = run.plan.as_ref()?.tasks.get(index)?.clone();
+    let task: PlanTask = run.plan_task(index)?.clone();
     let TaskState { outcome, .. } = run.planned(index)?;
     let outcome = outcome.as_ref()?;
     Some(Work::Reflect {

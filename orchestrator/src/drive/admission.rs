@@ -2,11 +2,12 @@
 //! above is refused at once, so that the asker knows and can come back; what is going on is not disturbed.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use muster_bus::{Bus, BusError};
 use muster_shared::ids::RunId;
+use muster_shared::sync::lock;
 use muster_shared::text::counted;
 
 use super::OrchestratorSettings;
@@ -103,7 +104,7 @@ impl Admission {
 
     /// Both parts are whole after every statement that changes them, so a panic elsewhere does not spoil them.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 

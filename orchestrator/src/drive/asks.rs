@@ -8,7 +8,7 @@ use muster_bus::{Asked, BusError, NewRun, RecordFilter};
 use muster_shared::flow::Goal;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::event::{RunAborted, RunFailed};
-use muster_shared::run::{Entry, RecordEvent, RunEvent, StopReason};
+use muster_shared::run::{Entry, RunEvent, StopReason};
 use muster_shared::wire::ask::{Accepted, Ask, Refused};
 use muster_shared::wire::{Body, Command, Encoding};
 use tokio::sync::Semaphore;
@@ -77,8 +77,7 @@ async fn submit(
         (Some(run), _) => run,
         (None, None) => new_run(),
         (None, Some(id)) => {
-            let what =
-                serde_json::to_vec(goal).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+            let what = serde_json::to_vec(goal)?;
             let new = NewRun { run: new_run(), what: &what };
             match context.bus.asks().run_of(&asked.asker(), id, new).await? {
                 Ok(run) => run,
@@ -101,8 +100,7 @@ fn new_run() -> RunId {
 
 /// Why a run was not taken up at all, if it was not, and whether that may be otherwise later.
 fn refusal_in(entry: &Entry) -> Option<(String, bool)> {
-    let RecordEvent::Decided(decided) = &entry.event else { return None };
-    decided.events.iter().find_map(|event| {
+    entry.event.events().iter().find_map(|event| {
         if let RunEvent::RunFailed(RunFailed { reason }) = event {
             return Some((reason.clone(), false));
         }

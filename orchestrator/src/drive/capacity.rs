@@ -7,13 +7,14 @@ mod ledger;
 mod served;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use muster_bus::RegistryChange;
 use muster_shared::flow::{Placement, RunLimits, Specialty};
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
 use muster_shared::run::{Input, RunState};
+use muster_shared::sync::lock;
 use muster_shared::track_record::{Identity, RunTrackRecord, TrackRecords};
 use muster_shared::wire::Profile;
 
@@ -335,7 +336,7 @@ impl Capacity {
 
     /// Counts are whole after every statement that changes them, so a panic elsewhere does not spoil them.
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 

@@ -1,13 +1,14 @@
 //! What all parts of one orchestrator share.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::ArbiterHandle;
 use dashmap::{DashMap, DashSet};
 use muster_bus::{BrokerClock, Bus};
 use muster_shared::ids::{AgentId, RunId};
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Profile, SetAside};
 use tokio_util::sync::CancellationToken;
@@ -104,17 +105,17 @@ impl OrchestratorContext {
 
     /// The broker's time.
     pub(crate) fn now(&self) -> Millis {
-        self.clock.lock().unwrap_or_else(PoisonError::into_inner).now()
+        lock(&self.clock).now()
     }
 
     /// Sets the clock anew when it is old: two clocks never run quite alike.
     pub(crate) async fn mind_the_clock(&self) {
-        let age = self.clock.lock().unwrap_or_else(PoisonError::into_inner).age();
+        let age = lock(&self.clock).age();
         if age < CLOCK_AGE {
             return;
         }
         match self.bus.allowances().clock().await {
-            Ok(set) => *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = set,
+            Ok(set) => *lock(&self.clock) = set,
             Err(error) => tracing::debug!(%error, "the clock could not be set by the broker's"),
         }
     }

@@ -122,17 +122,13 @@ async fn answer_to(context: &Arc<OrchestratorContext>, taken: &TakenCommand) -> 
 /// The orchestrator that a new run rather belongs to because of its domain. One that does not take it after a few tries is
 /// not waited for.
 fn of_its_domain(context: &OrchestratorContext, taken: &TakenCommand) -> Option<AgentId> {
-    match &taken.command {
-        Command::Submit { run, goal } | Command::Attend { run, goal, .. }
-            if taken.delivered < DOMAIN_TRIES && !context.registry.has(*run) =>
-        {
-            context.ownership.better_for(goal.domain.as_deref())
-        }
-        Command::Submit { .. }
-        | Command::Attend { .. }
-        | Command::Fork { .. }
-        | Command::ChildEnded { .. }
-        | Command::Request(_) => None,
+    if let Command::Submit { run, goal } | Command::Attend { run, goal, .. } = &taken.command
+        && taken.delivered < DOMAIN_TRIES
+        && !context.registry.has(*run)
+    {
+        context.ownership.better_for(goal.domain.as_deref())
+    } else {
+        None
     }
 }
 
@@ -215,9 +211,8 @@ pub(super) async fn see_to(
         }
         Command::Fork { run, from, model } => {
             match fork(context, *run, *from, model.as_deref(), delivered).await? {
-                Forking::Begin(input) => signed_by(*input, signed.as_deref()),
-                Forking::Crowded => return Ok(OrderReply::Crowded),
-                Forking::NoSuchRun => return Ok(OrderReply::NoSuchRun),
+                Ok(input) => signed_by(input, signed.as_deref()),
+                Err(answer) => return Ok(answer),
             }
         }
         Command::ChildEnded { child, end, .. } => Input::ChildEnded { child: *child, end: end.clone() },
@@ -317,13 +312,6 @@ async fn admit(
     Ok(Some(Input::Goal { goal, limits, secret: secret(), lessons, signed: None }))
 }
 
-/// What becomes of a wish to fork a run.
-enum Forking {
-    Begin(Box<Input>),
-    Crowded,
-    NoSuchRun,
-}
-
 /// The input that a fork becomes: what the other run's record holds up to the entry, with the goal asked there.
 async fn fork(
     context: &Arc<OrchestratorContext>,
@@ -331,7 +319,7 @@ async fn fork(
     from: Origin,
     model: Option<&str>,
     delivered: u64,
-) -> Result<Forking, BusError> {
+) -> Result<Result<Input, OrderReply>, BusError> {
     let mut before = None;
     let RunRecord { entries, chain } = context.bus.record().read_origin(from.run).await?;
     for entry in entries.iter().filter(|entry| entry.seq <= from.at) {
@@ -341,7 +329,7 @@ async fn fork(
     }
     // The fork has a chain of its own, which names the link that it began at.
     let from = Origin { link: last_link(&chain, from.at), ..from };
-    let Some(before) = before else { return Ok(Forking::NoSuchRun) };
+    let Some(before) = before else { return Ok(Err(OrderReply::NoSuchRun)) };
     // Who watched the other run need not watch this one.
     let mut goal = Goal {
         limits: Some(before.limits.clone()),
@@ -359,15 +347,15 @@ async fn fork(
             "run {} had ended at entry {}: fork it at an earlier one; `muster trace` shows them",
             from.run, from.at
         );
-        return Ok(Forking::Begin(Box::new(refusal(context, &goal, reason))));
+        return Ok(Ok(refusal(context, &goal, reason)));
     };
     Ok(match admit(context, run, &goal, delivered).await? {
-        None => Forking::Crowded,
+        None => Err(OrderReply::Crowded),
         Some(Input::Goal { goal, limits, secret, .. }) => {
             let state = Box::new(state);
-            Forking::Begin(Box::new(Input::Fork { from, state, goal, limits, secret, signed: None }))
+            Ok(Input::Fork { from, state, goal, limits, secret, signed: None })
         }
-        Some(refused) => Forking::Begin(Box::new(refused)),
+        Some(refused) => Ok(refused),
     })
 }
 

@@ -1,13 +1,14 @@
 //! What earlier runs taught, at hand for goals that come in. It is held in memory, so that no goal waits for it: one
 //! that comes before the lessons were read waits a moment at most and then goes on without them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::BusError;
 use muster_shared::flow::RunLessons;
 use muster_shared::recall;
+use muster_shared::sync::lock;
 use tokio_util::sync::CancellationToken;
 
 use super::context::OrchestratorContext;
@@ -45,7 +46,7 @@ impl Lessons {
 
     /// Both parts are whole after every call that changes them, so a panic elsewhere does not spoil them.
     fn lock(&self) -> MutexGuard<'_, recall::Lessons> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 

@@ -4,11 +4,12 @@
 //! A run belongs to the author of its newest decision while that one's lease holds, a new run to whoever decides its
 //! goal first.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use muster_bus::{Bus, BusError, Lease, LeaseChange, LeaseNote, Places};
 use muster_shared::ids::{AgentId, RunId, Seq};
+use muster_shared::sync::lock;
 use tokio::sync::Notify;
 
 use super::sessions::Sessions;
@@ -75,7 +76,7 @@ impl Ownership {
 
     /// What is known of all leases.
     pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 
     /// Another orchestrator to which a new run of this domain rather belongs.
@@ -182,12 +183,12 @@ impl Ownership {
 
     /// Whole after every statement that changes it.
     fn held(&self) -> MutexGuard<'_, Option<OwnedRun>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     /// Whole after every statement that changes it.
     fn through(&self) -> MutexGuard<'_, Places> {
-        self.through.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.through)
     }
 
     fn ttl(&self) -> Duration {

@@ -172,17 +172,15 @@ async fn is_unfinished(context: &OrchestratorContext, run: RunId) -> Result<bool
 }
 
 const fn author(entry: &Entry) -> Option<&AgentId> {
-    match &entry.event {
-        RecordEvent::Decided(decided) => Some(&decided.by),
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
-    }
+    if let RecordEvent::Decided(decided) = &entry.event { Some(&decided.by) } else { None }
 }
 
 /// Whether a decision says nothing about how the run stands: it only closed inputs.
 const fn is_silent(entry: &Entry) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => decided.events.is_empty() && decided.offer.is_none(),
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
+    if let RecordEvent::Decided(decided) = &entry.event {
+        decided.events.is_empty() && decided.offer.is_none()
+    } else {
+        false
     }
 }
 
@@ -192,8 +190,5 @@ async fn any_ends(context: &OrchestratorContext, run: RunId) -> Result<bool, Bus
 }
 
 fn ends(entry: &Entry) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => decided.events.iter().any(RunEvent::ends_run),
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
-    }
+    entry.event.events().iter().any(RunEvent::ends_run)
 }

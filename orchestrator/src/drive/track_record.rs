@@ -2,12 +2,13 @@
 //! for it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::BusError;
 use muster_shared::ids::AgentId;
+use muster_shared::sync::lock;
 use muster_shared::track_record::{Identity, RunTrackRecord, Tally, TrackRecords};
 
 use super::context::OrchestratorContext;
@@ -43,7 +44,7 @@ impl TrackRecord {
 
     /// Whole after every call that changes it, so a panic elsewhere does not spoil it.
     pub(super) fn lock(&self) -> MutexGuard<'_, TrackRecords> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 

@@ -89,10 +89,7 @@ impl Candidate {
 
     /// Whether it does tasks of plans.
     const fn does_leaves(&self) -> bool {
-        match self.role {
-            Role::Worker | Role::Researcher | Role::Specialist(_) => true,
-            Role::Planner | Role::Reflector | Role::Refiner | Role::Writer => false,
-        }
+        matches!(self.role, Role::Worker | Role::Researcher | Role::Specialist(_))
     }
 
     /// Most capabilities, and most tools, that are heard of one agent.
@@ -113,7 +110,7 @@ fn plain(text: &str) -> String {
 }
 
 /// What is known of an agent's work, as far as it matters. The better comes first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// Nothing speaks against it.
     #[default]

@@ -137,10 +137,8 @@ impl RolePool {
     /// all promise alike is asked.
     pub(super) fn unkept(&self, kind: Option<usize>, data: Option<&Value>) -> Vec<String> {
         let own = kind.and_then(|kind| self.kinds.get(kind)).map(|kind| kind.contract);
-        let common = || match self.contracts.keys().collect::<Vec<_>>().as_slice() {
-            [only] => **only,
-            [] | [_, ..] => None,
-        };
+        let common =
+            || if let [only] = self.contracts.keys().collect::<Vec<_>>().as_slice() { **only } else { None };
         let terms = own.unwrap_or_else(common).and_then(|at| self.terms.get(at));
         terms.map(|terms| terms.unkept(data)).unwrap_or_default()
     }

@@ -82,18 +82,8 @@ pub(super) fn note_last_step(wakes: &mut [Input], chance: LastChance, step: u32)
 
 /// The last step that is in the record of a generation of a task; 0 when there is none.
 pub(crate) fn last_step<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> u32 {
-    let step = |event: &RecordEvent| match event {
-        RecordEvent::Agent(_, AgentEvent::Step(step)) => Some(step.number),
-        RecordEvent::Agent(
-            _,
-            AgentEvent::Started(_)
-            | AgentEvent::ToolStarted(_)
-            | AgentEvent::Released(_)
-            | AgentEvent::Outcome(_)
-            | AgentEvent::Unreadable(_),
-        )
-        | RecordEvent::Decided(_)
-        | RecordEvent::Offered(_) => None,
+    let step = |event: &RecordEvent| {
+        if let RecordEvent::Agent(_, AgentEvent::Step(step)) = event { Some(step.number) } else { None }
     };
     entries.into_iter().filter_map(|entry| step(&entry.event)).max().unwrap_or(0)
 }

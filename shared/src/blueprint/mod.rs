@@ -134,11 +134,6 @@ const fn yes() -> bool {
     true
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
 /// A step: a task of the run, or one task for each item of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -243,7 +238,7 @@ pub enum StepOutcome {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
         /// How many items of its list were left out.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         left_out: u32,
     },
     /// It is not done.

@@ -90,10 +90,7 @@ impl Path {
 
     /// The step that it refers to.
     pub(super) fn step(&self) -> Option<&str> {
-        match self {
-            Self::Step(step, _) => Some(step),
-            Self::Param(_) | Self::Item => None,
-        }
+        if let Self::Step(step, _) = self { Some(step) } else { None }
     }
 }
 

@@ -39,10 +39,9 @@ pub(super) fn pieces(text: &str) -> Vec<TextPiece<'_>> {
 
 /// The references of a text.
 pub(super) fn paths(text: &str) -> impl Iterator<Item = Path> + '_ {
-    pieces(text).into_iter().filter_map(|piece| match piece {
-        TextPiece::Path(path) => Some(path),
-        TextPiece::Words(_) | TextPiece::Wrong(_) => None,
-    })
+    pieces(text)
+        .into_iter()
+        .filter_map(|piece| if let TextPiece::Path(path) = piece { Some(path) } else { None })
 }
 
 #[expect(clippy::expect_used, reason = "a constant pattern, used by tests")]

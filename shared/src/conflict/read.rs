@@ -1,7 +1,7 @@
 //! What a text claims, by rule: a number with its unit, a day, yes or no, one of a few kinds, else words.
 
 use crate::flow::{Claim, ClaimValue, Finite};
-use crate::text::{date, unit};
+use crate::text::{date, normalise_space, unit};
 
 /// Most words of what counts as one of a few kinds.
 const MOST_WORDS_OF_A_KIND: usize = 3;
@@ -58,8 +58,7 @@ const ABOUT: [&str; 12] = [
 /// Reads what is claimed; nothing when there is nothing. A unit that stands by itself belongs to a number.
 #[must_use]
 pub fn read_value(text: &str, unit: &str) -> Option<ClaimValue> {
-    let text: String =
-        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(Claim::MAX_TEXT).collect();
+    let text: String = normalise_space(text).chars().take(Claim::MAX_TEXT).collect();
     if text.is_empty() {
         return None;
     }

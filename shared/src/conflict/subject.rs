@@ -29,7 +29,7 @@ const DATED: [&str; 15] = [
 
 /// The subject of a claim in a form by which it is compared: two claims are about the same only where all of their
 /// telling words are the same. Words in common are not enough: the chance of rain on Saturday is not that on Sunday.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     key: String,
     dated: bool,

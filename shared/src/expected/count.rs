@@ -134,17 +134,10 @@ fn counted(words: &[&str], at: usize, of_json: bool) -> Option<(Option<Demand>, 
     let vague =
         !exact && first > 3 && matches!(measure, Measure::Words | Measure::Characters | Measure::Lines);
     // What a sentence is cannot be told to the last full stop.
-    let bound = match measure {
-        Measure::Sentences => {
-            Bound { least: bound.least.saturating_sub(1).max(1), most: bound.most.saturating_add(1) }
-        }
-        Measure::Items { .. }
-        | Measure::Words
-        | Measure::Paragraphs
-        | Measure::Lines
-        | Measure::Characters
-        | Measure::Rows
-        | Measure::Columns => bound,
+    let bound = if matches!(measure, Measure::Sentences) {
+        Bound { least: bound.least.saturating_sub(1).max(1), most: bound.most.saturating_add(1) }
+    } else {
+        bound
     };
     Some(((!vague).then_some(Demand::Count(measure, bound)), next))
 }

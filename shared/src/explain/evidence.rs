@@ -98,12 +98,11 @@ struct EvidenceSource<'a> {
 
 impl<'a> EvidenceSource<'a> {
     fn new(state: &'a RunState, timeline: &RunTimeline<'a>, index: &TaskIndex, found: &'a TaskState) -> Self {
-        let task = TaskId::Leaf(index.clone());
+        let task = index.to_task_id();
         let member = state.groups.get(index).and_then(|group| group.verdict.as_ref());
-        let did = member.map_or_else(|| task.clone(), |verdict| TaskId::Leaf(verdict.counts.clone()));
-        let is_its = |entry: &&Entry| match &entry.event {
-            RecordEvent::Agent(key, _) => key.task == did,
-            RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+        let did = member.map_or_else(|| task.clone(), |verdict| verdict.counts.to_task_id());
+        let is_its = |entry: &&Entry| {
+            if let RecordEvent::Agent(key, _) = &entry.event { key.task == did } else { false }
         };
         let entries = timeline.entries.iter().filter(is_its).collect();
         Self { state, role: timeline.roles.get(&did).cloned(), task, found, entries }
@@ -173,9 +172,12 @@ impl<'a> EvidenceSource<'a> {
     /// Entry of the accepted outcome.
     fn outcome(&self) -> Option<Seq> {
         let kept = self.found.outcome.as_deref()?;
-        let is_it = |entry: &&&Entry| match &entry.event {
-            RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) => outcome.product == kept.product,
-            RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+        let is_it = |entry: &&&Entry| {
+            if let RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) = &entry.event {
+                outcome.product == kept.product
+            } else {
+                false
+            }
         };
         let outcomes = || self.entries.iter().rev().filter(|entry| is_outcome(entry));
         outcomes().find(is_it).or_else(|| outcomes().next()).map(|entry| entry.seq)

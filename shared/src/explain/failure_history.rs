@@ -84,16 +84,12 @@ impl ExplanationTopics {
 
     fn agent(&mut self, entry: &Entry, key: &AgentKey, event: &AgentEvent) {
         let about = |text: String| words::about(entry, &key.task, &text);
-        match event {
-            AgentEvent::Step(step) => self.step(step, &about),
-            AgentEvent::Outcome(outcome) => {
-                outcome.last_step.iter().for_each(|step| self.step(step, &about));
-            }
-            AgentEvent::Unreadable(unreadable) => {
-                let (kind, why) = (unreadable.kind, &unreadable.why);
-                self.add(Topic::Failure, about(format!("{kind} by {} cannot be read: {why}", key.agent)));
-            }
-            AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Released(_) => {}
+        if let Some(step) = event.step() {
+            self.step(step, &about);
+        }
+        if let AgentEvent::Unreadable(unreadable) = event {
+            let (kind, why) = (unreadable.kind, &unreadable.why);
+            self.add(Topic::Failure, about(format!("{kind} by {} cannot be read: {why}", key.agent)));
         }
     }
 

@@ -119,8 +119,5 @@ pub fn explain(state: &RunState, entries: &[Entry], of: Option<&TaskId>) -> Expl
 /// Whether `task` belongs to the explained task: the task itself, its members and reflections, and the tasks below it.
 fn is_about(of: &TaskId, task: &TaskId) -> bool {
     of == task
-        || match (of.as_leaf(), task.leaf()) {
-            (Some(of), Some(task)) => *of == task.planned() || task.is_below(of),
-            (Some(_) | None, Some(_) | None) => false,
-        }
+        || of.as_leaf().zip(task.leaf()).is_some_and(|(of, task)| *of == task.planned() || task.is_below(of))
 }

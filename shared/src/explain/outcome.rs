@@ -8,8 +8,8 @@ use super::{ExplanationItem, is_about, words};
 use crate::flow::TaskStatus;
 use crate::ids::{Seq, TaskId};
 use crate::run::{
-    QuestionEnd, RecordEvent, RunEvent, RunState, RunStatus, StopReason, TaskCount, count,
-    is_completed_in_part, shortfalls,
+    QuestionEnd, RunEvent, RunState, RunStatus, StopReason, TaskCount, count, is_completed_in_part,
+    shortfalls,
 };
 
 /// Result of a run.
@@ -91,9 +91,8 @@ fn how(state: &RunState) -> String {
 
 fn because(timeline: &RunTimeline<'_>) -> Vec<ExplanationItem> {
     let Some(entry) = timeline.ended else { return Vec::new() };
-    let RecordEvent::Decided(decided) = &entry.event else { return Vec::new() };
     let ends = |event: &&RunEvent| event.ends_run() || topics(event).contains(&Topic::Failure);
-    decided.events.iter().filter(ends).map(|event| words::item(entry, event)).collect()
+    entry.event.events().iter().filter(ends).map(|event| words::item(entry, event)).collect()
 }
 
 fn report_by(state: &RunState, timeline: &RunTimeline<'_>) -> String {
@@ -147,7 +146,7 @@ fn left_open(state: &RunState, timeline: &RunTimeline<'_>) -> impl Iterator<Item
         let open = result.map(|result| result.unanswered.as_slice()).unwrap_or_default();
         open.iter().map(move |what| {
             let text = format!("not answered by {index}: {}", words::brief(what));
-            let task = TaskId::Leaf(index.clone());
+            let task = index.to_task_id();
             ExplanationItem { entries: timeline.end_of(&task), task: Some(task), ..words::plain(text) }
         })
     })
@@ -186,7 +185,7 @@ fn assumed(state: &RunState, timeline: &RunTimeline<'_>) -> Vec<ExplanationItem>
 
 fn conflicts(state: &RunState, timeline: &RunTimeline<'_>, of: Option<&TaskId>) -> Vec<ConflictSummary> {
     let found = state.conflicts.found.iter().filter(|(_, conflict)| {
-        of.is_none_or(|of| conflict.sides.iter().any(|side| is_about(of, &TaskId::Leaf(side.task.clone()))))
+        of.is_none_or(|of| conflict.sides.iter().any(|side| is_about(of, &side.task.to_task_id())))
     });
     found
         .map(|(number, conflict)| ConflictSummary {

@@ -43,7 +43,7 @@ fn command(request: &Request) -> String {
 
 fn task_of(action: &RequestAction) -> Option<TaskId> {
     match action {
-        RequestAction::Skip { task } | RequestAction::Redo { task } => Some(TaskId::Leaf(task.clone())),
+        RequestAction::Skip { task } | RequestAction::Redo { task } => Some(task.to_task_id()),
         RequestAction::Edit { task, .. } => task.clone().map(TaskId::Leaf),
         _ => None,
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::cost::{Before, Ledger};
-use crate::flow::Step;
 use crate::ids::{QuestionId, Role, Seq, TaskId};
 use crate::run::{AgentEvent, AgentKey, Entry, Phase, RecordEvent, RunEvent, RunState, ToolUses, apply};
 
@@ -58,12 +57,11 @@ impl<'a> RunTimeline<'a> {
                 }
             }
             timeline.tools.count(entry);
-            match &entry.event {
-                RecordEvent::Decided(decided) if decided.events.iter().any(RunEvent::ends_run) => {
-                    timeline.ended = Some(entry);
-                }
-                RecordEvent::Agent(key, event) => timeline.agent(entry.seq, key, event),
-                RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
+            if entry.event.events().iter().any(RunEvent::ends_run) {
+                timeline.ended = Some(entry);
+            }
+            if let RecordEvent::Agent(key, event) = &entry.event {
+                timeline.agent(entry.seq, key, event);
             }
         }
         timeline.ledger.close(state);
@@ -83,13 +81,7 @@ impl<'a> RunTimeline<'a> {
 
     /// Events of all decisions with their entries.
     pub(super) fn events(&self) -> impl Iterator<Item = (&'a Entry, &'a RunEvent)> + use<'a> {
-        self.entries.iter().flat_map(|entry| {
-            let events = match &entry.event {
-                RecordEvent::Decided(decided) => decided.events.as_slice(),
-                RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
-            };
-            events.iter().map(move |event| (entry, event))
-        })
+        self.entries.iter().flat_map(|entry| entry.event.events().iter().map(move |event| (entry, event)))
     }
 
     /// Entries with an event of this kind.
@@ -113,24 +105,17 @@ impl<'a> RunTimeline<'a> {
 
     fn agent(&mut self, seq: Seq, key: &AgentKey, event: &AgentEvent) {
         self.roles.entry(key.task.clone()).or_insert_with(|| key.role.clone());
-        match event {
-            AgentEvent::Step(step) => self.step(key, step),
-            AgentEvent::Outcome(outcome) => {
-                outcome.last_step.iter().for_each(|step| self.step(key, step));
-                self.ends.insert(key.task.clone(), seq);
-            }
-            AgentEvent::Unreadable(_) => {
-                self.ends.insert(key.task.clone(), seq);
-            }
-            AgentEvent::Released(released) if released.parked || released.wait.is_some() => {
-                self.ends.insert(key.task.clone(), seq);
-            }
-            AgentEvent::Released(_) | AgentEvent::Started(_) | AgentEvent::ToolStarted(_) => {}
+        if let Some(step) = event.step() {
+            step.calls.iter().for_each(|call| self.ledger.model(call));
+            self.ledger.time(&key.task, step);
         }
-    }
-
-    fn step(&mut self, key: &AgentKey, step: &Step) {
-        step.calls.iter().for_each(|call| self.ledger.model(call));
-        self.ledger.time(&key.task, step);
+        let ends = match event {
+            AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) => true,
+            AgentEvent::Released(released) => released.parked || released.wait.is_some(),
+            AgentEvent::Step(_) | AgentEvent::Started(_) | AgentEvent::ToolStarted(_) => false,
+        };
+        if ends {
+            self.ends.insert(key.task.clone(), seq);
+        }
     }
 }

@@ -66,10 +66,13 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         }
         RunEvent::TaskAwarded(TaskAwarded { bids, .. }) => on(bids.len() > 1, &[Considered]),
         RunEvent::BidHeld(bid) => on(!bid.kept, &[Failure]),
-        RunEvent::ConflictResolved(resolved) => match &resolved.end {
-            ConflictEnd::Settled(_) | ConflictEnd::Unsettled(_) | ConflictEnd::Both(_) => &[Considered, Turn],
-            ConflictEnd::Gone(_) => &[Considered],
-        },
+        RunEvent::ConflictResolved(resolved) => {
+            if matches!(&resolved.end, ConflictEnd::Gone(_)) {
+                &[Considered]
+            } else {
+                &[Considered, Turn]
+            }
+        }
         RunEvent::ContextWritten(ContextWritten { by, .. }) => match by {
             crate::flow::ContextAuthor::Person(_) => &[People, Turn],
             crate::flow::ContextAuthor::Task { .. } => &[],

@@ -13,7 +13,7 @@ use serde_json::Value;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallToApprove {
     /// Which call of the step, from 0.
-    #[serde(default, skip_serializing_if = "super::note::is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub at: u32,
     /// The tool.
     pub tool: String,
@@ -38,7 +38,7 @@ impl CallToApprove {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallVerdict {
     /// Which call of the step, from 0.
-    #[serde(default, skip_serializing_if = "super::note::is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub at: u32,
     /// What becomes of it.
     pub ruling: CallRuling,
@@ -73,10 +73,7 @@ impl CallVerdict {
     /// The arguments that the call is made with in place of those of the model.
     #[must_use]
     pub const fn arguments(&self) -> Option<&Value> {
-        match &self.ruling {
-            CallRuling::Changed(arguments) => Some(arguments),
-            CallRuling::Approved | CallRuling::Refused => None,
-        }
+        if let CallRuling::Changed(arguments) = &self.ruling { Some(arguments) } else { None }
     }
 }
 

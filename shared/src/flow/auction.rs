@@ -83,14 +83,6 @@ settings! {
     }
 }
 
-impl AuctionRules {
-    /// Whether nothing else was asked for.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::USUAL
-    }
-}
-
 /// The auction of a task, as its run knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -31,14 +31,6 @@ settings! {
     }
 }
 
-impl Conflicts {
-    /// Whether nothing was said about conflicts.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// A way to settle a conflict.
 #[derive(
     Debug,
@@ -48,7 +40,6 @@ impl Conflicts {
     Eq,
     PartialOrd,
     Ord,
-    Hash,
     Serialize,
     Deserialize,
     strum::EnumMessage,

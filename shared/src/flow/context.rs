@@ -99,11 +99,3 @@ settings! {
         pub max_bytes: u32 = 4 * 1024 => bounded(1, 64 * KIB),
     }
 }
-
-impl ContextLimits {
-    /// Whether nothing was said about the shared context.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::USUAL
-    }
-}

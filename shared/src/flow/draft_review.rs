@@ -25,13 +25,6 @@ pub enum DraftReviewPolicy {
     On,
 }
 
-impl DraftReviewPolicy {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) const fn is_off(&self) -> bool {
-        matches!(self, Self::Off)
-    }
-}
-
 /// What a reviewer says of a draft.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -80,7 +80,7 @@ pub struct Goal {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<Turn>,
     /// What this run wants is done before what runs of lower priority want; 0 is usual (R14).
-    #[serde(default, skip_serializing_if = "super::plan::is_usual_priority")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub priority: i8,
     /// Whether the report's draft is reviewed; as the limits have it when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,13 +145,6 @@ pub enum Planning {
     /// Only for a goal that is large, has parts which can be done apart, or needs who can do what others cannot. Any other
     /// begins as one task, whose agent may say that it has to be planned.
     Sparing,
-}
-
-impl Planning {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) fn is_auto(&self) -> bool {
-        *self == Self::Auto
-    }
 }
 
 /// Why a goal is refused before any work starts.

@@ -23,14 +23,6 @@ settings! {
     }
 }
 
-impl Committees {
-    /// Whether nothing was said about committees.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::USUAL
-    }
-}
-
 /// How a member goes about its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -66,7 +58,7 @@ pub struct Membership {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperament: Option<Temperament>,
     /// Which round of discussion it is, from 1; 0 when it works by itself.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub round: u8,
     /// What members found before, its own view among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +77,7 @@ pub struct View {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
     /// How sure it is, in percent; 0 when it does not say.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub confidence: u8,
 }
 
@@ -151,7 +143,7 @@ pub struct Dissent {
     /// What it says, cut short.
     pub says: String,
     /// How sure it is, in percent; 0 when it does not say.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub confidence: u8,
 }
 
@@ -188,9 +180,4 @@ fn told(f: &mut fmt::Formatter<'_>, member: &TaskIndex, confidence: u8, says: &s
         0 => write!(f, "{member}: {says}"),
         sure => write!(f, "{member}, {sure} % sure: {says}"),
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u8) -> bool {
-    *number == 0
 }

@@ -25,7 +25,6 @@ const MOST_NAME: usize = 48;
     Eq,
     PartialOrd,
     Ord,
-    Hash,
     Serialize,
     Deserialize,
     strum::EnumMessage,
@@ -232,8 +231,7 @@ impl GuardReply {
 }
 
 /// Why a guard gave no verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardFailure {
     /// Nobody serves its subject.
     Gone,
@@ -356,7 +354,7 @@ impl std::fmt::Display for GuardVerdict {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Guarded {
     /// How many of them had nothing against it.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub allowed: u32,
     /// What the others said, in the order in which they were asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -364,11 +362,6 @@ pub struct Guarded {
     /// What it goes on with, where one of them changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Value>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_none(count: &u32) -> bool {
-    *count == 0
 }
 
 impl Guarded {

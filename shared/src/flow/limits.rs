@@ -42,16 +42,6 @@ const DRAFT_ROUNDS: u8 = 1;
 /// Longer than a process takes to be started anew.
 const WAIT_FOR_ROLE_MS: u64 = 30_000;
 
-/// Whether a limit is the usual one.
-fn is<T: Copy + Into<u64>, const USUAL: u64>(limit: &T) -> bool {
-    (*limit).into() == USUAL
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_true(flag: &bool) -> bool {
-    *flag
-}
-
 /// The longest time that a run, or anything within it, may be given, in milliseconds.
 pub const LONGEST_RUN_MS: u64 = 30 * 24 * 3600 * 1000;
 
@@ -76,18 +66,18 @@ settings! {
         pub max_generations: u32 = 3 => whole(1, 10); Project Harmless,
         /// Agents that may die one after the other of one task, without a step between them, before it is given to
         /// nobody any more; 0 for any number.
-        #[serde(skip_serializing_if = "is::<_, { MAX_DEATHS as u64 }>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { MAX_DEATHS as u64 }>")]
         pub max_deaths: u32 = MAX_DEATHS => whole(0, 10); Project Harmless,
         // Below a second, offers would be made again while they are being taken.
         /// How long an offer may lie where it could be started before it goes to another agent. Doubles with each offer
         /// of a task that goes to whoever is free.
-        #[serde(skip_serializing_if = "is::<_, START_WITHIN_MS>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, START_WITHIN_MS>")]
         pub start_within_ms: u64 = START_WITHIN_MS => span(SECOND, LONGEST_RUN_MS); Project Harmless,
         // Below a second, it would not be long enough for what is being written.
         /// How long whoever has a task may write nothing about it before it goes to another agent; 0s for as long as the
         /// task's time lasts. Doubles with each try. Muster's own agents, whose calls have limits, ask for as long as
         /// these take.
-        #[serde(skip_serializing_if = "is::<_, SILENCE_MS>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, SILENCE_MS>")]
         pub silence_ms: u64 = SILENCE_MS => span(SECOND, LONGEST_RUN_MS).or_zero(); Project Harmless,
         // P5.
         /// Most refinements of a plan.
@@ -98,7 +88,7 @@ settings! {
         // M2.
         /// Which leaves are reflected on, and how thoroughly: none, brief, full, after-failure, when-spinning or
         /// when-needed.
-        #[serde(skip_serializing_if = "ReflectionLevel::is_full")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub reflection: ReflectionLevel = ReflectionLevel::Full => words::<ReflectionLevel>(); Project Harmless,
         /// Time for one task.
         pub task_deadline_ms: u64 = 10 * 60 * 1000 => span(1, 7 * DAY); Project Harmless,
@@ -109,58 +99,58 @@ settings! {
         pub budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
         /// Model calls of a run, answered or not, after which nothing more is begun and the report is written from what
         /// there is; 0 for any number. More than any run needs in which all is well.
-        #[serde(skip_serializing_if = "is::<_, MAX_CALLS>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, MAX_CALLS>")]
         pub max_calls: u64 = MAX_CALLS => bounded(0, MANY),
         // R6.
         /// How deep runs may stand within runs; 0 for none.
-        #[serde(skip_serializing_if = "is::<_, { MAX_NESTING as u64 }>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { MAX_NESTING as u64 }>")]
         pub max_nesting: u32 = MAX_NESTING => bounded(0, 10),
         /// When people are asked, and what follows when they do not answer.
-        #[serde(skip_serializing_if = "People::is_usual")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub people: People = People::USUAL => group(People::SETTINGS),
         /// How much tasks may ask of each other.
-        #[serde(skip_serializing_if = "Peers::is_usual")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub peers: Peers = Peers::USUAL => group(Peers::SETTINGS),
         /// How auctions of tasks are held.
-        #[serde(skip_serializing_if = "AuctionRules::is_usual")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub auction: AuctionRules = AuctionRules::USUAL => group(AuctionRules::SETTINGS),
         /// How much tasks may know in common.
-        #[serde(skip_serializing_if = "ContextLimits::is_usual")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub context: ContextLimits = ContextLimits::USUAL => group(ContextLimits::SETTINGS),
         // O8, O10, O12.
         /// What is done when something goes wrong.
-        #[serde(skip_serializing_if = "Responses::is_usual")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub responses: Responses = Responses::USUAL => group(Responses::SETTINGS),
         /// Whether a planner is asked: auto (unless the goal is small), always, never, or sparing (a goal begins as one
         /// task unless it is large, has separable parts or needs specialists; its agent may ask for a plan).
-        #[serde(skip_serializing_if = "Planning::is_auto")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub planning: Planning = Planning::Auto => words::<Planning>(); Project Harmless,
         // O10.
         /// Who writes the report: a writer (always), or nobody where one task gave it all (unless-single).
-        #[serde(skip_serializing_if = "Writing::is_always")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub writer: Writing = Writing::Always => words::<Writing>(); Project Harmless,
         // W8.
         /// Which results a model is asked about before they count, beside the rules that always look: as the agents' own
         /// settings say (own), off, critical (tasks that the plan calls critical), or all.
-        #[serde(skip_serializing_if = "ModelVerification::is_own")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub verification: ModelVerification = ModelVerification::Own => words::<ModelVerification>(); Project Harmless,
         // P6.
         /// Whether a plan is improved from lessons of earlier runs before it is carried out.
-        #[serde(skip_serializing_if = "is_true")]
+        #[serde(skip_serializing_if = "crate::is_true")]
         pub iterate_plans: bool = true => flag(); Project Harmless,
         // P5.
         /// Most times that what is left of a run is planned anew.
-        #[serde(skip_serializing_if = "is::<_, { MAX_REPLANS as u64 }>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { MAX_REPLANS as u64 }>")]
         pub max_replans: u32 = MAX_REPLANS => whole(0, 20); Project Harmless,
         /// What is left is planned anew when a task is less sure of what it found than this, in percent; 0 for never.
-        #[serde(skip_serializing_if = "is::<_, { REPLAN_BELOW_CONFIDENCE as u64 }>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { REPLAN_BELOW_CONFIDENCE as u64 }>")]
         pub replan_below_confidence: u8 = REPLAN_BELOW_CONFIDENCE => percent(100); Project Harmless,
         // P3.
         /// Most milestones of one task; one with more counts as too large and is split.
-        #[serde(skip_serializing_if = "is::<_, { MAX_MILESTONES as u64 }>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { MAX_MILESTONES as u64 }>")]
         pub max_milestones: u16 = MAX_MILESTONES => bounded(1, 16),
         /// How large the tasks of a plan are to be: coarse (a few large ones), normal, or fine (many small ones).
-        #[serde(skip_serializing_if = "Granularity::is_normal")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub granularity: Granularity = Granularity::Normal => words::<Granularity>(); Project Harmless,
         // O1.
         /// How tasks are given out that say nothing of it: hierarchical (to one agent), auction, committee:3 (three do it
@@ -169,23 +159,23 @@ settings! {
         #[serde(skip_serializing_if = "Pattern::is_hierarchical")]
         pub pattern: Pattern = Pattern::Hierarchical => text(); Project Harmless,
         /// Who sits in a committee and how it comes to a verdict.
-        #[serde(skip_serializing_if = "Committees::is_usual")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub committee: Committees = Committees::USUAL => group(Committees::SETTINGS),
         // O3.
         /// What is done about results that contradict each other.
-        #[serde(skip_serializing_if = "Conflicts::is_usual")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub conflicts: Conflicts = Conflicts::default() => group(Conflicts::SETTINGS),
         // O10.
         /// Whether a reviewer reads the draft of the report before it is delivered: off or on. A review costs one more
         /// model call, and a report in its place two.
-        #[serde(skip_serializing_if = "DraftReviewPolicy::is_off")]
+        #[serde(skip_serializing_if = "crate::is_default")]
         pub draft_review: DraftReviewPolicy = DraftReviewPolicy::Off => words::<DraftReviewPolicy>(); Project Harmless,
         /// Most times that the report is written again upon what a reviewer says, up to 5.
-        #[serde(skip_serializing_if = "is::<_, { DRAFT_ROUNDS as u64 }>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { DRAFT_ROUNDS as u64 }>")]
         pub draft_rounds: u8 = DRAFT_ROUNDS => bounded(0, 5),
         /// How long tasks wait for a specialist that nobody is, before they fail; 0s refuses plans that name one. One
         /// that is started anew is back within seconds.
-        #[serde(skip_serializing_if = "is::<_, WAIT_FOR_ROLE_MS>")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, WAIT_FOR_ROLE_MS>")]
         pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => bounded(0, LONGEST_RUN_MS),
         /// What tasks of the run may use.
         #[serde(skip_serializing_if = "Rights::is_open")]

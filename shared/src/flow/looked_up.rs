@@ -88,12 +88,7 @@ impl PlaceFound {
     /// Where it stands, if it does.
     #[must_use]
     pub const fn standing(&self) -> Option<&Standing> {
-        match self {
-            Self::Stands(standing) => Some(standing),
-            Self::Elsewhere { .. } | Self::NoFile { .. } | Self::NoLine { .. } | Self::Otherwise { .. } => {
-                None
-            }
-        }
+        if let Self::Stands(standing) = self { Some(standing) } else { None }
     }
 }
 

@@ -32,7 +32,7 @@ pub enum Note {
     /// A call of the step was not done: the task has no right to what it uses.
     Denied {
         /// Which call of the step, from 0.
-        #[serde(default, skip_serializing_if = "is_first")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         at: u32,
         /// The right that is missing, and who took it away.
         refusal: Refusal,
@@ -68,7 +68,7 @@ pub enum Note {
         /// At which hook.
         hook: Hook,
         /// About which call of the step, from 0, where it is about one.
-        #[serde(default, skip_serializing_if = "is_first")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         at: u32,
         /// What they said.
         said: Guarded,
@@ -96,11 +96,6 @@ pub struct Reworded {
     pub of: String,
     /// What was sent.
     pub to: String,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(super) const fn is_first(at: &u32) -> bool {
-    *at == 0
 }
 
 impl Note {
@@ -132,86 +127,40 @@ impl Note {
     }
 
     fn as_form(&self) -> Option<&FormReply> {
-        match self {
-            Self::Form { reply } => Some(reply),
-            Self::Guarded { .. }
-            | Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. } => None,
-        }
+        if let Self::Form { reply } = self { Some(reply) } else { None }
     }
 
     fn as_guarded(&self, asked: Hook, about: usize) -> Option<&Guarded> {
-        match self {
-            Self::Guarded { hook, at, said, .. } => {
-                (*hook == asked && usize::try_from(*at) == Ok(about)).then_some(said)
-            }
-            Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. }
-            | Self::Form { .. } => None,
+        if let Self::Guarded { hook, at, said, .. } = self {
+            (*hook == asked && usize::try_from(*at) == Ok(about)).then_some(said)
+        } else {
+            None
         }
     }
 
     fn as_approval(&self, about: usize) -> Option<&CallVerdict> {
-        match self {
-            Self::Approval { verdict } => (usize::try_from(verdict.at) == Ok(about)).then_some(verdict),
-            Self::Guarded { .. }
-            | Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Form { .. } => None,
+        if let Self::Approval { verdict } = self {
+            (usize::try_from(verdict.at) == Ok(about)).then_some(verdict)
+        } else {
+            None
         }
     }
 
     /// The uses that were refused, each with the call of the step that it is of.
     pub fn denied(notes: &[Self]) -> impl Iterator<Item = (usize, &Refusal)> {
-        notes.iter().filter_map(|note| match note {
-            Self::Denied { at, refusal } => Some((usize::try_from(*at).unwrap_or(usize::MAX), refusal)),
-            Self::Guarded { .. }
-            | Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. }
-            | Self::Form { .. } => None,
+        notes.iter().filter_map(|note| {
+            if let Self::Denied { at, refusal } = note {
+                Some((usize::try_from(*at).unwrap_or(usize::MAX), refusal))
+            } else {
+                None
+            }
         })
     }
 
     /// The messages that a model was sent in other words.
     pub fn reworded(notes: &[Self]) -> impl Iterator<Item = &Reworded> {
-        notes.iter().flat_map(|note| match note {
-            Self::Guarded { reworded, .. } => reworded.as_slice(),
-            Self::Spin { .. }
-            | Self::Reconsidered
-            | Self::Closed { .. }
-            | Self::Denied { .. }
-            | Self::Declined { .. }
-            | Self::Verified { .. }
-            | Self::LookedUp { .. }
-            | Self::NotChecked { .. }
-            | Self::Approval { .. }
-            | Self::Form { .. } => &[],
+        notes.iter().flat_map(|note| {
+            if let Self::Guarded { reworded, .. } = note { reworded.as_slice() } else { &[] }
         })
     }
 }

@@ -72,14 +72,13 @@ impl Outcome {
     /// The result that it gave, if it gave one.
     #[must_use]
     pub fn result(&self) -> Option<&TaskResult> {
-        match self.product.as_ref()? {
-            Product::Result(result) => Some(result),
-            Product::Plan(_)
-            | Product::Reflection(_)
-            | Product::Refinement(_)
-            | Product::Report(_)
-            | Product::DraftReview(_) => None,
-        }
+        if let Product::Result(result) = self.product.as_ref()? { Some(result) } else { None }
+    }
+
+    /// The report that it wrote, if it wrote one.
+    #[must_use]
+    pub fn report(&self) -> Option<&Report> {
+        if let Product::Report(report) = self.product.as_ref()? { Some(report) } else { None }
     }
 }
 
@@ -116,18 +115,7 @@ impl Ending {
     /// Whether the product counts.
     #[must_use]
     pub const fn is_success(self) -> bool {
-        match self {
-            Self::Done | Self::DonePartial => true,
-            Self::Escalate
-            | Self::Delegate
-            | Self::Blocked
-            | Self::GaveUp
-            | Self::ModelFailed
-            | Self::AgentFailed
-            | Self::DeadlinePassed
-            | Self::Cancelled
-            | Self::BudgetExhausted => false,
-        }
+        matches!(self, Self::Done | Self::DonePartial)
     }
 }
 

@@ -283,11 +283,3 @@ settings! {
         pub help_within_ms: u64 = 10 * 60 * 1000 => bounded(1, LONGEST_RUN_MS),
     }
 }
-
-impl Peers {
-    /// Whether nothing was said about peers.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::USUAL
-    }
-}

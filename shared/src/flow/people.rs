@@ -32,7 +32,7 @@ settings! {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub approve_by: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// How many different people must approve before something goes on. One who approves twice counts once.
-        #[serde(skip_serializing_if = "is_one")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, 1>")]
         pub approvals: u8 = 1 => whole(1, 5); Project Trust,
         /// Tools of which a person approves each call before it is made: names, `prefix.*`, or `*`. Silence approves nothing.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -106,17 +106,6 @@ impl People {
         let names = if fleet.approve_by.is_empty() { &self.approve_by } else { &fleet.approve_by };
         names.iter().filter(both).cloned().collect()
     }
-
-    /// Whether nothing was said about people.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::USUAL
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_one(count: &u8) -> bool {
-    *count == 1
 }
 
 /// Whether a person looks at the plan before it is carried out (R1).

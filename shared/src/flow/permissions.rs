@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
     Eq,
     PartialOrd,
     Ord,
-    Hash,
     Serialize,
     Deserialize,
     strum::EnumMessage,

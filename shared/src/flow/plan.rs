@@ -69,7 +69,7 @@ pub struct TaskDraft {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<BlueprintCall>,
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
-    #[serde(default, skip_serializing_if = "is_usual_priority")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub priority: i8,
     /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct PlanTask {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<BlueprintCall>,
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
-    #[serde(default, skip_serializing_if = "is_usual_priority")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub priority: i8,
     /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,9 +220,4 @@ impl Plan {
             Some(((index, task), is_leaf))
         })
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(super) const fn is_usual_priority(priority: &i8) -> bool {
-    *priority == 0
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a slot of an agent does (R3).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
@@ -78,14 +78,6 @@ pub struct Presence {
     /// What a million tokens cost that its model answers, in millionths of a US dollar, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_price_micros: Option<u64>,
-}
-
-impl Presence {
-    /// Whether nothing is said.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 #[cfg(test)]

@@ -134,19 +134,13 @@ impl About {
     /// Whether it is a question of going on or not, which is approved or rejected.
     #[must_use]
     pub const fn is_approved(&self) -> bool {
-        match self {
-            Self::Plan | Self::Milestone(_) | Self::Failure(_) | Self::Step(_) | Self::Call(_) => true,
-            Self::Task(_) | Self::Goal | Self::Conflict(_) => false,
-        }
+        !matches!(self, Self::Task(_) | Self::Goal | Self::Conflict(_))
     }
 
     /// Whether nothing more is offered until it is answered.
     #[must_use]
     pub const fn holds_the_run(&self) -> bool {
-        match self {
-            Self::Task(_) | Self::Call(_) | Self::Step(_) | Self::Conflict(_) => false,
-            Self::Goal | Self::Plan | Self::Milestone(_) | Self::Failure(_) => true,
-        }
+        matches!(self, Self::Goal | Self::Plan | Self::Milestone(_) | Self::Failure(_))
     }
 }
 

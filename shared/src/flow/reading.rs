@@ -15,15 +15,10 @@ pub struct Reading {
     pub of: u32,
     /// From which time on that this was asked in the decision, from 0: what is asked again after something changed may come to
     /// something else.
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub nth: u32,
     /// What it came to.
     pub says: Said,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-const fn is_first(nth: &u32) -> bool {
-    *nth == 0
 }
 
 /// A rule about language that decisions go by.

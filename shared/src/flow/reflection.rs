@@ -93,15 +93,7 @@ impl ReflectionLevel {
     /// only one.
     #[must_use]
     pub const fn needs_others(self) -> bool {
-        match self {
-            Self::None | Self::Brief | Self::Full | Self::AfterFailure | Self::WhenSpinning => false,
-            Self::WhenNeeded => true,
-        }
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) const fn is_full(&self) -> bool {
-        matches!(self, Self::Full)
+        matches!(self, Self::WhenNeeded)
     }
 }
 

@@ -28,7 +28,7 @@ pub const EFFECT_UNKNOWN: &str = "it must not be done twice";
 pub const BEFORE_A_RESULT: &str = "before a result was submitted";
 
 /// What kind of failure a try of a task ended with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -151,34 +151,7 @@ impl FailureKind {
     /// Whether no model gave an answer that could be used: what fails so will fail again, whatever the task.
     #[must_use]
     pub const fn is_of_the_model(self) -> bool {
-        match self {
-            Self::ModelUnavailable | Self::AnswersUnusable => true,
-            Self::ModelDeclined
-            | Self::QuestionTooLong
-            | Self::LoopDetected
-            | Self::OutOfSteps
-            | Self::GaveUp
-            | Self::ToolFailed
-            | Self::ToolTimedOut
-            | Self::ToolRefused
-            | Self::EffectUnknown
-            | Self::Blocked
-            | Self::InputUnfit
-            | Self::HandedBack
-            | Self::AgentFault
-            | Self::AgentsDied
-            | Self::TimeUp
-            | Self::FellSilent
-            | Self::NobodyTookIt
-            | Self::NobodyThere
-            | Self::ContractBroken
-            | Self::NotAccepted
-            | Self::WrongProduct
-            | Self::PlanRefused
-            | Self::NeedsPerson
-            | Self::BudgetUsedUp
-            | Self::Cancelled => false,
-        }
+        matches!(self, Self::ModelUnavailable | Self::AnswersUnusable)
     }
 
     /// In words, as part of a sentence.
@@ -228,7 +201,7 @@ fn of_last_tool(outcome: &Outcome) -> Option<FailureKind> {
 }
 
 /// What is done about a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
@@ -266,10 +239,7 @@ impl Response {
     /// Whether the task is offered again at once.
     #[must_use]
     pub const fn tries_again(self) -> bool {
-        match self {
-            Self::Retry | Self::OtherAgent | Self::OtherTool | Self::OtherModel => true,
-            Self::Person | Self::Replan | Self::Degrade | Self::Stop => false,
-        }
+        matches!(self, Self::Retry | Self::OtherAgent | Self::OtherTool | Self::OtherModel)
     }
 
     /// In words, as what happens next.
@@ -320,11 +290,6 @@ pub enum Acceptance {
 /// See [`Responses::model_failures`].
 const MODEL_FAILURES: u32 = 8;
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_usual_model_failures(failures: &u32) -> bool {
-    *failures == MODEL_FAILURES
-}
-
 settings! {
     /// What is done when something goes wrong. Part of a run's limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -338,7 +303,7 @@ settings! {
         pub error_budget: u32 = 50 => whole(0, 10_000); Project Harmless,
         /// Tries that may fail one after the other because no model gives an answer that can be used, before a run goes
         /// on with what it has, or asks a person; 0 for any number.
-        #[serde(skip_serializing_if = "is_usual_model_failures")]
+        #[serde(skip_serializing_if = "crate::is_usual::<_, { MODEL_FAILURES as u64 }>")]
         pub model_failures: u32 = MODEL_FAILURES => bounded(0, 10_000),
         /// How results are checked before they count: rules, or off.
         pub acceptance: Acceptance = Acceptance::Rules => words::<Acceptance>(); Project Harmless,
@@ -348,10 +313,4 @@ settings! {
 impl Responses {
     /// Most models that are tried one after the other.
     pub const MOST_MODELS: usize = 8;
-
-    /// Whether nothing was said.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::USUAL
-    }
 }

@@ -60,15 +60,7 @@ impl Specialty {
     /// Whether it is about a role that comes with Muster.
     #[must_use]
     pub const fn is_built_in(&self) -> bool {
-        match self.role {
-            Role::Planner
-            | Role::Worker
-            | Role::Reflector
-            | Role::Refiner
-            | Role::Researcher
-            | Role::Writer => true,
-            Role::Specialist(_) => false,
-        }
+        !matches!(self.role, Role::Specialist(_))
     }
 
     /// The same within its limits: what comes from the bus may be of any length.
@@ -151,15 +143,10 @@ pub enum ContractSide {
 /// `conclusion`, `findings` and `data`. Nothing for what is no leaf.
 #[must_use]
 pub fn given(offer: &TaskOffered) -> Option<Value> {
-    match &offer.work {
-        Work::Execute { task, inputs, .. } => {
-            Some(given_with(&offer.goal, task, inputs, offer.corpus.as_ref()))
-        }
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => None,
+    if let Work::Execute { task, inputs, .. } = &offer.work {
+        Some(given_with(&offer.goal, task, inputs, offer.corpus.as_ref()))
+    } else {
+        None
     }
 }
 

@@ -117,6 +117,14 @@ pub struct Observation {
     pub cached: Option<CachedAnswer>,
 }
 
+impl Observation {
+    /// An observation that no tool took time for.
+    #[must_use]
+    pub const fn new(status: ObservationStatus, content: String) -> Self {
+        Self { status, content, millis: 0, truncated: false, cached: None }
+    }
+}
+
 /// How an action went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

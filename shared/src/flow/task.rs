@@ -17,7 +17,7 @@ use crate::time::Millis;
 use crate::wire::{Encoding, TraceContext};
 
 /// The state of a task (R3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -58,33 +58,13 @@ impl TaskStatus {
     /// Whether a task with this state is in a queue or in an agent's hands, or some of those below it are.
     #[must_use]
     pub const fn is_in_work(self) -> bool {
-        match self {
-            Self::Queued | Self::Processing => true,
-            Self::Created
-            | Self::Waiting
-            | Self::Completed
-            | Self::Failed
-            | Self::Aborted
-            | Self::Skipped
-            | Self::Blocked
-            | Self::Split => false,
-        }
+        matches!(self, Self::Queued | Self::Processing)
     }
 
     /// Whether a task was offered or has ended, so that there is something to do again.
     #[must_use]
     pub const fn was_begun(self) -> bool {
-        match self {
-            Self::Created | Self::Split => false,
-            Self::Waiting
-            | Self::Queued
-            | Self::Processing
-            | Self::Completed
-            | Self::Failed
-            | Self::Aborted
-            | Self::Skipped
-            | Self::Blocked => true,
-        }
+        !matches!(self, Self::Created | Self::Split)
     }
 }
 

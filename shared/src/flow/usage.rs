@@ -16,26 +16,26 @@ pub struct Usage {
     /// Tokens sent to models.
     pub input_tokens: u64,
     /// Of these, tokens that came from the provider's cache.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub cached_tokens: u64,
     /// What the cache saved, in millionths of a US dollar, where the price is known.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub saved_micros: u64,
     /// Tokens that models answered.
     pub output_tokens: u64,
     /// Cost in millionths of a US dollar, where the price is known.
     pub cost_micros: u64,
     /// Model calls that gave no answer. They count against budgets.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub wasted_calls: u64,
     /// Model calls that were not made, since an identical one had been answered.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub reused_calls: u64,
     /// What these would have cost, in millionths of a US dollar, where the price is known.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub reused_micros: u64,
     /// Steps that were taken.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub steps: u64,
 }
 
@@ -51,11 +51,6 @@ impl Usage {
     pub const fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Usage {

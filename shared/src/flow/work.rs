@@ -177,14 +177,7 @@ impl Work {
     /// The task of the plan that is to be done, if it is a leaf.
     #[must_use]
     pub const fn leaf(&self) -> Option<&PlanTask> {
-        match self {
-            Self::Execute { task, .. } => Some(task),
-            Self::Plan { .. }
-            | Self::Reflect { .. }
-            | Self::Refine { .. }
-            | Self::Write { .. }
-            | Self::DraftReview { .. } => None,
-        }
+        if let Self::Execute { task, .. } = self { Some(task) } else { None }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{NameError, parse_position};
+use super::{NameError, TaskId, parse_position};
 use crate::text_form::text_form;
 
 /// The place of a task in the plan tree, such as `1-2-3`; a member of a committee or of a redundant
@@ -16,7 +16,7 @@ pub struct TaskIndex {
 
 /// The positions on the way to a task. Indices are looked up and copied all the time and mostly short: up to
 /// [`Path::SHORT`] positions stand in place.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Path {
     /// The first so many of these.
     Short(u8, [u16; Self::SHORT]),
@@ -49,14 +49,6 @@ impl From<&[u16]> for Path {
     }
 }
 
-impl PartialEq for Path {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_slice() == other.as_slice()
-    }
-}
-
-impl Eq for Path {}
-
 impl PartialOrd for Path {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
@@ -66,12 +58,6 @@ impl PartialOrd for Path {
 impl Ord for Path {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.as_slice().cmp(other.as_slice())
-    }
-}
-
-impl std::hash::Hash for Path {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.as_slice().hash(state);
     }
 }
 
@@ -150,6 +136,12 @@ impl TaskIndex {
         self.member.is_some()
     }
 
+    /// The id of this task.
+    #[must_use]
+    pub fn to_task_id(&self) -> TaskId {
+        TaskId::Leaf(self.clone())
+    }
+
     /// The task of the plan: of a member the one that it is a member of, else itself.
     #[must_use]
     pub fn planned(&self) -> Self {
@@ -181,11 +173,7 @@ impl FromStr for TaskIndex {
         let (path, member) = match text.split_once('~') {
             None => (text, None),
             Some((path, member)) => {
-                let mut letters = member.chars();
-                let letter = letters.next().filter(char::is_ascii_lowercase).ok_or_else(wrong)?;
-                if letters.next().is_some() {
-                    return Err(wrong());
-                }
+                let letter: char = member.parse().ok().filter(char::is_ascii_lowercase).ok_or_else(wrong)?;
                 (path, Some(letter))
             }
         };

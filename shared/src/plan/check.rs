@@ -409,7 +409,8 @@ fn at(parent: Option<&TaskIndex>) -> String {
     parent.map_or_else(|| "the top of the plan".to_owned(), |index| format!("task {index}"))
 }
 
-fn list(tasks: &[TaskIndex]) -> String {
+/// Tasks by their places, with commas between.
+pub(crate) fn list(tasks: &[TaskIndex]) -> String {
     tasks.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", ")
 }
 

@@ -143,7 +143,7 @@ fn is_named(text: &str, specialist: &Specialty) -> bool {
 #[must_use]
 pub fn single_task(goal: &Goal, role: Role) -> Plan {
     let text = goal.text.trim();
-    let name = crate::text::within_bytes(&text.split_whitespace().collect::<Vec<_>>().join(" "), 60);
+    let name = crate::text::within_bytes(&crate::text::normalise_space(text), 60);
     let task = PlanTask {
         expected_output: "The answer to what was asked.".to_owned(),
         ..PlanTask::new(name, crate::text::within_bytes(text, super::check::MAX_TEXT_BYTES), role)

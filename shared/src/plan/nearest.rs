@@ -31,9 +31,10 @@ fn named(plan: &Plan, index: &TaskIndex) -> String {
 fn distance(one: &TaskIndex, other: &TaskIndex) -> (usize, u16) {
     let (one_way, other_way) = (way(one), way(other));
     let shared = one_way.iter().zip(&other_way).take_while(|(a, b)| a.position() == b.position()).count();
-    let apart = match (one_way.get(shared), other_way.get(shared)) {
-        (Some(a), Some(b)) => a.position().abs_diff(b.position()),
-        (Some(_), None) | (None, Some(_)) | (None, None) => 0,
+    let apart = if let (Some(a), Some(b)) = (one_way.get(shared), other_way.get(shared)) {
+        a.position().abs_diff(b.position())
+    } else {
+        0
     };
     (one_way.len() + other_way.len() - 2 * shared, apart)
 }

@@ -28,9 +28,12 @@ pub fn blocked(plan: &Plan, statuses: &Statuses) -> Vec<(TaskIndex, String)> {
     let mut found = Vec::new();
     loop {
         let waiting = plan.leaves().map(|(leaf, _)| leaf).filter(|leaf| is_created(&statuses, leaf));
-        let next = waiting.cloned().find_map(|leaf| match readiness(plan, &statuses, &leaf) {
-            Readiness::Blocked(by) => Some((leaf, by)),
-            Readiness::Ready | Readiness::Waiting => None,
+        let next = waiting.cloned().find_map(|leaf| {
+            if let Readiness::Blocked(by) = readiness(plan, &statuses, &leaf) {
+                Some((leaf, by))
+            } else {
+                None
+            }
         });
         let Some((leaf, by)) = next else { break };
         statuses.insert(leaf.clone(), TaskStatus::Blocked);

@@ -26,7 +26,7 @@ pub struct ProgressLine {
 }
 
 /// How far a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// `[ ]`: not started.
     NotStarted,
@@ -91,7 +91,7 @@ fn members(state: &RunState, index: &TaskIndex, detail: Detail) -> Vec<ProgressL
     let everybody = group.into_iter().flat_map(|group| &group.members);
     let line = |member: &TaskIndex| {
         let found = state.planned(member)?;
-        let id = TaskId::Leaf(member.clone());
+        let id = member.to_task_id();
         let status = seen(state, &id).unwrap_or(found.status);
         let counts = group?.verdict.as_ref().is_some_and(|verdict| verdict.counts == *member);
         Some(ProgressLine {
@@ -112,7 +112,7 @@ fn statuses(state: &RunState, detail: Detail) -> Statuses {
         Detail::Decided => {}
         Detail::Seen => {
             for (index, status) in &mut statuses {
-                if let Some(seen) = seen(state, &TaskId::Leaf(index.clone())) {
+                if let Some(seen) = seen(state, &index.to_task_id()) {
                     *status = seen;
                 }
             }
@@ -186,7 +186,7 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
         Some(reason) => format!("{word}: {}", one_line(reason, SHOWN)),
         None => word.to_owned(),
     };
-    let ended = state.seen_ended(&TaskId::Leaf(index.clone())).filter(|_| detail == Detail::Seen);
+    let ended = state.seen_ended(&index.to_task_id()).filter(|_| detail == Detail::Seen);
     if let Some(well) = ended {
         return if well { String::new() } else { "not done: what follows is not decided yet".to_owned() };
     }
@@ -201,7 +201,7 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
                 why("to be tried again")
             }
         }
-        TaskStatus::Queued => match (detail, state.seen_with(&TaskId::Leaf(index.clone()))) {
+        TaskStatus::Queued => match (detail, state.seen_with(&index.to_task_id())) {
             (Detail::Seen, Some(agent)) => in_work(state, index, task, agent.as_str(), detail),
             (Detail::Seen | Detail::Decided, _) => "waiting for an agent".to_owned(),
         },
@@ -248,7 +248,7 @@ fn in_work(state: &RunState, index: &TaskIndex, task: &TaskState, agent: &str, d
     if task.generation.0 > 1 {
         note.push_str(&format!(", try {}", task.generation));
     }
-    let seen = state.seen.get(&TaskId::Leaf(index.clone())).filter(|seen| seen.generation == task.generation);
+    let seen = state.seen.get(&index.to_task_id()).filter(|seen| seen.generation == task.generation);
     match (detail, seen) {
         (Detail::Seen, Some(seen)) if seen.step > 0 => {
             note.push_str(&format!(", step {} {}", seen.step, one_line(&seen.doing, SHOWN)));

@@ -22,7 +22,7 @@ pub struct Reference {
 }
 
 /// A part of what a task gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskField {
     /// Its conclusion.
     Result,

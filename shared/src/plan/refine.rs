@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::check::{self, PlanProblem, check_plan};
+use super::check::{self, PlanProblem, check_plan, list};
 use super::draft::{self, Names};
 use super::tools::{self, Nameable};
 use super::values::Values;
@@ -168,7 +168,7 @@ impl Chain<'_> {
         let rights = self.plan.tasks.get(task).and_then(|task| task.rights.clone());
         let mut changes = self.insert(&added, &no_more_than(rights.as_deref(), into))?;
         self.statuses.insert(task.clone(), TaskStatus::Split);
-        changes.insert(0, format!("split {task} {name} into {}", numbers(&added)));
+        changes.insert(0, format!("split {task} {name} into {}", list(&added)));
         Ok(changes)
     }
 
@@ -194,7 +194,7 @@ impl Chain<'_> {
         // Whoever asks for more work gives it no more than it has itself.
         let rights = self.plan.tasks.get(after).and_then(|task| task.rights.clone());
         let mut changes = self.insert(&added, &no_more_than(rights.as_deref(), tasks))?;
-        changes.insert(0, format!("added {} after {after} {name}", numbers(&added)));
+        changes.insert(0, format!("added {} after {after} {name}", list(&added)));
         Ok(changes)
     }
 
@@ -298,8 +298,4 @@ fn no_more_than<'a>(most: Option<&Rights>, tasks: &'a [TaskDraft]) -> Cow<'a, [T
         TaskDraft { rights, ..task.clone() }
     };
     Cow::Owned(tasks.iter().map(narrowed).collect())
-}
-
-fn numbers(added: &[TaskIndex]) -> String {
-    added.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -183,10 +183,7 @@ impl Past<'_> {
             return Some(index).filter(|index| self.plan.tasks.contains_key(index));
         }
         let mut named = self.plan.tasks.iter().filter(|(_, task)| normal(&task.name) == wanted);
-        match (named.next(), named.next()) {
-            (Some((index, _)), None) => Some(index.clone()),
-            (Some(_), Some(_)) | (None, _) => None,
-        }
+        if let (Some((index, _)), None) = (named.next(), named.next()) { Some(index.clone()) } else { None }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::progress::Detail;
 use crate::flow::{Plan, TaskResult, TaskStatus};
-use crate::ids::{TaskId, TaskIndex};
+use crate::ids::TaskIndex;
 use crate::run::RunState;
 use crate::text::one_line;
 
@@ -75,7 +75,7 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
         | TaskStatus::Queued
         | TaskStatus::Processing
         | TaskStatus::Split => {
-            let seen = state.seen.get(&TaskId::Leaf(index.clone()));
+            let seen = state.seen.get(&index.to_task_id());
             let seen = seen.filter(|seen| {
                 detail == Detail::Seen && seen.generation == task.generation && seen.step > 0
             })?;

@@ -74,10 +74,7 @@ impl ConflictState {
     /// The verdict, if there is one.
     #[must_use]
     pub const fn verdict(&self) -> Option<&ConflictVerdict> {
-        match &self.end {
-            Some(ConflictEnd::Settled(verdict)) => Some(verdict),
-            Some(ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_) | ConflictEnd::Both(_)) | None => None,
-        }
+        if let Some(ConflictEnd::Settled(verdict)) = &self.end { Some(verdict) } else { None }
     }
 }
 
@@ -147,10 +144,7 @@ impl Settling {
     /// Whether it helps to settle this conflict.
     #[must_use]
     pub fn is_for(&self, id: u32) -> bool {
-        match &self.purpose {
-            SettlingFor::Near(all) => all.contains(&id),
-            SettlingFor::Method(_) | SettlingFor::Arbiter => self.conflict == id,
-        }
+        if let SettlingFor::Near(all) = &self.purpose { all.contains(&id) } else { self.conflict == id }
     }
 }
 

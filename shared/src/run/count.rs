@@ -1,7 +1,7 @@
 //! What became of the tasks of a run, counted by rule. Whatever tells of a run goes by this: what is shown while it goes
 //! on, its report, JSON, and the exit code of whoever asked.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::RunStatus;
 use super::questions::QuestionEnd;
@@ -12,7 +12,7 @@ use crate::flow::{About, Ending, Plan, TaskStatus};
 use crate::ids::TaskIndex;
 
 /// What became of a task of the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskEnd {
     /// It gave what it was to give.
@@ -59,22 +59,12 @@ impl TaskEnd {
     /// Whether what the task was to give is missing, in whole or in part, and nobody decided so.
     #[must_use]
     pub const fn is_short(self) -> bool {
-        match self {
-            Self::InPart
-            | Self::Failed
-            | Self::Blocked
-            | Self::CutOff
-            | Self::LeftOut
-            | Self::InWork
-            | Self::NotBegun => true,
-            Self::Done | Self::Skipped | Self::Replaced => false,
-        }
+        !matches!(self, Self::Done | Self::Skipped | Self::Replaced)
     }
 }
 
 /// How many tasks of a plan ended how. Parents are not counted, nor members of a group.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TaskCount {
     /// See [`TaskEnd::Done`].
     pub done: usize,
@@ -144,7 +134,7 @@ impl TaskCount {
 }
 
 /// A task that did not give all that it was to give.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shortfall {
     /// The task; of items of a list that there was no room for, nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +144,7 @@ pub struct Shortfall {
     /// What became of it.
     pub end: TaskEnd,
     /// Why.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
@@ -279,22 +269,15 @@ fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
 
 /// Steps of a blueprint that were left out because nobody said in time whether they may begin.
 fn not_approved(run: &RunState) -> impl Iterator<Item = &str> {
-    run.questions.values().filter_map(|asked| match (&asked.about, &asked.end) {
-        (About::Step(step), Some(QuestionEnd::Answered(reply))) if reply.by.is_none() => {
+    run.questions.values().filter_map(|asked| {
+        if let (About::Step(step), Some(QuestionEnd::Answered(reply))) = (&asked.about, &asked.end)
+            && reply.by.is_none()
+        {
             matches!(run.planning.expansion.get(step), Some(StepOutcome::LeftOut { .. }))
                 .then_some(step.as_str())
+        } else {
+            None
         }
-        (
-            About::Step(_)
-            | About::Task(_)
-            | About::Call(_)
-            | About::Goal
-            | About::Plan
-            | About::Milestone(_)
-            | About::Failure(_)
-            | About::Conflict(_),
-            Some(QuestionEnd::Answered(_) | QuestionEnd::Withdrawn(_)) | None,
-        ) => None,
     })
 }
 

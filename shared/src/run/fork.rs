@@ -86,7 +86,7 @@ pub struct Inherited {
     )]
     pub settling: BTreeMap<u32, Settling>,
     /// What became of its plans.
-    #[serde(default, skip_serializing_if = "InheritedPlanning::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub planning: InheritedPlanning,
     /// What its tasks had asked and told each other.
     #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
@@ -117,10 +117,10 @@ pub struct InheritedPlanning {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uncovered: Vec<(Checked, Vec<String>)>,
     /// Tasks that failed one after the other, since the last one that ended well or since the plan was made anew.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub failures_in_a_row: u32,
     /// How many plans had been refused when the planner was last asked for another thing.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub refused_before: usize,
     /// Why what is left is to be planned anew; empty when it is not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -134,12 +134,6 @@ pub struct InheritedPlanning {
 }
 
 impl InheritedPlanning {
-    /// Whether there is nothing to tell.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The stage that it stands for. A draft and reasons for a new plan exclude each other.
     fn stage(drafted: Option<Plan>, wanted: Vec<String>, has_plan: bool) -> PlanStage {
         match drafted {
@@ -166,16 +160,6 @@ impl From<&Planning> for InheritedPlanning {
             given_up: planning.given_up.clone(),
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_none(count: &usize) -> bool {
-    *count == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl Inherited {
@@ -270,28 +254,21 @@ fn taken_over(task: &TaskState) -> TaskState {
         answers: Answers::new(),
         ..task.clone()
     };
-    match task.status {
-        TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing => {
-            TaskState {
-                status: TaskStatus::Created,
-                queue: None,
-                offered_at: None,
-                deadline: None,
-                agent: None,
-                attempt: Attempt(0),
-                continues: None,
-                waiting: None,
-                answered: None,
-                deaths: Vec::new(),
-                lost: None,
-                ..task
-            }
-        }
-        TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Aborted
-        | TaskStatus::Skipped
-        | TaskStatus::Blocked
-        | TaskStatus::Split => task,
+    if task.status.is_ended() {
+        return task;
+    }
+    TaskState {
+        status: TaskStatus::Created,
+        queue: None,
+        offered_at: None,
+        deadline: None,
+        agent: None,
+        attempt: Attempt(0),
+        continues: None,
+        waiting: None,
+        answered: None,
+        deaths: Vec::new(),
+        lost: None,
+        ..task
     }
 }

@@ -110,12 +110,7 @@ pub fn gaps<'a>(entries: impl IntoIterator<Item = &'a Entry> + Clone) -> Vec<Gap
 }
 
 fn creates(entry: &Entry) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => {
-            decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
-        }
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
-    }
+    entry.event.events().iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
 }
 
 /// The entries that a decision names.

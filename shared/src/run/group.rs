@@ -46,15 +46,7 @@ impl RunState {
     /// Whether a task is done by members, and so in nobody's hands itself.
     #[must_use]
     pub fn is_shared(&self, task: &TaskId) -> bool {
-        match task {
-            TaskId::Leaf(index) => self.group_in_work(index).is_some(),
-            TaskId::Plan
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_) => false,
-        }
+        task.as_leaf().is_some_and(|index| self.group_in_work(index).is_some())
     }
 
     /// The members of groups that are in work, in order.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::{AgentKey, GivingUp, HandOver, Request, StepsExpanded, Stopped};
-use crate::flow::{GuardVerdict, Hook, Outcome, Product, Report};
+use crate::flow::{GuardVerdict, Hook, Outcome, Report};
 use crate::ids::Seq;
 use crate::time::Millis;
 
@@ -44,15 +44,10 @@ pub struct HeldBack {
     /// When they are asked again, should nobody bring their verdict.
     pub until: Millis,
     /// How often they were to be asked again.
-    #[serde(default, skip_serializing_if = "is_never")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub again: u32,
     /// What waits for it.
     pub what: Held,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_never(times: &u32) -> bool {
-    *times == 0
 }
 
 /// What waits for the verdict of guards.
@@ -122,17 +117,9 @@ impl Guarding {
     /// The change of the plan by a person that waits for them.
     #[must_use]
     pub fn edit(&self) -> Option<&Request> {
-        self.open.values().find_map(|held| match &held.what {
-            Held::Edit(request) => Some(&**request),
-            Held::Outcome { .. }
-            | Held::Report(_)
-            | Held::BroughtPlan
-            | Held::TakenOver
-            | Held::Steps(_)
-            | Held::HandOver(_)
-            | Held::Stopped(_)
-            | Held::GivenUp(_) => None,
-        })
+        self.open
+            .values()
+            .find_map(|held| if let Held::Edit(request) = &held.what { Some(&**request) } else { None })
     }
 
     /// Whether the end of the work waits for them. It does not wait for a person's change about which one gave no verdict:
@@ -162,14 +149,7 @@ impl Held {
             | Self::HandOver(_)
             | Self::Stopped(_)
             | Self::GivenUp(_) => None,
-            Self::Outcome { outcome, .. } => match outcome.product.as_ref()? {
-                Product::Report(report) => Some(report),
-                Product::Plan(_)
-                | Product::Result(_)
-                | Product::Reflection(_)
-                | Product::Refinement(_)
-                | Product::DraftReview(_) => None,
-            },
+            Self::Outcome { outcome, .. } => outcome.report(),
         }
     }
 }

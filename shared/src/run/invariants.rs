@@ -118,7 +118,7 @@ fn is_for_members(run: &RunState, index: &TaskIndex) -> bool {
 
 fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) -> Result<(), String> {
     let mut ended = std::collections::BTreeSet::new();
-    for event in events(entry) {
+    for event in entry.event.events() {
         if let RunEvent::TaskCompleted(TaskCompleted { task, generation, .. })
         | RunEvent::TaskRetried(TaskRetried { task, generation, .. })
         | RunEvent::TaskTakenBack(TaskTakenBack { task, generation, .. })
@@ -170,8 +170,10 @@ fn completed_stays(before: &RunState, entry: &Entry, after: &RunState) -> Result
 }
 
 fn was_reopened(entry: &Entry, leaf: &TaskIndex) -> bool {
-    let reopened = TaskId::Leaf(leaf.clone());
-    events(entry)
+    let reopened = leaf.to_task_id();
+    entry
+        .event
+        .events()
         .iter()
         .any(|event| matches!(event, RunEvent::TaskReopened(TaskReopened { task, .. }) if *task == reopened))
 }
@@ -200,7 +202,8 @@ fn ended_is_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<
 }
 
 fn one_report(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
-    let reports = events(entry).iter().filter(|event| matches!(event, RunEvent::RunCompleted(_))).count();
+    let reports =
+        entry.event.events().iter().filter(|event| matches!(event, RunEvent::RunCompleted(_))).count();
     ensure(usize::from(before.report.is_some()) + reports <= 1, || "it was reported again".to_owned())?;
     let (may, must) = match after.status {
         RunStatus::Completed => (true, true),
@@ -235,16 +238,8 @@ fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Res
     if after.status.is_ended() {
         return Ok(());
     }
-    let open = after.tasks.iter().filter_map(|(task, state)| match task {
-        TaskId::Leaf(index) if index.is_member() && !state.status.is_ended() => Some(index),
-        TaskId::Leaf(_)
-        | TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => None,
-    });
+    let open = after.tasks.iter().filter(|(_, state)| !state.status.is_ended());
+    let open = open.filter_map(|(task, _)| task.as_leaf()).filter(|index| index.is_member());
     for member in open.filter(|_| after.forked.is_none()) {
         ensure(after.members_in_work().any(|other| other == member), || format!("{member} goes on alone"))?;
     }
@@ -254,15 +249,11 @@ fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Res
 /// Only who cancels a run does not want its report any more. A draft is dropped where what it is made of changes (a goal is
 /// edited, a task reopened), also in the decision that ends the run: what is left counts.
 fn drafts_are_delivered(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
-    let ends_without = match after.status {
-        RunStatus::Failed | RunStatus::Aborted(StopReason::DeadlinePassed | StopReason::BudgetExhausted) => {
-            !before.status.is_ended()
-        }
-        RunStatus::Aborted(StopReason::Cancelled | StopReason::Refused)
-        | RunStatus::Created
-        | RunStatus::Processing
-        | RunStatus::Completed => false,
-    };
+    let ends_without = !before.status.is_ended()
+        && matches!(
+            after.status,
+            RunStatus::Failed | RunStatus::Aborted(StopReason::DeadlinePassed | StopReason::BudgetExhausted)
+        );
     ensure(!ends_without || after.drafts.kept.is_none(), || format!("it is {:?}", after.status))
 }
 
@@ -281,7 +272,7 @@ fn rights_only_shrink(_: &RunState, entry: &Entry, after: &RunState) -> Result<(
     let leaf = offer.task.as_leaf().map(TaskIndex::planned);
     let givers = std::iter::successors(leaf, |index| after.handed_over_by(index).cloned());
     let wholes = givers.flat_map(|index| std::iter::successors(Some(index), TaskIndex::parent));
-    let named = wholes.filter_map(|index| after.plan.as_ref()?.tasks.get(&index)?.rights.as_deref());
+    let named = wholes.filter_map(|index| after.plan_task(&index)?.rights.as_deref());
     for most in above.chain([&*after.limits.rights]).chain(named) {
         ensure(rights.narrowed_by(most) == rights, || {
             format!("task {} may use more than {most:?}", offer.task)
@@ -295,13 +286,6 @@ fn offer_in(entry: &Entry) -> Option<&TaskOffered> {
         RecordEvent::Decided(decided) => decided.offer.as_deref(),
         RecordEvent::Offered(offer) => Some(offer),
         RecordEvent::Agent(..) => None,
-    }
-}
-
-fn events(entry: &Entry) -> &[RunEvent] {
-    match &entry.event {
-        RecordEvent::Decided(decided) => &decided.events,
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
     }
 }
 

@@ -103,28 +103,19 @@ impl Planning {
     /// Whether what is left is to be planned anew.
     #[must_use]
     pub const fn is_replanning(&self) -> bool {
-        match self.stage {
-            PlanStage::Replanning(_) => true,
-            PlanStage::Awaited | PlanStage::Improving(_) | PlanStage::Adopted => false,
-        }
+        matches!(self.stage, PlanStage::Replanning(_))
     }
 
     /// Why what is left is to be planned anew; empty when it is not.
     #[must_use]
     pub fn reasons_to_replan(&self) -> &[String] {
-        match &self.stage {
-            PlanStage::Replanning(reasons) => reasons,
-            PlanStage::Awaited | PlanStage::Improving(_) | PlanStage::Adopted => &[],
-        }
+        if let PlanStage::Replanning(reasons) = &self.stage { reasons } else { &[] }
     }
 
     /// The first draft of the plan, while it is being improved.
     #[must_use]
     pub const fn first_draft(&self) -> Option<&Plan> {
-        match &self.stage {
-            PlanStage::Improving(draft) => Some(draft),
-            PlanStage::Awaited | PlanStage::Adopted | PlanStage::Replanning(_) => None,
-        }
+        if let PlanStage::Improving(draft) = &self.stage { Some(draft) } else { None }
     }
 
     /// The number that the next new plan has, from 1.

@@ -12,13 +12,13 @@ use crate::flow::{FailureKind, Response};
 #[serde(default)]
 pub struct ResponseHistory {
     /// Failures of all kinds that count against the error budget.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub failures: u32,
     /// Whether the error budget is used up: nothing more is begun, and the report is written from what there is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub used_up: bool,
     /// Tries that failed one after the other for want of a model that gives usable answers, in the whole run.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     pub model_failures: u32,
 }
 
@@ -43,14 +43,6 @@ pub struct Answers {
     pub marked: Option<String>,
 }
 
-impl ResponseHistory {
-    /// Whether there is nothing to tell.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl Answers {
     /// No answer so far.
     #[must_use]
@@ -61,15 +53,6 @@ impl Answers {
     /// Whether no failure was answered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.given.is_empty()
-            && self.last.is_none()
-            && self.model.is_none()
-            && self.withheld.is_empty()
-            && self.marked.is_none()
+        *self == Self::default()
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }

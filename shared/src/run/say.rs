@@ -120,9 +120,8 @@ impl Say {
 /// Whether what stands about a generation is of one agent alone, so that it takes no decisions to tell who has a say.
 #[must_use]
 pub fn is_of_one<E: Borrow<Entry>>(entries: &[E]) -> bool {
-    let agent = |entry: &E| match &entry.borrow().event {
-        RecordEvent::Agent(key, _) => Some(key.agent.clone()),
-        RecordEvent::Decided(_) | RecordEvent::Offered(_) => None,
+    let agent = |entry: &E| {
+        if let RecordEvent::Agent(key, _) = &entry.borrow().event { Some(key.agent.clone()) } else { None }
     };
     let mut agents = entries.iter().filter_map(agent);
     let first = agents.next();

@@ -22,8 +22,8 @@ use super::spending::Spending;
 use super::task_state::TaskState;
 use super::trials::Trials;
 use crate::flow::{
-    Auction, DraftReviewPolicy, Goal, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus,
-    Usage, Writing,
+    Auction, DraftReviewPolicy, Goal, Plan, PlanTask, Reflection, RefusedOperation, Report, RunLimits,
+    TaskStatus, Usage, Writing,
 };
 use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
@@ -50,10 +50,7 @@ impl RunStatus {
     /// Whether nothing more will happen.
     #[must_use]
     pub const fn is_ended(self) -> bool {
-        match self {
-            Self::Created | Self::Processing => false,
-            Self::Completed | Self::Failed | Self::Aborted(_) => true,
-        }
+        !matches!(self, Self::Created | Self::Processing)
     }
 }
 
@@ -124,7 +121,7 @@ pub struct RunState {
     #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
     pub peers: PeerTalk,
     /// What was done about failures.
-    #[serde(default, skip_serializing_if = "ResponseHistory::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub responses: ResponseHistory,
     /// Results that contradict each other, and what became of that.
     #[serde(default)]
@@ -184,15 +181,14 @@ impl RunState {
     /// The states of all planned tasks, as the rules in [`plan`](crate::plan) want them: one that waits is in work.
     #[must_use]
     pub fn statuses(&self) -> Statuses {
-        let leaf = |(task, state): (&TaskId, &TaskState)| match task {
-            TaskId::Leaf(index) if !index.is_member() => Some((index.clone(), state.status_in_plan())),
-            TaskId::Leaf(_)
-            | TaskId::Plan
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_) => None,
+        let leaf = |(task, state): (&TaskId, &TaskState)| {
+            if let TaskId::Leaf(index) = task
+                && !index.is_member()
+            {
+                Some((index.clone(), state.status_in_plan()))
+            } else {
+                None
+            }
         };
         self.tasks.iter().filter_map(leaf).collect()
     }
@@ -230,15 +226,21 @@ impl RunState {
         used
     }
 
+    /// A task of the plan.
+    #[must_use]
+    pub fn plan_task(&self, index: &TaskIndex) -> Option<&PlanTask> {
+        self.plan.as_ref()?.tasks.get(index)
+    }
+
     /// The state of a planned task.
     #[must_use]
     pub fn planned(&self, index: &TaskIndex) -> Option<&TaskState> {
-        self.tasks.get(&TaskId::Leaf(index.clone()))
+        self.tasks.get(&index.to_task_id())
     }
 
     /// The same, to be changed.
     pub(super) fn planned_mut(&mut self, index: &TaskIndex) -> Option<&mut TaskState> {
-        self.tasks.get_mut(&TaskId::Leaf(index.clone()))
+        self.tasks.get_mut(&index.to_task_id())
     }
 
     /// The states of planned tasks and of members, in order.
@@ -261,15 +263,8 @@ impl RunState {
     #[must_use]
     pub fn refinement(&self, number: u32) -> Option<&(Vec<String>, Vec<RefusedOperation>)> {
         let completed = self.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Completed);
-        let by_refiners = completed.filter_map(|(task, _)| match task {
-            TaskId::Refine(number) => Some(*number),
-            TaskId::Plan
-            | TaskId::Leaf(_)
-            | TaskId::Reflect(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_) => None,
-        });
+        let by_refiners = completed
+            .filter_map(|(task, _)| if let TaskId::Refine(number) = task { Some(*number) } else { None });
         // One that failed leaves nothing behind.
         let done: BTreeSet<u32> = by_refiners.chain(self.refining.by_reflection.iter().copied()).collect();
         self.refining.done.get(done.into_iter().position(|done| done == number)?)

@@ -98,6 +98,12 @@ impl TaskState {
         self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: true });
     }
 
+    /// Counts a try that failed.
+    pub(super) fn note_failure(&mut self, reason: &str) {
+        self.failures = self.failures.saturating_add(1);
+        self.reasons.push(reason.to_owned());
+    }
+
     fn keep_from(&mut self, avoided: Avoided) {
         self.avoid.retain(|known| known.agent != avoided.agent);
         if self.avoid.len() >= Self::MOST_AVOIDED {
@@ -271,7 +277,7 @@ pub struct Death {
     /// The last step in the record when it was lost, as far as that is known.
     pub step: u32,
     /// How many other tasks the agent had in hand: any of them may have been its death.
-    #[serde(default, skip_serializing_if = "is_none_beside")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub beside: u32,
 }
 
@@ -302,11 +308,6 @@ impl Death {
     pub const fn had_company(&self) -> bool {
         self.beside > 0
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_none_beside(count: &u32) -> bool {
-    *count == 0
 }
 
 impl Default for TaskState {

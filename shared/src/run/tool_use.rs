@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::event::AgentEvent;
-use super::{Entry, RecordEvent};
+use super::Entry;
 use crate::flow::{Action, CachedAnswer, Observation, ObservationStatus, Step};
 
 /// How calls of one tool went.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ToolUse {
     /// Calls that something came of.
     pub calls: u64,
@@ -78,21 +76,11 @@ pub struct ToolUses(BTreeMap<String, ToolUse>);
 impl ToolUses {
     /// Counts what an entry says.
     pub fn count(&mut self, entry: &Entry) {
-        match &entry.event {
-            RecordEvent::Agent(_, AgentEvent::Step(step)) => self.count_step(step),
-            RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) => {
-                outcome.last_step.iter().for_each(|step| self.count_step(step));
-            }
-            // What was begun stands there once more with its end.
-            RecordEvent::Agent(
-                _,
-                AgentEvent::Started(_)
-                | AgentEvent::ToolStarted(_)
-                | AgentEvent::Released(_)
-                | AgentEvent::Unreadable(_),
-            )
-            | RecordEvent::Decided(_)
-            | RecordEvent::Offered(_) => {}
+        // What was begun stands there once more with its end.
+        let acts = entry.event.step().into_iter().flat_map(Step::acts);
+        let seen = acts.filter_map(|(action, observation)| Some((action, observation?)));
+        for (action, observation) in seen.filter(|(action, _)| action.name != Action::SUBMIT) {
+            self.0.entry(action.name.clone()).or_default().count(observation);
         }
     }
 
@@ -100,13 +88,6 @@ impl ToolUses {
     #[must_use]
     pub const fn by_tool(&self) -> &BTreeMap<String, ToolUse> {
         &self.0
-    }
-
-    fn count_step(&mut self, step: &Step) {
-        let seen = step.acts().filter_map(|(action, observation)| Some((action, observation?)));
-        for (action, observation) in seen.filter(|(action, _)| action.name != Action::SUBMIT) {
-            self.0.entry(action.name.clone()).or_default().count(observation);
-        }
     }
 }
 
@@ -117,6 +98,7 @@ mod tests {
 
     use super::*;
     use crate::ids::{RunId, Seq};
+    use crate::run::{AgentEvent, RecordEvent};
     use crate::time::Millis;
 
     fn entry(step: serde_json::Value) -> Entry {

@@ -98,8 +98,9 @@ pub(in crate::run) fn note_end(
     };
     trial.sample = Some(sample);
     let counts = run.trials.counts.entry(trial.mark.trial.clone()).or_default();
-    match trial.mark.arm {
-        Arm::Control => counts.control.add(&sample),
-        Arm::Canary | Arm::Shadow => counts.variant.add(&sample),
+    if matches!(trial.mark.arm, Arm::Control) {
+        counts.control.add(&sample)
+    } else {
+        counts.variant.add(&sample)
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::event::{AgentEvent, GuardsAnswered, RunEvent};
-use super::{Entry, RecordEvent};
+use super::Entry;
+use super::event::{GuardsAnswered, RunEvent};
 use crate::flow::{Guarded, Note, Ruling};
 
 /// Guards without a verdict, by their names.
@@ -35,26 +35,13 @@ impl Unguarded {
 
     /// Takes note of an entry. What was announced is told again with its step.
     pub fn note(&mut self, entry: &Entry) {
-        match &entry.event {
-            RecordEvent::Agent(_, AgentEvent::Step(step)) => self.note_all(&step.notes),
-            RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) => {
-                outcome.last_step.iter().for_each(|step| self.note_all(&step.notes));
+        if let Some(step) = entry.event.step() {
+            self.note_all(&step.notes);
+        }
+        for event in entry.event.events() {
+            if let RunEvent::GuardsAnswered(GuardsAnswered { said, .. }) = event {
+                self.count(said);
             }
-            RecordEvent::Decided(decided) => {
-                for event in &decided.events {
-                    if let RunEvent::GuardsAnswered(GuardsAnswered { said, .. }) = event {
-                        self.count(said);
-                    }
-                }
-            }
-            RecordEvent::Agent(
-                _,
-                AgentEvent::Started(_)
-                | AgentEvent::ToolStarted(_)
-                | AgentEvent::Released(_)
-                | AgentEvent::Unreadable(_),
-            )
-            | RecordEvent::Offered(_) => {}
         }
     }
 

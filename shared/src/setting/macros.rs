@@ -38,7 +38,11 @@ macro_rules! settings {
         $vis:vis const struct $name:ident { $($fields:tt)* }
     ) => {
         $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
-        $crate::settings!(@usual [$vis] $name { $($fields)* });
+
+        impl $name {
+            /// What holds where nothing is said.
+            $vis const USUAL: Self = $crate::settings!(@values { $($fields)* });
+        }
 
         impl Default for $name {
             fn default() -> Self {
@@ -51,31 +55,20 @@ macro_rules! settings {
         $vis:vis struct $name:ident { $($fields:tt)* }
     ) => {
         $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
-        $crate::settings!(@default $name { $($fields)* });
-    };
-    (@usual [$vis:vis] $name:ident {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
-    }) => {
-        impl $name {
-            /// What holds where nothing is said.
-            $vis const USUAL: Self = {
-                #[allow(unused_imports)]
-                use $crate::setting::kinds::*;
-                Self { $($field: $default),+ }
-            };
-        }
-    };
-    (@default $name:ident {
-        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
-    }) => {
+
         impl Default for $name {
             fn default() -> Self {
-                #[allow(unused_imports)]
-                use $crate::setting::kinds::*;
-                Self { $($field: $default),+ }
+                $crate::settings!(@values { $($fields)* })
             }
         }
     };
+    (@values {
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
+    }) => {{
+        #[allow(unused_imports)]
+        use $crate::setting::kinds::*;
+        Self { $($field: $default),+ }
+    }};
     (@type [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
         $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr $(; $reach:ident $sensitivity:ident)?),+ $(,)?
     }) => {

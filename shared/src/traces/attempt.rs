@@ -163,10 +163,5 @@ impl AttemptPlace<'_> {
 
 /// What the conventions call the work.
 const fn operation(task: &TaskId) -> &'static str {
-    match task {
-        TaskId::Plan | TaskId::Refine(_) => "plan",
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Settle(_) | TaskId::Write | TaskId::DraftReview(_) => {
-            "invoke_agent"
-        }
-    }
+    if matches!(task, TaskId::Plan | TaskId::Refine(_)) { "plan" } else { "invoke_agent" }
 }

@@ -10,7 +10,7 @@ use crate::run::AgentKey;
 use crate::wire::TraceContext;
 
 /// A trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TraceId(pub u128);
 
 impl fmt::Display for TraceId {
@@ -26,7 +26,7 @@ impl From<RunId> for TraceId {
 }
 
 /// A span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SpanId(pub u64);
 
 impl fmt::Display for SpanId {

@@ -63,9 +63,10 @@ impl Tracer {
         if self.place.is_none() {
             self.place = self.course.state().map(|state| Place::of(state, entry.at));
         }
-        match &entry.event {
-            RecordEvent::Offered(_) | RecordEvent::Agent(..) => Closed::default(),
-            RecordEvent::Decided(decided) => self.closed(decided, &over, entry.at),
+        if let RecordEvent::Decided(decided) = &entry.event {
+            self.closed(decided, &over, entry.at)
+        } else {
+            Closed::default()
         }
     }
 

@@ -29,7 +29,6 @@ pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
     Default,
     PartialEq,
     Eq,
-    Hash,
     Serialize,
     Deserialize,
     strum::EnumMessage,

@@ -17,7 +17,7 @@ use crate::ids::{AgentId, Generation, RunId, Seq, TaskId};
 pub const MAX_MESSAGE_ID: usize = 128;
 
 /// What a program may ask of a gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GatewayVerb {
     /// A task to do.
@@ -429,19 +429,7 @@ impl RefusalCode {
     /// Whether the task of the token is not the caller's any more.
     #[must_use]
     pub const fn ends_task(self) -> bool {
-        match self {
-            Self::BadToken | Self::GivenAway | Self::Cancelled | Self::PutDown | Self::Ended => true,
-            Self::Unreadable
-            | Self::TooLarge
-            | Self::Invalid
-            | Self::Unknown
-            | Self::BadResult
-            | Self::NotAllowed
-            | Self::Busy
-            | Self::NotFound
-            | Self::ModelFailed
-            | Self::Failed => false,
-        }
+        matches!(self, Self::BadToken | Self::GivenAway | Self::Cancelled | Self::PutDown | Self::Ended)
     }
 }
 

@@ -105,11 +105,10 @@ impl Command {
     /// How long it is of use, if that is limited: a goal as long as it may take.
     #[must_use]
     pub fn lifetime(&self) -> Option<Duration> {
-        match self {
-            Self::Submit { goal, .. } | Self::Attend { goal, .. } => {
-                goal.deadline_ms.map(Duration::from_millis)
-            }
-            Self::ChildEnded { .. } | Self::Fork { .. } | Self::Request(_) => None,
+        if let Self::Submit { goal, .. } | Self::Attend { goal, .. } = self {
+            goal.deadline_ms.map(Duration::from_millis)
+        } else {
+            None
         }
     }
 
@@ -172,7 +171,7 @@ pub struct Profile {
     pub name: String,
     /// How long it may have nothing to write about a task that it works on, in milliseconds; what limits of runs say when
     /// it says nothing.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub quiet_ms: u64,
     /// Whether a task gateway speaks for it: a connection of its name may not be there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -181,13 +180,13 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<SetAside>,
     /// Of an orchestrator: how often it left a run alone since it started.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub times_set_aside: u64,
     /// Where it serves its figures for Prometheus (`127.0.0.1:9464`); empty where it does not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub metrics: String,
     /// What its slots do, what its role can do, and what that costs.
-    #[serde(default, skip_serializing_if = "Presence::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub presence: Presence,
 }
 
@@ -244,11 +243,6 @@ impl Profile {
         let name = self.role.strip_prefix(Self::TOOL_SERVER)?;
         is_tool_server_name(name).then_some(name)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A run that its orchestrator leaves alone for a while.

@@ -44,18 +44,12 @@ pub(super) enum Use {
 impl Use {
     /// Whether it is shown to clients.
     const fn serves(self) -> bool {
-        match self {
-            Self::Server | Self::Member => true,
-            Self::Client => false,
-        }
+        !matches!(self, Self::Client)
     }
 
     /// Whether it is shown to servers.
     const fn asks(self) -> bool {
-        match self {
-            Self::Client | Self::Member => true,
-            Self::Server => false,
-        }
+        !matches!(self, Self::Server)
     }
 }
 

@@ -97,5 +97,5 @@ fn distinction(result: &TaskResult) -> Option<String> {
 }
 
 fn cut(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
+    muster_shared::text::normalise_space(text).chars().take(LONGEST).collect()
 }

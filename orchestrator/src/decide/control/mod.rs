@@ -149,20 +149,13 @@ fn may_ask(decision: &DecisionBuilder<'_>, request: &Request) -> Result<(), Stri
 
 /// Whether something else would be done of the plan.
 const fn changes_plan(action: &RequestAction) -> bool {
-    match action {
+    matches!(
+        action,
         RequestAction::Skip { .. }
-        | RequestAction::Redo { .. }
-        | RequestAction::Edit { task: Some(_), .. }
-        | RequestAction::Approve { plan: Some(_), .. } => true,
-        RequestAction::Cancel
-        | RequestAction::Pause
-        | RequestAction::Resume { .. }
-        | RequestAction::Edit { task: None, .. }
-        | RequestAction::Approve { plan: None, .. }
-        | RequestAction::Reject { .. }
-        | RequestAction::Answer { .. }
-        | RequestAction::SetContext { .. } => false,
-    }
+            | RequestAction::Redo { .. }
+            | RequestAction::Edit { task: Some(_), .. }
+            | RequestAction::Approve { plan: Some(_), .. }
+    )
 }
 
 /// Who asked, and why, in a few words.
@@ -184,14 +177,14 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 pub(super) fn interrupt(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
     let group = decision.open().zip(task.as_leaf()).and_then(|(run, index)| run.group_in_work(index));
     let members = group.into_iter().flat_map(|group| &group.members);
-    let members: Vec<TaskId> = members.map(|member| TaskId::Leaf(member.clone())).collect();
+    let members: Vec<TaskId> = members.map(|member| member.to_task_id()).collect();
     for held in members.iter().chain([task]) {
         interrupt_one(decision, held, reason);
     }
 }
 
 fn interrupt_one(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
-    let held = decision.open().and_then(|run| run.tasks.get(task));
+    let held = decision.task(task);
     let Some(state) = held.filter(|state| survey::is_offered(state)) else { return };
     let (generation, agent) = (state.generation, state.agent.clone());
     decision.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.to_owned() });
@@ -212,7 +205,7 @@ fn stop_review(decision: &mut DecisionBuilder<'_>, reason: &str) {
 
 /// Opens a task again if it was begun.
 fn reopen(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
-    if decision.open().and_then(|run| run.tasks.get(task)).is_some_and(|state| state.status.was_begun()) {
+    if decision.task(task).is_some_and(|state| state.status.was_begun()) {
         interrupt(decision, task, reason);
         stop_review(decision, reason);
         decision.emit(TaskReopened { task: task.clone(), reason: reason.to_owned() });

@@ -68,13 +68,6 @@ fn queued(run: &RunState) -> Vec<(TaskId, Generation)> {
 
 /// The state of a parent follows from its leaves.
 fn is_parent(run: &RunState, task: &TaskId) -> bool {
-    match task {
-        TaskId::Leaf(index) => run.plan.as_ref().is_some_and(|plan| !plan.is_leaf(&index.planned())),
-        TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => false,
-    }
+    let plan = run.plan.as_ref();
+    task.as_leaf().is_some_and(|index| plan.is_some_and(|plan| !plan.is_leaf(&index.planned())))
 }

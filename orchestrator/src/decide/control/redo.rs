@@ -36,7 +36,7 @@ pub(in crate::decide) fn redo(
 
 /// A report that is drafted is not given up for what nothing is left to do again with.
 pub(super) fn can_be_paid_for(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> Result<(), String> {
-    let can_be = |leaf: &TaskIndex| budget::affords(run, &TaskId::Leaf(leaf.clone()));
+    let can_be = |leaf: &TaskIndex| budget::affords(run, &leaf.to_task_id());
     if run.drafts.kept.is_none() || leaves.is_empty() || leaves.iter().any(can_be) {
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub(in crate::decide) fn begin_again(
 }
 
 fn again(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &str) {
-    reopen(decision, &TaskId::Leaf(leaf.clone()), reason);
+    reopen(decision, &leaf.to_task_id(), reason);
     reopen(decision, &TaskId::Reflect(leaf.clone()), reason);
 }
 

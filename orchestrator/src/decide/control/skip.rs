@@ -1,7 +1,7 @@
 //! Leaving tasks out.
 
 use muster_shared::flow::{Plan, TaskStatus};
-use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::ids::TaskIndex;
 use muster_shared::plan::unknown_task;
 use muster_shared::run::event::TaskSkipped;
 use muster_shared::run::{Phase, Request, RunState};
@@ -23,7 +23,7 @@ pub(in crate::decide) fn skip(
     let leaves = skippable(run, plan_of(run)?, task)?;
     let reason = asked_by(request);
     for leaf in leaves {
-        interrupt(decision, &TaskId::Leaf(leaf.clone()), &reason);
+        interrupt(decision, &leaf.to_task_id(), &reason);
         decision.emit(TaskSkipped { task: leaf, reason: reason.clone(), by_person: true });
     }
     Ok(())
@@ -51,14 +51,5 @@ fn skippable(run: &RunState, plan: &Plan, task: &TaskIndex) -> Result<Vec<TaskIn
 }
 
 const fn can_be_left_out(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Created
-        | TaskStatus::Waiting
-        | TaskStatus::Queued
-        | TaskStatus::Processing
-        | TaskStatus::Failed
-        | TaskStatus::Aborted
-        | TaskStatus::Blocked => true,
-        TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split => false,
-    }
+    !matches!(status, TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split)
 }

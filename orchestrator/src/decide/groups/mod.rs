@@ -25,22 +25,14 @@ use super::{outcome, survey};
 
 /// How a leaf is given out.
 pub(super) fn pattern(run: &RunState, index: &TaskIndex) -> Pattern {
-    let task: Option<&PlanTask> = run.plan.as_ref().and_then(|plan| plan.tasks.get(index));
+    let task: Option<&PlanTask> = run.plan_task(index);
     let known = task.filter(|_| !index.is_member());
     known.map_or(Pattern::Hierarchical, |task| run.limits.pattern_of(task))
 }
 
 /// Whether a task that is due is not offered itself, because members do it.
 pub(super) fn is_for_members(run: &RunState, task: &TaskId) -> bool {
-    match task {
-        TaskId::Leaf(index) => pattern(run, index).members() > 1,
-        TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => false,
-    }
+    task.as_leaf().is_some_and(|index| pattern(run, index).members() > 1)
 }
 
 /// Has members begin what is due and for them, as soon as there is room for one of them.
@@ -66,7 +58,7 @@ pub(super) fn begin(
 
 /// Members that are to be offered.
 pub(super) fn ready_members(run: &RunState) -> impl Iterator<Item = &TaskIndex> {
-    run.members_in_work().filter(|member| survey::is_unoffered(run, &TaskId::Leaf((*member).clone())))
+    run.members_in_work().filter(|member| survey::is_unoffered(run, &member.to_task_id()))
 }
 
 /// Members that were not offered yet or are to be offered again, of one group or of all.
@@ -75,7 +67,7 @@ pub(super) fn waiting_members<'a>(
     of: Option<&'a TaskIndex>,
 ) -> impl Iterator<Item = &'a TaskIndex> {
     let own = move |member: &&TaskIndex| of.is_none_or(|of| member.is_same_place(of));
-    let open = |member: &&TaskIndex| survey::is_open(run, &TaskId::Leaf((*member).clone()));
+    let open = |member: &&TaskIndex| survey::is_open(run, &member.to_task_id());
     run.members_in_work().filter(own).filter(open)
 }
 
@@ -196,7 +188,7 @@ fn members_open(decision: &DecisionBuilder<'_>, task: &TaskIndex) -> Vec<TaskId>
     let Some(run) = decision.open() else { return Vec::new() };
     let members = run.group_in_work(task).into_iter().flat_map(|group| &group.members);
     let open = members.filter(|member| run.planned(member).is_some_and(|state| !state.status.is_ended()));
-    open.map(|member| TaskId::Leaf(member.clone())).collect()
+    open.map(|member| member.to_task_id()).collect()
 }
 
 /// Ends the task with a verdict, and whoever is still at it.
@@ -243,7 +235,7 @@ fn fail(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
     );
     failure::failed(
         decision,
-        &TaskId::Leaf(task.clone()),
+        &task.to_task_id(),
         Failure { kind, ending, outcome: None, part: None, reason },
     );
 }
@@ -303,7 +295,7 @@ pub(super) fn redo(
 /// The task of a member that is at it.
 fn known(run: &RunState, member: &TaskIndex) -> Result<TaskId, String> {
     let task = member.planned();
-    let id = TaskId::Leaf(member.clone());
+    let id = member.to_task_id();
     if run.members_in_work().any(|other| other == member) {
         return Ok(id);
     }

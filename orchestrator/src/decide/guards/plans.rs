@@ -126,7 +126,7 @@ pub(super) fn one(task: &TaskDraft) -> PlanDraft {
 
 /// Whose work a task is.
 pub(super) fn role_of(run: &RunState, task: &TaskId) -> Option<Role> {
-    let planned = run.plan.as_ref()?.tasks.get(&task.as_leaf()?.planned())?;
+    let planned = run.plan_task(&task.as_leaf()?.planned())?;
     Some(planned.role.clone())
 }
 

@@ -54,7 +54,7 @@ pub(super) fn find(
 
 /// What a task gave, or how it stands.
 fn of_task(run: &RunState, leaf: &TaskIndex) -> String {
-    let name = run.plan.as_ref().and_then(|plan| plan.tasks.get(leaf)).map_or("", |task| task.name.as_str());
+    let name = run.plan_task(leaf).map_or("", |task| task.name.as_str());
     let head = format!("Task {leaf} ({name})");
     if let Some(result) = survey::result_of(run, leaf) {
         return format!("{head} gives: {}\n\n", of_result(result));

@@ -43,7 +43,7 @@ pub(super) fn ask(
     };
     let Some(run) = decision.open() else { return Ok(()) };
     let event = delegate::add(decision, run, asker, &part)?;
-    if !guards::hold_hand_over(decision, &TaskId::Leaf(asker.clone()), &part, agent.cloned()) {
+    if !guards::hold_hand_over(decision, &asker.to_task_id(), &part, agent.cloned()) {
         decision.emit(event);
     }
     Ok(())
@@ -75,16 +75,11 @@ fn role_of(decision: &mut DecisionBuilder<'_>, to: &Peer) -> Result<Role, String
 /// Whether a task waits for help, and when its time is up.
 pub(in crate::decide) fn expires(run: &RunState, waiting: &Waiting) -> Option<Millis> {
     let Wait::Peer(request) = &waiting.wait else { return None };
-    match **request {
-        PeerRequest::HelpRequest(_) => {
-            let within = std::time::Duration::from_millis(run.limits.peers.help_within_ms);
-            waiting.for_task.as_ref().map(|_| waiting.since.after(within))
-        }
-        PeerRequest::InformationShare(_)
-        | PeerRequest::ContextRequest(_)
-        | PeerRequest::CapabilityQuery(_)
-        | PeerRequest::ContextWrite(_)
-        | PeerRequest::ContextRead(_) => None,
+    if matches!(**request, PeerRequest::HelpRequest(_)) {
+        let within = std::time::Duration::from_millis(run.limits.peers.help_within_ms);
+        waiting.for_task.as_ref().map(|_| waiting.since.after(within))
+    } else {
+        None
     }
 }
 
@@ -102,11 +97,7 @@ pub(in crate::decide) fn enforce(decision: &mut DecisionBuilder<'_>) {
         let content =
             format!("No help came in time from task {part}. Do it in another way, or go on without it.");
         let status = ObservationStatus::Timeout;
-        waits::answer(
-            decision,
-            &task,
-            Observation { status, content, millis: 0, truncated: false, cached: None },
-        );
+        waits::answer(decision, &task, Observation::new(status, content));
         leave_out(decision, &part);
     }
 }
@@ -119,7 +110,7 @@ fn leave_out(decision: &mut DecisionBuilder<'_>, part: &TaskIndex) {
     let leaves: Vec<TaskIndex> =
         run.plan.iter().flat_map(|plan| plan.leaves_of(part)).filter(open).cloned().collect();
     for leaf in leaves {
-        control::interrupt(decision, &TaskId::Leaf(leaf.clone()), reason);
+        control::interrupt(decision, &leaf.to_task_id(), reason);
         decision.emit(TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }
@@ -132,6 +123,6 @@ pub(in crate::decide) fn given(
     status: ObservationStatus,
 ) -> Option<Box<PeerAnswer>> {
     let (Wait::Peer(_), ObservationStatus::Success) = (wait, status) else { return None };
-    let role = run.plan.as_ref()?.tasks.get(part)?.role.clone();
+    let role = run.plan_task(part)?.role.clone();
     Some(Box::new(PeerAnswer::HelpGiven { role, task: part.clone() }))
 }

@@ -55,7 +55,7 @@ pub(super) fn publish(
     };
     decision.emit(InformationShared { number, from, person, key, to: to.to_vec(), text });
     for task in to {
-        tell(decision, &TaskId::Leaf(task.clone()), number);
+        tell(decision, &task.to_task_id(), number);
     }
     number
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use muster_shared::flow::{ContextAuthor, ContextRead, ContextWrite, PeerAnswer, Use};
-use muster_shared::ids::{AgentId, TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, TaskIndex};
 use muster_shared::plan::{order, reference, values};
 use muster_shared::run::event::ContextWritten;
 use muster_shared::run::{Request, RunState};
@@ -66,7 +66,7 @@ fn written(
 
 /// What there is of a key, or of all that begin so.
 pub(super) fn read(run: &RunState, task: &TaskIndex, wanted: &ContextRead) -> FoundAnswer {
-    let rights = rights::of(run, &TaskId::Leaf(task.clone()));
+    let rights = rights::of(run, &task.to_task_id());
     let mut entries = run.peers.find(&wanted.key, wanted.prefix || wanted.key.is_empty());
     entries.retain(|key, _| rights.allow(&Use::ReadKey(key)));
     let line = |(key, entry): (&String, &muster_shared::flow::ContextEntry)| {
@@ -93,7 +93,7 @@ fn concerned(run: &RunState, teller: Teller<'_>, key: &str) -> Vec<TaskIndex> {
         used.any(|(_, found)| found.is_ok_and(|found| found == key)) || goal.contains(&values::in_words(key))
     };
     let leaves = plan.leaves().filter(|(leaf, _)| Some(*leaf) != from && share::is_open(run, leaf));
-    let may = |leaf: &TaskIndex| rights::of(run, &TaskId::Leaf(leaf.clone())).allow(&Use::ReadKey(key));
+    let may = |leaf: &TaskIndex| rights::of(run, &leaf.to_task_id()).allow(&Use::ReadKey(key));
     let concerned = leaves
         .filter(|(leaf, task)| after.contains(*leaf) || names(&task.goal) || run.peers.knows_of(leaf, key));
     concerned.map(|(leaf, _)| leaf).filter(|leaf| may(leaf)).cloned().collect()

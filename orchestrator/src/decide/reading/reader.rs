@@ -171,9 +171,12 @@ impl<'a> Reader<'a> {
         let Some(Said::Groups(pairs)) = self.ask(&ReadingQuestion::Near { sides, asked, tolerance }) else {
             return Vec::new();
         };
-        let in_full = |pair: Vec<u32>| match pair.as_slice() {
-            [one, other] => Some(Near { one: at(sides, *one)?.clone(), other: at(sides, *other)?.clone() }),
-            [] | [_] | [_, _, _, ..] => None,
+        let in_full = |pair: Vec<u32>| {
+            if let [one, other] = pair.as_slice() {
+                Some(Near { one: at(sides, *one)?.clone(), other: at(sides, *other)?.clone() })
+            } else {
+                None
+            }
         };
         pairs.into_iter().filter_map(in_full).collect()
     }

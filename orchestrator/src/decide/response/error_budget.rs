@@ -14,14 +14,7 @@ const USED_UP: &str = "the run has had as many failures as it may have";
 
 /// Whether another try is worth it. Without a plan or a report nothing is: these keep their tries.
 pub(super) fn allows_another_try(run: &RunState, task: &TaskId) -> bool {
-    match task {
-        TaskId::Plan | TaskId::Write => true,
-        TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::DraftReview(_) => !run.responses.used_up,
-    }
+    matches!(task, TaskId::Plan | TaskId::Write) || !run.responses.used_up
 }
 
 /// Looks whether the failure just recorded was the last one that the run may have.
@@ -76,7 +69,7 @@ pub(in crate::decide) fn wind_up(decision: &mut DecisionBuilder<'_>) {
     }
     let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
     let open: Vec<TaskIndex> =
-        leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone()))).cloned().collect();
+        leaves.filter(|index| survey::is_unoffered(run, &index.to_task_id())).cloned().collect();
     for task in open {
         decision.emit(TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }

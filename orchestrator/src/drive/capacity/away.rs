@@ -66,20 +66,11 @@ impl Away {
     /// Whether a queue that nobody takes from is waited for. Who was never seen counts as away since this orchestrator
     /// began.
     pub(super) fn is_awaited(&self, queue: &Queue, wait: Duration) -> bool {
-        match queue {
-            Queue::Role(role @ Role::Specialist(_)) => {
-                let since = self.left.get(role).map_or(self.began, |left| left.since);
-                since.elapsed() < wait
-            }
-            Queue::Role(
-                Role::Planner
-                | Role::Worker
-                | Role::Reflector
-                | Role::Refiner
-                | Role::Researcher
-                | Role::Writer,
-            )
-            | Queue::Agent(_) => false,
+        if let Queue::Role(role @ Role::Specialist(_)) = queue {
+            let since = self.left.get(role).map_or(self.began, |left| left.since);
+            since.elapsed() < wait
+        } else {
+            false
         }
     }
 }

@@ -280,8 +280,7 @@ fn holder(title: &str) -> PlanTask {
 
 fn name(title: &str, item: Option<&str>) -> String {
     let whole = item.map_or_else(|| title.to_owned(), |item| format!("{title}: {item}"));
-    let line = whole.split_whitespace().collect::<Vec<_>>().join(" ");
-    cut(&harmless(&line), MAX_NAME_BYTES)
+    cut(&harmless(&crate::text::normalise_space(&whole)), MAX_NAME_BYTES)
 }
 
 fn role(text: Option<&str>) -> Role {

@@ -30,11 +30,6 @@ pub enum Granularity {
 impl Granularity {
     /// Most tasks of a coarse plan as planners make it; refinements may add to it.
     pub(super) const MOST_COARSE: u16 = 5;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) const fn is_normal(&self) -> bool {
-        matches!(self, Self::Normal)
-    }
 }
 
 /// Who writes the report.
@@ -58,13 +53,6 @@ pub enum Writing {
     Always,
     /// A writer, unless the plan is one task alone: what that gave is the report.
     UnlessSingle,
-}
-
-impl Writing {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) const fn is_always(&self) -> bool {
-        matches!(self, Self::Always)
-    }
 }
 
 /// Which results a model is asked about before they count (W8).
@@ -92,11 +80,4 @@ pub enum ModelVerification {
     Critical,
     /// Those of every leaf, and the report.
     All,
-}
-
-impl ModelVerification {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(super) const fn is_own(&self) -> bool {
-        matches!(self, Self::Own)
-    }
 }

@@ -46,29 +46,24 @@ settings! {
         #[serde(skip_serializing_if = "Allowed::is_all")]
         pub hosts: Allowed<HostNames> = Allowed::all() => list(); Project Narrowing,
         /// Whether tasks may ask people.
-        #[serde(skip_serializing_if = "is_open")]
+        #[serde(skip_serializing_if = "crate::is_true")]
         pub people: bool = true => flag(); Project Narrowing,
         /// Whether tasks may hand work over to others, and ask them.
-        #[serde(skip_serializing_if = "is_open")]
+        #[serde(skip_serializing_if = "crate::is_true")]
         pub hand_over: bool = true => flag(); Project Narrowing,
         /// Whether tasks may begin runs of their own.
-        #[serde(skip_serializing_if = "is_open")]
+        #[serde(skip_serializing_if = "crate::is_true")]
         pub runs: bool = true => flag(); Project Narrowing,
         /// Whether tasks may write files of the run.
-        #[serde(skip_serializing_if = "is_open")]
+        #[serde(skip_serializing_if = "crate::is_true")]
         pub write_files: bool = true => flag(); Project Narrowing,
         /// Whether tasks may make calls that change something; else they may only look.
-        #[serde(skip_serializing_if = "is_open")]
+        #[serde(skip_serializing_if = "crate::is_true")]
         pub effects: bool = true => flag(); Project Narrowing,
         /// The most that the task may use, within what its run gives it.
         #[serde(skip_serializing_if = "Budget::is_unlimited")]
         pub budget: Budget = Budget::UNLIMITED => internal(),
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_open(flag: &bool) -> bool {
-    *flag
 }
 
 impl Rights {

@@ -10,7 +10,7 @@ use crate::wire::lending::own_name;
 const WAYS: [&str; 2] = ["find_tool", "use_tool"];
 
 /// One kind of things that may be used or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Right {

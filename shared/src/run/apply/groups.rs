@@ -15,7 +15,7 @@ pub(super) fn close_ended(state: &mut RunState) {
         .iter()
         .filter(|(task, _)| state.group_in_work(task).is_none())
         .flat_map(|(_, group)| &group.members)
-        .map(|member| TaskId::Leaf(member.clone()))
+        .map(|member| member.to_task_id())
         .filter(|member| state.tasks.get(member).is_some_and(|found| !found.status.is_ended()))
         .collect();
     for member in over {

@@ -82,9 +82,10 @@ fn check_turn(task: &TaskState, offer: &TaskOffered) -> Result<(), ApplyError> {
 
 /// Puts the task into the queue of the offer.
 fn queue(task: &mut TaskState, offer: &TaskOffered, now: Millis) {
-    let in_vain = match (task.status, &task.queue) {
-        (TaskStatus::Queued, Some(Queue::Agent(agent))) => Some(agent.clone()),
-        (_, Some(Queue::Agent(_) | Queue::Role(_)) | None) => None,
+    let in_vain = if let (TaskStatus::Queued, Some(Queue::Agent(agent))) = (task.status, &task.queue) {
+        Some(agent.clone())
+    } else {
+        None
     };
     task.status = TaskStatus::Queued;
     task.generation = offer.generation;

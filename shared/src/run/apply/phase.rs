@@ -28,12 +28,9 @@ pub(in crate::run) fn require(
 
 /// What the report is made of changes: there is no draft any more, and nothing of it to review.
 pub(in crate::run) fn back_to_executing(run: &mut RunState) {
-    match run.phase {
-        Phase::Writing => {
-            drop_draft(run);
-            run.phase = Phase::Executing;
-        }
-        Phase::Planning | Phase::Executing | Phase::Ended => {}
+    if run.phase == Phase::Writing {
+        drop_draft(run);
+        run.phase = Phase::Executing;
     }
 }
 

@@ -158,17 +158,12 @@ pub(in crate::run) fn executable<'a>(
     event: &'static str,
 ) -> Result<&'a mut TaskState, ApplyError> {
     let unknown = || ApplyError::UnknownTask { task: task.clone(), event };
-    match task {
-        TaskId::Leaf(index) if !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned())) => {
-            Err(unknown())
-        }
-        TaskId::Leaf(_)
-        | TaskId::Plan
-        | TaskId::Reflect(_)
-        | TaskId::Refine(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => state.tasks.get_mut(task).ok_or_else(unknown),
+    if let TaskId::Leaf(index) = task
+        && !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned()))
+    {
+        Err(unknown())
+    } else {
+        state.tasks.get_mut(task).ok_or_else(unknown)
     }
 }
 
@@ -190,53 +185,21 @@ pub(in crate::run) fn move_to(
 /// by what a task asks for: both have rules of their own.
 const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
     match from {
-        TaskStatus::Created | TaskStatus::Waiting => match to {
+        TaskStatus::Created | TaskStatus::Waiting => matches!(
+            to,
             TaskStatus::Failed
-            | TaskStatus::Aborted
-            | TaskStatus::Skipped
-            | TaskStatus::Blocked
-            | TaskStatus::Split => true,
-            TaskStatus::Created
-            | TaskStatus::Waiting
-            | TaskStatus::Queued
-            | TaskStatus::Processing
-            | TaskStatus::Completed => false,
-        },
-        TaskStatus::Queued | TaskStatus::Processing => match to {
+                | TaskStatus::Aborted
+                | TaskStatus::Skipped
+                | TaskStatus::Blocked
+                | TaskStatus::Split
+        ),
+        TaskStatus::Queued | TaskStatus::Processing => {
             // Processing again: another agent took over within the generation.
-            TaskStatus::Created
-            | TaskStatus::Processing
-            | TaskStatus::Completed
-            | TaskStatus::Failed
-            | TaskStatus::Aborted
-            | TaskStatus::Skipped
-            | TaskStatus::Split => true,
-            TaskStatus::Queued | TaskStatus::Waiting | TaskStatus::Blocked => false,
-        },
-        TaskStatus::Failed => match to {
-            TaskStatus::Skipped | TaskStatus::Split => true,
-            TaskStatus::Created
-            | TaskStatus::Waiting
-            | TaskStatus::Queued
-            | TaskStatus::Processing
-            | TaskStatus::Completed
-            | TaskStatus::Failed
-            | TaskStatus::Aborted
-            | TaskStatus::Blocked => false,
-        },
+            !matches!(to, TaskStatus::Queued | TaskStatus::Waiting | TaskStatus::Blocked)
+        }
+        TaskStatus::Failed => matches!(to, TaskStatus::Skipped | TaskStatus::Split),
         // What did not take place may be left out after all: what depends on it then goes on.
-        TaskStatus::Aborted | TaskStatus::Blocked => match to {
-            TaskStatus::Skipped => true,
-            TaskStatus::Created
-            | TaskStatus::Waiting
-            | TaskStatus::Queued
-            | TaskStatus::Processing
-            | TaskStatus::Completed
-            | TaskStatus::Failed
-            | TaskStatus::Aborted
-            | TaskStatus::Blocked
-            | TaskStatus::Split => false,
-        },
+        TaskStatus::Aborted | TaskStatus::Blocked => matches!(to, TaskStatus::Skipped),
         TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split => false,
     }
 }
@@ -263,12 +226,9 @@ fn take_end(
     }
     let (key, event) = state.pending.remove(&seq).ok_or_else(missing)?;
     count_usage(state, &key, &event);
-    match event {
-        AgentEvent::Outcome(outcome) => Ok((key.agent, outcome)),
-        AgentEvent::Unreadable(_)
-        | AgentEvent::Started(_)
-        | AgentEvent::ToolStarted(_)
-        | AgentEvent::Step(_)
-        | AgentEvent::Released(_) => Ok((key.agent, Arc::new(Outcome::of_fault()))),
+    if let AgentEvent::Outcome(outcome) = event {
+        Ok((key.agent, outcome))
+    } else {
+        Ok((key.agent, Arc::new(Outcome::of_fault())))
     }
 }

@@ -10,7 +10,7 @@ use crate::flow::{Awaited, Outcome, Step, Usage};
 use crate::ids::{AgentId, Attempt, Generation, Role, TaskId};
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AgentKey {
     /// The agent's role.
@@ -55,6 +55,16 @@ impl AgentEvent {
             Self::Unreadable(unreadable) => unreadable.kind,
         }
     }
+
+    /// The step that it records: a step that was done, or the last one, which is stored with the outcome.
+    #[must_use]
+    pub fn step(&self) -> Option<&Step> {
+        match self {
+            Self::Step(step) => Some(step),
+            Self::Outcome(outcome) => outcome.last_step.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// An entry under an agent's name that cannot be read. Nobody ever writes one: it is what a reader makes of what is
@@ -69,7 +79,7 @@ pub struct Unreadable {
 }
 
 /// The last token of an agent's subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -104,10 +114,7 @@ impl EventKind {
     /// Whether orchestrators decide upon it: it begins, hands over or ends a generation of a task.
     #[must_use]
     pub const fn is_decided_upon(self) -> bool {
-        match self {
-            Self::Started | Self::Released | Self::Outcome => true,
-            Self::Tool | Self::Step => false,
-        }
+        !matches!(self, Self::Tool | Self::Step)
     }
 }
 

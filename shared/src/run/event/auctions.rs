@@ -24,10 +24,8 @@ pub struct AuctionOpened {
 }
 
 impl Payload for AuctionOpened {
-    const NAME: &'static str = "auction_opened";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -38,7 +36,7 @@ impl Payload for AuctionOpened {
         require(run, &[Phase::Executing], Self::NAME)?;
         let (number, closes) = (self.number, self.closes);
         let auction = Auction { number, opened_at: now, closes, bids: Vec::new(), award: None };
-        let found = executable(run, &TaskId::Leaf(self.task.clone()), Self::NAME)?;
+        let found = executable(run, &self.task.to_task_id(), Self::NAME)?;
         found.auction = Some(Box::new(auction));
         Ok(())
     }
@@ -62,10 +60,8 @@ pub struct TaskAwarded {
 }
 
 impl Payload for TaskAwarded {
-    const NAME: &'static str = "task_awarded";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -100,10 +96,8 @@ pub struct BidHeld {
 }
 
 impl Payload for BidHeld {
-    const NAME: &'static str = "bid_held";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {

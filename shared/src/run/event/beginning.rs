@@ -28,12 +28,6 @@ pub struct RunCreated {
 }
 
 impl Payload for RunCreated {
-    const NAME: &'static str = "run_created";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         let priority = match self.goal.priority {
             0 => String::new(),
@@ -59,12 +53,6 @@ pub struct RunForked {
 }
 
 impl Payload for RunForked {
-    const NAME: &'static str = "run_forked";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, _: Words<'_>) -> String {
         format!("forked from {} at entry {}", self.from.run, self.from.at)
     }
@@ -87,8 +75,6 @@ pub struct LessonsRecalled {
 }
 
 impl Payload for LessonsRecalled {
-    const NAME: &'static str = "lessons_recalled";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }

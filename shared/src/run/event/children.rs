@@ -26,8 +26,6 @@ pub struct ChildBegun {
 }
 
 impl Payload for ChildBegun {
-    const NAME: &'static str = "child_begun";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -54,12 +52,6 @@ pub struct ChildAsked {
 }
 
 impl Payload for ChildAsked {
-    const NAME: &'static str = "child_asked";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, _: Words<'_>) -> String {
         format!("nothing was heard of {} for long: it is asked", self.run.short())
     }
@@ -81,12 +73,6 @@ pub struct ChildEnded {
 }
 
 impl Payload for ChildEnded {
-    const NAME: &'static str = "child_ended";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         let reason = if self.end.reason.is_empty() {
             String::new()

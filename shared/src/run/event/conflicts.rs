@@ -33,12 +33,6 @@ pub struct ConflictFound {
 }
 
 impl Payload for ConflictFound {
-    const NAME: &'static str = "conflict_found";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         let sides: Vec<String> = self.sides.iter().map(Side::in_full).collect();
         let what = if self.certain { "contradict each other" } else { "may contradict each other" };
@@ -98,12 +92,6 @@ pub struct ConflictExamined {
 }
 
 impl Payload for ConflictExamined {
-    const NAME: &'static str = "conflict_examined";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, _: Words<'_>) -> String {
         let asked = self
             .tasks
@@ -151,10 +139,8 @@ pub struct VerificationAdded {
 }
 
 impl Payload for VerificationAdded {
-    const NAME: &'static str = "verification_added";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -185,12 +171,6 @@ pub struct ConflictResolved {
 }
 
 impl Payload for ConflictResolved {
-    const NAME: &'static str = "conflict_resolved";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("conflict {}: {}", self.id, words.brief(&self.end.in_full(&self.redone)))
     }

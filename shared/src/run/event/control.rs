@@ -20,12 +20,6 @@ pub struct RunPaused {
 }
 
 impl Payload for RunPaused {
-    const NAME: &'static str = "run_paused";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("run paused: {}", words.brief(&self.reason))
     }
@@ -51,12 +45,6 @@ pub struct RunResumed {
 }
 
 impl Payload for RunResumed {
-    const NAME: &'static str = "run_resumed";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("run resumed: {}", words.brief(&self.reason))
     }
@@ -89,8 +77,6 @@ pub struct GoalEdited {
 }
 
 impl Payload for GoalEdited {
-    const NAME: &'static str = "goal_edited";
-
     fn task(&self) -> Option<TaskId> {
         self.task.clone().map(TaskId::Leaf)
     }
@@ -109,7 +95,7 @@ impl Payload for GoalEdited {
             return Ok(());
         };
         let planned = run.plan.as_mut().and_then(|plan| plan.tasks.get_mut(index));
-        let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(index.clone()), event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: index.to_task_id(), event: Self::NAME };
         planned.ok_or_else(unknown)?.goal.clone_from(&self.goal);
         Ok(())
     }
@@ -126,12 +112,6 @@ pub struct RequestRefused {
 }
 
 impl Payload for RequestRefused {
-    const NAME: &'static str = "request_refused";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("refused: {}", words.brief(&self.reason))
     }

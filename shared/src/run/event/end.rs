@@ -23,8 +23,6 @@ pub struct RunCompleted {
 }
 
 impl Payload for RunCompleted {
-    const NAME: &'static str = "run_completed";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Write)
     }
@@ -50,12 +48,6 @@ pub struct RunFailed {
 }
 
 impl Payload for RunFailed {
-    const NAME: &'static str = "run_failed";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("run failed: {}", words.brief(&self.reason))
     }
@@ -81,12 +73,6 @@ pub struct RunAborted {
 }
 
 impl Payload for RunAborted {
-    const NAME: &'static str = "run_aborted";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("run stopped: {}", words.brief(&self.reason))
     }

@@ -27,8 +27,6 @@ pub struct TaskCompleted {
 }
 
 impl Payload for TaskCompleted {
-    const NAME: &'static str = "task_completed";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -38,11 +36,16 @@ impl Payload for TaskCompleted {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Completed);
-        let end = GenerationEnd { task, generation, to, outcome: Some(self.outcome), now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Completed,
+            outcome: Some(self.outcome),
+            now,
+        };
         end_generation(run, Self::NAME, &end)?;
         run.responses.model_failures = 0;
-        count_in_a_row(run, task, true);
+        count_in_a_row(run, &self.task, true);
         Ok(())
     }
 }
@@ -65,8 +68,6 @@ pub struct TaskRetried {
 }
 
 impl Payload for TaskRetried {
-    const NAME: &'static str = "task_retried";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -76,13 +77,17 @@ impl Payload for TaskRetried {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Created);
-        let end = GenerationEnd { task, generation, to, outcome: self.outcome, now };
-        let first = run.tasks.get(task).and_then(|state| state.continues).or(Some(generation));
+        let first = run.tasks.get(&self.task).and_then(|state| state.continues).or(Some(self.generation));
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Created,
+            outcome: self.outcome,
+            now,
+        };
         let found = end_generation(run, Self::NAME, &end)?;
         found.continues = first.filter(|_| self.keeps_steps);
-        found.failures = found.failures.saturating_add(1);
-        found.reasons.push(self.reason.clone());
+        found.note_failure(&self.reason);
         Ok(())
     }
 }
@@ -102,8 +107,6 @@ pub struct TaskFailed {
 }
 
 impl Payload for TaskFailed {
-    const NAME: &'static str = "task_failed";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -113,12 +116,16 @@ impl Payload for TaskFailed {
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Failed);
-        let end = GenerationEnd { task, generation, to, outcome: self.outcome, now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Failed,
+            outcome: self.outcome,
+            now,
+        };
         let found = end_generation(run, Self::NAME, &end)?;
-        found.failures = found.failures.saturating_add(1);
-        found.reasons.push(self.reason.clone());
-        count_in_a_row(run, task, false);
+        found.note_failure(&self.reason);
+        count_in_a_row(run, &self.task, false);
         Ok(())
     }
 }
@@ -136,8 +143,6 @@ pub struct TaskQuarantined {
 }
 
 impl Payload for TaskQuarantined {
-    const NAME: &'static str = "task_quarantined";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -148,10 +153,15 @@ impl Payload for TaskQuarantined {
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         count_unanswered(run, &self.task);
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Failed);
-        let end = GenerationEnd { task, generation, to, outcome: None, now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Failed,
+            outcome: None,
+            now,
+        };
         end_generation(run, Self::NAME, &end)?.reasons.push(self.evidence.reason.clone());
-        count_in_a_row(run, task, false);
+        count_in_a_row(run, &self.task, false);
         Ok(())
     }
 }
@@ -174,10 +184,8 @@ pub struct TaskBlocked {
 }
 
 impl Payload for TaskBlocked {
-    const NAME: &'static str = "task_blocked";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -185,7 +193,7 @@ impl Payload for TaskBlocked {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         end_without_outcome(run, Self::NAME, &task, TaskStatus::Blocked, &self.reason).map(drop)
     }
 }
@@ -201,8 +209,6 @@ pub struct TaskAborted {
 }
 
 impl Payload for TaskAborted {
-    const NAME: &'static str = "task_aborted";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -230,10 +236,8 @@ pub struct TaskSkipped {
 }
 
 impl Payload for TaskSkipped {
-    const NAME: &'static str = "task_skipped";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -241,7 +245,7 @@ impl Payload for TaskSkipped {
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         if self.by_person {
             run.take_approvals_back();
         }
@@ -262,8 +266,6 @@ pub struct TaskReopened {
 }
 
 impl Payload for TaskReopened {
-    const NAME: &'static str = "task_reopened";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }

@@ -34,8 +34,6 @@ pub struct FailureAnswered {
 }
 
 impl Payload for FailureAnswered {
-    const NAME: &'static str = "failure_answered";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -78,12 +76,6 @@ pub struct ErrorBudgetUsedUp {
 }
 
 impl Payload for ErrorBudgetUsedUp {
-    const NAME: &'static str = "error_budget_used_up";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, _: Words<'_>) -> String {
         let then = if self.asked { "a person is asked" } else { "nothing more is begun" };
         format!("error budget used up after {} failures: {then}", self.failures)

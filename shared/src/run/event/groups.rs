@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::payload::{Payload, Words, list};
+use super::payload::{Payload, Words};
 use crate::flow::{GroupVerdict, Outcome, Pattern, Product, TaskStatus, View};
 use crate::ids::{Generation, TaskId, TaskIndex};
+use crate::plan::check::list;
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::task::{at_generation, count_in_a_row, executable, illegal, move_to};
@@ -28,10 +29,8 @@ pub struct MembersBegun {
 }
 
 impl Payload for MembersBegun {
-    const NAME: &'static str = "members_begun";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -41,7 +40,7 @@ impl Payload for MembersBegun {
     /// The task is in work, and each member a task of its own that is to be offered.
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         require(run, &[Phase::Executing], Self::NAME)?;
-        let id = TaskId::Leaf(self.task.clone());
+        let id = self.task.to_task_id();
         let found = executable(run, &id, Self::NAME)?;
         if found.status != TaskStatus::Created {
             return Err(illegal(&id, found.status, TaskStatus::Processing));
@@ -68,7 +67,7 @@ fn admit(
     task: &TaskIndex,
     member: &TaskIndex,
 ) -> Result<(), ApplyError> {
-    let id = TaskId::Leaf(member.clone());
+    let id = member.to_task_id();
     if !member.is_member() || !member.is_same_place(task) {
         return Err(ApplyError::UnknownTask { task: id, event });
     }
@@ -85,7 +84,7 @@ fn in_work<'a>(
     task: &TaskIndex,
     generation: Generation,
 ) -> Result<&'a mut Group, ApplyError> {
-    let id = TaskId::Leaf(task.clone());
+    let id = task.to_task_id();
     let status = at_generation(run, &id, generation, event)?.status;
     let is_in_work = run.group_in_work(task).is_some();
     let group = run.groups.get_mut(task).filter(|_| is_in_work);
@@ -107,10 +106,8 @@ pub struct MembersDiscuss {
 }
 
 impl Payload for MembersDiscuss {
-    const NAME: &'static str = "members_discuss";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -121,7 +118,7 @@ impl Payload for MembersDiscuss {
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         in_work(run, Self::NAME, &self.task, self.generation)?;
         for view in &self.views {
-            let id = TaskId::Leaf(view.member.clone());
+            let id = view.member.to_task_id();
             let found = executable(run, &id, Self::NAME)?;
             if found.status != TaskStatus::Completed {
                 return Err(illegal(&id, found.status, TaskStatus::Created));
@@ -153,10 +150,8 @@ pub struct MembersSettled {
 }
 
 impl Payload for MembersSettled {
-    const NAME: &'static str = "members_settled";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -168,10 +163,10 @@ impl Payload for MembersSettled {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         in_work(run, Self::NAME, &self.task, self.generation)?;
-        let counts = TaskId::Leaf(self.verdict.counts.clone());
+        let counts = self.verdict.counts.to_task_id();
         let outcome = executable(run, &counts, Self::NAME)?.outcome.clone();
         let outcome = outcome.ok_or(ApplyError::UnknownTask { task: counts, event: Self::NAME })?;
-        let id = TaskId::Leaf(self.task.clone());
+        let id = self.task.to_task_id();
         let found = at_generation(run, &id, self.generation, Self::NAME)?;
         move_to(found, &id, TaskStatus::Completed)?;
         found.outcome = Some(marked(&outcome, &self.verdict).into());

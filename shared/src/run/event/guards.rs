@@ -66,19 +66,13 @@ impl AskedAbout {
             Self::Outcome { task, .. } => Some(task.clone()),
             Self::Report(_) => Some(TaskId::Write),
             Self::BroughtPlan | Self::TakenOver | Self::Steps(_) => Some(TaskId::Plan),
-            Self::Edit(request) => match &request.action {
-                RequestAction::Edit { task: Some(task), .. } => Some(TaskId::Leaf(task.clone())),
-                RequestAction::Edit { task: None, .. }
-                | RequestAction::Cancel
-                | RequestAction::Pause
-                | RequestAction::Resume { .. }
-                | RequestAction::Skip { .. }
-                | RequestAction::Redo { .. }
-                | RequestAction::Approve { .. }
-                | RequestAction::Reject { .. }
-                | RequestAction::Answer { .. }
-                | RequestAction::SetContext { .. } => Some(TaskId::Plan),
-            },
+            Self::Edit(request) => {
+                if let RequestAction::Edit { task: Some(task), .. } = &request.action {
+                    Some(task.to_task_id())
+                } else {
+                    Some(TaskId::Plan)
+                }
+            }
             Self::HandOver(wanted) => Some(wanted.task.clone()),
             Self::Stopped(_) | Self::GivenUp(_) => None,
         }
@@ -127,8 +121,6 @@ fn unknown(number: u32, event: &'static str) -> ApplyError {
 }
 
 impl Payload for GuardsAsked {
-    const NAME: &'static str = "guards_asked";
-
     fn task(&self) -> Option<TaskId> {
         self.about.as_ref()?.task()
     }
@@ -192,12 +184,6 @@ pub struct GuardsAnswered {
 }
 
 impl Payload for GuardsAnswered {
-    const NAME: &'static str = "guards_answered";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("guards, {}: {}", self.hook.as_str(), words.brief(&self.said.to_string()))
     }

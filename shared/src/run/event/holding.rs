@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use super::{AgentEvent, AgentKey, is_zero};
+use super::{AgentEvent, AgentKey};
 use crate::flow::TaskStatus;
 use crate::ids::{AgentId, Attempt, Generation, TaskId};
 use crate::run::apply::ApplyError;
@@ -29,13 +29,11 @@ pub struct TaskStarted {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ack: String,
     /// The last step of the tries before it; work goes on after it.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub after_step: u32,
 }
 
 impl Payload for TaskStarted {
-    const NAME: &'static str = "task_started";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -79,16 +77,14 @@ pub struct TaskOrphaned {
     /// How the loss is known.
     pub reason: String,
     /// The last step known to be in the record.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub last_step: u32,
     /// How many other tasks the agent had in hand.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub beside: u32,
 }
 
 impl Payload for TaskOrphaned {
-    const NAME: &'static str = "task_orphaned";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -124,8 +120,6 @@ pub struct TaskReleased {
 }
 
 impl Payload for TaskReleased {
-    const NAME: &'static str = "task_released";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -188,8 +182,6 @@ pub struct TaskTakenBack {
 }
 
 impl Payload for TaskTakenBack {
-    const NAME: &'static str = "task_taken_back";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -201,12 +193,16 @@ impl Payload for TaskTakenBack {
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         let before = at_generation(run, &self.task, self.generation, Self::NAME)?;
         let (agent, continues) = (before.agent.clone(), before.continues.or(Some(self.generation)));
-        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Created);
-        let end = GenerationEnd { task, generation, to, outcome: None, now };
+        let end = GenerationEnd {
+            task: &self.task,
+            generation: self.generation,
+            to: TaskStatus::Created,
+            outcome: None,
+            now,
+        };
         let found = end_generation(run, Self::NAME, &end)?;
         found.continues = continues;
-        found.failures = found.failures.saturating_add(1);
-        found.reasons.push(self.reason.clone());
+        found.note_failure(&self.reason);
         if let Some(agent) = agent {
             found.avoid_idle(agent, "it fell silent with it");
         }
@@ -225,8 +221,6 @@ pub struct TaskParked {
 }
 
 impl Payload for TaskParked {
-    const NAME: &'static str = "task_parked";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }

@@ -86,7 +86,7 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         steps: BTreeMap<TaskId, u32>,
         /// How many tasks of other runs it had in hand, as far as that is known.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "crate::is_default")]
         elsewhere: u32,
     },
     /// An agent has written nothing about a task for so long that it counts as silent, though it may live.
@@ -151,13 +151,10 @@ impl Input {
     /// What an agent's entry in the record is to whoever decides upon it.
     #[must_use]
     pub fn of_agent(seq: Seq, event: &AgentEvent) -> Self {
-        match event {
-            AgentEvent::Unreadable(unreadable) => Self::Unreadable { seq, why: unreadable.why.clone() },
-            AgentEvent::Started(_)
-            | AgentEvent::ToolStarted(_)
-            | AgentEvent::Step(_)
-            | AgentEvent::Released(_)
-            | AgentEvent::Outcome(_) => Self::Agent { seq },
+        if let AgentEvent::Unreadable(unreadable) = event {
+            Self::Unreadable { seq, why: unreadable.why.clone() }
+        } else {
+            Self::Agent { seq }
         }
     }
 
@@ -185,27 +182,6 @@ impl Input {
     /// What tells a request from others like it; nothing for what nobody asked for.
     #[must_use]
     pub const fn request(&self) -> Option<Uuid> {
-        match self {
-            Self::Goal { .. }
-            | Self::Fork { .. }
-            | Self::Refuse { .. }
-            | Self::Agent { .. }
-            | Self::Unreadable { .. }
-            | Self::Capacity
-            | Self::Timer
-            | Self::AgentLost { .. }
-            | Self::Silent { .. }
-            | Self::ChildEnded { .. }
-            | Self::ContractBroken { .. }
-            | Self::GuardsSaid { .. }
-            | Self::TrialWithdrawn { .. }
-            | Self::Bids { .. } => None,
-            Self::Request(request) => request.own_id(),
-        }
+        if let Self::Request(request) = self { request.own_id() } else { None }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }

@@ -27,8 +27,6 @@ pub struct Reflected {
 }
 
 impl Payload for Reflected {
-    const NAME: &'static str = "reflected";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Reflect(self.task.clone()))
     }
@@ -40,7 +38,7 @@ impl Payload for Reflected {
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         let planned = run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(&self.task));
         let found = run.planned_mut(&self.task).filter(|_| planned);
-        let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(self.task.clone()), event: Self::NAME };
+        let unknown = || ApplyError::UnknownTask { task: self.task.to_task_id(), event: Self::NAME };
         found.ok_or_else(unknown)?.reflection = Some(Box::new(self.reflection.clone()));
         Ok(())
     }
@@ -57,8 +55,6 @@ pub struct RefinementWanted {
 }
 
 impl Payload for RefinementWanted {
-    const NAME: &'static str = "refinement_wanted";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Refine(self.number))
     }
@@ -100,8 +96,6 @@ impl PlanRefined {
 }
 
 impl Payload for PlanRefined {
-    const NAME: &'static str = "plan_refined";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Refine(self.number))
     }
@@ -141,8 +135,6 @@ impl ReplanWanted {
 }
 
 impl Payload for ReplanWanted {
-    const NAME: &'static str = "replan_wanted";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -184,8 +176,6 @@ pub struct Replanned {
 }
 
 impl Payload for Replanned {
-    const NAME: &'static str = "replanned";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -239,12 +229,6 @@ pub struct RunGivenUp {
 }
 
 impl Payload for RunGivenUp {
-    const NAME: &'static str = "run_given_up";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         let plans = plural(self.plans.len(), "plan");
         format!("given up after {plans}; ask for less: {}", words.brief(&self.simpler))

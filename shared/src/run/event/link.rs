@@ -93,7 +93,7 @@ pub struct Link {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of: Vec<MarkedEntry>,
     /// Which of them stand in [`Self::of`]: 1 for all.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one", skip_serializing_if = "crate::is_usual::<_, 1>")]
     pub every: u32,
     /// The hash so far after each message of the decision: its own, and those of the offers that follow it.
     pub own: Vec<Mark>,
@@ -155,9 +155,4 @@ impl Seal {
 
 const fn one() -> u32 {
     1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_one(every: &u32) -> bool {
-    *every == 1
 }

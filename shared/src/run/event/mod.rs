@@ -1,8 +1,8 @@
 //! Events: what stands in the record.
 //!
 //! Each kind of event of a decision stands in the file of its topic with all that there is to say of it: what it holds,
-//! what it is called, which task it is about, what it changes, and how it is told to people. A new kind needs its payload
-//! there and a line in [`RunEvent`].
+//! which task it is about, what it changes, and how it is told to people. A new kind needs its payload there, and a line
+//! with its name in [`RunEvent`].
 
 mod agent_event;
 mod auctions;
@@ -65,8 +65,3 @@ pub use run_event::RunEvent;
 pub use signed::{SignedOrder, SignerKind};
 pub use trials::{ShadowAsked, TrialWithdrawn};
 pub use waits::{DeadlockEnded, HandOverRefused, TaskAnswered, TaskDelegated, TaskWaits};
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
-}

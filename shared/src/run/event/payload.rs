@@ -7,11 +7,10 @@ use crate::time::Millis;
 
 /// One kind of event: what it says, what it is about, and what it changes.
 pub(crate) trait Payload {
-    /// Its name, as it stands in the record.
-    const NAME: &'static str;
-
     /// The task that it is about, if it is about one.
-    fn task(&self) -> Option<TaskId>;
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
 
     /// It in words, for people.
     fn text(&self, words: Words<'_>) -> String;
@@ -58,9 +57,4 @@ impl Words<'_> {
 /// `1 task`, `2 tasks`.
 pub(super) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// Tasks by their places, with commas between.
-pub(super) fn list(tasks: &[crate::ids::TaskIndex]) -> String {
-    tasks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::payload::{Payload, Words, list};
+use super::payload::{Payload, Words};
 use crate::flow::{ContextAuthor, ContextEntry};
 use crate::ids::{TaskId, TaskIndex};
+use crate::plan::check::list;
 use crate::run::apply::ApplyError;
 use crate::run::peers::Shared;
 use crate::run::state::RunState;
@@ -33,8 +34,6 @@ pub struct InformationShared {
 }
 
 impl Payload for InformationShared {
-    const NAME: &'static str = "information_shared";
-
     fn task(&self) -> Option<TaskId> {
         self.from.clone().map(TaskId::Leaf)
     }
@@ -49,7 +48,7 @@ impl Payload for InformationShared {
         let known =
             |index: &&TaskIndex| run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(*index));
         if let Some(unknown) = self.from.iter().chain(&self.to).find(|index| !known(index)) {
-            let task = TaskId::Leaf(unknown.clone());
+            let task = unknown.to_task_id();
             return Err(ApplyError::UnknownTask { task, event: Self::NAME });
         }
         let wanted = run.peers.next_number();
@@ -87,11 +86,9 @@ pub struct ContextWritten {
 }
 
 impl Payload for ContextWritten {
-    const NAME: &'static str = "context_written";
-
     fn task(&self) -> Option<TaskId> {
         match &self.by {
-            ContextAuthor::Task { task, .. } => Some(TaskId::Leaf(task.clone())),
+            ContextAuthor::Task { task, .. } => Some(task.to_task_id()),
             ContextAuthor::Person(_) => None,
         }
     }

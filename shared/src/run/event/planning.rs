@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Checked;
-use super::payload::{Payload, Words, list, plural};
+use super::payload::{Payload, Words, plural};
 use crate::blueprint::StepOutcome;
 use crate::flow::{Plan, PlanTask};
 use crate::ids::{TaskId, TaskIndex};
+use crate::plan::check::list;
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::plan::{change_plan, grow_plan};
@@ -25,8 +26,6 @@ pub struct PlanRefused {
 }
 
 impl Payload for PlanRefused {
-    const NAME: &'static str = "plan_refused";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -54,8 +53,6 @@ pub struct PlanningSkipped {
 }
 
 impl Payload for PlanningSkipped {
-    const NAME: &'static str = "planning_skipped";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -82,8 +79,6 @@ pub struct PlanDrafted {
 }
 
 impl Payload for PlanDrafted {
-    const NAME: &'static str = "plan_drafted";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -122,8 +117,6 @@ pub struct PlanIterated {
 }
 
 impl Payload for PlanIterated {
-    const NAME: &'static str = "plan_iterated";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -152,8 +145,6 @@ pub struct PlanAdopted {
 }
 
 impl Payload for PlanAdopted {
-    const NAME: &'static str = "plan_adopted";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -183,8 +174,6 @@ pub struct PlanEdited {
 }
 
 impl Payload for PlanEdited {
-    const NAME: &'static str = "plan_edited";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -211,8 +200,6 @@ pub struct StepsExpanded {
 }
 
 impl Payload for StepsExpanded {
-    const NAME: &'static str = "steps_expanded";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Plan)
     }
@@ -256,12 +243,6 @@ pub struct WordsUncovered {
 }
 
 impl Payload for WordsUncovered {
-    const NAME: &'static str = "words_uncovered";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         let who = match self.by {
             Checked::Plan => "no task speaks of",

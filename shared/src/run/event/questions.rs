@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{About, OnTimeout, Question, Reply};
-use crate::ids::{QuestionId, TaskId};
+use crate::ids::QuestionId;
 use crate::run::apply::ApplyError;
 use crate::run::questions::{QuestionEnd, QuestionState};
 use crate::run::state::RunState;
@@ -27,12 +27,6 @@ pub struct QuestionAsked {
 }
 
 impl Payload for QuestionAsked {
-    const NAME: &'static str = "question_asked";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("question {} about {}: {}", self.id, self.about, words.brief(&self.question.text))
     }
@@ -67,12 +61,6 @@ pub struct QuestionAnswered {
 }
 
 impl Payload for QuestionAnswered {
-    const NAME: &'static str = "question_answered";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         let id = self.reply.question;
         let text = self.reply.text.as_deref().map(|text| words.brief(text));
@@ -105,12 +93,6 @@ pub struct ApprovalGiven {
 }
 
 impl Payload for ApprovalGiven {
-    const NAME: &'static str = "approval_given";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!(
             "question {} approved by {}; approvals that are missing: {}",
@@ -141,12 +123,6 @@ pub struct QuestionPassedOn {
 }
 
 impl Payload for QuestionPassedOn {
-    const NAME: &'static str = "question_passed_on";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, _: Words<'_>) -> String {
         format!("question {} goes to {}: nobody answered", self.id, self.to)
     }
@@ -171,12 +147,6 @@ pub struct QuestionWithdrawn {
 }
 
 impl Payload for QuestionWithdrawn {
-    const NAME: &'static str = "question_withdrawn";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         format!("question {} is withdrawn: {}", self.id, words.brief(&self.reason))
     }

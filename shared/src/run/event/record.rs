@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{AgentEvent, AgentKey, Input, RunEvent};
-use crate::flow::{Placement, Reading, Specialty, TaskOffered};
+use crate::flow::{Placement, Reading, Specialty, Step, TaskOffered};
 use crate::ids::{AgentId, Queue, RunId, Seq};
 use crate::time::Millis;
 
@@ -34,6 +34,30 @@ pub enum RecordEvent {
     Offered(TaskOffered),
     /// `evt.<run>.<role>.<agent>.<task>.<gen>.<kind>`: an agent reports.
     Agent(AgentKey, AgentEvent),
+}
+
+impl RecordEvent {
+    /// The changes of the run's state; none if it is not a decision.
+    #[must_use]
+    pub fn events(&self) -> &[RunEvent] {
+        if let Self::Decided(decided) = self { &decided.events } else { &[] }
+    }
+
+    /// The step of a task that it records.
+    #[must_use]
+    pub fn step(&self) -> Option<&Step> {
+        if let Self::Agent(_, event) = self { event.step() } else { None }
+    }
+
+    /// The offer in it.
+    #[must_use]
+    pub fn into_offer(self) -> Option<TaskOffered> {
+        match self {
+            Self::Decided(decided) => decided.offer.map(|offer| *offer),
+            Self::Offered(offer) => Some(offer),
+            Self::Agent(..) => None,
+        }
+    }
 }
 
 /// A decision: its inputs, and the events that follow from them. It stands at the head of every batch that

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
-use crate::flow::{DraftReview, Outcome, Product, Report, TaskStatus};
+use crate::flow::{DraftReview, Outcome, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::{close_review, require};
@@ -23,8 +23,6 @@ pub struct WritingBegan {
 }
 
 impl Payload for WritingBegan {
-    const NAME: &'static str = "writing_began";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::Write)
     }
@@ -54,8 +52,6 @@ pub struct DraftReviewBegun {
 }
 
 impl Payload for DraftReviewBegun {
-    const NAME: &'static str = "draft_review_begun";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::DraftReview(self.number))
     }
@@ -69,23 +65,13 @@ impl Payload for DraftReviewBegun {
         let id = TaskId::DraftReview(self.number);
         let is_next = run.drafts.open().is_none() && self.number == run.drafts.number().saturating_add(1);
         let written = run.tasks.get(&TaskId::Write).filter(|task| task.status == TaskStatus::Completed);
-        let draft = written.and_then(|task| task.outcome.as_deref()).and_then(report_in).filter(|_| is_next);
+        let draft =
+            written.and_then(|task| task.outcome.as_deref()).and_then(Outcome::report).filter(|_| is_next);
         let unknown = || ApplyError::UnknownTask { task: id.clone(), event: Self::NAME };
         run.drafts.kept = Some(Box::new(draft.cloned().ok_or_else(unknown)?));
         run.drafts.reviews.push(ReviewOfDraft { until: self.until, end: None });
         run.tasks.insert(id, TaskState::new());
         Ok(())
-    }
-}
-
-fn report_in(outcome: &Outcome) -> Option<&Report> {
-    match outcome.product.as_ref()? {
-        Product::Report(report) => Some(report),
-        Product::Plan(_)
-        | Product::Result(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::DraftReview(_) => None,
     }
 }
 
@@ -102,8 +88,6 @@ pub struct DraftReviewed {
 }
 
 impl Payload for DraftReviewed {
-    const NAME: &'static str = "draft_reviewed";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::DraftReview(self.number))
     }
@@ -143,8 +127,6 @@ pub struct DraftReviewMissed {
 }
 
 impl Payload for DraftReviewMissed {
-    const NAME: &'static str = "draft_review_missed";
-
     fn task(&self) -> Option<TaskId> {
         Some(TaskId::DraftReview(self.number))
     }

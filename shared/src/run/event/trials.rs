@@ -26,8 +26,6 @@ pub struct ShadowAsked {
 }
 
 impl Payload for ShadowAsked {
-    const NAME: &'static str = "shadow_asked";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -63,12 +61,6 @@ pub struct TrialWithdrawn {
 }
 
 impl Payload for TrialWithdrawn {
-    const NAME: &'static str = "trial_withdrawn";
-
-    fn task(&self) -> Option<TaskId> {
-        None
-    }
-
     fn text(&self, words: Words<'_>) -> String {
         let Self { trial, reason, .. } = self;
         format!("trial {} is withdrawn: {}", words.name(trial), words.brief(reason))

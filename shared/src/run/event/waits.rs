@@ -30,8 +30,6 @@ pub struct TaskWaits {
 }
 
 impl Payload for TaskWaits {
-    const NAME: &'static str = "task_waits";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -86,8 +84,6 @@ pub struct TaskAnswered {
 }
 
 impl Payload for TaskAnswered {
-    const NAME: &'static str = "task_answered";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }
@@ -120,10 +116,8 @@ pub struct TaskDelegated {
 }
 
 impl Payload for TaskDelegated {
-    const NAME: &'static str = "task_delegated";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, _: Words<'_>) -> String {
@@ -132,7 +126,7 @@ impl Payload for TaskDelegated {
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         add_task(run, Self::NAME, &self.to, &self.plan)?.handed_over_by = Some(self.task.clone());
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         waiting(run, &task, Self::NAME)?.for_task = Some(self.to.clone());
         Ok(())
     }
@@ -155,10 +149,8 @@ pub struct HandOverRefused {
 }
 
 impl Payload for HandOverRefused {
-    const NAME: &'static str = "hand_over_refused";
-
     fn task(&self) -> Option<TaskId> {
-        Some(TaskId::Leaf(self.task.clone()))
+        Some(self.task.to_task_id())
     }
 
     fn text(&self, words: Words<'_>) -> String {
@@ -168,7 +160,7 @@ impl Payload for HandOverRefused {
 
     /// Who goes round in circles should rather not have the task again.
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
-        let task = TaskId::Leaf(self.task.clone());
+        let task = self.task.to_task_id();
         waiting(run, &task, Self::NAME)?;
         if let Some(agent) = &self.agent {
             executable(run, &task, Self::NAME)?.avoid(agent.clone(), "it handed work over in a circle");
@@ -190,8 +182,6 @@ pub struct DeadlockEnded {
 }
 
 impl Payload for DeadlockEnded {
-    const NAME: &'static str = "deadlock_ended";
-
     fn task(&self) -> Option<TaskId> {
         Some(self.task.clone())
     }

@@ -90,8 +90,7 @@ pub(super) fn judged(
         Ok(faults) => faults,
         // Without a verdict the result counts as one that nobody vouched for, and says so.
         Err(why) => {
-            let why = format!("no verdict on its {} was given: {why}", asked.check().as_str());
-            let why = muster_shared::text::first_line(&why, 80);
+            let why = brief(&format!("no verdict on its {} was given: {why}", asked.check().as_str()));
             let submission = as_unchecked(submission, &why);
             chosen.notes.push(Note::NotChecked { why });
             return NextStep::Submit { chosen, submission };
@@ -228,6 +227,10 @@ fn with_reason(mut submission: Submission, said: String) -> Submission {
     submission.reason =
         if submission.reason.is_empty() { said } else { format!("{}; {said}", submission.reason) };
     submission
+}
+
+fn brief(text: &str) -> String {
+    muster_shared::text::first_line(text, 80)
 }
 
 #[cfg(test)]

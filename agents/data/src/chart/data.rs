@@ -7,7 +7,6 @@ use muster_shared::text::{nearest_name, one_line};
 
 use super::draw::{ends, number};
 use super::{Kind, Request};
-use crate::cell::Cell;
 use crate::shown::Rows;
 
 /// The day from which dates are counted.

@@ -92,8 +92,8 @@ pub(super) fn look(
     submission: &Submission,
     offer: &TaskOffered,
 ) -> Looked {
-    let is_looked_up = matches!(offer.work, Work::Execute { .. } | Work::Write { .. });
-    let Some(product) = submission.product.as_ref().filter(|_| is_looked_up) else {
+    let may_cite = matches!(offer.work, Work::Execute { .. } | Work::Write { .. });
+    let Some(product) = submission.product.as_ref().filter(|_| may_cite) else {
         return Looked::Known(Judged { cites: Vec::new() });
     };
     let evidence = Evidence::of(history, offer);

@@ -228,7 +228,6 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use clap::CommandFactory;
 
     use super::*;

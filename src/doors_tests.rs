@@ -3,8 +3,6 @@
 //! The targets are here because what they read is private to the program. `make fuzz` runs them with those of
 //! `tests/fuzz`; the corpus and what was found stand there too.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! What may come over connections: too much, too slowly, too many at once; and what is asked in good order.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -71,7 +71,6 @@ pub(crate) fn tasks(text: &str) -> Result<Vec<TaskIndex>, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -1,5 +1,4 @@
 //! What tests of this crate share.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -219,7 +219,6 @@ impl OpenRequest {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::Mutex;
 
     use muster_shared::flow::OnFailure;

@@ -223,7 +223,6 @@ impl HostDoor {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn question(subject: &str, reply: Option<&str>) -> Option<Question> {

@@ -254,7 +254,6 @@ impl SeenRequests {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::Goal;
     use muster_shared::ids::{QuestionId, RunId};
     use muster_shared::run::{ChildEnd, Origin};

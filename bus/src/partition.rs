@@ -180,7 +180,6 @@ fn is_number(token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use uuid::Uuid;
 
     use super::*;

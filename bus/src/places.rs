@@ -114,7 +114,6 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use uuid::Uuid;
 
     use super::*;

@@ -149,7 +149,6 @@ fn read(message: &Message) -> Option<Presence> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use bytes::Bytes;
 
     use super::*;

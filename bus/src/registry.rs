@@ -380,7 +380,6 @@ pub fn host_name() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::ids::Seq;
     use serde_json::json;
 

@@ -261,7 +261,6 @@ pub fn is_token(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const RUN: &str = "0190a1b2c3d4700080000000000000aa";

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use muster_shared::wire::tool_question::CallAnswer;
 use muster_shared::wire::tool_server::{ServedResult, ServedStatus};
 use serde_json::json;

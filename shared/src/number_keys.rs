@@ -33,7 +33,6 @@ pub(crate) fn read<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde::Serialize;
 
     use super::*;

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use base64::Engine as _;
 use proptest::prelude::*;
 

@@ -142,7 +142,6 @@ impl TrialState {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use uuid::Uuid;
 
     use super::*;

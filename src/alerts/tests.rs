@@ -1,5 +1,4 @@
 //! Rules, notifications and the stored state, on hand-written entries.
-#![allow(clippy::unwrap_used)]
 
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::AgentEvent;

@@ -49,7 +49,6 @@ pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -137,7 +137,6 @@ fn message(line: usize, text: &str) -> Result<KeptMessage, FileError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const RUN: RunId = RunId::from_uuid(uuid::Uuid::from_u128(7));

@@ -172,7 +172,6 @@ fn entry_at(message: &KeptMessage) -> EntryAt {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use muster_shared::run::chain::{ChainFault, digest};
     use muster_shared::run::{Chain, Covered};
     use muster_shared::wire::Encoding;

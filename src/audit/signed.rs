@@ -225,7 +225,6 @@ fn same_goal(recorded: &Goal, signed: &Goal) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_bus::Signatures as Signing;
     use muster_bus::credentials::{FleetKeys, Holder};
     use muster_shared::ids::RunId;

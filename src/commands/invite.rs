@@ -191,7 +191,6 @@ fn list(keys: &FleetKeys, as_json: bool) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -97,7 +97,6 @@ fn named_roles(tasks: &[TaskDraft], roles: &mut Vec<Role>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const JSON: &str = r#"{"tasks": [{"name": "find", "goal": "Find it."}, {"name": "check", "goal": "Check {{1.result}}.", "depends_on": ["find"]}]}"#;

@@ -60,7 +60,6 @@ fn command_in(letter: &DeadLetter) -> Option<Command> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::ids::Seq;
     use muster_shared::run::{Request, RequestAction};
     use muster_shared::time::Millis;

@@ -313,7 +313,6 @@ async fn submit(bus: &Bus, run: RunId, goal: Goal) -> Result<RunId, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -187,7 +187,6 @@ pub(crate) fn missing(entries: &[Entry]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn run(n: u128) -> RunId {

@@ -136,7 +136,6 @@ fn failed(check: &str, why: String) -> Checked {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::eval::Suite;
 

@@ -97,7 +97,6 @@ pub(crate) fn written(rows: &[Row]) -> Result<String, serde_json::Error> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     pub(crate) fn row(goal: &str, setting: &str, calls: u64, passed: bool) -> Row {

@@ -218,7 +218,6 @@ pub(crate) fn run_with(suite: &Suite, goal: &EvalGoal, setting: &Setting, model:
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

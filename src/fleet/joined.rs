@@ -192,7 +192,6 @@ pub(crate) fn by_credentials(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn member(roles: &[&str]) -> Membership {

@@ -63,7 +63,6 @@ pub(super) fn is_held(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const TABLE: &str = "1: FLOCK  ADVISORY  WRITE 2345 fe:00:67890 0 EOF\n\

@@ -218,7 +218,6 @@ fn ended(status: std::io::Result<ExitStatus>) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn spec(folder: &std::path::Path, script: &str) -> MemberSpec {

@@ -57,7 +57,6 @@ fn close(path: &Path, mode: u32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -103,7 +103,6 @@ fn nix_pid(pid: u32) -> Pid {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

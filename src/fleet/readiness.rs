@@ -38,7 +38,6 @@ pub(crate) fn begins_runs(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn profile(role: &str, started_at: u64) -> Profile {

@@ -165,7 +165,6 @@ pub(crate) fn look_for(app: &App, before: &Files) -> Files {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn write(folder: &Path, name: &str, role: &str, words: &str) {

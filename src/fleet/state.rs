@@ -295,7 +295,6 @@ pub(crate) struct GaveUp {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn state(supervisor: ProcessRef) -> FleetState {

@@ -149,7 +149,6 @@ fn gate(folder: &FleetFolder) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(10);

@@ -141,7 +141,6 @@ fn last_line(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::Ruling;
     use serde_json::json;
 

@@ -101,7 +101,6 @@ fn redact(text: &str, taken: &mut Taken) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::{Hook, Ruling};
     use serde_json::json;
 

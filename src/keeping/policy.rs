@@ -66,7 +66,6 @@ fn time_of(state: &RunState, settings: &KeepSettings) -> (&'static str, Duration
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_bus::ImportNote;
     use muster_shared::run::StopReason;
 

@@ -72,7 +72,6 @@ fn content(letter: &DeadLetter) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use bytes::Bytes;
     use muster_shared::ids::Seq;
     use muster_shared::time::Millis;

@@ -118,7 +118,6 @@ fn action_in_words(action: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::{Action, FurtherAction, Observation, ObservationStatus, Thought};
     use muster_shared::ids::TaskIndex;
     use serde_json::json;

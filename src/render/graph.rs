@@ -206,7 +206,6 @@ fn dot_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use std::collections::BTreeMap;
 

@@ -30,7 +30,6 @@ pub(crate) fn table(leases: &[ToolLease]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

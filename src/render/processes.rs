@@ -202,7 +202,6 @@ pub(crate) fn set_aside(profiles: &[Listed], now: Millis) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn profile(agent: &str, role: &str) -> Profile {

@@ -101,7 +101,6 @@ pub(crate) fn set_by(origin: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::{ModelVerification, Planning, ReflectionLevel, RunLimits, Writing};
 
     use super::super::{Inputs, Loaded, load};

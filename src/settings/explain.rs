@@ -105,7 +105,6 @@ pub(super) fn toml(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::{Inputs, load};
     use super::*;
 

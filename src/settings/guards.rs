@@ -159,7 +159,6 @@ pub(super) fn named(key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::{Inputs, Loaded, load};
     use super::*;
 

@@ -40,7 +40,6 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::path::PathBuf;
 
     use std::time::Duration;

@@ -226,7 +226,6 @@ fn advice_for_unknown(role: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::super::Settings;
     use super::*;
 

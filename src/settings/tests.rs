@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use super::*;
 
 fn inputs(toml: &str, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> (tempfile::TempDir, Inputs) {

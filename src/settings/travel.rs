@@ -177,7 +177,6 @@ pub(crate) fn list(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::RunLimits;
     use muster_shared::span;
     use serde_json::json;

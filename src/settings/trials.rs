@@ -149,7 +149,6 @@ fn fault(effective: &[Effective], name: &str, (part, rule): (&str, String)) -> S
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::{Inputs, load};
     use super::*;
 

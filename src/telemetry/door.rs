@@ -99,7 +99,6 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::future::ready;
 
     use axum::body::{Body, to_bytes};

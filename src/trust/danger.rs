@@ -103,7 +103,6 @@ fn leads_out(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::settings::sensitivity;
 

@@ -192,7 +192,6 @@ pub(crate) fn is_own_process(pid: u32) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

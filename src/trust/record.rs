@@ -257,7 +257,6 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -90,7 +90,6 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Reply {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
 
     #[test]

@@ -200,7 +200,6 @@ pub(crate) fn is_listed(peer: IpAddr, listed: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -236,7 +236,6 @@ fn is_encrypted(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use axum::http::{HeaderName, HeaderValue};
 
     use super::*;

@@ -184,7 +184,6 @@ pub(crate) fn is_same(given: &str, wanted: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);

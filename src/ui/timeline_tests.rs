@@ -1,5 +1,4 @@
 //! Spans of a whole recorded run, of a death, and of what goes on.
-#![allow(clippy::unwrap_used)]
 
 #[path = "../../shared/tests/suite/small_run/mod.rs"]
 mod small_run;

@@ -119,7 +119,6 @@ pub(crate) fn tapped(lines: &[&Value], rate: u64, dropped: u64) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn line(role: &str, kind: &str, text: &str) -> Line {

@@ -70,7 +70,6 @@ fn compared(one: &Template, other: &Template, scope: &dyn Scope) -> Result<Optio
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

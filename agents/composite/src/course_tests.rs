@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -285,7 +285,6 @@ pub(crate) fn steps_of<'a>(places: impl IntoIterator<Item = &'a Place>) -> BTree
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

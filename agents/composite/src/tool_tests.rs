@@ -1,6 +1,5 @@
 //! Composites as an agent has them: called by an engine, which calls their tools.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
 use std::sync::Mutex;
 
 use muster_shared::flow::{RolePermission, TaskRights};

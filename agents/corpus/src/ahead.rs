@@ -121,7 +121,6 @@ pub(super) fn in_order<I: Send, O: Send, E>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;

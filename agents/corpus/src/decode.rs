@@ -67,7 +67,6 @@ fn decode_legacy(bytes: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
 

@@ -97,7 +97,6 @@ fn numbered(name: &str) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

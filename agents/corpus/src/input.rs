@@ -54,7 +54,6 @@ fn ordinary(kind: FileType) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -158,7 +158,6 @@ fn is_hash(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::picture::PictureKind;
     use super::*;
 

@@ -170,7 +170,6 @@ fn heading(line: &str) -> Option<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

@@ -118,7 +118,6 @@ fn split_camel(word: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 mod given;
 
 use std::{borrow::Cow, fs, os::unix::fs::symlink};

@@ -181,7 +181,6 @@ fn csv_line<'a>(text: &mut String, cells: impl Iterator<Item = &'a str>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use proptest::prelude::*;
 
     use super::*;

@@ -1,5 +1,4 @@
 //! A workspace in memory, as the tests of the tools need it.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -79,7 +79,6 @@ fn unfit(verb: GatewayVerb, fields: Vec<String>) -> GatewayRefusal {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::wire::gateway::{FinishRequest, StepRequest, TakeRequest};
     use serde_json::json;
 

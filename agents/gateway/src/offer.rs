@@ -176,7 +176,6 @@ pub(crate) fn input_body<'a>(offer: &'a TaskOffered, path: &str) -> Option<&'a s
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::{LeafRef, PlanTask, RunLimits, TaskResult};
     use muster_shared::ids::TaskIndex;
 

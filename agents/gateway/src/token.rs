@@ -90,7 +90,6 @@ fn mac(secret: &str, said: &str) -> Hmac<Sha256> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn token() -> Token {

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 //! The rules by table: what was written, what is answered, what follows.
 
 use std::borrow::Cow;

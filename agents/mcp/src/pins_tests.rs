@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};

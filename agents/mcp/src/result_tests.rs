@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use rmcp::model::{CallToolResult, ReadResourceResult};
 use serde_json::json;
 

@@ -1,7 +1,5 @@
 //! Answers beside, and within, very large documents.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fmt::Write as _;
 use std::fs;
 

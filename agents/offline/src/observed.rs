@@ -242,7 +242,6 @@ fn blocks(content: &str) -> Vec<Block> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

@@ -330,7 +330,6 @@ pub(super) fn check(depends_on: Vec<String>) -> TaskDraft {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

@@ -175,7 +175,6 @@ fn as_it_was(task: &PlanTask, done: &[LeafRef]) -> TaskDraft {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use muster_shared::flow::{Citation, Finding, SearchQuery, TaskResult, TaskStatus, Work};
     use muster_shared::plan::replan::{Rigour, first_new, replan};

@@ -1,7 +1,5 @@
 //! What the tests of the offline model share: offers, documents in memory, and a fleet in one loop.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

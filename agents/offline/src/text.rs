@@ -296,7 +296,6 @@ pub(super) fn capitalise(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

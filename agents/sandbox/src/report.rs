@@ -138,7 +138,6 @@ impl SandboxReport {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use super::*;
     use Mechanism::{Landlock, LandlockScopes, Namespaces, OtherUser, Seccomp, Subreaper};

@@ -310,7 +310,6 @@ fn provider_of(target: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 

@@ -199,7 +199,6 @@ const fn as_budget(usage: &Usage) -> Budget {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_bus::Bus;
     use muster_shared::ids::AgentId;
 

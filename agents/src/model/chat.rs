@@ -398,7 +398,6 @@ pub fn ignore_deltas(_: Delta) {}
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use serde_json::json;
 

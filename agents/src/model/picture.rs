@@ -64,7 +64,6 @@ impl fmt::Debug for ChatPicture {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

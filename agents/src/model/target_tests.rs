@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use super::*;
 
 type Vars<'a> = &'a [(&'a str, &'a str)];

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use minijinja::context;
 
 use super::*;

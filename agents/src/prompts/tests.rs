@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::CorpusRef;
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 

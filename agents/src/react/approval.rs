@@ -102,7 +102,6 @@ pub(super) fn to_approve(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::{CallVerdict, FurtherAction, GuardVerdict, Ruling, Thought};
     use serde_json::json;
 

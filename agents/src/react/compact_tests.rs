@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use muster_shared::flow::{ModelCall, ObservationStatus};
 use serde_json::json;
 

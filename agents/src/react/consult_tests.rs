@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{Action, TemplateRef, Thought};
 use muster_shared::ids::Role;
 use serde_json::json;

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::Ending;
 use muster_shared::flow::response::DECLINED;
 use muster_shared::ids::Role;

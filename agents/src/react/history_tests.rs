@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{Ending, FurtherAction, Outcome};
 use muster_shared::ids::{AgentId, Generation, Role, RunId, TaskId};
 use muster_shared::run::{AgentKey, Started};

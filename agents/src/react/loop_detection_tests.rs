@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{Ending, RolePermissions, Step, Thought};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{
     HeldTo, ObservationStatus, Plan, PlanDraft, Product, RefineBrief, TaskDraft, TaskOffered, TaskStatus,
 };

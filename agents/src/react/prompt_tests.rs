@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{ModelCall, ObservationStatus};
 use muster_shared::ids::Role;
 use proptest::prelude::*;

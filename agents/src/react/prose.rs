@@ -74,7 +74,6 @@ fn names_a_tool(text: &str, case: &StepContext<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use muster_shared::flow::{Ending, Product};
     use muster_shared::ids::Role;
     use serde_json::json;

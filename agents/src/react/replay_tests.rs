@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use muster_shared::flow::ObservationStatus;
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::run::AgentKey;

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use muster_shared::flow::Membership;
 use muster_shared::ids::AgentId;
 

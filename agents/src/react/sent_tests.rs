@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{Observation, ObservationStatus};
 use muster_shared::ids::Role;
 use muster_shared::time::Millis;

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use muster_shared::flow::{ObservationStatus, RolePermissions, TaskOffered, Thought};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};

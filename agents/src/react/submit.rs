@@ -94,7 +94,6 @@ pub fn ask_again(faults: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use serde_json::json;
 

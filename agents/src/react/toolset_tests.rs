@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{BlueprintCall, RolePermission};

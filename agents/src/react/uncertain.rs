@@ -57,7 +57,6 @@ const fn observation(content: String) -> Observation {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic)]
     use super::*;
 
     #[test]

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_corpus::CitedPlace;
 use muster_shared::flow::{
     CorpusRef, ObservationStatus, PlaceFound, Product, Standing, TaskOffered, Thought,

@@ -108,7 +108,6 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn read_all(claims: &Value) -> Vec<Claim> {

@@ -83,7 +83,6 @@ fn remarks(document: &Document<'_>) -> Vec<DraftRemark> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use muster_shared::flow::{Report, Work};
     use muster_shared::ids::{Role, TaskId};
 

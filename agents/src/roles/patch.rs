@@ -194,7 +194,6 @@ fn name_by_names(plan: &mut Value, gone: &[Vec<usize>]) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn plan() -> Value {

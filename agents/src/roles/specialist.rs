@@ -134,7 +134,6 @@ pub fn data_by_rule(contract: &Contract, arguments: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::TaskResult;
 
     use super::*;

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{Plan, RefineOperation};
 use muster_shared::ids::{TaskId, TaskIndex};
 use serde_json::json;

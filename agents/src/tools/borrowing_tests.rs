@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use futures::StreamExt;
 use muster_bus::Bus;
 use muster_bus::tool_servers::{LendingRequest, ToolRequest};

@@ -87,7 +87,6 @@ impl Tool for Calculator {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

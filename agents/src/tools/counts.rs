@@ -17,7 +17,6 @@ impl CallCounter for FleetCounts {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::time::Duration;
 
     use super::*;

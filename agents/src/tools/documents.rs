@@ -208,7 +208,6 @@ pub(super) fn corpus(ctx: &ToolContext) -> Result<&Corpus, ToolFailure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use std::collections::BTreeMap;
 

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use muster_shared::flow::{Grantor, Rights, TaskRights};
 use muster_tools::{EngineRules, ToolPatterns, ToolQuota, ToolRegistry};
 use serde_json::json;

@@ -136,7 +136,6 @@ fn waiting(name: &str, what: String, parameters: Value, permission: RolePermissi
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::plan::tools::STANDARD;
 
     use super::*;

@@ -104,7 +104,6 @@ impl Tool for ReadResult {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
     use muster_bus::Bus;

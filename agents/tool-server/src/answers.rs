@@ -159,7 +159,6 @@ impl Answers {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::wire::tool_server::ServedStatus;
 
     use super::*;

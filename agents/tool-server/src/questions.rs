@@ -145,7 +145,6 @@ impl Asker for Questions {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::Form;
     use serde_json::json;
 

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;

@@ -216,7 +216,6 @@ pub fn sound_schema(parameters: &Value) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use async_trait::async_trait;
     use serde_json::json;

@@ -109,7 +109,6 @@ pub trait SharedAnswers: Send + Sync + 'static {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
     use muster_shared::flow::{Grantor, RolePermissions, TaskRights, ToolCache};

@@ -86,7 +86,6 @@ fn forms(secret: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use std::io::Write;
 

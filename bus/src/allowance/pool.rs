@@ -79,7 +79,6 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const LIMIT: Budget = calls(100);

@@ -1,5 +1,4 @@
 //! Requests that count for nothing are kept, whoever hears the answer.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! Who may give orders, and how often one counts.
-#![allow(clippy::unwrap_used, clippy::panic)]
 use muster_shared::ids::RunId;
 use muster_shared::run::{Request, RequestAction};
 use muster_shared::wire::encode;

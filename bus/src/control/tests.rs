@@ -1,5 +1,4 @@
 //! What is obeyed at once, and by whom it was signed.
-#![allow(clippy::unwrap_used)]
 use futures::FutureExt;
 
 use super::*;

@@ -362,7 +362,6 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     #[test]

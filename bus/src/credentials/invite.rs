@@ -112,7 +112,6 @@ impl FleetKeys {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::credentials::claims::Claims;
     use crate::credentials::{HolderKind, OwnKey, identity};

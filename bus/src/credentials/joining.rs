@@ -189,7 +189,6 @@ fn free_name(books: &Books, machine: &str, here: &str) -> AgentId {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const NOW: Millis = Millis(5_000);

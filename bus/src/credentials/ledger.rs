@@ -327,7 +327,6 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, CredentialsE
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::io::Write;
 
     use super::*;

@@ -170,7 +170,6 @@ fn write(folder: &Path, all: &[Retired]) -> Result<(), CredentialsError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::credentials::Holder;
 

@@ -122,7 +122,6 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn every_way() -> Vec<Partitions> {

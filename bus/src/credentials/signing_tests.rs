@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
 use std::path::PathBuf;
 
 use nkeys::KeyPair;

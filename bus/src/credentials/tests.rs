@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;

@@ -240,7 +240,6 @@ impl FleetKeys {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn keys() -> (tempfile::TempDir, FleetKeys) {

@@ -46,7 +46,6 @@ fn run_of(name: &str) -> Option<RunId> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -305,7 +305,6 @@ pub(super) async fn clock_skew(nats: &Nats) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -299,7 +299,6 @@ fn is_denial(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn link() -> Arc<Link> {

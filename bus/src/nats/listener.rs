@@ -153,7 +153,6 @@ fn user(said: &str) -> Result<u32, BusError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const ME: u32 = 1000;

@@ -160,7 +160,6 @@ pub(super) fn is_missing(error: &async_nats::jetstream::context::GetStreamError)
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -151,7 +151,6 @@ fn of_one_link(address: &IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn read(text: &str) -> (String, Option<u16>) {

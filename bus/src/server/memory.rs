@@ -30,7 +30,6 @@ pub(super) fn stored(folder: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

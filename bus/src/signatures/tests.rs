@@ -1,5 +1,4 @@
 //! What is signed, and by whom.
-#![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 use crate::credentials::{FleetKeys, Holder, HolderKind};
 

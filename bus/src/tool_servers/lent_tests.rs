@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use muster_shared::flow::TaskRights;
 use muster_shared::wire::lending::ToolLease;
 use muster_shared::wire::tool_server::{ToolCall, ToolReply};

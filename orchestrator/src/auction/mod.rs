@@ -144,7 +144,6 @@ fn why_refused(bid: &Bid, avoid: &[AgentId], time_left_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::ids::{RunId, TaskId, TaskIndex};
     use proptest::prelude::*;
     use uuid::Uuid;

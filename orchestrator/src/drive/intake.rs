@@ -397,7 +397,6 @@ fn secret() -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic)]
     use super::*;
 
     #[test]

@@ -92,7 +92,6 @@ impl OrchestratorSettings {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use muster_shared::flow::{People, ReviewPolicy};
     use serde_json::{Value, json};
 

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::collections::BTreeMap;
 
 use muster_shared::ids::{RunId, TaskId};

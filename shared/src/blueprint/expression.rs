@@ -335,7 +335,6 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     fn value(path: &Path) -> Datum {

@@ -97,7 +97,6 @@ impl fmt::Display for CallVerdict {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

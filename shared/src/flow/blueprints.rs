@@ -91,7 +91,6 @@ fn takes(param: &Param) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::blueprint::{parse, shipped};
     use crate::flow::Goal;

@@ -407,7 +407,6 @@ impl std::fmt::Display for Guarded {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

@@ -147,7 +147,6 @@ impl ReviewPolicy {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn people(approve_by: &[&str], approvals: u8, review: ReviewPolicy) -> People {

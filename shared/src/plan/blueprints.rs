@@ -98,7 +98,6 @@ fn refers(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::super::tools::MostAlike;

@@ -88,7 +88,6 @@ fn words(text: &str) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn specialist(role: &str, capabilities: &[&str]) -> Specialty {

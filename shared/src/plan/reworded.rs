@@ -88,7 +88,6 @@ fn pair<'a>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::flow::Rights;
     use crate::ids::Role;

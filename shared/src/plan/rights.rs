@@ -33,7 +33,6 @@ pub(super) fn common(plan: &Plan) -> Option<Box<Rights>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::super::as_given;
     use super::super::{Rigour, replan};
     use super::*;

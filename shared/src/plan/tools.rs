@@ -213,7 +213,6 @@ fn plain(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn draft(tools: &[&str]) -> PlanDraft {

@@ -140,7 +140,6 @@ fn replaced(text: &str, by: impl Fn(Option<&str>) -> Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::flow::{RefineOperation, TaskDraft, TaskStatus};
     use crate::ids::Role;

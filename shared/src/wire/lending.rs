@@ -178,7 +178,6 @@ pub struct Revocation {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -153,7 +153,6 @@ fn by_size(goal: &Goal) -> Estimate {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::settings::{Inputs, load};
 

@@ -222,7 +222,6 @@ pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

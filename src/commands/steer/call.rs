@@ -64,7 +64,6 @@ fn parse(text: &str) -> Result<Value, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

@@ -44,7 +44,6 @@ fn parse(text: &str, is_json: bool) -> Result<PlanDraft, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

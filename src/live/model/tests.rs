@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeSet;
 
 use muster_bus::{RegistryChange, Tapped};

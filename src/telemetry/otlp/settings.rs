@@ -156,7 +156,6 @@ fn check(endpoint: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn variables(all: &[(&str, &str)]) -> Vec<(String, String)> {

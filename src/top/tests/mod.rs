@@ -1,5 +1,3 @@
-#![allow(clippy::panic, clippy::unwrap_used)]
-
 mod keys;
 mod pictures;
 

@@ -170,7 +170,6 @@ pub(crate) async fn fork(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn goal(goal: &str) -> Goal {

@@ -68,7 +68,6 @@ where
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_shared::ids::TaskId;
     use muster_shared::run::{ConflictEnd, apply};
 

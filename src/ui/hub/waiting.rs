@@ -18,7 +18,6 @@ pub(super) fn all_waiting(model: &Model) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
     use muster_shared::flow::{About, OnTimeout, Question};

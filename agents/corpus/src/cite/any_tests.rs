@@ -1,5 +1,4 @@
 //! Whatever is cited: nothing breaks, and nothing is read that is no document.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -193,7 +193,6 @@ fn by_pages(hit: &mut Hit, cuts: &Cuts) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

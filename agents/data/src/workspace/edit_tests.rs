@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 
 use muster_shared::flow::{Grantor, Rights, TaskRights};

@@ -227,7 +227,6 @@ fn in_words(found: &[Found], most: usize, files: usize, left_out: &[String]) -> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use muster_tools::ToolStatus;
     use proptest::prelude::*;
     use serde_json::json;

@@ -91,7 +91,6 @@ fn push_trimmed(found: &mut Vec<Range<usize>>, text: &str, range: Range<usize>) 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use proptest::prelude::*;
 

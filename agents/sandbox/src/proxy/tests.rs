@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use muster_shared::flow::rights::Allowed;
 use muster_shared::flow::{Grantor, Rights};

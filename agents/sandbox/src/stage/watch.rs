@@ -92,7 +92,6 @@ pub(super) fn share_of(rollup: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use super::*;
 

@@ -179,7 +179,6 @@ fn needs(ability: &Ability, any_of: &[Permission]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic)]
     use muster_shared::ids::TaskIndex;
 
     use super::*;

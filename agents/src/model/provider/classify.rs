@@ -279,7 +279,6 @@ fn causes(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use reqwest::header::{HeaderName, HeaderValue};
 

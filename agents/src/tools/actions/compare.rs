@@ -206,7 +206,6 @@ fn share_of(total: f64, criteria: &[Criterion<'_>]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::sync::Arc;
 
 use muster_shared::flow::{Citation, Finding, LeafRef, RolePermissions, TaskResult, Wait};

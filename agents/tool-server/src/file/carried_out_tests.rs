@@ -1,6 +1,5 @@
 //! The examples that are shipped, and tools of files as they are carried out: real programs, and an endpoint on this machine.
 
-#![allow(clippy::unwrap_used)]
 use std::fs;
 use std::sync::Mutex;
 

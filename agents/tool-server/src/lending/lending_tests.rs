@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 

@@ -67,7 +67,6 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(30);

@@ -137,7 +137,6 @@ impl CallCounter for LocalCounts {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::engine::rules::ToolQuota;
 

@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 //! Answers that serve again, in place of calls.
 
 use std::collections::BTreeMap;

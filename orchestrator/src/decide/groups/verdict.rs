@@ -77,7 +77,6 @@ fn dissent(view: &View) -> Dissent {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use muster_shared::conflict::Tolerance;
     use muster_shared::flow::{Claim, ClaimValue, Finite};

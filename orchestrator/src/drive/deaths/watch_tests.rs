@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use muster_bus::Presence;
 use muster_shared::wire::Profile;
 

@@ -1,5 +1,4 @@
 //! Whatever is changed in a chained record is found, and where.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
 use proptest::sample::Index;

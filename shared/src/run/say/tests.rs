@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use uuid::Uuid;
 
 use super::*;

@@ -1,5 +1,4 @@
 //! Generates the published schemas from the types.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod examples;
 mod gateway;

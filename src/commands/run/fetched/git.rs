@@ -228,7 +228,6 @@ fn size(folder: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::super::place::Given;
     use super::*;
 

@@ -115,7 +115,6 @@ fn link_all(from: &Path, to: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn written(kept: &Kept, name: &str, path: &str) -> PathBuf {

@@ -188,7 +188,6 @@ fn as_part(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     fn repository_of(text: &str) -> Repository {

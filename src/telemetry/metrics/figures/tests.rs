@@ -1,5 +1,4 @@
 //! What is counted, as it is told.
-#![allow(clippy::unwrap_used)]
 use muster_shared::ids::{AgentId, Generation, TaskId};
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -225,7 +225,6 @@ read_loosely!(Count, Flag, Given, Object[T], List[T], First[T]);
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use serde::Deserialize;
 

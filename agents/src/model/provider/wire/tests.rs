@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic)]
 //! What is written is what the client library would write, what is read is what it would read, and connections are
 //! used again.
 

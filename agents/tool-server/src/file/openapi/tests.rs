@@ -1,4 +1,3 @@
-#![allow(clippy::unwrap_used)]
 use std::fs;
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,8 @@
 //! `muster check-agent`: test a program against the task gateway of a private fleet.
 
+use muster_shared::sync::lock;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -199,7 +200,7 @@ impl<'a> TestBench<'a> {
     }
 
     fn check_requests(&self) -> Check {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = lock(&self.answers);
         if answers.refusals == 0 {
             return Check::ok("requests", "the gateway refused none");
         }
@@ -277,7 +278,7 @@ impl<'a> TestBench<'a> {
     }
 
     fn revocations(&self) -> usize {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).revocations
+        lock(&self.answers).revocations
     }
 }
 
@@ -298,7 +299,7 @@ async fn listen(bus: &Bus, role: &Role, answers: Arc<Mutex<Answers>>) -> Result<
                 continue;
             }
             let error = &answer["error"];
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answers = lock(&answers);
             if answer["over"] == true || error["over"] == true {
                 answers.revocations += 1;
             } else if error.is_object() && error["retry"] != true {

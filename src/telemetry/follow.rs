@@ -6,8 +6,9 @@
 //! run over also sends what the one before closed in its last moments, which may have died before it was sent; the ids are the
 //! same, so that a receiver has it once.
 
+use muster_shared::sync::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use muster_bus::{Bus, RecordFilter};
@@ -35,13 +36,13 @@ pub(crate) struct News {
 impl News {
     /// A run was decided upon.
     pub(crate) fn decided(&self, run: RunId, seq: Seq) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = lock(&self.runs);
         let since = runs.entry(run).or_insert(seq);
         *since = (*since).min(seq);
     }
 
     fn take(&self) -> HashMap<RunId, Seq> {
-        std::mem::take(&mut *self.runs.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.runs))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What lists say of runs that ended: they say it for ever, so that long lists are quick.
 
+use muster_shared::sync::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_bus::Bus;
 use muster_shared::ids::RunId;
@@ -45,11 +46,11 @@ impl Briefs {
     }
 
     fn of(&self, run: RunId) -> Option<Arc<Value>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).get(&run).cloned()
+        lock(&self.ended).get(&run).cloned()
     }
 
     fn keep(&self, run: RunId, brief: Arc<Value>) {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = lock(&self.ended);
         ended.insert(run, brief);
         while ended.len() > MOST {
             ended.pop_first();

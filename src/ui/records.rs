@@ -1,7 +1,8 @@
 //! Records of runs that were looked at last: what is there is not read again, so that going back and forth in a run costs little.
 
+use muster_shared::sync::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use muster_bus::{Bus, BusError, RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq};
@@ -101,7 +102,7 @@ impl Records {
 
     /// The place of a run, which is used by that.
     fn slot(&self, run: RunId) -> Arc<tokio::sync::Mutex<Arc<KeptRecord>>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         kept.clock += 1;
         let clock = kept.clock;
         let slot = kept.runs.entry(run).or_default();
@@ -113,7 +114,7 @@ impl Records {
 
     /// Takes note of how much a run has.
     fn note(&self, run: RunId, entries: usize) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         if let Some(slot) = kept.runs.get_mut(&run) {
             slot.entries = entries;
         }

@@ -1,7 +1,8 @@
 //! Who is logged in: sessions, and addresses that log somebody in once. Pure but for the randomness of names: the time comes in.
 
+use muster_shared::sync::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use muster_bus::Signatures;
@@ -173,7 +174,7 @@ impl Sessions {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // Every change of it is whole.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What all requests share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use muster_shared::sync::lock;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
@@ -120,7 +121,7 @@ impl Ui {
     /// When there were too many in the last hour.
     pub(crate) fn count_question(&self) -> Result<u32, Problem> {
         let most = PLAYGROUND_CALLS;
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = lock(&self.asked);
         asked.one_more(Instant::now(), most).map_err(|()| {
             Problem::new(
                 StatusCode::TOO_MANY_REQUESTS,

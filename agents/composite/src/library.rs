@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use muster_shared::sync::lock;
 use muster_tools::ToolRegistry;
-use muster_tools::lock;
 use serde::{Serialize, Serializer};
 
 use crate::file::Composite;

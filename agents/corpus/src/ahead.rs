@@ -1,6 +1,6 @@
 //! Work on several threads, of which what comes is handed on in order.
 
-use crate::lock;
+use muster_shared::sync::lock;
 use std::{
     collections::BTreeMap,
     sync::{Condvar, Mutex, PoisonError},

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::error::CorpusError;
-use crate::lock;
+use muster_shared::sync::lock;
 
 /// Longest wait for one blob.
 const BLOB_TIMEOUT: Duration = Duration::from_secs(60);

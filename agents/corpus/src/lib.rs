@@ -14,11 +14,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
 use muster_shared::flow::{PlaceFound, TaskRights};
+use muster_shared::sync::lock;
 
 use self::found::Asked;
 use self::readable::{Readable, Within};
@@ -368,11 +369,6 @@ impl std::fmt::Debug for Corpus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Corpus").field(&self.inner.id.as_str()).finish()
     }
-}
-
-/// Locks a mutex, also after a panic of its holder.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs blocking work on a thread of its own.

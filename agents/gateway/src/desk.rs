@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::check::Checker;
-use crate::lock;
 use crate::open::OpenTask;
 use crate::past::TaskKey;
 use crate::programs::Programs;
@@ -22,6 +21,7 @@ use crate::queues::Queues;
 use crate::refusal::{Closed, bad_token, failed, of_other_role};
 use crate::settings::GatewaySettings;
 use crate::token::Token;
+use muster_shared::sync::lock;
 
 /// Tasks of which is kept why they are not at hand any more, or where they went; and secrets of runs that are kept.
 const MOST_KEPT: usize = 4096;

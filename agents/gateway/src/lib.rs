@@ -28,7 +28,7 @@ mod token;
 mod wait;
 mod watch;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -82,9 +82,4 @@ pub async fn serve(
     in_hand.close();
     let _all_done_or_not = tokio::time::timeout(LAST, in_hand.wait()).await;
     Ok(())
-}
-
-/// Locks it, whoever broke with it in hand before.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

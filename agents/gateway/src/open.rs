@@ -22,9 +22,9 @@ use muster_shared::wire::gateway::GatewayRefusal;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::lock;
 use crate::past::{self, Attempt, Past, Recorded, TaskKey, id_of, recorded_as};
 use crate::refusal::{Closed, failed};
+use muster_shared::sync::lock;
 
 /// Answers that are kept for a caller that asks the same again.
 const KEPT: usize = 32;

@@ -13,8 +13,8 @@ use muster_shared::run::EVENT_VERSION;
 use muster_shared::wire::gateway::{GatewayRefusal, TakeRequest};
 use muster_shared::wire::{Advertised, ControlMessage, Profile};
 
-use crate::lock;
 use crate::refusal::{busy, failed, invalid};
+use muster_shared::sync::lock;
 
 /// A program that was not heard of for so long is let go.
 const LET_GO: Duration = Duration::from_secs(120);

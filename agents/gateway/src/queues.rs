@@ -8,7 +8,7 @@ use muster_bus::{Bus, BusError, TakenTask, TaskQueue};
 use muster_shared::ids::{AgentId, Queue};
 use tokio::sync::oneshot;
 
-use crate::lock;
+use muster_shared::sync::lock;
 
 /// The shortest and the longest that one question waits at the broker.
 const SHORTEST: Duration = Duration::from_millis(50);

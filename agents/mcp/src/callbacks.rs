@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::TaskRights;
+use muster_shared::sync::lock;
 use muster_tools::Asker;
-use muster_tools::lock;
 use tokio::sync::watch;
 
 use crate::definition::ListedTool;

@@ -23,7 +23,7 @@ use crate::error::McpError;
 use crate::oauth;
 use crate::plain::{cut, visible};
 use crate::process::{self, LastWords, ServerChild};
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::settings::McpSettings;
 
 /// Largest message of a server, in bytes. A larger one is thrown away, and what waited for it runs out of time. 8

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::{Form, Use};
+use muster_shared::sync::lock;
 use muster_shared::wire::tool_question::{CallAnswer, PersonQuestion};
-use muster_tools::lock;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestMethod, ElicitRequestParams, ElicitResult,

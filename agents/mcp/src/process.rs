@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::config::ChildCommand;
 use crate::plain::visible;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 
 /// How much of a server's standard error is kept, in bytes.
 const LAST_WORDS: usize = 4 * 1024;

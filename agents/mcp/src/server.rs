@@ -22,7 +22,7 @@ use crate::plain::visible;
 use crate::request::{NoAnswer, for_itself};
 use crate::restart::{Deaths, Restart, RestartRules};
 use crate::tool::McpTool;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::settings::McpSettings;
 
 /// Window in which restarts are counted. A server that runs for ten minutes is in no crash loop.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::settings::{Part, PoolLimits, ReadLimits};
 use nix::libc;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::workspace::WorkspacePath;
 use muster_tools::{Program, ProgramEnd, ProgramStatus};
 use tokio_util::sync::CancellationToken;

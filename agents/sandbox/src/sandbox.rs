@@ -13,7 +13,7 @@ use crate::call;
 use crate::prepare;
 use crate::start::{self, Stage};
 use crate::wire::{Failure, Mode};
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::settings::SandboxSettings;
 
 /// Most programs at once in one process; more wait for their turn. Each may take a processor and its memory.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use muster_shared::flow::{Bid, CallForProposals, Usage};
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

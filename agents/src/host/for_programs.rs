@@ -12,7 +12,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 
 use super::context::common;
 use super::corpora::Corpora;

@@ -13,7 +13,7 @@ use crate::model::target::{ModelProvider, ModelTarget, TargetSettings};
 use crate::react::model::{ChatClient, ModelClient};
 use crate::settings::AgentSettings;
 use muster_offline::OfflineModel;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 
 /// Longest key file that is read, in bytes.
 const MAX_KEY_FILE: u64 = 64 * 1024;

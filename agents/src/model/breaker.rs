@@ -11,8 +11,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use muster_bus::allowance::breaker::{Admission, BreakerRules, BreakerState, Outage, OutageKind};
 use muster_bus::{Allowances, BrokerClock, BusError};
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
-use muster_tools::lock;
 use tokio::sync::{Notify, OnceCell};
 
 use super::chat::{ModelError, ModelErrorKind};

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use muster_bus::{Allowances, BrokerClock, BusError};
-use muster_tools::lock;
+use muster_shared::sync::lock;
 
 /// A clock is set anew after this time: those of machines drift apart.
 const LONGEST_KEPT: Duration = Duration::from_secs(300);

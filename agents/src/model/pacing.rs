@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use muster_bus::allowance::rate::{Demand, Rate, RateState};
 use muster_bus::{Allowances, BrokerClock, BusError};
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
-use muster_tools::lock;
 
 use super::fleet_clock::FleetClock;
 use super::random::fraction;

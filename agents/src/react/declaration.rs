@@ -10,7 +10,7 @@ use muster_shared::flow::{ModelCall, Step};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use muster_shared::secret::Redactor;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::{Information, Step};
-use muster_tools::lock;
+use muster_shared::sync::lock;
 
 /// Most that waits to be heard at a time; the rest is told when the task is offered or begun again.
 const MOST: usize = 100;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::journal::JournalError;
 use super::place::TaskAssignment;
 use crate::model::gate::Ownership;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 
 /// Tells whether a task is still ours.
 pub struct TaskOwnership {

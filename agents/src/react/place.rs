@@ -11,8 +11,8 @@ use muster_journal::{
 };
 use muster_shared::ids::{Generation, RunId, Seq};
 use muster_shared::run::{AgentKey, Entry, is_of_one};
+use muster_shared::sync::lock;
 use muster_shared::wire::Encoding;
-use muster_tools::lock;
 use uuid::Uuid;
 
 use super::journal::JournalError;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use muster_shared::flow::{Action, PlanTask, RolePermissions, TaskRights, Use};
 use muster_shared::plan::tools::{is_same, means, stays};
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use serde_json::Value;
 
 use super::declaration::Declaration;

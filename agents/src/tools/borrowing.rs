@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use muster_bus::tool_servers::{Lender, ToolServerDoor, ToolServerFailure};
 use muster_shared::ids::{AgentId, Role};
+use muster_shared::sync::lock;
 use muster_shared::text::beginning;
 use muster_shared::wire::lending::{LeaseName, LeaseReply, LeaseRequest, LentCall, LentReply};
 use muster_shared::wire::tool_server::{ServedResult, ServedStatus, ToolCall, ToolReply};
-use muster_tools::lock;
 
 use super::lenders::Lenders;
 

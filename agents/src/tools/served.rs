@@ -9,10 +9,10 @@ use muster_bus::tool_servers::ToolServerDoor;
 use muster_bus::{Bus, BusError};
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::plan::tools::STANDARD;
+use muster_shared::sync::lock;
 use muster_shared::text::beginning;
 use muster_shared::wire::lending::lender_role;
 use muster_shared::wire::tool_server::{ServedTool, ToolServerNotice, ToolSpecs};
-use muster_tools::lock;
 use tokio_util::sync::CancellationToken;
 
 use super::ToolRegistry;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
+use muster_shared::sync::lock;
 use muster_shared::wire::tool_question::{CallAnswer, OpenQuestion, PersonQuestion, QuestionAnswer};
 use muster_tools::Asker;
-use muster_tools::lock;
 use tokio::sync::{oneshot, watch};
 
 /// Most questions of one call that are open at the same time.

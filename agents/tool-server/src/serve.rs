@@ -9,11 +9,11 @@ use futures::{FutureExt, StreamExt};
 use muster_bus::tool_servers::{ToolAsker, ToolCaller, ToolRequest};
 use muster_bus::{Bus, BusError};
 use muster_shared::secret::Redactor;
+use muster_shared::sync::lock;
 use muster_shared::wire::tool_question::{OpenQuestion, QuestionAnswer};
 use muster_shared::wire::tool_server::{
     MOST_KEY, ServedResult, ServedStatus, ToolCall, ToolReply, ToolServerNotice,
 };
-use muster_tools::lock;
 use muster_tools::{Asker, Permission, Tool, ToolContext, ToolServerSettings};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};

@@ -25,12 +25,12 @@ use super::{
     sharing::SharedAnswers,
     spec::{ToolContext, ToolResult, ToolSpec, ToolStatus},
 };
-use crate::lock;
 use attempt::{Threads, attempt};
 use breaker::Breaker;
 use ending::{Ending, Fault, json_size};
 use inner::may_have_effect;
 use kept::{KeptAnswers, SameCall};
+use muster_shared::sync::lock;
 use rules::{may_repeat, may_stand_in};
 
 pub use attempt::why_broken;

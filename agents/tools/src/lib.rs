@@ -25,8 +25,6 @@ pub mod spec;
 mod watch;
 pub mod workspace;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use self::{
     asker::{Asker, PictureAnswer, PictureQuestion, Viewer},
     engine::{
@@ -46,8 +44,3 @@ pub use self::{
     },
     watch::CallWatch,
 };
-
-/// Locks a mutex, also after a panic of its holder.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

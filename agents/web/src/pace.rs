@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::settings::WebSettings;
 
 /// Most hosts that are remembered. Beyond, those that nobody waits for are forgotten.

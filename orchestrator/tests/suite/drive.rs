@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::{Fleet, Orchestrator, at_once, failure, good, leaf, outcome};
+use crate::support::{self, Fleet, Orchestrator, at_once, failure, good, leaf, outcome};
 use muster_bus::{Bus, BusSettings, RecordFilter};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::support::{Answer, Fleet, Orchestrator, at_once, good, leaf};
+use crate::support::{self, Answer, Fleet, Orchestrator, at_once, good, leaf};
 use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter, SeenLease};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Goal, RunLimits, TaskDraft};

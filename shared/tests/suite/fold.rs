@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::small_run::{RUN, leaf};
+use crate::small_run::{self, RUN, leaf};
 use muster_shared::flow::{
     Ending, Goal, Outcome, Plan, PlanDraft, Report, RunLimits, TaskDraft, TaskOffered, TaskStatus, Usage,
 };

@@ -1,9 +1,10 @@
 //! The files of a call by hand: those of a folder, in a workspace as a run has it. What the call changed is written back.
 
+use muster_shared::sync::lock;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -50,7 +51,7 @@ impl HandWorkspace {
     }
 
     fn files(&self) -> MutexGuard<'_, Contents> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.files)
     }
 
     /// Writes what is new or changed back into the folder, or into a new one; gives where.

@@ -1,7 +1,8 @@
 //! A family of series: one figure by its labels.
 
+use muster_shared::sync::lock;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Most series of one family; what would be more goes to one that is called `other`.
 const MOST_SERIES: usize = 200;
@@ -100,12 +101,12 @@ impl Family {
 
     /// What is known now, by labels.
     pub(crate) fn all(&self) -> Vec<(Vec<String>, Series)> {
-        let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let series = lock(&self.series);
         series.iter().map(|(labels, series)| (labels.clone(), series.clone())).collect()
     }
 
     fn with(&self, labels: &[&str], change: impl FnOnce(&mut Series)) {
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut series = lock(&self.series);
         let mut labels: Vec<String> = labels.iter().map(|&label| label.to_owned()).collect();
         if series.len() >= MOST_SERIES && !series.contains_key(&labels) {
             labels.iter_mut().for_each(|label| "other".clone_into(label));

@@ -1,7 +1,8 @@
 //! What is counted when something is written to the record, said by a guard, or carried out for others.
 
+use muster_shared::sync::lock;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_agents::tools::documents::has_found;
@@ -170,7 +171,7 @@ impl Figures {
     }
 
     fn runs(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, RunProgress>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.runs)
     }
 
     /// A guard gave a verdict.

@@ -1,7 +1,8 @@
 //! Values of labels: few, short, and never what a model made up.
 
+use muster_shared::sync::lock;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Longest value, in bytes.
 const LONGEST: usize = 64;
@@ -28,7 +29,7 @@ impl Known {
     /// The name of something that did something, so that it exists.
     pub(crate) fn real<'a>(&self, name: &'a str) -> &'a str {
         let name = label(name);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         if known.contains(name) {
             return name;
         }
@@ -41,7 +42,7 @@ impl Known {
 
     /// The name of something that may have been made up.
     pub(crate) fn perhaps<'a>(&self, name: &'a str) -> &'a str {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.0);
         if known.contains(name) { name } else { OTHER }
     }
 }

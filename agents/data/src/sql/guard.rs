@@ -8,7 +8,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, config::DbConfig};
 
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::settings::SqlSettings;
 
 /// Between how many steps of SQLite's machine the bounds are looked at. One step makes one cell at most.

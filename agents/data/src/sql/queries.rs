@@ -14,7 +14,7 @@ use super::{names, problem, run};
 use crate::DataParts;
 use crate::files::{self, FileKind, TableFile};
 use crate::shown::Rows;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::settings::SqlSettings;
 
 /// What reading files may take beside the time of a query.

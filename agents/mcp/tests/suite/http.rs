@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{call, context, said, tool};
+use crate::common::{self, call, context, said, tool};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{
-    InMemory, PATIENCE, Scripted, call, context, is_alive, names, said, said_asking, tool, until,
+    self, InMemory, PATIENCE, Scripted, call, context, is_alive, names, said, said_asking, tool, until,
 };
 use async_trait::async_trait;
 use muster_mcp::{McpError, ServerState, ToolNews};

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use muster_shared::flow::rights::HostPattern;
 use muster_shared::flow::{TaskRights, Use};
+use muster_shared::sync::lock;
 use muster_tools::address::is_public;
-use muster_tools::lock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::task::JoinSet;

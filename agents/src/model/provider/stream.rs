@@ -1,6 +1,7 @@
 //! Gathering what genai streams, and noticing when it is no answer or only half of one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use muster_shared::sync::lock;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::StreamExt;
 use genai::chat as g;
@@ -45,7 +46,7 @@ impl FrameSummary {
 
 impl FrameWatch {
     fn seen(&self) -> MutexGuard<'_, FrameSummary> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.seen)
     }
 }
 

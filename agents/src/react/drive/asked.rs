@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use muster_shared::flow::{Hook, ModelCall, Note, Usage};
-use muster_tools::lock;
+use muster_shared::sync::lock;
 use muster_tools::{PictureAnswer, PictureQuestion, Viewer};
 use tokio::sync::{mpsc, oneshot};
 

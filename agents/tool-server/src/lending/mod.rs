@@ -19,8 +19,8 @@ use muster_shared::wire::tool_server::{ServedResult, ServedStatus};
 pub use self::lease::LeaseRules;
 use self::lease::{Answer, Leases};
 use crate::serve::{ToolServer, told};
+use muster_shared::sync::lock;
 use muster_tools::ToolServerSettings;
-use muster_tools::lock;
 
 /// What a lender has beside what every tool server has.
 pub(crate) struct Lending {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::ToolEngine;
 use super::ending::{Ending, Fault};
 use crate::context::ToolContext;
-use crate::lock;
 use crate::spec::{Permission, ToolSource, ToolSpec, ToolStatus};
+use muster_shared::sync::lock;
 
 /// Most answers that are kept.
 const MOST: usize = 64;

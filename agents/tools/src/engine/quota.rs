@@ -10,8 +10,8 @@ use super::ToolEngine;
 use super::ending::Ending;
 use super::rules::EngineRules;
 use crate::context::ToolContext;
-use crate::lock;
 use crate::spec::ToolSpec;
+use muster_shared::sync::lock;
 
 /// How long the calls of a task and of a run are counted: longer than any run takes.
 const RUN: Duration = Duration::from_secs(7 * 24 * 3600);

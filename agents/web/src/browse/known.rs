@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::robots::Rules;
-use muster_tools::lock;
+use muster_shared::sync::lock;
 
 /// How long it counts. RFC 9309 lets it be a day.
 const COUNTS_FOR: Duration = Duration::from_secs(3600);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A guard for Muster that keeps words out of tool calls and reports. docs/guards.md has the hooks, payloads and settings.
 
-    pip install nats-py
-    NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/guard.py
+    pip install nats-py nkeys
+    NATS_URL=nats://127.0.0.1:4222 NATS_CREDS=words.creds NATS_INBOX_PREFIX=_INBOX.words python3 deploy/examples/guard.py
+
+`muster keys issue guard:words --out words.creds` makes the credentials.
 
 In muster.toml:  [guards.words]
                  hooks = ["before_tool", "before_report"]

@@ -5,7 +5,8 @@
     muster up --detach
     python3 deploy/examples/submit_goal.py "What limits delegation loops?"
 
-The server's address is taken from NATS_URL, else from the local fleet's `.muster/fleet.json`.
+The server's address is taken from NATS_URL, else from the local fleet's `.muster/fleet.json`. `muster keys person` prints
+NATS_CREDS and NATS_INBOX_PREFIX for a person's credentials.
 Messages follow `muster schema --asyncapi`. Because the goal asks for JSON (`encoding`), every
 event of its run is written as JSON; other traffic on the bus is MessagePack. A fleet with keys takes orders that are
 signed: `signature` does it, as docs/gateway.md says.
@@ -84,7 +85,9 @@ def envelope(run: str, content: dict) -> bytes:
 
 
 async def main(words: str) -> int:
-    client = await nats.connect(server_url(), connect_timeout=5, user_credentials=credentials(), tls=encrypted())
+    inbox = os.environ.get("NATS_INBOX_PREFIX", "_INBOX").encode()  # a person's credentials allow one prefix only
+    client = await nats.connect(server_url(), connect_timeout=5, user_credentials=credentials(), tls=encrypted(),
+                                inbox_prefix=inbox)
     try:
         # Any orchestrator answers: `accepted` with the run, or `error` with the reason. The run is named here, so
         # that asking again after a lost answer makes no second one.

@@ -7,9 +7,11 @@ use muster_shared::ids::Role;
 use crate::settings::MOST_PROCESSES;
 
 pub(super) fn parse_span(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a time: write 90s, 10m or 1h30m");
-    let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
-    Duration::try_from(span).ok().filter(|span| !span.is_zero()).ok_or_else(wrong)
+    let wrong = || format!("{text:?} is not a time: write 90s, 10m, 1h30m or 30d");
+    // Settings write days as `30d`, which jiff refuses without a calendar.
+    let span = muster_shared::span::parse(text)
+        .or_else(|| Duration::try_from(text.parse::<jiff::SignedDuration>().ok()?).ok());
+    span.filter(|span| !span.is_zero()).ok_or_else(wrong)
 }
 
 /// The same, or no time at all.
@@ -53,11 +55,11 @@ mod tests {
 
     #[test]
     fn times_are_read_as_people_write_them() {
-        let good = [("90s", 90), ("10m", 600), ("1h30m", 5400), ("1h 30m", 5400)];
+        let good = [("90s", 90), ("10m", 600), ("1h30m", 5400), ("1h 30m", 5400), ("30d", 2_592_000)];
         for (text, seconds) in good {
             assert_eq!(parse_span(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["", "10", "-5m", "0s", "ten minutes"] {
+        for text in ["", "10", "-5m", "0s", "0d", "ten minutes"] {
             assert!(parse_span(text).is_err(), "{text}");
         }
     }

@@ -1,6 +1,5 @@
 //! `muster check-agent`: test a program against the task gateway of a private fleet.
 
-use muster_shared::sync::lock;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use muster_bus::{Bus, BusError, RecordFilter};
 use muster_shared::flow::{Ending, Goal, Outcome, PlanDraft, TaskDraft};
 use muster_shared::ids::{Role, RunId, Seq};
 use muster_shared::run::{AgentEvent, RecordEvent, Request, RequestAction};
+use muster_shared::sync::lock;
 use muster_shared::wire::{Command as RunCommand, Encoding};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};

@@ -124,7 +124,8 @@ fn tell(args: &DeadLetterArgs, done: &str, words: &str) -> Result<Exit, Failure>
 }
 
 async fn find(bus: &Bus, seq: u64) -> Result<DeadLetter, Failure> {
-    let found = bus.dead().get(Seq(seq)).await?;
+    // Numbers start at 1: the server refuses 0.
+    let found = if seq == 0 { None } else { bus.dead().get(Seq(seq)).await? };
     found.ok_or_else(|| {
         Failure::usage(format!("there is no dead letter {seq}"))
             .help("`muster dead list` lists the dead letters with their numbers")

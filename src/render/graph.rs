@@ -206,7 +206,6 @@ fn dot_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use std::collections::BTreeMap;
 
     use muster_shared::flow::{Goal, PlanTask, RunLimits};

@@ -6,7 +6,6 @@
 //! run over also sends what the one before closed in its last moments, which may have died before it was sent; the ids are the
 //! same, so that a receiver has it once.
 
-use muster_shared::sync::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::Entry;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use muster_shared::traces::{Span, Tracer};
 use tokio::time::{Instant, sleep};

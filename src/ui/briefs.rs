@@ -1,12 +1,12 @@
 //! What lists say of runs that ended: they say it for ever, so that long lists are quick.
 
-use muster_shared::sync::lock;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use muster_bus::Bus;
 use muster_shared::ids::RunId;
 use muster_shared::run::RunState;
+use muster_shared::sync::lock;
 use serde_json::{Value, json};
 
 use crate::commands::keep::Gone;

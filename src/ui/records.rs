@@ -1,12 +1,12 @@
 //! Records of runs that were looked at last: what is there is not read again, so that going back and forth in a run costs little.
 
-use muster_shared::sync::lock;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use muster_bus::{Bus, BusError, RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::Entry;
+use muster_shared::sync::lock;
 
 use crate::commands::select;
 use crate::exit::Failure;

@@ -1,6 +1,5 @@
 //! Who is logged in: sessions, and addresses that log somebody in once. Pure but for the randomness of names: the time comes in.
 
-use muster_shared::sync::lock;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 use muster_bus::Signatures;
 use muster_bus::credentials::DashboardRole;
 use muster_shared::ids::AgentId;
+use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;

@@ -1,11 +1,11 @@
 //! What all requests share.
 
-use muster_shared::sync::lock;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
 use muster_bus::{Bus, Signatures};
+use muster_shared::sync::lock;
 use tokio::sync::Semaphore;
 
 use super::briefs::Briefs;

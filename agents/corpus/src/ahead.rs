@@ -1,10 +1,11 @@
 //! Work on several threads, of which what comes is handed on in order.
 
-use muster_shared::sync::lock;
 use std::{
     collections::BTreeMap,
     sync::{Condvar, Mutex, PoisonError},
 };
+
+use muster_shared::sync::lock;
 
 /// How many pieces are begun before the first of them is handed on, at most, for each thread.
 const AHEAD: usize = 2;

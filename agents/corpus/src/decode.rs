@@ -67,7 +67,6 @@ fn decode_legacy(bytes: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

@@ -97,7 +97,6 @@ fn numbered(name: &str) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

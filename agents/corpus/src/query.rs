@@ -118,7 +118,6 @@ fn split_camel(word: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

@@ -79,7 +79,6 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -99,7 +99,6 @@ fn of_list(what: &str, list: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

@@ -242,7 +242,6 @@ fn blocks(content: &str) -> Vec<Block> {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

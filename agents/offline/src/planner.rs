@@ -330,7 +330,6 @@ pub(super) fn check(depends_on: Vec<String>) -> TaskDraft {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::super::testing::{offer, plan_of};

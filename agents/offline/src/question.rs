@@ -160,7 +160,6 @@ impl ParsedQuestion {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

@@ -175,7 +175,6 @@ fn as_it_was(task: &PlanTask, done: &[LeafRef]) -> TaskDraft {
 
 #[cfg(test)]
 mod tests {
-
     use muster_shared::flow::{Citation, Finding, SearchQuery, TaskResult, TaskStatus, Work};
     use muster_shared::plan::replan::{Rigour, first_new, replan};
     use muster_shared::plan::{check_plan, repair};

@@ -257,7 +257,6 @@ pub(super) fn title_of(subquestion: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

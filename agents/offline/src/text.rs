@@ -296,7 +296,6 @@ pub(super) fn capitalise(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

@@ -138,7 +138,6 @@ impl SandboxReport {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use Mechanism::{Landlock, LandlockScopes, Namespaces, OtherUser, Seccomp, Subreaper};
 

@@ -87,7 +87,6 @@ impl Tool for Calculator {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

@@ -208,7 +208,6 @@ pub(super) fn corpus(ctx: &ToolContext) -> Result<&Corpus, ToolFailure> {
 
 #[cfg(test)]
 mod tests {
-
     use std::collections::BTreeMap;
 
     use muster_corpus::{CorpusOptions, MemoryBlobs};

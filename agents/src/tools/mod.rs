@@ -101,7 +101,6 @@ pub(crate) const FILES: [Permission; 2] = [Permission::ReadWorkspace, Permission
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

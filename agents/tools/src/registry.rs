@@ -216,7 +216,6 @@ pub fn sound_schema(parameters: &Value) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-
     use async_trait::async_trait;
     use serde_json::json;
 

@@ -73,7 +73,6 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     fn pace(at_once_per_host: u32, pause: u64) -> Pace {

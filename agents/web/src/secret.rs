@@ -86,7 +86,6 @@ fn forms(secret: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-
     use std::io::Write;
 
     use super::*;

@@ -33,15 +33,16 @@ pub(crate) struct Wanted {
 pub(in crate::commands) fn check(file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     if file.is_dir() {
-        return Err(Failure::usage(format!("{} is a folder", file.display()))
-            .help("give --output a file, such as report.md"));
+        return Err(
+            Failure::usage(format!("{} is a folder", file.display())).help("name a file, such as report.md")
+        );
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() {
         return Ok(());
     }
     Err(Failure::usage(format!("there is no folder {}", folder.display()))
-        .help("create it first, or give --output another file"))
+        .help("create it first, or name another file"))
 }
 
 /// Writes the report where it is wanted as a file.

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use muster_agents::tools::edges::document_extractor;
 use muster_agents::tools::{Permission, ToolContext, ToolResult, ToolSpec, ToolStatus};
 use muster_corpus::{Corpus, CorpusOptions, MemoryBlobs};
 use muster_shared::ids::RunId;
@@ -33,9 +34,11 @@ pub(super) async fn call(app: &App, desk: &Desk, args: &ToolsCallArgs) -> Result
     if !args.docs.is_empty() {
         context = context.with_corpus(documents(app, args).await?.within(&desk.rights));
     }
-    let workspace = match touches_files(&spec) {
-        true => Some(HandWorkspace::open(args.workspace.as_deref()).await?),
-        false => None,
+    // Some tools read a workspace if there is one, but do not need it.
+    let workspace = if args.workspace.is_some() || touches_files(&spec) {
+        Some(HandWorkspace::open(args.workspace.as_deref()).await?)
+    } else {
+        None
     };
     if let Some(workspace) = &workspace {
         context = context.with_workspace(Arc::<HandWorkspace>::clone(workspace));
@@ -88,6 +91,7 @@ fn tell(spec: &ToolSpec, args: &ToolsCallArgs, result: &ToolResult) -> Result<Ex
 async fn documents(app: &App, args: &ToolsCallArgs) -> Result<Corpus, Failure> {
     let cache = app.cache_dir();
     let mut options = CorpusOptions::new(cache, args.docs.clone());
+    options.extractor = document_extractor(&app.settings().documents);
     let redactor = Arc::clone(&app.redactor);
     options.redact = Some(Arc::new(move |text| redactor.redact(text)));
     let opened = Corpus::open_or_build(options, &MemoryBlobs::default()).await;

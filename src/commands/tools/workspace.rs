@@ -1,6 +1,5 @@
 //! The files of a call by hand: those of a folder, in a workspace as a run has it. What the call changed is written back.
 
-use muster_shared::sync::lock;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use bytes::Bytes;
 use muster_agents::tools::workspace::{WorkspaceError, WorkspacePath, check_place, check_room};
 use muster_agents::tools::{Workspace, WorkspaceLimits};
 use muster_shared::flow::Artifact;
+use muster_shared::sync::lock;
 use sha2::{Digest, Sha256};
 
 use crate::commands::artifacts;

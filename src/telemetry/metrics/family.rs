@@ -1,8 +1,9 @@
 //! A family of series: one figure by its labels.
 
-use muster_shared::sync::lock;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+
+use muster_shared::sync::lock;
 
 /// Most series of one family; what would be more goes to one that is called `other`.
 const MOST_SERIES: usize = 200;

@@ -1,6 +1,5 @@
 //! What is counted when something is written to the record, said by a guard, or carried out for others.
 
-use muster_shared::sync::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,6 +9,7 @@ use muster_bus::{DecisionSeen, RunProgress};
 use muster_shared::flow::{Action, Hook, ModelCall, ObservationStatus, Outcome, Ruling, Step};
 use muster_shared::ids::RunId;
 use muster_shared::run::{AgentEvent, AgentKey};
+use muster_shared::sync::lock;
 use muster_shared::traces::{ParentSpan, TraceId, provider};
 use muster_shared::wire::TraceContext;
 use muster_shared::wire::tool_server::ServedStatus;

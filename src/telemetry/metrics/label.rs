@@ -1,8 +1,9 @@
 //! Values of labels: few, short, and never what a model made up.
 
-use muster_shared::sync::lock;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+
+use muster_shared::sync::lock;
 
 /// Longest value, in bytes.
 const LONGEST: usize = 64;

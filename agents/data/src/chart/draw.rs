@@ -190,7 +190,7 @@ pub(super) fn number(value: f64) -> String {
     text
 }
 
-/// A text in one line of at most `most` characters that XML can hold.
+/// A text on one line, without characters that XML cannot hold; with an ellipsis after `most` characters if it is longer.
 pub(super) fn label(text: &str, most: usize) -> String {
     let is_text = |c: &char| c.is_whitespace() || !is_control(*c) && !matches!(*c, '\u{fffe}' | '\u{ffff}');
     one_line(&text.chars().filter(is_text).collect::<String>(), most)

@@ -78,7 +78,6 @@ fn decode_entities(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

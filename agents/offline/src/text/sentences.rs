@@ -91,7 +91,6 @@ fn push_trimmed(found: &mut Vec<Range<usize>>, text: &str, range: Range<usize>) 
 
 #[cfg(test)]
 mod tests {
-
     use proptest::prelude::*;
 
     use super::*;

@@ -123,7 +123,6 @@ fn passed_on(method: &str, path: &str, authority: &str, fields: &[(&str, &str)])
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use proptest::prelude::*;
 

@@ -92,7 +92,6 @@ pub(super) fn share_of(rollup: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     fn process(pid: i32, parent: i32) -> Process {

@@ -1,11 +1,11 @@
 //! Gathering what genai streams, and noticing when it is no answer or only half of one.
 
-use muster_shared::sync::lock;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::StreamExt;
 use genai::chat as g;
 use genai::chat::{ChatFrameSink, ChatStream, ChatStreamEvent, FrameCtx, RawFrameRef};
+use muster_shared::sync::lock;
 
 use super::wire::ANSWER_BYTES;
 use super::{classify, convert};

@@ -40,7 +40,6 @@ fn wanted(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-
     use bytes::Bytes;
 
     use super::*;

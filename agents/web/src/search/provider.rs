@@ -195,7 +195,6 @@ fn highlights(result: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

@@ -77,7 +77,6 @@ fn dissent(view: &View) -> Dissent {
 
 #[cfg(test)]
 mod tests {
-
     use muster_shared::conflict::Tolerance;
     use muster_shared::flow::{Claim, ClaimValue, Finite};
     use proptest::prelude::*;

@@ -116,8 +116,7 @@ fn lost(run: RunId, why: &str) -> Failure {
 }
 
 fn ends_run(entry: &Entry) -> bool {
-    let RecordEvent::Decided(decided) = &entry.event else { return false };
-    decided.events.iter().any(RunEvent::ends_run)
+    entry.event.events().iter().any(RunEvent::ends_run)
 }
 
 /// Prints entries one after the other.
@@ -209,11 +208,7 @@ async fn read(bus: &Bus, wanted: &str) -> Result<(FoundEntries, Vec<String>), Fa
 
 /// The runs that were begun for tasks of a run, with the tasks.
 pub(crate) fn begun(entry: &Entry) -> Vec<(TaskId, RunId)> {
-    let events = match &entry.event {
-        RecordEvent::Decided(decided) => decided.events.as_slice(),
-        RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
-    };
-    let begun = events.iter().filter_map(|event| {
+    let begun = entry.event.events().iter().filter_map(|event| {
         if let RunEvent::ChildBegun(ChildBegun { task, run, .. }) = event {
             Some((task.clone(), *run))
         } else {

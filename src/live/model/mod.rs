@@ -240,8 +240,7 @@ impl Model {
 
 /// Whether a run begins with an entry.
 pub(crate) fn begins(entry: &Entry) -> bool {
-    let RecordEvent::Decided(decided) = &entry.event else { return false };
-    decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
+    entry.event.events().iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
 }
 
 fn changed(is_changed: bool) -> Vec<Change> {

@@ -29,7 +29,7 @@ test: nats ## Everything the tests need, then all tests
 	browser=$$(sh deploy/install-chromium.sh || true) && export MUSTER_CHROMIUM="$$browser" && \
 	if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		echo "$(CARGO) nextest run --workspace"; \
-		$(CARGO) nextest run --profile $(or $(PROFILE),all) --test-threads $$((3 * $$(getconf _NPROCESSORS_ONLN))) \
+		$(CARGO) nextest run --profile $(or $(PROFILE),all) --test-threads $$((4 * $$(getconf _NPROCESSORS_ONLN))) \
 			--locked --workspace --features bench; \
 	else \
 		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace --features bench; \

@@ -348,8 +348,7 @@ mod tests {
         assert_eq!(kind_of(|_| Ok(Seen::Refused(String::new()))), Some(Kind::Broken));
         assert_eq!(kind_of(|_| panic!("no")), Some(Kind::Panicked));
         let slow = |_: &[u8]| {
-            // Beside many other tests, a hundredth of a processor is left for this one.
-            let (begun, limit) = (Instant::now(), 100 * SLOW);
+            let (begun, limit) = (Instant::now(), 100 * SLOW); // Other tests leave it little of a processor.
             let before = worked();
             while begun.elapsed() < limit
                 && worked().zip(before).is_none_or(|(now, before)| now < before + SLOW)

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use muster_shared::sync::lock;
-
 use async_nats::{ClientError, ConnectErrorKind, Event, ServerError};
+use muster_shared::sync::lock;
 use tokio::sync::watch;
 
 use super::connect::shown;

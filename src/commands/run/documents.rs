@@ -58,17 +58,22 @@ pub(super) struct Sent {
     pub(super) fetched: Vec<FetchedDocuments>,
 }
 
+/// How documents are read: with the readers, limits and redaction of a run.
+pub(in crate::commands) fn options(app: &App, folders: Vec<PathBuf>) -> CorpusOptions {
+    let redactor = Arc::clone(&app.redactor);
+    let mut options = CorpusOptions::new(app.cache_dir(), folders);
+    options.extractor = document_extractor(&app.settings().documents);
+    options.limits.max_picture = MAX_PICTURE_BYTES;
+    options.limits.max_pictures = MAX_PICTURES as usize;
+    options.redact = Some(Arc::new(move |text| redactor.redact(text)));
+    options
+}
+
 /// Fetches what lies elsewhere, and reads, sends and indexes the documents.
 pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Screen) -> Result<Sent, Failure> {
     let Brought { folders, fetched } = fetched::bring(app, given, screen).await?;
     let (teller, mut told) = tokio::sync::watch::channel(None);
-    let redactor = Arc::clone(&app.redactor);
-    let mut options = CorpusOptions::new(app.cache_dir(), folders);
-    let documents = &app.settings().documents;
-    options.extractor = document_extractor(documents);
-    options.limits.max_picture = MAX_PICTURE_BYTES;
-    options.limits.max_pictures = MAX_PICTURES as usize;
-    options.redact = Some(Arc::new(move |text| redactor.redact(text)));
+    let mut options = options(app, folders);
     options.progress = Some(Arc::new(move |progress| {
         let _ = teller.send(Some(progress));
     }));

@@ -3,9 +3,8 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use muster_agents::tools::edges::document_extractor;
 use muster_agents::tools::{Permission, ToolContext, ToolResult, ToolSpec, ToolStatus};
-use muster_corpus::{Corpus, CorpusOptions, MemoryBlobs};
+use muster_corpus::{Corpus, MemoryBlobs};
 use muster_shared::ids::RunId;
 use serde_json::Value;
 use uuid::Uuid;
@@ -14,7 +13,7 @@ use super::Desk;
 use super::workspace::HandWorkspace;
 use crate::app::App;
 use crate::args::ToolsCallArgs;
-use crate::commands::run::documents::failure;
+use crate::commands::run::documents::{failure, options};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -89,12 +88,7 @@ fn tell(spec: &ToolSpec, args: &ToolsCallArgs, result: &ToolResult) -> Result<Ex
 
 /// The documents that are given, indexed as for a run.
 async fn documents(app: &App, args: &ToolsCallArgs) -> Result<Corpus, Failure> {
-    let cache = app.cache_dir();
-    let mut options = CorpusOptions::new(cache, args.docs.clone());
-    options.extractor = document_extractor(&app.settings().documents);
-    let redactor = Arc::clone(&app.redactor);
-    options.redact = Some(Arc::new(move |text| redactor.redact(text)));
-    let opened = Corpus::open_or_build(options, &MemoryBlobs::default()).await;
+    let opened = Corpus::open_or_build(options(app, args.docs.clone()), &MemoryBlobs::default()).await;
     Ok(opened.map_err(|error| failure(&error))?.corpus)
 }
 

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use muster_bus::credentials::tls::{ca_file, client_files};
 use muster_bus::credentials::{FleetKeys, operator_file, presence_file};
@@ -11,7 +11,7 @@ use muster_bus::server::{LocalServer, ServerError, keys_folder, keys_of_server};
 use muster_bus::{Bus, BusError, BusSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::secret::Redactor;
-use muster_shared::time::Millis;
+use muster_shared::time::{Millis, millis};
 use uuid::Uuid;
 
 use crate::args::Global;
@@ -277,11 +277,6 @@ pub(crate) fn new_id(role: &str) -> AgentId {
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis(millis(since))
-}
-
-/// Whole milliseconds of a duration.
-pub(crate) fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How to paint what goes to a terminal, or elsewhere.

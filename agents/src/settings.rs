@@ -10,6 +10,7 @@ use muster_composite::Composites;
 use muster_shared::flow::{RolePermission, RolePermissions};
 use muster_shared::ids::Role;
 use muster_shared::settings;
+use muster_shared::time::millis;
 use muster_tools::settings::DocumentSettings;
 use serde::{Deserialize, Serialize};
 
@@ -167,7 +168,7 @@ impl AgentSettings {
         let turn = if self.rates.is_empty() { Duration::ZERO } else { RATE_LIMIT_TIMEOUT };
         let question = self.retries.total.saturating_add(self.calls.call).saturating_add(turn);
         let longest = question.max(EngineLimits::default().max_timeout);
-        u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)
+        millis(longest)
     }
 
     /// How much the model of this role is to reason, if settings say so.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::secret::Redactor;
-use muster_shared::time::Millis;
+use muster_shared::time::{Millis, millis};
 use muster_shared::wire::TraceContext;
 use tokio::sync::watch;
 
@@ -389,5 +389,5 @@ pub(crate) async fn first_error(mut fatal: watch::Receiver<Option<BusError>>) ->
 /// This machine's time. What counts is the broker's stamp; this one is for messages that have none.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Millis(millis(since))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::time::millis;
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
 /// Units, largest first, in milliseconds.
@@ -29,7 +30,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duratio
 /// A span as settings write it.
 #[must_use]
 pub fn text(span: Duration) -> String {
-    let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let millis = millis(span);
     if millis == 0 {
         return "0s".to_owned();
     }

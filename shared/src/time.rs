@@ -15,7 +15,7 @@ impl Millis {
     /// This time and `span` later.
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(millis(span)))
     }
 
     /// How long from `earlier` until this time; zero if it is not later.
@@ -23,6 +23,12 @@ impl Millis {
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
+}
+
+/// Whole milliseconds of `span`; the largest number if there are more.
+#[must_use]
+pub fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl fmt::Display for Millis {

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use muster_shared::flow::Usage;
 use muster_shared::ids::RunId;
-use muster_shared::time::Millis;
+use muster_shared::time::{Millis, millis};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::app::{App, millis, now};
+use crate::app::{App, now};
 use crate::args::EvalArgs;
 use crate::eval::check::{Documents, Given, check};
 use crate::eval::suite::{RunWith, Setting, run_with};

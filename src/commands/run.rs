@@ -26,6 +26,7 @@ use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, conversation};
 use muster_shared::ids::RunId;
 use muster_shared::run::conversation::turn;
+use muster_shared::time::millis;
 use muster_shared::traces::ParentSpan;
 use muster_shared::wire::{Command, Encoding, TraceContext};
 use uuid::Uuid;
@@ -38,7 +39,7 @@ use self::watch::Watched;
 use super::{blueprint, select};
 #[cfg(not(feature = "web"))]
 use crate::absent::fetched;
-use crate::app::{App, millis, user};
+use crate::app::{App, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;

@@ -10,11 +10,12 @@ use muster_bus::Bus;
 use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::{QuestionState, RequestAction, RunState};
+use muster_shared::time::millis;
 use serde_json::Value;
 
 pub(crate) use self::target::Answered;
 pub(super) use self::target::Target;
-use crate::app::{App, millis};
+use crate::app::App;
 use crate::args::{AnswerArgs, ApproveArgs, EditArgs, OrderArgs, RejectArgs, SteerCommand, TaskArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;

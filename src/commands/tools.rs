@@ -18,12 +18,13 @@ use muster_agents::tools::{
 };
 use muster_shared::flow::{Grantor, TaskRights, Use};
 use muster_shared::ids::Role;
+use muster_shared::time::millis;
 use serde_json::json;
 
 use self::mcp::StartedServers;
 #[cfg(not(feature = "mcp"))]
 use crate::absent::mcp;
-use crate::app::{App, millis};
+use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
 use crate::commands::agent::tools::{composites, own_tools};
 use crate::exit::{Exit, Failure};

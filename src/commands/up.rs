@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use muster_shared::secret;
+use muster_shared::time::millis;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::alerts::Alerts;
-use crate::app::{App, millis};
+use crate::app::App;
 use crate::args::UpArgs;
 use crate::commands::guard::check_lists;
 use crate::commands::metrics::Door;

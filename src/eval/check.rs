@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use muster_shared::time::millis;
 use serde::{Deserialize, Serialize};
 
 use super::citations::citations;
@@ -58,8 +59,7 @@ pub(crate) fn check(goal: &EvalGoal, given: &Given, documents: &Documents) -> Ve
         }
     }));
     let micros = |dollars: f64| (dollars * 1_000_000.0).max(0.0) as u64;
-    let within =
-        goal.within().ok().flatten().map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+    let within = goal.within().ok().flatten().map(millis);
     let took = given.took.as_millis() as u64;
     for (name, most, seen) in [
         ("calls", checks.calls, given.calls),

@@ -15,10 +15,10 @@ use muster_bus::hosts::{
 use muster_bus::registry::host_name;
 use muster_bus::{Bus, BusError, HostDoor};
 use muster_shared::ids::AgentId;
-use muster_shared::time::Millis;
+use muster_shared::time::{Millis, millis};
 use serde::Serialize;
 
-use crate::app::{App, millis, new_id, now};
+use crate::app::{App, new_id, now};
 use crate::render::figures;
 use crate::settings;
 

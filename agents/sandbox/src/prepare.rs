@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use muster_shared::flow::rights::HostPattern;
+use muster_shared::time::millis;
 use muster_tools::workspace::{Workspace, WorkspacePath};
 use muster_tools::{Program, ProgramNetwork, ToolFailure};
 
@@ -41,7 +41,6 @@ pub(crate) async fn prepare(program: &Program, settings: &SandboxSettings) -> Re
     let mut refused = Vec::new();
     let files = files_of(program.workspace.as_deref(), &mut refused).await?;
     let limits = program.limits;
-    let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let mut environment =
         BTreeMap::from([("PATH".to_owned(), PATH.join(":")), ("LANG".to_owned(), "C.UTF-8".to_owned())]);
     environment.extend(program.environment.clone());

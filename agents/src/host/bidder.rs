@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use muster_shared::flow::{Bid, CallForProposals, Usage};
 use muster_shared::sync::lock;
+use muster_shared::time::millis;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +41,7 @@ impl Experience {
     /// Takes note of a task that ended.
     pub(super) fn ended(&self, good: bool, took: Duration, usage: Usage) {
         let mut seen = lock(&self.0);
-        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let took = millis(took);
         let first = seen.ended == 0;
         let mixed = |before: u64, new: u64| {
             if first {

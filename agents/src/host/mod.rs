@@ -25,7 +25,7 @@ use actix::{Actor, AsyncContext};
 use muster_bus::{Bus, BusError};
 use muster_shared::ids::{Queue, Role};
 use muster_shared::secret::Redactor;
-use muster_shared::time::Millis;
+use muster_shared::time::{Millis, millis};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -163,7 +163,7 @@ async fn leave(announced: Arc<muster_bus::Announced>) {
 /// The time by this machine's clock.
 pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Millis(millis(since))
 }
 
 #[cfg(test)]

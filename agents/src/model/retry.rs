@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use muster_shared::time::millis;
 use muster_shared::wire::UNANSWERED;
 
 use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, ModelError, ModelErrorKind, Wasted};
@@ -225,7 +226,7 @@ impl RetrySequence {
     fn finish(&self, mut answer: ChatAnswer) -> ChatAnswer {
         answer.wasted.calls = answer.wasted.calls.saturating_add(self.wasted.calls);
         answer.wasted.usage += self.wasted.usage;
-        answer.millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        answer.millis = millis(self.begun.elapsed());
         answer
     }
 

@@ -19,6 +19,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::Role;
 use muster_shared::run::AgentEvent;
+use muster_shared::time::millis;
 
 use self::act::{Acted, SeenOfAll};
 use self::asked::Questions;
@@ -416,8 +417,4 @@ impl TaskSession<'_> {
         let text = format!("step {step} of {most}{of_calls}: {}", in_brief(&chosen.action));
         self.progress.status(&text, self.history.usage());
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

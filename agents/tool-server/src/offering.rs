@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
+use muster_shared::time::millis;
 use muster_shared::wire::tool_server::{
     LONGEST_CALL_MS, MOST_TOOLS, ServedResult, ServedStatus, ServedTool, ToolSpecs, WhenUncertain,
 };
@@ -120,10 +120,6 @@ impl Named {
             cache: cache.clone().filter(|_| *pure),
         }
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[async_trait]

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use muster_shared::flow::TaskRights;
 use muster_shared::flow::rights::HostPattern;
+use muster_shared::time::millis;
 use reqwest::header::{ACCEPT, HeaderValue};
 use url::{Position, Url};
 
@@ -310,5 +311,5 @@ impl WebFailure {
 /// Milliseconds of the epoch.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    millis(since)
 }

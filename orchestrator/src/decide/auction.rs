@@ -7,7 +7,7 @@ use muster_shared::flow::{Auction, Award, Bid, CallForProposals, Pattern};
 use muster_shared::ids::{AgentId, Generation, Role, TaskId, TaskIndex};
 use muster_shared::run::event::{AuctionOpened, BidHeld, TaskAwarded};
 use muster_shared::run::{AgentKey, RunState};
-use muster_shared::time::Millis;
+use muster_shared::time::{Millis, millis};
 use muster_shared::track_record::Tally;
 
 use super::builder::DecisionBuilder;
@@ -94,7 +94,7 @@ pub(super) fn close(
         .map(|state| state.avoid.iter().map(|avoided| avoided.agent.clone()).collect())
         .unwrap_or_default();
     let time_left = deadline::of_offer(run, now).since(now);
-    let time_left = u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX);
+    let time_left = millis(time_left);
     let auction::AuctionResult { to, mut reasons } =
         auction::award(&bids, &records(&run.tallies, track_records), &avoid, time_left, rules);
     if to.is_none() {
@@ -137,7 +137,7 @@ pub(super) fn held(decision: &mut DecisionBuilder<'_>, key: &AgentKey, counts: b
     if bid.number != key.generation.0 {
         return;
     }
-    let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
+    let took_ms = millis(now.since(since));
     let kept = counts && auction::holds(bid, took_ms);
     let (agent, promised_ms) = (bid.agent.clone(), bid.millis);
     decision.emit(BidHeld { task: index.clone(), agent, promised_ms, took_ms, kept });
@@ -170,7 +170,7 @@ pub(super) fn broken(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
 fn not_taken(decision: &mut DecisionBuilder<'_>, index: &TaskIndex) {
     let now = decision.now();
     let Some((bid, since)) = decision.open().and_then(|run| promise(run, index)) else { return };
-    let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
+    let took_ms = millis(now.since(since));
     let (agent, promised_ms) = (bid.agent.clone(), bid.millis);
     decision.emit(BidHeld { task: index.clone(), agent, promised_ms, took_ms, kept: false });
 }

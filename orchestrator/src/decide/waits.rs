@@ -5,6 +5,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::event::{TaskAnswered, TaskWaits};
+use muster_shared::time::millis;
 
 use super::builder::DecisionBuilder;
 use super::trials::shadow;
@@ -78,7 +79,7 @@ fn ended(
     let now = decision.now();
     let waiting = decision.open().and_then(|run| run.tasks.get(task)?.waiting.as_ref());
     let (step, since) = waiting.map(|waiting| (waiting.step, waiting.since))?;
-    let millis = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
+    let millis = millis(now.since(since));
     Some((step, Observation { millis, ..observation }))
 }
 

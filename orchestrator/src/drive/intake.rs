@@ -9,6 +9,7 @@ use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{ChainEntry, Inherited, Input, Origin, Request, RequestAction, SignedOrder, apply};
+use muster_shared::time::millis;
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
@@ -137,7 +138,7 @@ fn of_its_domain(context: &OrchestratorContext, taken: &TakenCommand) -> Option<
 fn in_the_time_left(command: Command, left: Option<Duration>) -> Command {
     match (command, left) {
         (Command::Submit { run, mut goal }, Some(left)) => {
-            let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+            let left = millis(left);
             goal.deadline_ms = goal.deadline_ms.map(|whole| match whole.saturating_sub(left) {
                 // The way here is not worth the mention.
                 0..AT_ONCE_MS => whole,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_shared::ids::{AgentId, Generation, TaskId};
 use muster_shared::run::{Input, RunState};
-use muster_shared::time::Millis;
+use muster_shared::time::{Millis, millis};
 
 use crate::decide::patience;
 use crate::drive::Capacity;
@@ -81,7 +81,7 @@ pub(super) fn judge(
     let Overdue { task, generation, agent, since, patience } = overdue;
     let last = last_word.unwrap_or(since);
     if last.after(patience) <= now {
-        let for_ms = u64::try_from(now.since(last).as_millis()).unwrap_or(u64::MAX);
+        let for_ms = millis(now.since(last));
         return Some(Input::Silent { task, generation, agent, for_ms });
     }
     heard.insert((task, generation), last);

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::time::millis;
+
 /// Longest version of a tool, in bytes.
 pub const MOST_VERSION: usize = 128;
 
@@ -28,7 +30,7 @@ impl ToolCache {
     /// Answers of a tool of this version that serve for so long; nothing where they serve nobody.
     #[must_use]
     pub fn serving(serves: Duration, version: String) -> Option<Self> {
-        let serves_ms = u64::try_from(serves.as_millis()).unwrap_or(u64::MAX);
+        let serves_ms = millis(serves);
         (serves_ms > 0).then_some(Self { serves_ms, version })
     }
 

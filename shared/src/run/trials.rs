@@ -10,7 +10,7 @@ use crate::flow::{
     Arm, Ending, Outcome, TaskOffered, TaskStatus, TaskTrial, TrialCounts, TrialRule, TrialSample,
 };
 use crate::ids::{RunId, TaskId};
-use crate::time::Millis;
+use crate::time::{Millis, millis};
 
 /// What trials came to in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,12 +89,12 @@ pub(in crate::run) fn note_end(
         return;
     }
     let usage = outcome.map(|outcome| outcome.usage).unwrap_or_default();
-    let time = offered_at.map(|at| now.since(at).as_millis()).unwrap_or_default();
+    let time = offered_at.map(|at| now.since(at)).unwrap_or_default();
     let sample = TrialSample {
         done: to == TaskStatus::Completed,
         cost_micros: usage.cost_micros,
         tokens: usage.tokens(),
-        ms: u64::try_from(time).unwrap_or(u64::MAX),
+        ms: millis(time),
     };
     trial.sample = Some(sample);
     let counts = run.trials.counts.entry(trial.mark.trial.clone()).or_default();

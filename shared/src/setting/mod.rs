@@ -16,7 +16,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::span;
+use crate::{span, time};
 
 /// What can be set under one name: a value, or a group of settings.
 #[derive(Debug, Clone, Copy)]
@@ -405,7 +405,7 @@ fn number(value: &Value) -> Option<f64> {
 /// The milliseconds of a span that is written as a text.
 #[must_use]
 pub fn millis(value: &Value) -> Option<u64> {
-    u64::try_from(value.as_str().and_then(span::parse)?.as_millis()).ok()
+    value.as_str().and_then(span::parse).map(time::millis)
 }
 
 /// A secret among settings: read as any text, and never written.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use muster_bus::Bus;
 use muster_shared::flow::{Goal, ModelVerification, Planning, ReflectionLevel, RunLimits, Usage, Writing};
 use muster_shared::run::{RunState, RunStatus};
+use muster_shared::time::millis;
 
-use crate::app::millis;
 use crate::commands::runs;
 use crate::render::figures;
 

@@ -170,7 +170,15 @@ pub(super) async fn as_far_as_seen(
 
 /// Whether a task may have a tool: whoever judges between others looks, and changes nothing.
 const fn may_change(task: &TaskId, is_pure: bool) -> bool {
-    is_pure || !matches!(task, TaskId::Settle(_))
+    match task {
+        TaskId::Settle(_) => is_pure,
+        TaskId::Plan
+        | TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => true,
+    }
 }
 
 fn needs(ability: &Ability, any_of: &[Permission]) -> bool {

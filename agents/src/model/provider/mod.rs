@@ -20,6 +20,7 @@ use futures::FutureExt as _;
 use genai::ServiceTarget;
 use genai::chat::{ChatOptions, ChatRequest as GenaiRequest};
 use muster_shared::settings;
+use muster_shared::time::millis;
 use serde::{Deserialize, Serialize};
 
 pub use client::ProviderClient;
@@ -254,7 +255,7 @@ impl ChatModel for Provider {
                 return Err(self.error(ModelErrorKind::Timeout, why));
             }
         };
-        answer.millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        answer.millis = millis(begun.elapsed());
         Ok(answer)
     }
 

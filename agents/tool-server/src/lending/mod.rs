@@ -11,6 +11,7 @@ use muster_bus::tool_servers::{LendingRequest, ToolAsker, ToolCaller};
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
 use muster_shared::text::beginning;
+use muster_shared::time::millis;
 use muster_shared::wire::lending::{
     LeaseReply, LeaseRequest, LentCall, LentReply, Revocation, ToolLeases, lender_name,
 };
@@ -102,7 +103,7 @@ impl ToolServer {
         let shown = request.clone();
         let mut leases = lending.leases();
         let answer = leases.ask(request, from, Instant::now());
-        let lasts_ms = u64::try_from(leases.lasts().as_millis()).unwrap_or(u64::MAX);
+        let lasts_ms = millis(leases.lasts());
         drop(leases);
         let LeaseRequest { run, task, tool, .. } = shown;
         match answer {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use muster_shared::flow::{CachedAnswer, Refusal, Wait};
+use muster_shared::time::millis;
 use serde_json::Value;
 
 use super::kept::KeptAnswer;
@@ -170,7 +171,6 @@ impl Ending {
             data = None;
             truncated = true;
         }
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let transient = fault == Fault::Passing;
         let (millis, age_ms) = (millis(took), age.map(millis));
         ToolResult {

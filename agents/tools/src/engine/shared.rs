@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::CachedAnswer;
+use muster_shared::time::millis;
 
 use super::ending::{Ending, Fault, json_size};
 use super::{Admitted, ToolEngine};
@@ -78,7 +79,7 @@ impl SharedCall {
 
     /// Keeps a good and whole answer for others.
     fn keep(self, ending: &Ending) {
-        let took = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = millis(self.begun.elapsed());
         let Some(answer) = self.to_keep(ending, took) else { return };
         tokio::spawn(async move {
             match tokio::time::timeout(KEEPING, self.answers.keep(&self.key, answer)).await {
@@ -112,7 +113,7 @@ impl Ending {
             "[From the cache of the fleet: this was answered {seconds} s ago to the same call, and may have changed since.]\n\
              {content}"
         );
-        let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let age_ms = millis(age);
         let cached = Some(CachedAnswer { age_ms, saved_ms: took_ms });
         Self { data, cached, ..Self::of_status(ToolStatus::Success, content, Fault::None) }
     }

@@ -251,9 +251,10 @@ pub(crate) fn sections() -> Vec<(&'static str, &'static str)> {
     Settings::SETTINGS.iter().map(|section| (section.name(), section.help())).collect()
 }
 
-/// Assignments of flags as they are handed to a process that is started: key, value, the flag's name.
+/// Assignments of flags as they are handed to a process that is started: key, value, the flag's name. An empty list replaces the one
+/// that this process was started with.
 pub(crate) fn handed_down(assignments: &[(String, String, String)]) -> Option<(String, String)> {
-    let text = serde_json::to_string(assignments).ok().filter(|_| !assignments.is_empty())?;
+    let text = serde_json::to_string(assignments).ok()?;
     Some((environment::HANDED_DOWN.to_owned(), text))
 }
 

@@ -335,7 +335,8 @@ impl AgentContext {
                 effort: self.settings.effort(&self.role).filter(|_| able.is_some_and(|able| able.effort)),
                 max_tokens: self.settings.max_answer_tokens,
             },
-            max_calls: crate::settings::MAX_CALLS,
+            // Who raises the steps of a task wants them taken, each with a repeated call at most.
+            max_calls: crate::settings::MAX_CALLS.max(2 * u64::from(limits.max_steps)),
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {

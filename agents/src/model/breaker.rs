@@ -304,7 +304,8 @@ fn read(error: &ModelError) -> Sign {
     }
 }
 
-fn provider_of(target: &str) -> &str {
+/// The provider of a `provider/model`.
+pub(super) fn provider_of(target: &str) -> &str {
     target.split_once('/').map_or(target, |(provider, _)| provider)
 }
 

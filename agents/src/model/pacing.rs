@@ -13,6 +13,7 @@ use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::sync::lock;
 use muster_shared::time::Millis;
 
+use super::breaker::provider_of;
 use super::fleet_clock::FleetClock;
 use super::random::fraction;
 
@@ -66,18 +67,38 @@ struct Chunk {
 }
 
 impl Pacer {
-    /// A pacer with these rates by `provider/model`. A call waits for its turn at most `patience`.
+    /// A pacer with these rates by `provider/model` or `provider`. A call waits for its turn at most `patience`.
     #[must_use]
     pub fn new(allowances: Allowances, rates: BTreeMap<String, Rate>, patience: Duration) -> Self {
         let (clock, lanes) = (FleetClock::default(), Mutex::default());
         Self { allowances, rates, patience, clock, lanes }
     }
 
-    /// Waits for the turn of a call of about this many tokens; `waits` is told when it has to wait.
+    /// Waits for the turn of a call of about this many tokens, by the rate of the model and by that of its provider; `waits` is
+    /// called when it has to wait.
     ///
     /// # Errors
     /// When the turn would come too late.
     pub async fn turn(
+        self: &Arc<Self>,
+        model: &str,
+        tokens: u64,
+        waits: &(dyn Fn() + Sync),
+    ) -> Result<(), TooLong> {
+        // The provider last: its turn is short-lived, and other models wait for it too.
+        for rated in std::iter::once(model).chain(self.rated_provider(model)) {
+            self.turn_by(rated, tokens, waits).await?;
+        }
+        Ok(())
+    }
+
+    /// The provider of the model, if it has a rate.
+    fn rated_provider<'a>(&self, model: &'a str) -> Option<&'a str> {
+        Some(provider_of(model)).filter(|provider| *provider != model && self.rates.contains_key(*provider))
+    }
+
+    /// Waits for a turn by the rate of a model or a provider.
+    async fn turn_by(
         self: &Arc<Self>,
         model: &str,
         tokens: u64,
@@ -111,12 +132,13 @@ impl Pacer {
 
     /// Takes note of the tokens that a call really took.
     pub fn took(&self, model: &str, expected: u64, tokens: u64) {
-        let Some(lane) = self.known(model).filter(|lane| lane.rate.tokens_per_minute.is_some()) else {
-            return;
-        };
         let more = i64::try_from(expected).unwrap_or(i64::MAX) - i64::try_from(tokens).unwrap_or(i64::MAX);
-        let mut credit = lock(&lane.credit);
-        *credit = credit.saturating_add(more);
+        let lanes =
+            std::iter::once(model).chain(self.rated_provider(model)).filter_map(|name| self.known(name));
+        for lane in lanes.filter(|lane| lane.rate.tokens_per_minute.is_some()) {
+            let mut credit = lock(&lane.credit);
+            *credit = credit.saturating_add(more);
+        }
     }
 
     /// A provider asks to wait: this process does at once, the others as soon as they hear of it.

@@ -73,6 +73,17 @@ async fn a_turn_that_is_too_far_off_is_refused_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
+#[tokio::test]
+async fn all_models_of_a_provider_share_its_rate() {
+    let rate = Rate { requests_per_minute: Some(1), tokens_per_minute: None };
+    let rates = BTreeMap::from([("openai".to_owned(), rate)]);
+    let pacer = Arc::new(Pacer::new(bus().allowances(), rates, Duration::from_secs(20)));
+    pacer.turn(MODEL, 1, &|| {}).await.unwrap();
+    for (model, waits) in [(MODEL, true), ("openai/other", true), ("ollama/house", false)] {
+        assert_eq!(pacer.turn(model, 1, &|| {}).await.is_err(), waits, "{model}");
+    }
+}
+
 #[test]
 fn what_was_not_used_is_not_set_aside_again() {
     let lane = ModelPace::new(Rate { requests_per_minute: None, tokens_per_minute: Some(1_000) });

@@ -306,3 +306,10 @@ fn the_users_own_file_goes_before_defaults_and_after_the_projects() {
     assert_eq!((limits.max_steps, limits.max_width, loaded.own), (2, 4, Some(own)));
     assert_eq!(loaded.settings.bus.url.as_deref(), Some("nats://mine"), "nothing there needs another word");
 }
+
+/// Without a list of its own, a member of a detached fleet would take the list of its supervisor.
+#[test]
+fn no_flags_are_handed_down_as_an_empty_list() {
+    let handed_down = handed_down(&[]).unwrap();
+    assert_eq!(taken_over(&[handed_down]).unwrap(), []);
+}

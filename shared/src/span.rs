@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::time::millis;
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+use crate::time::millis;
 
 /// Units, largest first, in milliseconds.
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];

@@ -60,7 +60,7 @@ pub(crate) fn check(goal: &EvalGoal, given: &Given, documents: &Documents) -> Ve
     }));
     let micros = |dollars: f64| (dollars * 1_000_000.0).max(0.0) as u64;
     let within = goal.within().ok().flatten().map(millis);
-    let took = given.took.as_millis() as u64;
+    let took = millis(given.took);
     for (name, most, seen) in [
         ("calls", checks.calls, given.calls),
         ("prompt_tokens", checks.prompt_tokens, given.prompt_tokens),

@@ -335,7 +335,7 @@ impl AgentContext {
                 effort: self.settings.effort(&self.role).filter(|_| able.is_some_and(|able| able.effort)),
                 max_tokens: self.settings.max_answer_tokens,
             },
-            // Who raises the steps of a task wants them taken, each with a repeated call at most.
+            // A higher limit of steps is of no use without the calls for them; a step may need a second one.
             max_calls: crate::settings::MAX_CALLS.max(2 * u64::from(limits.max_steps)),
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
@@ -352,7 +352,7 @@ impl AgentContext {
     }
 
     fn reuse(&self, offer: &TaskOffered, pricing: &Pricing) -> Option<Reuse> {
-        let rules = ReuseRules { oldest: self.settings.reuse_answers, pricing, now: super::now() };
+        let rules = ReuseRules { oldest: self.settings.reuse_answers, pricing, now: muster_bus::now() };
         Reuse::of(&self.bus, &self.role, offer, rules)
     }
 }

@@ -85,16 +85,23 @@ impl Pacer {
         tokens: u64,
         waits: &(dyn Fn() + Sync),
     ) -> Result<(), TooLong> {
-        // The provider last: its turn is short-lived, and other models wait for it too.
-        for rated in std::iter::once(model).chain(self.rated_provider(model)) {
-            self.turn_by(rated, tokens, waits).await?;
+        let latest = Instant::now() + self.patience;
+        loop {
+            for name in self.rated(model) {
+                self.turn_by(name, tokens, latest, waits).await?;
+            }
+            // Closed while the call waited for its provider, the turn is over before it came.
+            if self.known(model).is_none_or(|lane| lane.closed().is_none()) {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
-    /// The provider of the model, if it has a rate.
-    fn rated_provider<'a>(&self, model: &'a str) -> Option<&'a str> {
-        Some(provider_of(model)).filter(|provider| *provider != model && self.rates.contains_key(*provider))
+    /// The model, and its provider if that has a rate: a call needs a turn of each.
+    fn rated<'a>(&self, model: &'a str) -> impl Iterator<Item = &'a str> {
+        let provider = provider_of(model);
+        let has_rate = provider != model && self.rates.contains_key(provider);
+        std::iter::once(model).chain(has_rate.then_some(provider))
     }
 
     /// Waits for a turn by the rate of a model or a provider.
@@ -102,10 +109,10 @@ impl Pacer {
         self: &Arc<Self>,
         model: &str,
         tokens: u64,
+        latest: Instant,
         waits: &(dyn Fn() + Sync),
     ) -> Result<(), TooLong> {
         let Some(lane) = self.lane(model) else { return Ok(()) };
-        let latest = Instant::now() + self.patience;
         let mut told = false;
         loop {
             let at = if lane.rate.is_limited() {
@@ -133,8 +140,7 @@ impl Pacer {
     /// Takes note of the tokens that a call really took.
     pub fn took(&self, model: &str, expected: u64, tokens: u64) {
         let more = i64::try_from(expected).unwrap_or(i64::MAX) - i64::try_from(tokens).unwrap_or(i64::MAX);
-        let lanes =
-            std::iter::once(model).chain(self.rated_provider(model)).filter_map(|name| self.known(name));
+        let lanes = self.rated(model).filter_map(|name| self.known(name));
         for lane in lanes.filter(|lane| lane.rate.tokens_per_minute.is_some()) {
             let mut credit = lock(&lane.credit);
             *credit = credit.saturating_add(more);

@@ -3,15 +3,14 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use muster_bus::credentials::tls::{ca_file, client_files};
 use muster_bus::credentials::{FleetKeys, operator_file, presence_file};
+pub(crate) use muster_bus::now;
 use muster_bus::server::{LocalServer, ServerError, keys_folder, keys_of_server};
 use muster_bus::{Bus, BusError, BusSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::secret::Redactor;
-use muster_shared::time::{Millis, millis};
 use uuid::Uuid;
 
 use crate::args::Global;
@@ -271,12 +270,6 @@ impl From<BusError> for Failure {
 pub(crate) fn new_id(role: &str) -> AgentId {
     let (token, ..) = Uuid::new_v4().as_fields();
     AgentId::new(role, token)
-}
-
-/// The time by this machine's clock.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(millis(since))
 }
 
 /// How to paint what goes to a terminal, or elsewhere.

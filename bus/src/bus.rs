@@ -387,7 +387,7 @@ pub(crate) async fn first_error(mut fatal: watch::Receiver<Option<BusError>>) ->
 }
 
 /// This machine's time. What counts is the broker's stamp; this one is for messages that have none.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(millis(since))
+#[must_use]
+pub fn now() -> Millis {
+    Millis(millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()))
 }

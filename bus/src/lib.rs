@@ -55,7 +55,7 @@ pub use answers::{Answers, KeptAnswer};
 pub use asks::{Asked, Asks, NewRun};
 pub use auctions::Auctions;
 pub use backend::Appended;
-pub use bus::{Bus, ServerInfo};
+pub use bus::{Bus, ServerInfo, now};
 pub use commands::{CommandQueue, Commands, TakenCommand};
 pub use control::{Control, ControlTarget, ReceivedControl};
 pub use dead::{DeadLetter, DeadLetters, Origin};

@@ -19,13 +19,12 @@ mod rest;
 mod slot;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use actix::{Actor, AsyncContext};
 use muster_bus::{Bus, BusError};
 use muster_shared::ids::{Queue, Role};
 use muster_shared::secret::Redactor;
-use muster_shared::time::{Millis, millis};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -158,12 +157,6 @@ async fn leave(announced: Arc<muster_bus::Announced>) {
     {
         tracing::debug!(%error, "the registry forgets this agent when its time is up");
     }
-}
-
-/// The time by this machine's clock.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(millis(since))
 }
 
 #[cfg(test)]

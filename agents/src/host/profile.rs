@@ -6,7 +6,6 @@ use muster_shared::run::EVENT_VERSION;
 use muster_shared::wire::Profile;
 
 use super::context::AgentContext;
-use super::now;
 use crate::model::pricing::Pricing;
 
 /// Who the agent is.
@@ -24,7 +23,7 @@ pub(super) fn profile(context: &AgentContext) -> Profile {
         busy: 0,
         model,
         tools: context.told_tools(),
-        started_at: now().0,
+        started_at: muster_bus::now().0,
         resident_bytes: 0,
         specialist: context.definition().map(|definition| Box::new(definition.advertised())),
         name: context.settings().name.clone(),

@@ -169,7 +169,7 @@ impl Ground {
             batch: Uuid::now_v7(),
             by: self.bus.who().clone(),
             inputs: Vec::new(),
-            now: now(),
+            now: muster_bus::now(),
             basis: Seq(0),
             after: Seq(0),
             capacity: BTreeMap::new(),

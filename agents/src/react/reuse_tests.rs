@@ -17,7 +17,7 @@ fn task(nonce: &str) -> TaskOffered {
 }
 
 fn reuse(bus: &Bus, role: &Role, offer: &TaskOffered, oldest: Duration) -> Option<Reuse> {
-    let rules = ReuseRules { oldest, pricing: &Pricing::default(), now: crate::host::now() };
+    let rules = ReuseRules { oldest, pricing: &Pricing::default(), now: muster_bus::now() };
     Reuse::of(bus, role, offer, rules)
 }
 
@@ -70,7 +70,7 @@ async fn what_is_too_old_or_was_cut_serves_nobody() {
     assert!(first.find(TARGET, &question("Whole?")).await.is_none());
     first.keep(TARGET, &question("When?"), &answer("now")).await;
     let later = |days: u64| Reuse {
-        now: Millis(crate::host::now().0 + days * 86_400_000),
+        now: Millis(muster_bus::now().0 + days * 86_400_000),
         ..reuse(&bus, &Role::Worker, &task("x"), 2 * DAY).unwrap()
     };
     assert!(later(1).find(TARGET, &question("When?")).await.is_some());

@@ -14,7 +14,7 @@ use super::*;
 static AHEAD: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> Millis {
-    Millis(crate::host::now().0 + AHEAD.load(Ordering::SeqCst))
+    Millis(muster_bus::now().0 + AHEAD.load(Ordering::SeqCst))
 }
 
 /// Looks something up elsewhere, and counts how often.

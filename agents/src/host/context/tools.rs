@@ -61,7 +61,7 @@ impl AgentContext {
             let registry = registry_of(&self.settings, &self.extra);
             let counter = Arc::new(FleetCounts(self.bus.allowances()));
             let answers = self.bus.answers(self.role.clone());
-            let shared = FleetAnswers::new(answers, Arc::clone(&self.redactor), crate::host::now);
+            let shared = FleetAnswers::new(answers, Arc::clone(&self.redactor), muster_bus::now);
             ToolEngine::with_rules(Arc::new(registry), self.settings.tool.rules())
                 .counting(counter)
                 .sharing(Arc::new(shared))

@@ -94,7 +94,7 @@ fn a_task_ends_at_its_deadline() {
         let ground = Ground::new();
         let model = Scripted::slow(Duration::from_secs(60), |_, _| submits("too late"));
         let mut offer = leaf(Role::Worker);
-        offer.deadline = now().after(Duration::from_millis(300));
+        offer.deadline = muster_bus::now().after(Duration::from_millis(300));
         let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
         assert_eq!(outcome.ending, Ending::DeadlinePassed);
     });

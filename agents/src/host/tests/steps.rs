@@ -155,7 +155,7 @@ fn own_time_per_step_is_small_and_does_not_grow() {
             Scripted::new(|question, _| if question < 499 { compute(question) } else { submits("long") });
         let mut offer = leaf(Role::Worker);
         offer.limits.max_steps = STEPS;
-        offer.deadline = now().after(Duration::from_secs(60));
+        offer.deadline = muster_bus::now().after(Duration::from_secs(60));
         let mut context = ground.chat_kit(Role::Worker, &model);
         context.limit_steps(STEPS);
         let outcome = ground.done(context, &offer).await;

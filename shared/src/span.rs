@@ -35,7 +35,7 @@ pub fn text(span: Duration) -> String {
     if millis == 0 {
         return "0s".to_owned();
     }
-    let (unit, size) = UNITS.into_iter().find(|(_, size)| millis % size == 0).unwrap_or(("ms", 1));
+    let (unit, size) = UNITS.into_iter().find(|(_, size)| millis.is_multiple_of(*size)).unwrap_or(("ms", 1));
     format!("{}{unit}", millis / size)
 }
 

@@ -270,21 +270,76 @@ fn what_a_project_may_not_say_by_itself_is_an_error_or_left_out() {
     assert_eq!(load(&over).unwrap().settings.bus.url.as_deref(), Some("nats://mine"));
 }
 
-#[test]
-fn what_tasks_may_use_by_the_users_own_settings_a_project_does_not_change_by_itself() {
-    let project = "[limits.rights]\ntools = [\"*\"]\nhosts = []\n[tool]\napprove = []\n";
+/// Values of the user's own settings, with values of a project that take effect at once and values that need consent.
+const OWN_AND_PROJECT: &[(&str, &[&str], &[&str])] = &[
+    ("fleet.budget.cost = 5.0", &["5.0", "4.5"], &["5.1", "100000.0"]),
+    ("fleet.budget_per = \"total\"", &["\"total\""], &["\"day\""]),
+    ("limits.budget.model_calls = 50", &["49"], &["51"]),
+    ("agent.rates.\"openai/x\".requests_per_minute = 10", &["1"], &["100000"]),
+    ("agent.prices.house.input = 2.0\nagent.prices.house.output = 1.0", &["2.5"], &["1.5", "0.0"]),
+    ("tool.quotas.shell.per_run = 3", &["2"], &["4"]),
+    ("tool.approve = [\"shell\"]", &["[\"*\"]", "[\"mail\", \"shell\"]"], &["[]", "[\"mail\"]"]),
+    ("limits.people.approve_tools = [\"mail.*\"]", &["[\"*\"]"], &["[\"mail.send\"]"]),
+    ("limits.people.approvals = 2", &["2", "3"], &["1"]),
+    ("limits.people.answer_within = \"10m\"", &["\"1h\""], &["\"1s\""]),
+    ("limits.people.review = \"ask\"", &[], &["\"auto\""]),
+    ("limits.people.on_timeout = \"abort\"", &[], &["\"proceed\""]),
+    ("limits.people.approve_by = [\"ann\"]", &[], &["[\"mallory\"]"]),
+    ("agent.permissions.worker = [\"plan\", \"tools\"]", &["[\"plan\"]", "[]"], &["[\"people\"]"]),
+    (
+        "agent.tools.worker = [\"calculator\", \"corpus.*\"]",
+        &["[\"corpus.read\"]"],
+        &["[\"*\"]", "[\"sql\"]"],
+    ),
+    ("limits.rights.tools = [\"calculator\"]", &["[\"calculator\"]", "[]"], &["[\"*\"]", "[\"!x\"]"]),
+    ("limits.rights.documents = [\"docs\"]", &["[\"docs/a.md\"]"], &["[\"docs\", \"src\"]"]),
+    ("limits.rights.hosts = [\"*.a.org\"]", &["[\"x.a.org:443\"]"], &["[\"a.net\"]"]),
+    ("limits.rights.people = false", &["false"], &["true"]),
+    ("server.tls = true", &["true"], &["false"]),
+    ("agent.model = \"openai/cheap\"", &["\"offline\""], &["\"openai/expensive\""]),
+    ("agent.template_dir = \"mine\"", &[], &["\"tpl\""]),
+    ("keep.completed = \"300d\"", &[], &["\"1s\""]),
+];
+
+fn with_own(own: &str, project: &str) -> (tempfile::TempDir, Inputs) {
     let (folder, project) = inputs(project, &[], &[]);
-    let own = folder.path().join("own.toml");
-    let mine = "[limits.rights]\ntools = [\"calculator\"]\n[tool]\napprove = [\"shell\"]\n";
-    std::fs::write(&own, mine).unwrap();
-    let project = Inputs { own: Some(own), ..project };
-    let SettingsError::Untrusted { what, .. } = load(&project).unwrap_err() else { unreachable!() };
-    assert!(what.contains("limits.rights.tools") && !what.contains("hosts"), "{what}");
-    assert!(what.contains("tool.approve"), "{what}");
-    let lenient = load(&Inputs { care: Care::Lenient, ..project }).unwrap();
-    assert_eq!(lenient.settings.tool.approve, ["shell"]);
-    let rights = &lenient.settings.limits.rights;
-    assert!(rights.tools.allows("calculator") && !rights.tools.allows("search") && rights.hosts.is_none());
+    let path = folder.path().join("own.toml");
+    std::fs::write(&path, own).unwrap();
+    (folder, Inputs { own: Some(path), ..project })
+}
+
+#[test]
+fn a_project_narrows_the_users_own_settings_at_once_and_widens_them_with_consent() {
+    for (own, narrower, wider) in OWN_AND_PROJECT {
+        let key = own.split(" = ").next().unwrap();
+        let shown = key.replace('"', "");
+        let load = |value: &str| load(&with_own(own, &format!("{key} = {value}\n")).1);
+        for value in *narrower {
+            let loaded = load(value).unwrap_or_else(|error| unreachable!("{key} = {value}: {error}"));
+            assert!(origin_of(&loaded, &shown).1.ends_with("muster.toml:1"), "{key} = {value}");
+        }
+        for value in *wider {
+            let Err(SettingsError::Untrusted { what, .. }) = load(value) else {
+                unreachable!("{key} = {value}")
+            };
+            assert!(what.contains(&shown), "{what}");
+        }
+    }
+    let own = "agent.prices.house = { input = 2.0, output = 1.0 }\n";
+    let price = |name: &str| {
+        load(&with_own(own, &format!("agent.prices.{name} = {{ input = 0.0, output = 0.0 }}\n")).1)
+    };
+    assert!(price("scripted").is_ok(), "its price is not known");
+    for known in ["gpt-4o", "\"openai/gpt\"", "house-large", "hou"] {
+        assert!(price(known).is_err(), "{known}");
+    }
+    let (_keep, wide) =
+        with_own("tool.approve = [\"shell\"]", "[limits]\nmax_steps = 2\n[tool]\napprove = []\n");
+    let lenient = load(&Inputs { care: Care::Lenient, ..wide }).unwrap();
+    assert_eq!(
+        (lenient.settings.limits.max_steps, &lenient.settings.tool.approve[..]),
+        (2, &["shell".to_owned()][..])
+    );
 }
 
 #[test]

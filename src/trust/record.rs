@@ -1,10 +1,12 @@
 //! What the user has allowed, one file for each project, in the user's own state: nobody else may write there.
 
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use muster_shared::claim::Claim;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -46,6 +48,12 @@ impl Item {
         Self { what, place: name.clone(), digest: digest([content]), name, shown }
     }
 
+    /// A claim of a file.
+    pub(crate) fn claim(path: &Path, Claim { what, key, value }: &Claim) -> Self {
+        let place = real(path).display().to_string();
+        Self { name: format!("{key} of {place}"), ..Self::setting(*what, key, value, place) }
+    }
+
     /// The keys of a fleet, by its account.
     pub(crate) fn keys(folder: &Path, account: &str) -> Self {
         let (name, place) = ("the fleet's account".to_owned(), real(folder).display().to_string());
@@ -65,10 +73,48 @@ impl Item {
         Self { what: Danger::Bus, name, place, shown, digest: digest([url.as_bytes(), key.as_bytes()]) }
     }
 
+    /// The value, and the place where it is set; of a file, its digest.
+    fn value_and_place(&self) -> String {
+        let Self { name, place, shown, digest, .. } = self;
+        if name == place {
+            return format!("{name} ({shown}; SHA-256 {})", short(digest));
+        }
+        let place = if name.ends_with(place.as_str()) { String::new() } else { format!(" ({place})") };
+        format!("{name} = {shown}{place}")
+    }
+
     /// Whether the other is the same thing, whatever its value.
     fn is_of(&self, other: &Self) -> bool {
         self.name == other.name && self.what == other.what
     }
+}
+
+/// What it would do, with its value and where it stands.
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what.words(), self.value_and_place())
+    }
+}
+
+/// The beginning of a digest, for people.
+pub(crate) fn short(digest: &str) -> &str {
+    digest.get(..16).unwrap_or(digest)
+}
+
+/// What of these things no grant allows; and a line for each, or the difference if another value was allowed. Pure.
+pub(crate) fn untrusted_lines(grants: &[Grant], wanted: Vec<Item>) -> (Vec<Item>, String) {
+    let is_allowed = |item: &Item| grants.iter().any(|grant| grant.allows(item));
+    let held_back: Vec<Item> = wanted.into_iter().filter(|item| !is_allowed(item)).collect();
+    let known = grants.iter().flat_map(|grant| &grant.items);
+    let before: Vec<Item> =
+        known.filter(|known| held_back.iter().any(|item| item.is_of(known))).cloned().collect();
+    let mut lines: Vec<String> = held_back.iter().map(Item::to_string).collect();
+    if !before.is_empty() {
+        lines = difference(&before, &held_back);
+        lines.insert(0, "(changed since you trusted it)".to_owned());
+    }
+    let lines = lines.iter().map(|line| format!("\n  {line}")).collect();
+    (held_back, lines)
 }
 
 /// What was allowed to a project.
@@ -103,7 +149,7 @@ pub(crate) fn fingerprint(items: &[Item]) -> String {
 
 /// What differs between what was allowed and what is there now, a line each. Pure.
 pub(crate) fn difference(before: &[Item], now: &[Item]) -> Vec<String> {
-    let line = |sign: char, item: &Item| format!("{sign} {} = {} ({})", item.name, item.shown, item.place);
+    let line = |sign: char, item: &Item| format!("{sign} {}", item.value_and_place());
     let held = |items: &[Item], item: &Item| {
         items.iter().any(|other| other.is_of(item) && other.digest == item.digest)
     };

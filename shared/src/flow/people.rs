@@ -18,7 +18,7 @@ settings! {
         /// Whether a person is asked what an ambiguous goal means; else the planner goes on with what it assumes.
         pub ask_about_goal: bool = false => flag(); Project Harmless,
         /// Time for an answer.
-        pub answer_within_ms: u64 = 30 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Harmless,
+        pub answer_within_ms: u64 = 30 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Higher,
         /// What follows when nobody answers in time: proceed with the default, abort, or ask-another person.
         pub on_timeout: OnTimeout = OnTimeout::Proceed => words::<OnTimeout>(); Project Trust,
         /// Whom to ask, one after the other; whoever looks after the run when empty. Where somebody is named or reviews
@@ -33,10 +33,10 @@ settings! {
         pub approve_by: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// How many different people must approve before something goes on. One who approves twice counts once.
         #[serde(skip_serializing_if = "crate::is_usual::<_, 1>")]
-        pub approvals: u8 = 1 => whole(1, 5); Project Trust,
+        pub approvals: u8 = 1 => whole(1, 5); Project Higher,
         /// Tools of which a person approves each call before it is made: names, `prefix.*`, or `*`. Silence approves nothing.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub approve_tools: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Project Narrowing,
+        pub approve_tools: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Project More,
         // Each is part of the run's state.
         /// Most questions of one run; further ones are answered at once with their default.
         pub max_questions: u32 = 50 => bounded(0, 500),

@@ -31,11 +31,11 @@ pub(crate) enum AgentFileError {
         /// What to do about it.
         mend: String,
     },
-    /// It asks for what the user has not trusted.
+    /// The user has not trusted its claims.
     #[error("{reason}")]
     #[diagnostic(help("{}", trust::TRUST_HELP))]
     Untrusted {
-        /// What it asks for, or what changed.
+        /// The claims, or the changes since the file was trusted.
         reason: String,
     },
     /// Something in it is wrong.
@@ -62,7 +62,7 @@ pub(crate) enum AgentFileError {
 }
 
 impl AgentFileError {
-    /// Whether the file does not take effect until the user or its owner does something else than to change it.
+    /// Returns true if ownership or consent, and not its text, keeps the file from taking effect.
     pub(crate) const fn is_foreign(&self) -> bool {
         match self {
             Self::Foreign { .. } | Self::Untrusted { .. } => true,
@@ -84,7 +84,7 @@ pub(crate) fn read_found(path: &Path, folder: &Path, trust: &Trust) -> Result<De
     Ok(definition)
 }
 
-/// What a file of a project asks for that needs the user's consent; nothing of one that cannot be read.
+/// Items of an agent file that need the user's consent; empty if the file cannot be read.
 pub(crate) fn wanted(path: &Path) -> Vec<trust::Item> {
     let read = read(path, |_| None);
     read.map_or_else(

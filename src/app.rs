@@ -234,7 +234,7 @@ pub(crate) fn not_believed(why: &str) -> Failure {
     )
 }
 
-/// Refuses prompt templates that somebody else can change, and those of a project that are not trusted as they are.
+/// Refuses prompt templates that other users can change, and those of a project that the user has not trusted.
 fn check_templates(loaded: &Loaded, trust: &Trust) -> Result<(), Failure> {
     let Some(folder) = &loaded.settings.agent.template_dir else { return Ok(()) };
     if let Some(folder) = loaded.templates_of_project() {

@@ -33,7 +33,7 @@ pub(crate) fn pins_of(app: &App, namespace: &str) -> PathBuf {
     app.fleet.path().join(format!("mcp-pins-{namespace}.json"))
 }
 
-/// Whether a text of the file is this name.
+/// Returns true if the file contains this name as a text.
 #[cfg(feature = "mcp")]
 pub(crate) fn names(app: &App, name: &str) -> bool {
     let text = muster_agents::input::text(&path_of(app), MAX_BYTES).unwrap_or_default();
@@ -93,7 +93,7 @@ fn parsed(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<Mc
     parse(text, &Reading { max_servers: MAX_SERVERS as usize, environment })
 }
 
-/// What the file of a project in `base` asks for that needs the user's consent; nothing of one that cannot be read.
+/// Items of the file of a project in `base` that need the user's consent; empty if the file cannot be read.
 pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
     let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
     items(path, &text, base)
@@ -101,7 +101,7 @@ pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
 
 #[cfg(feature = "mcp")]
 fn items(path: &Path, text: &str, base: &Path) -> Vec<Item> {
-    // A server counts whether its variables are set or not.
+    // The items must not depend on the environment.
     let Ok(file) = parsed(text, &|_| Some(String::new())) else { return Vec::new() };
     let claims: Vec<Claim> = file.servers.iter().flat_map(ServerConfig::claims).collect();
     let programs = |server: &ServerConfig| match &server.reached {

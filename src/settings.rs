@@ -129,13 +129,13 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Whether the project's file, and nothing that goes before it, gives a value that needs the user's consent.
+    /// Returns true if the effective value is from the project's file and needs the user's consent.
     pub(crate) fn is_of_project(&self, key: &str) -> bool {
         let origin = self.effective.iter().find(|one| one.key == key).map(|one| &one.origin);
         self.needs.iter().any(|item| item.name == key && Some(&item.place) == origin)
     }
 
-    /// The folder of prompt templates, if the project's file names it.
+    /// Directory of prompt templates, if the project's file sets it.
     pub(crate) fn templates_of_project(&self) -> Option<&Path> {
         self.settings.agent.template_dir.as_deref().filter(|_| self.is_of_project("agent.template_dir"))
     }

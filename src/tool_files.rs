@@ -95,7 +95,7 @@ fn counted(path: &Path, base: &Path, trust: &Trust, most: u64) -> Result<String,
     }
 }
 
-/// What a tool file of a project asks for that needs the user's consent; nothing of one that cannot be read.
+/// Items of a tool file that need the user's consent; empty if the file cannot be read.
 pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
     let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
     parse(path, &text).map_or_else(|_| Vec::new(), |file| items(&file, path, &text, base))
@@ -110,7 +110,7 @@ fn items(file: &ToolFile, path: &Path, text: &str, base: &Path) -> Vec<Item> {
         .extend(outside.map(|(key, path)| {
             Claim::new(Danger::Read, key, real(&folder.join(path)).display().to_string())
         }));
-    // Secrets are shown with what may be sent.
+    // A claim may send the secrets: the user has to see them.
     if !claims.is_empty() {
         let shown = file.secrets.iter().map(|(name, path)| format!("{name} from {}", path.display()));
         let shown: Vec<String> = shown.collect();

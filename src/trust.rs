@@ -26,7 +26,7 @@ pub(crate) const VARIABLE: &str = "MUSTER_TRUST";
 /// Tells a process that is started which settings file was found and not named: it trusts it no more than we do.
 pub(crate) const FOUND: &str = "MUSTER_FOUND";
 
-/// The remedy for whatever is not trusted.
+/// Remedy for untrusted values and files.
 pub(crate) const TRUST_HELP: &str = "`muster trust` shows it and asks you once";
 
 /// Most files of a folder that are looked at.
@@ -111,10 +111,10 @@ impl Trust {
         self.allows(path, || file_item(Danger::Program, path, String::new()).filter(closed))
     }
 
-    /// Checks that the user has trusted what a file asks for, as it is now.
+    /// Checks that the user has trusted these items with their present content.
     ///
     /// # Errors
-    /// Says what is not trusted, or what changed since it was. [`TRUST_HELP`] is the remedy.
+    /// Lists the items that are not trusted, or the changes since they were. [`TRUST_HELP`] is the remedy.
     pub(crate) fn consent(&self, path: &Path, wanted: Vec<Item>) -> Result<(), String> {
         if wanted.is_empty() || self.is_named(path) {
             return Ok(());
@@ -175,13 +175,13 @@ pub(crate) fn files_of(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// What a file asks for, as things to be trusted: the file as it is now, each claim, and the programs of the project that it
-/// runs. Nothing if it claims nothing.
+/// Items of a file: the file with its present content, each claim, and the programs of the project that it runs. Empty if it
+/// has no claims.
 pub(crate) fn items_of(path: &Path, text: &str, claims: &[Claim], programs: &[PathBuf]) -> Vec<Item> {
     if claims.is_empty() {
         return Vec::new();
     }
-    let file = Item::file(Danger::File, path, text.as_bytes(), "it asks for what is listed".to_owned());
+    let file = Item::file(Danger::File, path, text.as_bytes(), "its claims are listed".to_owned());
     let claimed = claims.iter().map(|claim| Item::claim(path, claim));
     let run = || format!("run by {}", path.display());
     let programs = programs.iter().filter_map(|program| file_item(Danger::Program, program, run()));
@@ -195,7 +195,7 @@ pub(crate) fn file_item(what: Danger, path: &Path, why: String) -> Option<Item> 
     Some(Item::file(what, path, &content, why))
 }
 
-/// The prompt templates of a folder, as things to be trusted.
+/// Items of the prompt templates in a directory.
 pub(crate) fn template_items(folder: &Path) -> Vec<Item> {
     let item = |path: &PathBuf| file_item(Danger::Prompt, path, "a prompt template".to_owned());
     files_of(folder, ".j2").iter().filter_map(item).collect()

@@ -297,7 +297,7 @@ fn a_server_that_lies_in_a_project_is_not_run() {
     assert!(both(&folder.run(&["trust"]).unwrap()).contains(".muster/bin/nats-server"));
 }
 
-/// A tool file of a clone that would send a file of the user's to a host.
+/// A tool file that reaches a host.
 const SENDER: &str =
     "description = \"Looks terms up.\"\ncommand = [\"true\"]\n[touches]\nhosts = [\"203.0.113.9:80\"]\n";
 
@@ -321,7 +321,7 @@ fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
         ("tools/a.tool.toml", http.to_owned(), &["reach a host", "collect.example"]),
         ("tools/a.tool.toml", format!("{}sandbox = false\n", &SENDER[..51]), &["run a program", "true"]),
         ("agents/a.agent.md", agent("tools: [calculator]\npermissions: [plan]\nlimits: {steps: 9}\n"), &[]),
-        ("agents/a.agent.md", agent("model: openai/dear\n"), &["which models are called", "openai/dear"]),
+        ("agents/a.agent.md", agent("model: openai/dear\n"), &["choose models", "openai/dear"]),
         (
             "mcp.json",
             "{\"mcpServers\": {\"far\": {\"url\": \"https://mcp.example/\"}}}".to_owned(),

@@ -1,12 +1,12 @@
-//! What a file of a project asks for that needs the user's consent (`muster trust`). Each format of files returns its claims
-//! from one function that names every key: a new key does not compile without a class.
+//! Claims of files of a project, which need the user's consent (`muster trust`). Each format of files returns its claims from
+//! one function that names every key: a new key does not compile without a class.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that a file asks for.
+/// One effect of a file that needs the user's consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// What it would do.
+    /// Kind of the effect.
     pub what: Danger,
     /// The key in the file.
     pub key: String,
@@ -43,21 +43,21 @@ pub enum Danger {
     Visitors,
     /// It lets agents call tools that are off until they are allowed.
     Tools,
-    /// It reaches a host.
+    /// Reaches a host.
     Host,
-    /// It reads a file outside of the project.
+    /// Reads a file outside of the project.
     Read,
-    /// It says which models are called.
+    /// Chooses models.
     Model,
-    /// It raises how much may be used, or how much is counted.
+    /// Raises a limit of calls, tokens or cost.
     Spending,
-    /// It says which people approve, and when.
+    /// Changes approvals.
     People,
-    /// It replaces prompts.
+    /// Replaces prompts.
     Prompt,
-    /// It says when runs are deleted.
+    /// Changes the deletion of runs.
     Retention,
-    /// A file that counts as it was trusted.
+    /// A file that takes effect with its present content.
     File,
     /// A file that somebody else can change.
     Foreign,
@@ -83,11 +83,11 @@ impl Danger {
             Self::Tools => "let agents call tools that run programs, reach other machines or spend",
             Self::Host => "reach a host",
             Self::Read => "read a file outside of the project",
-            Self::Model => "say which models are called",
+            Self::Model => "choose models",
             Self::Spending => "raise a limit of calls, tokens or cost",
-            Self::People => "say which people approve, and when",
+            Self::People => "change approvals",
             Self::Prompt => "replace prompts",
-            Self::Retention => "say when runs are deleted",
+            Self::Retention => "change when runs are deleted",
             Self::File => "take effect as it is now",
             Self::Foreign => "be read, though others can change it",
             Self::Alerts => "say where alerts are sent, and when",

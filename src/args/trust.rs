@@ -7,8 +7,8 @@ use clap::{Args, ValueHint};
 /// Trust the project of this folder.
 ///
 /// Files of a project take effect at once if they are harmless, or if they only reduce what your own settings allow.
-/// These need your consent: settings that run programs, choose models, raise limits, change approvals, or say where keys
-/// are sent and where the bus is (`muster config --explain KEY` shows the class of each); mcp.json; tool files that reach
+/// These need your consent: settings that run programs, choose models, raise limits, change approvals, or set where keys
+/// are sent and the address of the bus (`muster config --explain KEY` shows the class of each); mcp.json; tool files that reach
 /// hosts, leave the sandbox or read files outside of the project; agent files with a model; files that belong to another
 /// user or can be written by others; a nats-server in .muster/bin; and keys of a fleet that you did not make. Shows each of
 /// them with its file and value, then asks. Values, these files and the programs of the project that they run are kept with

@@ -48,7 +48,7 @@ pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
     Ok(work(app, role, definition).await?)
 }
 
-/// The definition in a file. One of the folder that the fleet reads is found there, whoever names it: a fleet starts agents so.
+/// Definition in a file. A file in the directory of agents is a discovered file even if it is named: the fleet starts agents by name.
 fn definition(app: &App, path: &Path) -> Result<Definition, agent_file::AgentFileError> {
     let folder = app.beside_fleet(Path::new(AGENTS_DIR));
     let base = folder.parent().filter(|_| real(path).parent() == Some(real(&folder).as_path()));

@@ -75,7 +75,7 @@ impl Layer {
         Self { values: values.filter(|(_, value, _)| *value != ValueKind::Nil).collect() }
     }
 
-    /// The value that is set last under this key; null if it is not set.
+    /// Last value under this key; null if it is not set.
     pub(crate) fn value(&self, key: &str) -> serde_json::Value {
         let wanted = parts(key);
         let kind =

@@ -1,4 +1,4 @@
-//! Whether a value in the file of a project widens what the user's own value, or the default, leaves open. Pure.
+//! Comparison of a value in the file of a project with the user's value, or the default. Pure.
 
 use std::cmp::Ordering;
 
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::keys::Key;
 
-/// The group of rights: each has an order of its own.
+/// Group of rights. Their order is `Rights::narrowed_by`.
 const RIGHTS: &str = "limits.rights.";
 
-/// Whether a value that replaces another one needs the user's consent. Both have the form in which people write them; null
-/// is no value. A value that cannot be compared needs it.
+/// Returns true if a value that replaces another one needs the user's consent. Both are written values; null is no value. A
+/// value that cannot be compared needs consent.
 pub(super) fn widens(key: &Key, before: &Value, now: &Value) -> bool {
     if let Some(right) = key.name.strip_prefix(RIGHTS) {
         return !is_narrower_right(right, before, now);
@@ -33,7 +33,7 @@ pub(super) fn widens(key: &Key, before: &Value, now: &Value) -> bool {
     }
 }
 
-/// Whether a right leaves open at most what another one does.
+/// Returns true if a right is at most as wide as another one.
 fn is_narrower_right(right: &str, before: &Value, now: &Value) -> bool {
     let rights = |value: &Value| match value {
         Value::Null => Some(Rights::default()),
@@ -42,7 +42,7 @@ fn is_narrower_right(right: &str, before: &Value, now: &Value) -> bool {
     rights(before).zip(rights(now)).is_some_and(|(before, now)| before.narrowed_by(&now) == now)
 }
 
-/// A value as a number: words count by their order, true is more than false.
+/// Numeric order of a value: words by their position, false before true.
 fn rank(takes: &Takes, held: &Value, none: f64) -> f64 {
     match (held, takes.kind) {
         (Value::Null, _) => none,
@@ -58,7 +58,7 @@ fn rank(takes: &Takes, held: &Value, none: f64) -> f64 {
     }
 }
 
-/// Whether a list of names and patterns covers another one. Null covers everything.
+/// Returns true if a list of names and patterns covers another one. Null covers everything.
 fn covers(wide: &Value, narrow: &Value) -> bool {
     let list = |held: &Value| match held {
         Value::Null => Some(Allowed::<ToolNames>::all()),

@@ -119,8 +119,8 @@ fn needs(layer: &Layer, keys: &Keys, mine: &dyn Fn(&str) -> bool, own: &Layer) -
     layer.texts().filter_map(item).collect()
 }
 
-/// Whether a price takes the place of a known one of a model, by a longer or shorter beginning of its name: calls could be
-/// counted as less than they cost.
+/// Returns true if a price replaces a known price of a model, by a longer or shorter prefix of its name: calls could be
+/// recorded below their cost.
 fn replaces_a_price(name: &str, own: &Layer) -> bool {
     let Some(priced) = priced(name) else { return false };
     let overlaps = |known: &str| known.starts_with(priced) || priced.starts_with(known);
@@ -129,7 +129,7 @@ fn replaces_a_price(name: &str, own: &Layer) -> bool {
     Pricing::known().any(overlaps) || own.origins().any(|(key, _)| self::priced(&key).is_some_and(of_own))
 }
 
-/// The model that a setting gives a price, without its provider.
+/// Model of a price setting, without its provider.
 fn priced(name: &str) -> Option<&str> {
     let (model, _) = name.strip_prefix("agent.prices.")?.rsplit_once('.')?;
     model.trim_matches('"').rsplit('/').next()

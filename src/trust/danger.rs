@@ -1,5 +1,5 @@
-//! What a setting of a project may not do unless the user has said so: run a program, be sent a secret, point at a bus, widen
-//! a limit, write outside of the project. Pure.
+//! Effects of settings of a project that need the user's consent: run a program, receive a secret, connect to a bus, widen a
+//! limit, write outside of the project. Pure.
 
 use std::path::{Component, Path};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Settings with paths, which need the user's consent if they lead out of the project.
 const PATHS: [&str; 3] = ["server.store_dir", "agent.cache_dir", "agent.blueprints"];
 
-/// What a value of a setting would do that needs the user's consent; nothing if it is a path within the project.
+/// Effect of a value that needs the user's consent; `None` for a path within the project.
 pub(crate) fn danger(key: &str, value: &Value) -> Option<Danger> {
     if PATHS.contains(&key) {
         let paths = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
@@ -17,7 +17,7 @@ pub(crate) fn danger(key: &str, value: &Value) -> Option<Danger> {
         return paths.iter().any(leads_out).then_some(Danger::Outside);
     }
     if key == "agent.model" && value == "offline" {
-        // No model is called.
+        // The offline model reaches nothing.
         return None;
     }
     let mut parts = key.split('.');

@@ -1,4 +1,4 @@
-//! Files of a project that a command runs: their content is trusted with the command.
+//! Files of a project that a command runs. Their content is trusted with the command.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -8,14 +8,15 @@ use super::record::real;
 
 /// Most files of one command.
 const MAX_FILES: usize = 256;
-/// Programs that run the first file that is named to them, whatever it is called; and ends of the names of programs.
+/// Programs that run the first file among their arguments, whatever its name.
 const INTERPRETERS: &str = "bash bun dash deno java lua node npx perl php python ruby sh tsx uv zsh";
+/// Extensions of programs.
 const ENDINGS: &str = "bash cjs jar js lua mjs php pl py rb sh so ts wasm zsh";
-/// Files by which a folder can be run as a program.
+/// Files that make a directory executable as a program.
 const ENTRIES: [&str; 4] = ["package.json", "__main__.py", "index.js", "pyproject.toml"];
 
-/// The files in `base` that a command runs which starts in `folder`: the command itself, scripts among its arguments, and
-/// packages. Data that it reads is not among them.
+/// Files in `base` that a command runs in `folder`: the command, scripts among its arguments, and packages. Data files are not
+/// included.
 pub(crate) fn in_project(command: &[String], folder: &Path, base: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (BTreeSet::new(), vec![folder.to_owned()]);
     let is_within = |path: &Path| path.starts_with(base) || real(path).starts_with(real(base));
@@ -42,7 +43,7 @@ pub(crate) fn in_project(command: &[String], folder: &Path, base: &Path) -> Vec<
     found.into_iter().take(MAX_FILES).collect()
 }
 
-/// Parts of a word that may be paths: the word, and what stands between blanks, quotes and signs of a shell.
+/// Parts of a word that may be paths: the word, and its parts between blanks, quotes and operators of a shell.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.split(|sign: char| sign.is_whitespace() || "\"'`;|&()<>=,:".contains(sign));
     std::iter::once(word).chain(parts).filter(|part| !part.is_empty())
@@ -54,7 +55,7 @@ fn is_program(path: &Path) -> bool {
     ENDINGS.split(' ').any(|known| known == ending) || is_executable()
 }
 
-/// The programs of a package, with what says which of them is run.
+/// Adds the programs of a package, and the files that select one of them.
 fn package(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     for path in super::files_of(folder, "") {
         if found.len() >= MAX_FILES {

@@ -73,7 +73,7 @@ impl Item {
         Self { what: Danger::Bus, name, place, shown, digest: digest([url.as_bytes(), key.as_bytes()]) }
     }
 
-    /// The value, and the place where it is set; of a file, its digest.
+    /// Value and place; for a file, its digest.
     fn value_and_place(&self) -> String {
         let Self { name, place, shown, digest, .. } = self;
         if name == place {
@@ -89,7 +89,7 @@ impl Item {
     }
 }
 
-/// What it would do, with its value and where it stands.
+/// Effect, value and place of the item.
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what.words(), self.value_and_place())
@@ -101,7 +101,7 @@ pub(crate) fn short(digest: &str) -> &str {
     digest.get(..16).unwrap_or(digest)
 }
 
-/// What of these things no grant allows; and a line for each, or the difference if another value was allowed. Pure.
+/// Items that no grant allows; and a line for each, or the difference if another value was allowed. Pure.
 pub(crate) fn untrusted_lines(grants: &[Grant], wanted: Vec<Item>) -> (Vec<Item>, String) {
     let is_allowed = |item: &Item| grants.iter().any(|grant| grant.allows(item));
     let held_back: Vec<Item> = wanted.into_iter().filter(|item| !is_allowed(item)).collect();

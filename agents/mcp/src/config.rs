@@ -59,8 +59,8 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// What it asks for: each server needs the user's consent. Each key is shown: a new one does not compile without. Values
-    /// of variables and headers may be secrets, and are left out.
+    /// Claims of the server: each server needs the user's consent. A new key does not compile unless this function handles it.
+    /// Values of variables and headers may be secrets, and are omitted.
     #[must_use]
     pub fn claims(&self) -> Vec<Claim> {
         let Self { name, namespace: _, reached } = self;

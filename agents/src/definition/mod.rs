@@ -84,11 +84,11 @@ impl Definition {
         })
     }
 
-    /// What it asks for that needs the user's consent. Each key has its class here: a new one does not compile without.
+    /// Claims of the file, which need the user's consent. Each key has a class in this function: a new key does not compile without one.
     #[must_use]
     pub fn claims(&self) -> Vec<Claim> {
         let Self {
-            // Harmless: a role of its own, and words for models.
+            // Harmless: a new role, and text for models.
             role: _,
             description: _,
             capabilities: _,

@@ -55,7 +55,7 @@ impl Pricing {
         Self { overrides: overrides.into_iter().collect() }
     }
 
-    /// Beginnings of the names of models with a built-in price.
+    /// Prefixes of model names with a built-in price.
     pub fn known() -> impl Iterator<Item = &'static str> {
         TABLE.iter().map(|(prefix, _)| *prefix)
     }

@@ -54,7 +54,7 @@ pub const MAX_VALUE_BYTES: usize = 2 * 1024;
 pub const MAX_VALUES: usize = 64;
 
 /// Class of each key in the file of a project: a new key does not compile without one. All are harmless or narrowing: a
-/// blueprint says what is done, tasks do it with at most the rights of the run, and approvals and rights take away.
+/// blueprint defines tasks, these have at most the rights of the run, and its approvals and rights only reduce them.
 const _: fn(Blueprint, BlueprintStep) =
     |Blueprint { name: _, version: _, description: _, goal: _, params: _, output: _, steps: _ },
      BlueprintStep {

@@ -49,8 +49,8 @@ pub(super) fn hands(app: &App) -> Hands {
     }
 }
 
-/// Runs programs outside of the sandbox; those of the project only as the user trusted them: they may have changed since
-/// their tool file was read.
+/// Runs programs outside of the sandbox. Programs of the project run only with the content that the user trusted: they may
+/// have changed after their tool file was read.
 struct TrustedRunner {
     trust: Trust,
     base: PathBuf,
@@ -70,7 +70,7 @@ impl ProgramRunner for TrustedRunner {
     }
 }
 
-/// What the user has trusted a tool of the fleet's folder to do: hosts, secrets and programs.
+/// Effects of a tool of the fleet's directory that the user has trusted: hosts, secrets and programs.
 pub(crate) fn access(app: &App, tool: &str) -> Vec<String> {
     let folder = tool_files::folder_of(app);
     let stem = tool.strip_prefix(OWN).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();

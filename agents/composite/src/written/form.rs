@@ -7,7 +7,7 @@ use toml::Spanned;
 use crate::file::OnFailure;
 
 /// Class of each key in the file of a project: a new key does not compile without one. All are harmless: a composite calls
-/// only tools that the task may call itself.
+/// only tools that the task may call.
 const _: fn(Written, WrittenStep, WrittenCompensation) =
     |Written { description: _, parameters: _, time: _, sample: _, result: _, steps: _ },
      WrittenStep {

@@ -126,11 +126,11 @@ impl ToolFile {
         schema.into_iter().chain(program).map(|path| folder.join(path)).collect()
     }
 
-    /// What it asks for that needs the user's consent. Each key has its class here: a new one does not compile without.
+    /// Claims of the file, which need the user's consent. Each key has a class in this function: a new key does not compile without one.
     #[must_use]
     pub fn claims(&self) -> Vec<Claim> {
         let Self {
-            // Harmless: words for models, and what holds within the sandbox.
+            // Harmless: text for models, and limits within the sandbox.
             name: _,
             description: _,
             parameters: _,
@@ -140,7 +140,7 @@ impl ToolFile {
             limits: _,
             // Narrowing.
             approve: _,
-            // Paths, which need consent if they lead out of the project: see `paths`.
+            // Paths, which need consent outside of the project: see `paths`.
             files: _,
             secrets: _,
             // These need consent.
@@ -161,7 +161,7 @@ impl ToolFile {
         claims
     }
 
-    /// The files that it reads, each with its key: they need the user's consent if they lie outside of the project.
+    /// Files that it reads, each with its key. Files outside of the project need the user's consent.
     #[must_use]
     pub fn paths(&self) -> Vec<(String, PathBuf)> {
         let secrets = self.secrets.iter().map(|(name, path)| (format!("secrets.{name}"), path.clone()));
@@ -170,7 +170,7 @@ impl ToolFile {
         secrets.chain(files).chain(beside).collect()
     }
 
-    /// The command that it runs; empty if it runs none.
+    /// Command of the tool; empty if it runs no program.
     #[must_use]
     pub fn command(&self) -> &[String] {
         match &self.does {

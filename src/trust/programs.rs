@@ -8,6 +8,8 @@ use super::record::real;
 
 /// Most files of one command.
 const MAX_FILES: usize = 256;
+/// Most directories in which the words of a command are searched.
+const MAX_FOLDERS: usize = 16;
 /// Programs that run the first file among their arguments, whatever its name.
 const INTERPRETERS: &str = "bash bun dash deno java lua node npx perl php python ruby sh tsx uv zsh";
 /// Extensions of programs.
@@ -35,7 +37,9 @@ pub(crate) fn in_project(command: &[String], folder: &Path, base: &Path) -> Vec<
                     if ENTRIES.iter().any(|entry| path.join(entry).is_file()) {
                         package(&path, &mut found);
                     }
-                    folders.push(path);
+                    if folders.len() < MAX_FOLDERS && !folders.contains(&path) {
+                        folders.push(path);
+                    }
                 }
             }
         }
@@ -60,7 +64,8 @@ fn package(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     for path in super::files_of(folder, "") {
         if found.len() >= MAX_FILES {
             return;
-        } else if path.is_dir() {
+        }
+        if path.is_dir() {
             package(&path, found);
         } else if ENTRIES.iter().any(|entry| path.ends_with(entry)) || is_program(&path) {
             found.insert(path);

@@ -303,37 +303,10 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn item(value: &str) -> Item {
         Item::setting(Danger::Program, "server.binary", value, "muster.toml:2".into())
-    }
-
-    fn grant(project: &Path, value: &str) -> Grant {
-        Grant { folder: real(project), at: 1, items: vec![item(value)] }
-    }
-
-    #[test]
-    fn what_is_allowed_is_kept_for_the_user_alone_and_taken_back() {
-        let (state, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let records = Records::new(Me::of_process(), Some(state.path().join("deep")));
-        assert_eq!(records.of(project.path()).unwrap(), None);
-        let path = records.keep(&grant(project.path(), "./one")).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-        let held = records.of(project.path()).unwrap().unwrap();
-        assert!(held.allows(&item("./one")) && !held.allows(&item("./two")));
-        assert_eq!(records.all().unwrap(), std::slice::from_ref(&held));
-
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(matches!(records.of(project.path()), Err(RecordError::NotOwn(_))));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-
-        assert!(records.revoke(project.path()).unwrap());
-        assert!(!records.revoke(project.path()).unwrap());
-        assert_eq!(records.of(project.path()).unwrap(), None);
     }
 
     #[test]

@@ -60,9 +60,11 @@ fn rank(takes: &Takes, held: &Value, none: f64) -> f64 {
 
 /// Returns true if a list of names and patterns covers another one. Null covers everything.
 fn covers(wide: &Value, narrow: &Value) -> bool {
-    let list = |held: &Value| match held {
-        Value::Null => Some(Allowed::<ToolNames>::all()),
-        held => Allowed::read(held.as_array()?.iter().filter_map(Value::as_str)).ok(),
-    };
-    list(wide).zip(list(narrow)).is_some_and(|(wide, narrow)| wide.meet(&narrow) == narrow)
+    let (Some(all), Some(part)) = (wide.as_array(), narrow.as_array()) else { return wide.is_null() };
+    let has_exceptions = all.iter().filter_map(Value::as_str).any(|item| item.starts_with('!'));
+    if !has_exceptions && part.iter().all(|item| all.contains(item)) {
+        return true;
+    }
+    let read = |list: &[Value]| Allowed::<ToolNames>::read(list.iter().filter_map(Value::as_str)).ok();
+    read(all).zip(read(part)).is_some_and(|(all, part)| all.meet(&part) == part)
 }

@@ -281,6 +281,7 @@ const OWN_AND_PROJECT: &[(&str, &[&str], &[&str])] = &[
     ("tool.approve = [\"shell\"]", &["[\"*\"]", "[\"mail\", \"shell\"]"], &["[]", "[\"mail\"]"]),
     ("limits.people.approve_tools = [\"mail.*\"]", &["[\"*\"]"], &["[\"mail.send\"]"]),
     ("limits.people.approvals = 2", &["2", "3"], &["1"]),
+    ("limits.people.pause_at = [\"the plan\"]", &["[\"the plan\", \"2\"]"], &["[]"]),
     ("limits.people.answer_within = \"10m\"", &["\"1h\""], &["\"1s\""]),
     ("limits.people.review = \"ask\"", &[], &["\"auto\""]),
     ("limits.people.on_timeout = \"abort\"", &[], &["\"proceed\""]),

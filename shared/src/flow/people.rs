@@ -16,7 +16,7 @@ settings! {
         /// Whether a person looks at the plan before it is carried out: auto (nobody does), ask, or ask-if-risky.
         pub review: ReviewPolicy = ReviewPolicy::Auto => words::<ReviewPolicy>(); Project Trust,
         /// Whether a person is asked what an ambiguous goal means; else the planner goes on with what it assumes.
-        pub ask_about_goal: bool = false => flag(); Project Harmless,
+        pub ask_about_goal: bool = false => flag(); Project Higher,
         /// Time for an answer.
         pub answer_within_ms: u64 = 30 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Higher,
         /// What follows when nobody answers in time: proceed with the default, abort, or ask-another person.
@@ -26,7 +26,7 @@ settings! {
         /// person's word instead of ending.
         pub ask: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// Milestones after which a person says whether to go on: indices or names of tasks.
-        pub pause_at: Vec<String> = Vec::new() => list().example("[\"1-2\"]"); Project Harmless,
+        pub pause_at: Vec<String> = Vec::new() => list().example("[\"1-2\"]"); Project More,
         /// Who may approve, reject, answer, edit, skip and redo; everybody when empty. Names as in their credentials (`muster
         /// keys issue person:NAME`); `operator` is whoever runs the fleet.
         #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -265,12 +265,6 @@ fn a_key_is_not_sent_where_a_project_says() {
         refused(&folder, command, &["keys of models are sent", "agent.endpoint", "muster trust"]);
     }
     assert!(listener.accept().is_err(), "nobody came");
-    folder.write("muster.toml", "[agent]\nmodel = \"openai/some\"\nkey_file = \"/etc/hostname\"\n").unwrap();
-    refused(&folder, &["models", "test", "openai/some"], &["agent.key_file"]);
-    folder.write("muster.toml", "[bus]\nurl = \"nats://127.0.0.1:1\"\n").unwrap();
-    refused(&folder, &["ps"], &["point at a bus", "bus.url"]);
-    folder.write("muster.toml", "[server]\nstore_dir = \"../elsewhere\"\n").unwrap();
-    refused(&folder, &["up"], &["outside of the project", "server.store_dir"]);
 
     // Once the user has said so, it is asked.
     folder

@@ -40,13 +40,6 @@ fn later_sources_win_and_each_value_knows_its_own() {
 }
 
 #[test]
-fn a_wrong_kind_of_value_names_its_key_and_origin() {
-    let (_keep, inputs) = inputs("", &[("MUSTER_LIMITS_MAX_STEPS", "many")], &[]);
-    let error = load(&inputs).unwrap_err().to_string();
-    assert!(error.contains("max_steps") && error.contains("MUSTER_LIMITS_MAX_STEPS"), "{error}");
-}
-
-#[test]
 fn a_flag_may_not_invent_a_key() {
     let (_keep, inputs) = inputs("", &[], &[("limits.max_stps", "1")]);
     let error = load(&inputs).unwrap_err();
@@ -111,14 +104,6 @@ fn every_span_is_written_as_people_write_it() {
     let raw = |key: &str| key.ends_with(".secs") || key.ends_with("_ms") || key.ends_with("_s");
     let bare: Vec<&str> = loaded.effective.iter().map(|e| e.key.as_str()).filter(|key| raw(key)).collect();
     assert_eq!(bare, Vec::<&str>::new());
-}
-
-#[test]
-fn a_span_without_a_unit_is_refused_with_its_place() {
-    let (_keep, inputs) = inputs("[ask]\nlost_limit = \"30\"\n", &[], &[]);
-    let error = load(&inputs).unwrap_err().to_string();
-    assert!(error.contains("ask.lost_limit") && error.contains("muster.toml:2"), "{error}");
-    assert!(error.contains("500ms, 30s, 10m"), "{error}");
 }
 
 #[test]
@@ -341,24 +326,4 @@ fn a_project_narrows_the_users_own_settings_at_once_and_widens_them_with_consent
         (lenient.settings.limits.max_steps, &lenient.settings.tool.approve[..]),
         (2, &["shell".to_owned()][..])
     );
-}
-
-#[test]
-fn a_file_that_is_named_is_the_users_word_and_one_that_was_found_by_another_process_is_not() {
-    let (folder, strict) = inputs("[server]\nbinary = \"./x\"\n", &[], &[]);
-    let file = Some(folder.path().join(FILE_NAME));
-    assert!(load(&Inputs { file: file.clone(), ..strict.clone() }).is_ok());
-    let found = Inputs { found: file, folder: "/nowhere".into(), ..strict };
-    assert!(matches!(load(&found), Err(SettingsError::Untrusted { .. })));
-}
-
-#[test]
-fn the_users_own_file_goes_before_defaults_and_after_the_projects() {
-    let (folder, project) = inputs("[limits]\nmax_steps = 2\n", &[], &[]);
-    let own = folder.path().join("own.toml");
-    std::fs::write(&own, "[limits]\nmax_steps = 3\nmax_width = 4\n[bus]\nurl = \"nats://mine\"\n").unwrap();
-    let loaded = load(&Inputs { own: Some(own.clone()), ..project }).unwrap();
-    let limits = &loaded.settings.limits;
-    assert_eq!((limits.max_steps, limits.max_width, loaded.own), (2, 4, Some(own)));
-    assert_eq!(loaded.settings.bus.url.as_deref(), Some("nats://mine"), "nothing there needs another word");
 }

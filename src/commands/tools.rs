@@ -26,7 +26,7 @@ use self::mcp::StartedServers;
 use crate::absent::mcp;
 use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
-use crate::commands::agent::tools::{composites, own_tools};
+use crate::commands::agent::tools::{access, composites, own_tools};
 use crate::exit::{Exit, Failure};
 use crate::render::checks::{Check, CheckResult, list as list_checks};
 use crate::render::figures;
@@ -37,7 +37,7 @@ use crate::{output, tool_files};
 pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failure> {
     match action {
         ToolsAction::List(args) => on_desk(app, None, async |desk| desk.list(args.json)).await,
-        ToolsAction::Show(args) => on_desk(app, Some(&args.name), async |desk| desk.show(args)).await,
+        ToolsAction::Show(args) => on_desk(app, Some(&args.name), async |desk| desk.show(app, args)).await,
         ToolsAction::Call(args) => {
             on_desk(app, Some(&args.name), async |desk| call::call(app, desk, args).await).await
         }
@@ -82,10 +82,7 @@ impl Desk {
         for fault in faults {
             output::note(&fault);
         }
-        let mut own = own_tools(app, &folder).unwrap_or_else(|failure| {
-            output::note(&format!("the tools of {} are left out: {failure}", folder.display()));
-            Vec::new()
-        });
+        let mut own = own_tools(app, &folder);
         own.extend(of_servers);
         let settings = AgentSettings {
             blueprints,
@@ -160,16 +157,18 @@ impl Desk {
         )
     }
 
-    fn show(&self, args: &ToolsNameArgs) -> Result<Exit, Failure> {
+    fn show(&self, app: &App, args: &ToolsNameArgs) -> Result<Exit, Failure> {
         let spec = self.find(&args.name)?;
-        let roles = self.roles(&spec);
+        let (roles, access) = (self.roles(&spec), access(app, &spec.name));
         let in_json = || {
             let mut shown = self.in_json(&spec);
             shown["parameters"] = spec.parameters.clone();
             shown["roles"] = json!(roles);
+            shown["trusted_to"] = json!(access);
             shown
         };
-        let in_words = || whole(&spec, self.state(&spec), self.engine.rules(), &roles, self.approval(&spec));
+        let in_words =
+            || whole(&spec, self.state(&spec), self.engine.rules(), &roles, self.approval(&spec), &access);
         output::json_or_line(args.json, in_json, in_words)
     }
 

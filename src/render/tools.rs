@@ -68,6 +68,7 @@ pub(crate) fn whole(
     rules: &EngineRules,
     roles: &[&str],
     approval: Option<&str>,
+    access: &[String],
 ) -> String {
     let limit = figures::span(rules.time_limit(spec, 0));
     let most = figures::bytes(rules.limits.max_content as u64);
@@ -80,6 +81,7 @@ pub(crate) fn whole(
         ("limits", format!("{limit} a call, {most} of words")),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
     ];
+    lines.extend(access.iter().map(|one| ("trusted to", one.clone())));
     lines.extend(approval.map(|why| ("approval", why.to_owned())));
     lines.extend(rules.serves(spec).filter(|_| approval.is_none()).map(|serves| {
         ("cache", format!("an answer serves agents of the same role for {}", figures::span(serves)))

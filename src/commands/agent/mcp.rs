@@ -106,7 +106,8 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let keeper = PinKeeper::new(load(&pins)?);
     let settings = &app.settings().tool.mcp;
     let tokens = Some(mcp_file::tokens_of(app));
-    let callbacks = Callbacks { elicits: settings.may_elicit(&name), pins: keeper.clone(), tokens };
+    let (elicits, may_start) = (settings.may_elicit(&name), Some(mcp_file::check(app)));
+    let callbacks = Callbacks { elicits, pins: keeper.clone(), tokens, may_start };
     let mcp = start(config, settings, &callbacks).await?;
     let (offer, offered) = watch::channel(local_tools(&mcp, &name));
     let server =

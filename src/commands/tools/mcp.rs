@@ -32,7 +32,7 @@ impl StartedServers {
             Ok(file) => file,
             Err(failure) => {
                 // Whoever names another tool is not bothered with it.
-                if namespace.is_none() {
+                if namespace.is_none_or(|name| mcp_file::names(app, name)) {
                     output::note(&format!("tools of MCP servers are left out: {failure}"));
                 }
                 return Self(Vec::new());

@@ -202,14 +202,14 @@ fn what_a_captured_worker_has_delivered_is_not_obeyed() {
             let kept = client.request(subject.clone(), forged.clone().into()).await.unwrap();
             assert!(String::from_utf8_lossy(&kept.payload).contains("\"seq\""), "{kept:?}");
             let reader = json!({ "stream_name": "RUNS", "config": {
-                "name": format!("forged-{n}"), "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
+                "name": format!("{own}-{}", n + 1), "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
                 "inactive_threshold": 60_000_000_000_u64, "mem_storage": true, "num_replicas": 1,
             } });
-            let ask = format!("$JS.API.CONSUMER.CREATE.RUNS.forged-{n}.{subject}");
+            let ask = format!("$JS.API.CONSUMER.CREATE.RUNS.{own}-{}.{subject}", n + 1);
             let made = client.request(ask, reader.to_string().into()).await.unwrap();
             let made = String::from_utf8_lossy(&made.payload).into_owned();
             assert!(made.contains("consumer_create_response") && !made.contains("error"), "{made}");
-            let next = format!("$JS.API.CONSUMER.MSG.NEXT.RUNS.forged-{n}");
+            let next = format!("$JS.API.CONSUMER.MSG.NEXT.RUNS.{own}-{}", n + 1);
             client.publish_with_reply(next, to.clone(), r#"{"batch":1}"#.into()).await.unwrap();
             // It is delivered, to everybody who listens: what follows shows that nobody obeys.
             let delivered = tokio::time::timeout(LIMIT, heard.next()).await.expect("it is delivered").unwrap();

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 #[cfg(feature = "mcp")]
 use muster_mcp::{ChildCommand, ConfigError, McpFile, Reached, Reading, ServerConfig, parse};
 #[cfg(feature = "mcp")]
-use muster_shared::claim::Claim;
+use muster_shared::claim::TrustClaim;
 
 use crate::app::App;
 use crate::exit::Failure;
@@ -103,7 +103,7 @@ pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
 fn items(path: &Path, text: &str, base: &Path) -> Vec<Item> {
     // The items must not depend on the environment.
     let Ok(file) = parsed(text, &|_| Some(String::new())) else { return Vec::new() };
-    let claims: Vec<Claim> = file.servers.iter().flat_map(ServerConfig::claims).collect();
+    let claims: Vec<TrustClaim> = file.servers.iter().flat_map(ServerConfig::claims).collect();
     let programs = |server: &ServerConfig| match &server.reached {
         Reached::Child(ChildCommand { command, args, env: _, cwd }) => {
             let words: Vec<String> = std::iter::once(command).chain(args).cloned().collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use muster_agents::tools::Tool;
 use muster_composite::{Composite, together};
-use muster_shared::claim::Claim;
+use muster_shared::claim::TrustClaim;
 use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tools_of};
 
 use crate::app::App;
@@ -106,16 +106,15 @@ fn items(file: &ToolFile, path: &Path, text: &str, base: &Path) -> Vec<Item> {
     let mut claims = file.claims();
     let outside =
         file.paths().into_iter().filter(|(_, path)| !real(&folder.join(path)).starts_with(real(base)));
-    claims
-        .extend(outside.map(|(key, path)| {
-            Claim::new(Danger::Read, key, real(&folder.join(path)).display().to_string())
-        }));
+    claims.extend(outside.map(|(key, path)| {
+        TrustClaim::new(Danger::Read, key, real(&folder.join(path)).display().to_string())
+    }));
     // A claim may send the secrets: the user has to see them.
     if !claims.is_empty() {
         let shown = file.secrets.iter().map(|(name, path)| format!("{name} from {}", path.display()));
         let shown: Vec<String> = shown.collect();
         if !shown.is_empty() {
-            claims.push(Claim::new(Danger::Secret, "secrets", shown.join(", ")));
+            claims.push(TrustClaim::new(Danger::Secret, "secrets", shown.join(", ")));
         }
     }
     items_of(path, text, &claims, &in_project(file.command(), folder, base))

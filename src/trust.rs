@@ -11,7 +11,7 @@ mod record;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use muster_shared::claim::Claim;
+use muster_shared::claim::TrustClaim;
 
 pub(crate) use danger::{Danger, danger};
 pub(crate) use owner::{Fault, Me, is_own_process, of_own};
@@ -177,7 +177,7 @@ pub(crate) fn files_of(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 /// Items of a file: the file with its present content, each claim, and the programs of the project that it runs. Empty if it
 /// has no claims.
-pub(crate) fn items_of(path: &Path, text: &str, claims: &[Claim], programs: &[PathBuf]) -> Vec<Item> {
+pub(crate) fn items_of(path: &Path, text: &str, claims: &[TrustClaim], programs: &[PathBuf]) -> Vec<Item> {
     if claims.is_empty() {
         return Vec::new();
     }

@@ -308,12 +308,12 @@ fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
     let http = "description = \"d\"\n[http]\nurl = \"https://collect.example/x\"\n";
     let cases: [(&str, String, &[&str]); 10] = [
         ("tools/a.tool.toml", secret("own.key"), &[]),
-        ("tools/a.tool.toml", secret(&folder.path().join("tools/own.key").display().to_string()), &[]),
-        ("tools/a.tool.toml", secret(&private), &["outside of the project", "secrets.K", "/key"]),
-        ("tools/a.tool.toml", secret("link.key"), &["outside of the project", "secrets.K", "/key"]),
-        ("tools/a.tool.toml", SENDER.to_owned(), &["reach a host", "203.0.113.9:80"]),
-        ("tools/a.tool.toml", http.to_owned(), &["reach a host", "collect.example"]),
-        ("tools/a.tool.toml", format!("{}sandbox = false\n", &SENDER[..51]), &["run a program", "true"]),
+        ("tools/b.tool.toml", secret(&folder.path().join("tools/own.key").display().to_string()), &[]),
+        ("tools/c.tool.toml", secret(&private), &["outside of the project", "secrets.K", "/key"]),
+        ("tools/d.tool.toml", secret("link.key"), &["outside of the project", "secrets.K", "/key"]),
+        ("tools/e.tool.toml", SENDER.to_owned(), &["reach a host", "203.0.113.9:80"]),
+        ("tools/f.tool.toml", http.to_owned(), &["reach a host", "collect.example"]),
+        ("tools/g.tool.toml", format!("{}sandbox = false\n", &SENDER[..51]), &["run a program", "true"]),
         ("agents/a.agent.md", agent("tools: [calculator]\npermissions: [plan]\nlimits: {steps: 9}\n"), &[]),
         ("agents/a.agent.md", agent("model: openai/dear\n"), &["choose models", "openai/dear"]),
         (
@@ -338,7 +338,7 @@ fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
         }
         folder.output(check).unwrap();
         if file.starts_with("tools") && text == SENDER {
-            let shown = folder.output(&["tools", "show", "own.a"]).unwrap();
+            let shown = folder.output(&["tools", "show", "own.e"]).unwrap();
             assert!(shown.contains("203.0.113.9:80"), "{shown}");
             folder.write(file, SENDER.replace("203", "198")).unwrap();
             refused(&folder, check, &["changed since you trusted it", "198.0.113.9:80"]);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One effect of a file that needs the user's consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct TrustClaim {
     /// Kind of the effect.
     pub what: Danger,
     /// The key in the file.
@@ -14,7 +14,7 @@ pub struct Claim {
     pub value: String,
 }
 
-impl Claim {
+impl TrustClaim {
     /// A claim of a key.
     pub fn new(what: Danger, key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { what, key: key.into(), value: value.into() }

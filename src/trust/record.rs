@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use muster_shared::claim::Claim;
+use muster_shared::claim::TrustClaim;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -49,7 +49,7 @@ impl Item {
     }
 
     /// A claim of a file.
-    pub(crate) fn claim(path: &Path, Claim { what, key, value }: &Claim) -> Self {
+    pub(crate) fn claim(path: &Path, TrustClaim { what, key, value }: &TrustClaim) -> Self {
         let place = real(path).display().to_string();
         Self { name: format!("{key} of {place}"), ..Self::setting(*what, key, value, place) }
     }

@@ -8,7 +8,7 @@ mod sections;
 
 use std::time::Duration;
 
-use muster_shared::claim::{Claim, Danger};
+use muster_shared::claim::{Danger, TrustClaim};
 use muster_shared::flow::RolePermissions;
 use muster_shared::ids::Role;
 use muster_shared::wire::Advertised;
@@ -86,7 +86,7 @@ impl Definition {
 
     /// Claims of the file, which need the user's consent. Each key has a class in this function: a new key does not compile without one.
     #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
+    pub fn claims(&self) -> Vec<TrustClaim> {
         let Self {
             // Harmless: a new role, and text for models.
             role: _,
@@ -102,7 +102,7 @@ impl Definition {
             // Needs consent.
             model,
         } = self;
-        model.iter().map(|model| Claim::new(Danger::Model, "model", model)).collect()
+        model.iter().map(|model| TrustClaim::new(Danger::Model, "model", model)).collect()
     }
 
     /// Settings with what the definition says where they say nothing of its role.

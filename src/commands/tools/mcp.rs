@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use miette::Diagnostic;
 use muster_agents::tools::Tool;
 use muster_mcp::{Callbacks, McpServer, PinKeeper, Pins, ServerConfig};
 
@@ -33,7 +34,8 @@ impl StartedServers {
             Err(failure) => {
                 // Whoever names another tool is not bothered with it.
                 if namespace.is_none_or(|name| mcp_file::names(app, name)) {
-                    output::note(&format!("tools of MCP servers are left out: {failure}"));
+                    let help = Diagnostic::help(&failure).map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+                    output::note(&format!("tools of MCP servers are left out: {failure}{help}"));
                 }
                 return Self(Vec::new());
             }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_shared::claim::{Claim, Danger};
+use muster_shared::claim::{Danger, TrustClaim};
 use muster_shared::flow::ToolCache;
 use muster_shared::flow::cached::digest_of;
 use muster_tools::{ProgramLimits, ProgramRunner, Tool, ToolFailure, Uncertain};
@@ -128,7 +128,7 @@ impl ToolFile {
 
     /// Claims of the file, which need the user's consent. Each key has a class in this function: a new key does not compile without one.
     #[must_use]
-    pub fn claims(&self) -> Vec<Claim> {
+    pub fn claims(&self) -> Vec<TrustClaim> {
         let Self {
             // Harmless: text for models, and limits within the sandbox.
             name: _,
@@ -149,14 +149,14 @@ impl ToolFile {
         } = self;
         let mut claims = match does {
             Does::Program { command, environment: _, sandboxed: false } => {
-                vec![Claim::new(Danger::Program, "command, outside of the sandbox,", command.join(" "))]
+                vec![TrustClaim::new(Danger::Program, "command, outside of the sandbox,", command.join(" "))]
             }
             Does::Program { command: _, environment: _, sandboxed: true } => Vec::new(),
-            Does::Http(http) => vec![Claim::new(Danger::Host, "http", http.in_words())],
-            Does::OpenApi(openapi) => vec![Claim::new(Danger::Host, "openapi", openapi.in_words())],
+            Does::Http(http) => vec![TrustClaim::new(Danger::Host, "http", http.in_words())],
+            Does::OpenApi(openapi) => vec![TrustClaim::new(Danger::Host, "openapi", openapi.in_words())],
         };
         if !hosts.is_empty() {
-            claims.push(Claim::new(Danger::Host, "touches.hosts", hosts.join(", ")));
+            claims.push(TrustClaim::new(Danger::Host, "touches.hosts", hosts.join(", ")));
         }
         claims
     }

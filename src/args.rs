@@ -35,7 +35,7 @@ pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
 pub(crate) use blueprint::{
     BlueprintAction, BlueprintArgs, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs,
 };
-pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
+pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs, DeadRetryArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, CheckAgentArgs, DownArgs, MetricsArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};

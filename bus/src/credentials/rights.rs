@@ -184,7 +184,8 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         tool_subject("*", &format!("use.*.{role}.{id}")),
         tool_subject("*", &format!("return.*.{role}.{id}")),
         tool_subject(&lends_as(role), "here"),
-        "dlq.>".to_owned(),
+        // A dead letter is evidence of its writer: nobody writes one in the name of another process.
+        format!("dlq.{id}.>"),
         format!("$KV.AGENTS.{id}"),
         "$KV.FILES.*".to_owned(),
         "$KV.ALLOWANCE.>".to_owned(),
@@ -263,7 +264,12 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
     Rights {
         publish: looks()
             .chain(reading(AGENTS, id))
-            .chain([format!("hb.{role}.{id}"), format!("$KV.AGENTS.{id}"), "dlq.>".to_owned(), own_inbox(id)])
+            .chain([
+                format!("hb.{role}.{id}"),
+                format!("$KV.AGENTS.{id}"),
+                format!("dlq.{id}.>"),
+                own_inbox(id),
+            ])
             .collect(),
         subscribe: vec![
             own_inbox(id),
@@ -288,7 +294,7 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
             .chain([
                 format!("hb.{role}.{id}"),
                 format!("$KV.AGENTS.{id}"),
-                "dlq.>".to_owned(),
+                format!("dlq.{id}.>"),
                 tool_subject(server, "here"),
                 own_inbox(id),
             ])

@@ -58,7 +58,8 @@ pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RightsArgs, RunArgs};
 pub(crate) use tools::{
-    ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsRevokeArgs, ToolsStatsArgs, ToolsTestArgs,
+    ToolsAcceptArgs, ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsRevokeArgs, ToolsStatsArgs,
+    ToolsTestArgs,
 };
 pub(crate) use trials::{CompareArgs, TrialArgs, TrialsAction, TrialsArgs};
 pub(crate) use trust::TrustArgs;

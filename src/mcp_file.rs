@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 #[cfg(feature = "mcp")]
-use muster_mcp::{ChildCommand, ConfigError, McpFile, Reached, Reading, ServerConfig, parse};
+use muster_mcp::{ChildCommand, ConfigError, McpFile, Pins, Reached, Reading, ServerConfig, parse};
 #[cfg(feature = "mcp")]
 use muster_shared::claim::TrustClaim;
 
 use crate::app::App;
 use crate::exit::Failure;
+#[cfg(feature = "mcp")]
+use crate::render::figures::quoted;
 use crate::trust::Item;
 #[cfg(feature = "mcp")]
 use crate::trust::{TRUST_HELP, in_project, items_of};
@@ -31,6 +33,56 @@ pub(crate) fn path_of(app: &App) -> PathBuf {
 /// server has a file of its own: the processes of several never write over each other.
 pub(crate) fn pins_of(app: &App, namespace: &str) -> PathBuf {
     app.fleet.path().join(format!("mcp-pins-{namespace}.json"))
+}
+
+/// A tool of an MCP server that is not served until a person accepts its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeldTool {
+    /// Its full name.
+    pub(crate) name: String,
+    /// The command that shows the change.
+    pub(crate) look: String,
+}
+
+#[cfg(feature = "mcp")]
+impl HeldTool {
+    /// The held tools of a server.
+    pub(crate) fn of(server: &ServerConfig, pins: &Pins) -> Vec<Self> {
+        let one = |held: muster_mcp::HeldTool| Self {
+            name: format!("{}.{}", server.namespace, held.name),
+            look: accept_command(&server.name, &held.tool),
+        };
+        pins.held(&server.name).into_iter().map(one).collect()
+    }
+}
+
+impl HeldTool {
+    /// The state of the tool and the remedy.
+    pub(crate) fn describe(&self) -> String {
+        format!("held back: `{}` shows what changed", self.look)
+    }
+}
+
+/// The command that shows the change of a tool.
+#[cfg(feature = "mcp")]
+pub(crate) fn accept_command(server: &str, tool: &str) -> String {
+    format!("muster tools accept {} {}", quoted(server), quoted(tool))
+}
+
+/// The held tools of all servers of the file, as their processes last saw them.
+#[cfg(feature = "mcp")]
+pub(crate) fn held(app: &App) -> Vec<HeldTool> {
+    let servers = read(app).map(|file| file.servers).unwrap_or_default();
+    let of = |server: &ServerConfig| {
+        HeldTool::of(server, &Pins::load(&pins_of(app, &server.namespace)).unwrap_or_default())
+    };
+    servers.iter().flat_map(of).collect()
+}
+
+/// A build without MCP holds no tool back: it starts no server.
+#[cfg(not(feature = "mcp"))]
+pub(crate) const fn held(_: &App) -> Vec<HeldTool> {
+    Vec::new()
 }
 
 /// Returns true if the file contains this name as a text.

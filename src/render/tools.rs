@@ -5,6 +5,7 @@ use muster_shared::run::ToolUse;
 use serde::Serialize;
 
 use super::{figures, table as tables};
+use crate::mcp_file::HeldTool;
 
 /// Whether a tool may be called, and why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +30,8 @@ impl ToolState {
     }
 }
 
-/// Tools, one a line.
-pub(crate) fn table(tools: &[(&ToolSpec, ToolState)]) -> String {
+/// Tools, one a line; the held ones last.
+pub(crate) fn table(tools: &[(&ToolSpec, ToolState)], held: &[HeldTool]) -> String {
     let row = |(spec, state): &(&ToolSpec, ToolState)| {
         vec![
             spec.name.clone(),
@@ -40,7 +41,10 @@ pub(crate) fn table(tools: &[(&ToolSpec, ToolState)]) -> String {
             spec.source.to_string(),
         ]
     };
-    tables::plain(&["TOOL", "TOUCHES", "CHANGES", "STATE", "SOURCE"], tools.iter().map(row).collect(), &[])
+    let unknown = || "-".to_owned();
+    let held_row = |one: &HeldTool| vec![one.name.clone(), unknown(), unknown(), one.describe(), unknown()];
+    let rows = tools.iter().map(row).chain(held.iter().map(held_row)).collect();
+    tables::plain(&["TOOL", "TOUCHES", "CHANGES", "STATE", "SOURCE"], rows, &[])
 }
 
 fn touches(spec: &ToolSpec) -> String {

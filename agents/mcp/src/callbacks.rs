@@ -52,11 +52,6 @@ impl PinKeeper {
         self.version.subscribe()
     }
 
-    /// Accepts what a server now says of a tool. Whether there was anything to accept.
-    pub fn accept(&self, server: &str, tool: &str) -> bool {
-        self.changing(|pins| pins.accept(server, tool))
-    }
-
     /// Takes what was read anew, for one that another process wrote.
     pub fn replace(&self, with: Pins) {
         self.changing(|pins| *pins = with);

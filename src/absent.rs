@@ -80,8 +80,8 @@ pub(crate) mod mcp {
 
     use muster_agents::tools::Tool;
 
-    use super::{App, Failure, missing};
-    use crate::args::{AgentArgs, McpAction};
+    use super::{App, Failure, mcp_file, missing};
+    use crate::args::{AgentArgs, McpAction, ToolsAcceptArgs};
     use crate::exit::Exit;
 
     pub(crate) async fn mcp(_: &App, _: &McpAction) -> Result<Exit, Failure> {
@@ -97,7 +97,7 @@ pub(crate) mod mcp {
         BTreeMap::new()
     }
 
-    pub(crate) fn accept(_: &App, _: &str, _: &str) -> Result<Exit, Failure> {
+    pub(crate) fn accept(_: &App, _: &ToolsAcceptArgs) -> Result<Exit, Failure> {
         Err(missing("mcp"))
     }
 
@@ -109,6 +109,10 @@ pub(crate) mod mcp {
         }
 
         pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+            Vec::new()
+        }
+
+        pub(crate) fn held(&self) -> Vec<mcp_file::HeldTool> {
             Vec::new()
         }
 

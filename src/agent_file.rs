@@ -31,6 +31,13 @@ pub(crate) enum AgentFileError {
         /// What to do about it.
         mend: String,
     },
+    /// The user has not trusted its claims.
+    #[error("{reason}")]
+    #[diagnostic(help("{}", trust::TRUST_HELP))]
+    Untrusted {
+        /// The claims, or the changes since the file was trusted.
+        reason: String,
+    },
     /// Something in it is wrong.
     #[error("{path}:{line}:{column}: {what}", path = path.display())]
     #[diagnostic(help("{advice}"))]
@@ -55,10 +62,10 @@ pub(crate) enum AgentFileError {
 }
 
 impl AgentFileError {
-    /// Whether the file is not the user's own.
+    /// Returns true if ownership or consent, and not its text, keeps the file from taking effect.
     pub(crate) const fn is_foreign(&self) -> bool {
         match self {
-            Self::Foreign { .. } => true,
+            Self::Foreign { .. } | Self::Untrusted { .. } => true,
             Self::Unreadable { .. } | Self::Faulty { .. } => false,
         }
     }
@@ -66,21 +73,39 @@ impl AgentFileError {
 
 /// Reads a file that was named.
 pub(crate) fn read_own(path: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
-    read(path, |text| trust.fault_of_named(path, text))
+    read(path, |text| trust.fault_of_named(path, text)).map(|(_, definition)| definition)
 }
 
 /// Reads a file that was found in a folder.
 pub(crate) fn read_found(path: &Path, folder: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
-    read(path, |text| trust.fault_of_found(path, folder, text))
+    let (text, definition) = read(path, |text| trust.fault_of_found(path, folder, text))?;
+    let consent = trust.consent(path, trust::items_of(path, &text, &definition.claims(), &[]));
+    consent.map_err(|reason| AgentFileError::Untrusted { reason })?;
+    Ok(definition)
+}
+
+/// Items of an agent file that need the user's consent; empty if the file cannot be read.
+pub(crate) fn wanted(path: &Path) -> Vec<trust::Item> {
+    let read = read(path, |_| None);
+    read.map_or_else(
+        |_| Vec::new(),
+        |(text, definition)| trust::items_of(path, &text, &definition.claims(), &[]),
+    )
 }
 
 /// Reads a file with which nothing is wrong.
-fn read(path: &Path, fault: impl Fn(&str) -> Option<trust::Fault>) -> Result<Definition, AgentFileError> {
+fn read(
+    path: &Path,
+    fault: impl Fn(&str) -> Option<trust::Fault>,
+) -> Result<(String, Definition), AgentFileError> {
     let unreadable = |reason| AgentFileError::Unreadable { path: path.to_owned(), reason };
     let text = muster_agents::input::text(path, MAX_BYTES).map_err(unreadable)?;
     match fault(&text) {
         Some(fault) => Err(foreign(path, &fault)),
-        None => Definition::parse(&text).map_err(|fault| faulty(path, fault)),
+        None => match Definition::parse(&text) {
+            Ok(definition) => Ok((text, definition)),
+            Err(fault) => Err(faulty(path, fault)),
+        },
     }
 }
 

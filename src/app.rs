@@ -66,7 +66,7 @@ impl App {
             }
         }
         if care == Care::Strict {
-            check_templates(&loaded.settings, &inputs.trust)?;
+            check_templates(&loaded, &inputs.trust)?;
         }
         let trust = inputs.trust;
         Ok(Self { loaded: Arc::new(loaded), fleet, redactor, flags: Arc::new(flags), trust })
@@ -233,9 +233,13 @@ pub(crate) fn not_believed(why: &str) -> Failure {
     )
 }
 
-/// Refuses prompt templates that somebody else can change.
-fn check_templates(settings: &Settings, trust: &Trust) -> Result<(), Failure> {
-    let Some(folder) = &settings.agent.template_dir else { return Ok(()) };
+/// Refuses prompt templates that other users can change, and those of a project that the user has not trusted.
+fn check_templates(loaded: &Loaded, trust: &Trust) -> Result<(), Failure> {
+    let Some(folder) = &loaded.settings.agent.template_dir else { return Ok(()) };
+    if let Some(folder) = loaded.templates_of_project() {
+        let consent = trust.consent(folder, trust::template_items(folder));
+        consent.map_err(|why| Failure::usage(why).help(trust::TRUST_HELP))?;
+    }
     match trust.fault_within(folder, ".j2") {
         None => Ok(()),
         Some(fault) => Err(Failure::usage(format!("prompt templates do not count: {fault}"))

@@ -35,7 +35,7 @@ pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
 pub(crate) use blueprint::{
     BlueprintAction, BlueprintArgs, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs,
 };
-pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
+pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs, DeadRetryArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, CheckAgentArgs, DownArgs, MetricsArgs, UpArgs};
 pub(crate) use guard::{GuardArgs, GuardChoice};
@@ -58,7 +58,8 @@ pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RightsArgs, RunArgs};
 pub(crate) use tools::{
-    ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsRevokeArgs, ToolsStatsArgs, ToolsTestArgs,
+    ToolsAcceptArgs, ToolsAction, ToolsArgs, ToolsCallArgs, ToolsNameArgs, ToolsRevokeArgs, ToolsStatsArgs,
+    ToolsTestArgs,
 };
 pub(crate) use trials::{CompareArgs, TrialArgs, TrialsAction, TrialsArgs};
 pub(crate) use trust::TrustArgs;

@@ -23,6 +23,7 @@ mod args;
 mod audit;
 mod commands;
 mod compare;
+mod delivered_file;
 #[cfg(test)]
 mod doors_tests;
 mod eval;

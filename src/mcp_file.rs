@@ -1,13 +1,22 @@
 //! The file that names MCP servers (`mcp.json`), as the command line reads it: whose it is counts, since it runs programs.
 
 use std::path::{Path, PathBuf};
+#[cfg(feature = "mcp")]
+use std::sync::Arc;
 use std::time::SystemTime;
 
 #[cfg(feature = "mcp")]
-use muster_mcp::{McpFile, Reading, parse};
+use muster_mcp::{ChildCommand, ConfigError, McpFile, Pins, Reached, Reading, ServerConfig, parse};
+#[cfg(feature = "mcp")]
+use muster_shared::claim::TrustClaim;
 
 use crate::app::App;
 use crate::exit::Failure;
+#[cfg(feature = "mcp")]
+use crate::render::figures::quoted;
+use crate::trust::Item;
+#[cfg(feature = "mcp")]
+use crate::trust::{TRUST_HELP, in_project, items_of};
 
 /// Most servers in the file. Each one is a process.
 const MAX_SERVERS: u32 = 32;
@@ -24,6 +33,63 @@ pub(crate) fn path_of(app: &App) -> PathBuf {
 /// server has a file of its own: the processes of several never write over each other.
 pub(crate) fn pins_of(app: &App, namespace: &str) -> PathBuf {
     app.fleet.path().join(format!("mcp-pins-{namespace}.json"))
+}
+
+/// A tool of an MCP server that is not served until a person accepts its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeldTool {
+    /// Its full name.
+    pub(crate) name: String,
+    /// The command that shows the change.
+    pub(crate) look: String,
+}
+
+#[cfg(feature = "mcp")]
+impl HeldTool {
+    /// The held tools of a server.
+    pub(crate) fn of(server: &ServerConfig, pins: &Pins) -> Vec<Self> {
+        let one = |held: muster_mcp::HeldTool| Self {
+            name: format!("{}.{}", server.namespace, held.name),
+            look: accept_command(&server.name, &held.tool),
+        };
+        pins.held(&server.name).into_iter().map(one).collect()
+    }
+}
+
+impl HeldTool {
+    /// The state of the tool and the remedy.
+    pub(crate) fn describe(&self) -> String {
+        format!("held back: `{}` shows what changed", self.look)
+    }
+}
+
+/// The command that shows the change of a tool.
+#[cfg(feature = "mcp")]
+pub(crate) fn accept_command(server: &str, tool: &str) -> String {
+    format!("muster tools accept {} {}", quoted(server), quoted(tool))
+}
+
+/// The held tools of all servers of the file, as their processes last saw them.
+#[cfg(feature = "mcp")]
+pub(crate) fn held(app: &App) -> Vec<HeldTool> {
+    let servers = read(app).map(|file| file.servers).unwrap_or_default();
+    let of = |server: &ServerConfig| {
+        HeldTool::of(server, &Pins::load(&pins_of(app, &server.namespace)).unwrap_or_default())
+    };
+    servers.iter().flat_map(of).collect()
+}
+
+/// A build without MCP holds no tool back: it starts no server.
+#[cfg(not(feature = "mcp"))]
+pub(crate) const fn held(_: &App) -> Vec<HeldTool> {
+    Vec::new()
+}
+
+/// Returns true if the file contains this name as a text.
+#[cfg(feature = "mcp")]
+pub(crate) fn names(app: &App, name: &str) -> bool {
+    let text = muster_agents::input::text(&path_of(app), MAX_BYTES).unwrap_or_default();
+    text.contains(&format!("\"{name}\""))
 }
 
 /// The folder of the tokens by which we are authorized at MCP servers.
@@ -60,14 +126,50 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
             .help(format!("{mend}, or `muster trust {shown}` lets it count as it is now")));
     }
     // It runs programs and says who is sent what, wherever it comes from.
-    if !app.trust.trusts_to_run(&path, &text) {
-        return Err(Failure::usage(format!(
-            "{shown} does not count: it runs programs, which takes your word"
-        ))
-        .help("`muster trust` shows it and asks"));
-    }
-    let most = MAX_SERVERS;
+    let consent = app.trust.consent(&path, items(&path, &text, base));
+    consent.map_err(|why| Failure::usage(why).help(TRUST_HELP))?;
     let environment = |name: &str| std::env::var(name).ok();
-    let reading = Reading { max_servers: most as usize, environment: &environment };
-    parse(&text, &reading).map_err(|error| Failure::usage(format!("{shown}: {error}")))
+    parsed(&text, &environment).map_err(|error| Failure::usage(format!("{shown}: {error}")))
+}
+
+/// A check that the file, and the programs of the project that it runs, are still trusted as they are.
+#[cfg(feature = "mcp")]
+pub(crate) fn check(app: &App) -> Arc<dyn Fn() -> Result<(), String> + Send + Sync> {
+    let (path, trust) = (path_of(app), app.trust.clone());
+    let base = app.beside_fleet(Path::new(""));
+    Arc::new(move || trust.consent(&path, wanted(&path, &base)).map_err(|why| format!("{why}\n{TRUST_HELP}")))
+}
+
+#[cfg(feature = "mcp")]
+fn parsed(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<McpFile, ConfigError> {
+    parse(text, &Reading { max_servers: MAX_SERVERS as usize, environment })
+}
+
+/// Items of the file of a project in `base` that need the user's consent; empty if the file cannot be read.
+pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
+    let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
+    items(path, &text, base)
+}
+
+#[cfg(feature = "mcp")]
+fn items(path: &Path, text: &str, base: &Path) -> Vec<Item> {
+    // The items must not depend on the environment.
+    let Ok(file) = parsed(text, &|_| Some(String::new())) else { return Vec::new() };
+    let claims: Vec<TrustClaim> = file.servers.iter().flat_map(ServerConfig::claims).collect();
+    let programs = |server: &ServerConfig| match &server.reached {
+        Reached::Child(ChildCommand { command, args, env: _, cwd }) => {
+            let words: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
+            let folder = cwd.as_ref().map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
+            in_project(&words, &folder, base)
+        }
+        Reached::Http(_) => Vec::new(),
+    };
+    let programs: Vec<PathBuf> = file.servers.iter().flat_map(programs).collect();
+    items_of(path, text, &claims, &programs)
+}
+
+/// Without support of MCP no server is started.
+#[cfg(not(feature = "mcp"))]
+fn items(_: &Path, _: &str, _: &Path) -> Vec<Item> {
+    Vec::new()
 }

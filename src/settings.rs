@@ -14,6 +14,7 @@ mod keys;
 mod layer;
 mod list;
 mod metrics;
+mod narrowing;
 mod project;
 mod ranges;
 mod sections;
@@ -27,8 +28,6 @@ use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError};
 use muster_shared::secret;
-#[cfg(test)]
-use muster_shared::setting::Sensitivity;
 use muster_shared::setting::Takes;
 use serde::Serialize;
 use serde_json::Value;
@@ -129,6 +128,19 @@ pub(crate) struct Loaded {
     pub(crate) warnings: Vec<String>,
 }
 
+impl Loaded {
+    /// Returns true if the effective value is from the project's file and needs the user's consent.
+    pub(crate) fn is_of_project(&self, key: &str) -> bool {
+        let origin = self.effective.iter().find(|one| one.key == key).map(|one| &one.origin);
+        self.needs.iter().any(|item| item.name == key && Some(&item.place) == origin)
+    }
+
+    /// Directory of prompt templates, if the project's file sets it.
+    pub(crate) fn templates_of_project(&self) -> Option<&Path> {
+        self.settings.agent.template_dir.as_deref().filter(|_| self.is_of_project("agent.template_dir"))
+    }
+}
+
 /// Makes the settings.
 pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     let keys = Keys::of(Settings::SETTINGS);
@@ -139,8 +151,7 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     warnings.extend(inputs.flags.iter().filter_map(|(key, value, flag)| open_password(key, value, flag)));
     let over = |key: &str| [&from_team, &from_environment, &from_flags].iter().any(|layer| layer.has(key));
     let mine = |name: &str| from_own.origins().any(|(key, _)| guards::named(&key).as_deref() == Some(name));
-    let own_value = |key: &str| from_own.has(key);
-    let outside = project::Outside { over: &over, mine: &mine, own_value: &own_value };
+    let outside = project::Outside { over: &over, mine: &mine, own: &from_own };
     let project = project::read(inputs, &keys, own.as_deref(), outside)?;
 
     let from_effort = effort::layer(&[&from_own, &project.layer, &from_team, &from_environment, &from_flags]);
@@ -233,12 +244,6 @@ fn made_of(layer: Layer, keys: &Keys) -> Result<(), SettingsError> {
     let settings: Settings =
         held::held(&merged)?.try_deserialize().map_err(|error| wrong_value(&error, keys, &given))?;
     ranges::check(&effective(&settings, &merged, keys, &given), keys)
-}
-
-/// Sensitivity of the setting with this key; `*` is a placeholder for any name.
-#[cfg(test)]
-pub(crate) fn sensitivity(key: &str) -> Option<Sensitivity> {
-    Keys::of(Settings::SETTINGS).iter().find(|known| known.name == key).map(|known| known.sensitivity)
 }
 
 /// Whether nobody set it, nor anything that gives it a value.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use muster_agents::tools::Tool;
 use muster_composite::{Composite, together};
+use muster_shared::claim::TrustClaim;
 use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tools_of};
 
 use crate::app::App;
 use crate::settings::TOOLS_DIR;
-use crate::trust::{Trust, files_of};
+use crate::trust::{Danger, Item, TRUST_HELP, Trust, files_of, in_project, items_of, real};
 
 /// Most files that are looked at.
 const MOST_FILES: usize = 256;
@@ -94,11 +95,35 @@ fn counted(path: &Path, base: &Path, trust: &Trust, most: u64) -> Result<String,
     }
 }
 
-/// Whether a tool file says that its program runs outside of the sandbox.
-pub(crate) fn leaves_the_sandbox(path: &Path) -> bool {
-    let stem = path.file_name().unwrap_or_default().to_string_lossy();
+/// Items of a tool file that need the user's consent; empty if the file cannot be read.
+pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
     let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
-    ToolFile::parse(&text, stem.trim_end_matches(ENDING)).is_ok_and(|file| file.leaves_the_sandbox())
+    parse(path, &text).map_or_else(|_| Vec::new(), |file| items(&file, path, &text, base))
+}
+
+fn items(file: &ToolFile, path: &Path, text: &str, base: &Path) -> Vec<Item> {
+    let folder = path.parent().unwrap_or(base);
+    let mut claims = file.claims();
+    let outside =
+        file.paths().into_iter().filter(|(_, path)| !real(&folder.join(path)).starts_with(real(base)));
+    claims.extend(outside.map(|(key, path)| {
+        TrustClaim::new(Danger::Read, key, real(&folder.join(path)).display().to_string())
+    }));
+    // A claim may send the secrets: the user has to see them.
+    if !claims.is_empty() {
+        let shown = file.secrets.iter().map(|(name, path)| format!("{name} from {}", path.display()));
+        let shown: Vec<String> = shown.collect();
+        if !shown.is_empty() {
+            claims.push(TrustClaim::new(Danger::Secret, "secrets", shown.join(", ")));
+        }
+    }
+    items_of(path, text, &claims, &in_project(file.command(), folder, base))
+}
+
+fn parse(path: &Path, text: &str) -> Result<ToolFile, String> {
+    let stem = path.file_name().unwrap_or_default().to_string_lossy();
+    ToolFile::parse(text, stem.trim_end_matches(ENDING))
+        .map_err(|fault| placed(path, (fault.line, fault.column), &fault.what, &fault.advice))
 }
 
 /// Tells whether anything in the folder is not as it was, files beside the tool files too.
@@ -142,14 +167,9 @@ pub(crate) fn read(folder: &Path, base: &Path, trust: &Trust, hands: &Hands) -> 
 fn read_one(path: &Path, base: &Path, trust: &Trust) -> Result<ToolFile, String> {
     let shown = path.display();
     let text = counted(path, base, trust, MAX_BYTES)?;
-    let stem = path.file_name().unwrap_or_default().to_string_lossy();
-    let file = ToolFile::parse(&text, stem.trim_end_matches(ENDING))
-        .map_err(|fault| placed(path, (fault.line, fault.column), &fault.what, &fault.advice))?;
-    if file.leaves_the_sandbox() && !trust.trusts_to_run(path, &text) {
-        return Err(format!(
-            "{shown} runs a program outside of the sandbox (`sandbox = false`), which takes your word: `muster trust` asks for it"
-        ));
-    }
+    let file = parse(path, &text)?;
+    let consent = trust.consent(path, items(&file, path, &text, base));
+    consent.map_err(|why| format!("{why}\n{TRUST_HELP}"))?;
     // Whoever can change the program can have anything run.
     let folder = path.parent().unwrap_or(base);
     for beside in file.beside(folder) {

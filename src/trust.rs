@@ -5,20 +5,29 @@
 
 mod danger;
 mod owner;
+mod programs;
 mod record;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use muster_shared::claim::TrustClaim;
+
 pub(crate) use danger::{Danger, danger};
 pub(crate) use owner::{Fault, Me, is_own_process, of_own};
-pub(crate) use record::{Grant, Item, RecordError, Records, difference, fingerprint, real};
+pub(crate) use programs::in_project;
+pub(crate) use record::{
+    Grant, Item, RecordError, Records, difference, fingerprint, real, short, untrusted_lines,
+};
 
 /// Holds folders that the user trusts with all that is in them, with `:` between them.
 pub(crate) const VARIABLE: &str = "MUSTER_TRUST";
 
 /// Tells a process that is started which settings file was found and not named: it trusts it no more than we do.
 pub(crate) const FOUND: &str = "MUSTER_FOUND";
+
+/// Remedy for untrusted values and files.
+pub(crate) const TRUST_HELP: &str = "`muster trust` shows it and asks you once";
 
 /// Most files of a folder that are looked at.
 const MOST_FILES: usize = 1000;
@@ -102,9 +111,20 @@ impl Trust {
         self.allows(path, || file_item(Danger::Program, path, String::new()).filter(closed))
     }
 
-    /// Whether a file that says which programs are run was trusted with this content.
-    pub(crate) fn trusts_to_run(&self, path: &Path, content: &str) -> bool {
-        self.allows(path, || Some(Item::file(Danger::Program, path, content.as_bytes(), String::new())))
+    /// Checks that the user has trusted these items with their present content.
+    ///
+    /// # Errors
+    /// Lists the items that are not trusted, or the changes since they were. [`TRUST_HELP`] is the remedy.
+    pub(crate) fn consent(&self, path: &Path, wanted: Vec<Item>) -> Result<(), String> {
+        if wanted.is_empty() || self.is_named(path) {
+            return Ok(());
+        }
+        let grants = self.records.all().map_err(|error| error.to_string())?;
+        let (held_back, what) = untrusted_lines(&grants, wanted);
+        if held_back.is_empty() {
+            return Ok(());
+        }
+        Err(format!("{} would do what takes your word:{what}", path.display()))
     }
 
     /// Whether keys were made by the user, wherever they lie now, or are trusted: in a folder that is a copy of somebody else's
@@ -155,11 +175,30 @@ pub(crate) fn files_of(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
+/// Items of a file: the file with its present content, each claim, and the programs of the project that it runs. Empty if it
+/// has no claims.
+pub(crate) fn items_of(path: &Path, text: &str, claims: &[TrustClaim], programs: &[PathBuf]) -> Vec<Item> {
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    let file = Item::file(Danger::File, path, text.as_bytes(), "its claims are listed".to_owned());
+    let claimed = claims.iter().map(|claim| Item::claim(path, claim));
+    let run = || format!("run by {}", path.display());
+    let programs = programs.iter().filter_map(|program| file_item(Danger::Program, program, run()));
+    std::iter::once(file).chain(claimed).chain(programs).collect()
+}
+
 /// A file as a thing to be trusted; nothing when it cannot be read.
 pub(crate) fn file_item(what: Danger, path: &Path, why: String) -> Option<Item> {
     let is_fit = std::fs::metadata(path).is_ok_and(|known| known.is_file() && known.len() <= MAX_PROGRAM);
     let content = is_fit.then(|| std::fs::read(path).ok()).flatten()?;
     Some(Item::file(what, path, &content, why))
+}
+
+/// Items of the prompt templates in a directory.
+pub(crate) fn template_items(folder: &Path) -> Vec<Item> {
+    let item = |path: &PathBuf| file_item(Danger::Prompt, path, "a prompt template".to_owned());
+    files_of(folder, ".j2").iter().filter_map(item).collect()
 }
 
 /// A server program that lies in the project, as `.muster/bin/nats-server` in this folder or one above.

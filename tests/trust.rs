@@ -265,12 +265,6 @@ fn a_key_is_not_sent_where_a_project_says() {
         refused(&folder, command, &["keys of models are sent", "agent.endpoint", "muster trust"]);
     }
     assert!(listener.accept().is_err(), "nobody came");
-    folder.write("muster.toml", "[agent]\nmodel = \"openai/some\"\nkey_file = \"/etc/hostname\"\n").unwrap();
-    refused(&folder, &["models", "test", "openai/some"], &["agent.key_file"]);
-    folder.write("muster.toml", "[bus]\nurl = \"nats://127.0.0.1:1\"\n").unwrap();
-    refused(&folder, &["ps"], &["point at a bus", "bus.url"]);
-    folder.write("muster.toml", "[server]\nstore_dir = \"../elsewhere\"\n").unwrap();
-    refused(&folder, &["up"], &["outside of the project", "server.store_dir"]);
 
     // Once the user has said so, it is asked.
     folder
@@ -295,6 +289,109 @@ fn a_server_that_lies_in_a_project_is_not_run() {
     assert!(!folder.path().join("mark").exists(), "{}", both(&output));
     assert!(folder.run(&["trust"]).unwrap().status.code() == Some(2));
     assert!(both(&folder.run(&["trust"]).unwrap()).contains(".muster/bin/nats-server"));
+}
+
+/// A tool file that reaches a host.
+const SENDER: &str =
+    "description = \"Looks terms up.\"\ncommand = [\"true\"]\n[touches]\nhosts = [\"203.0.113.9:80\"]\n";
+
+#[test]
+fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
+    let (folder, elsewhere) = (project(), project());
+    let private = elsewhere.write("key", "mine").unwrap().display().to_string();
+    let secret =
+        |path: &str| format!("description = \"d\"\ncommand = [\"true\"]\n[secrets]\nK = \"{path}\"\n");
+    folder.write("tools/own.key", "inside").unwrap();
+    std::os::unix::fs::symlink(&private, folder.path().join("tools/link.key")).unwrap();
+    let agent = |more: &str| format!("---\nrole: helper\ndescription: Helps.\n{more}---\nHelp.\n");
+    // Files, and words about what they ask for; none for those that take effect at once.
+    let http = "description = \"d\"\n[http]\nurl = \"https://collect.example/x\"\n";
+    let cases: [(&str, String, &[&str]); 10] = [
+        ("tools/a.tool.toml", secret("own.key"), &[]),
+        ("tools/b.tool.toml", secret(&folder.path().join("tools/own.key").display().to_string()), &[]),
+        ("tools/c.tool.toml", secret(&private), &["outside of the project", "secrets.K", "/key"]),
+        ("tools/d.tool.toml", secret("link.key"), &["outside of the project", "secrets.K", "/key"]),
+        ("tools/e.tool.toml", SENDER.to_owned(), &["reach a host", "203.0.113.9:80"]),
+        ("tools/f.tool.toml", http.to_owned(), &["reach a host", "collect.example"]),
+        ("tools/g.tool.toml", format!("{}sandbox = false\n", &SENDER[..51]), &["run a program", "true"]),
+        ("agents/a.agent.md", agent("tools: [calculator]\npermissions: [plan]\nlimits: {steps: 9}\n"), &[]),
+        ("agents/a.agent.md", agent("model: openai/dear\n"), &["choose models", "openai/dear"]),
+        (
+            "mcp.json",
+            "{\"mcpServers\": {\"far\": {\"url\": \"https://mcp.example/\"}}}".to_owned(),
+            &["mcp.example"],
+        ),
+    ];
+    for (file, text, words) in cases {
+        folder.write(file, &text).unwrap();
+        let check: &[&str] = match file.split_once('/') {
+            Some(("tools", _)) => &["agent", "tools", "--check"],
+            Some(_) => &["agent", "--check", file],
+            None => &["agent", "mcp", "--check"],
+        };
+        if words.is_empty() {
+            assert!(folder.output(&["trust"]).unwrap().contains("nothing here"), "{text}");
+        } else {
+            refused(&folder, check, &[words, &["takes your word", "muster trust"]].concat());
+            refused(&folder, &["trust"], words);
+            trust(&folder);
+        }
+        folder.output(check).unwrap();
+        if file.starts_with("tools") && text == SENDER {
+            let shown = folder.output(&["tools", "show", "own.e"]).unwrap();
+            assert!(shown.contains("203.0.113.9:80"), "{shown}");
+            folder.write(file, SENDER.replace("203", "198")).unwrap();
+            refused(&folder, check, &["changed since you trusted it", "198.0.113.9:80"]);
+        }
+        fs::remove_file(folder.path().join(file)).unwrap();
+    }
+}
+
+const SERVER: &str = r#"#!/usr/bin/env python3
+import sys, json
+for line in sys.stdin:
+    m = json.loads(line); i = m.get("id"); method = m.get("method")
+    known = {"initialize": {"protocolVersion": (m.get("params") or {}).get("protocolVersion"), "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "x", "version": "1"}},
+             "tools/list": {"tools": [{"name": "hi", "description": "hi", "inputSchema": {"type": "object"}}]},
+             "tools/call": {"content": [{"type": "text", "text": "version 1"}]}}
+    answer = {"result": known[method]} if method in known else {"error": {"code": -32601, "message": "no"}}
+    if i is not None: print(json.dumps({"jsonrpc": "2.0", "id": i, **answer}), flush=True)
+"#;
+
+#[test]
+fn programs_and_templates_of_a_project_run_as_they_were_when_it_was_trusted() {
+    let folder = project();
+    let server = folder.write("srv.py", SERVER).unwrap();
+    fs::set_permissions(server, fs::Permissions::from_mode(0o755)).unwrap();
+    folder.write("mcp.json", "{\"mcpServers\": {\"y\": {\"command\": \"./srv.py\"}}}").unwrap();
+    let tool = "description = \"u\"\ncommand = [\"python3\", \"./un.py\"]\nsandbox = false\n";
+    folder.write("tools/un.tool.toml", tool).unwrap();
+    folder.write("tools/un.py", "print('version 1')\n").unwrap();
+    folder.write("muster.toml", "[agent]\ntemplate_dir = \"prompts\"\n").unwrap();
+    folder.write("prompts/worker.md.j2", "Work. version 1\n").unwrap();
+    let shown = trust(&folder);
+    assert!(
+        ["./srv.py", "./un.py", "worker.md.j2", "SHA-256"].iter().all(|word| shown.contains(word)),
+        "{shown}"
+    );
+    let call = |tool: &str| said(&folder, &["tools", "call", tool, "--args", "{}"]);
+    for (tool, file) in [("y.hi", "srv.py"), ("own.un", "tools/un.py"), ("own.un", "prompts/worker.md.j2")] {
+        let (code, told) = call(tool);
+        assert!(code == Some(0) && told.contains("version 1"), "{told}");
+        let path = folder.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("version 1", "version 2")).unwrap();
+        let (code, told) = call(tool);
+        assert!(code == Some(2) && !told.contains("version 2"), "{file}: {told}");
+        assert!(
+            told.contains("changed since you trusted it") && told.contains("muster trust"),
+            "{file}: {told}"
+        );
+        refused(&folder, &["trust"], &["Changed since you trusted it", file]);
+        fs::write(&path, text).unwrap();
+    }
+    assert_eq!(call("y.hi").0, Some(0));
 }
 
 /// What a supervisor found, its processes look at by themselves whenever they are started.

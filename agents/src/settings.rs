@@ -92,7 +92,7 @@ settings! {
         /// What happens at the limits of one task.
         pub limits: StepLimits = StepLimits::default() => group(StepLimits::SETTINGS),
         /// What roles may do: a list of plan, tools, people, blueprints, delegate and peers. A role that is not named may do all of it.
-        pub permissions: BTreeMap<Role, RolePermissions> = BTreeMap::new() => named("worker", &list_of::<RolePermission>().example("[\"plan\", \"tools\"]")); Fleet Trust,
+        pub permissions: BTreeMap<Role, RolePermissions> = BTreeMap::new() => named("worker", &list_of::<RolePermission>().example("[\"plan\", \"tools\"]")); Fleet Fewer,
         /// Limits of one model call.
         pub calls: CallLimits = CallLimits::default() => group(CallLimits::SETTINGS),
         /// Limits of asking a failing model again.
@@ -101,7 +101,7 @@ settings! {
         pub breaker: BreakerRules = BreakerRules::default() => group(BreakerRules::SETTINGS),
         /// Tools that a role may use instead of its own: names, `prefix.*`, or `*`.
         pub tools: BTreeMap<Role, Vec<String>> = BTreeMap::new()
-            => named("worker", &list().example("[\"calculator\", \"corpus.*\"]")); Fleet Harmless,
+            => named("worker", &list().example("[\"calculator\", \"corpus.*\"]")); Fleet Fewer,
         /// Where documents and their indices are kept on this host, shared by all agents.
         pub cache_dir: PathBuf = PathBuf::from(".muster/cache") => text(); User Trust,
         /// A folder with prompt templates (`worker.md.j2`, …) that take the place of the built-in ones.

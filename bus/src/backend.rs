@@ -226,6 +226,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Has a queue give out the newest message of a subject once more, if it was given out and nobody acknowledged it.
     /// Says whether it was given out.
     async fn give_out_again(&self, queue: &QueueSpec, subject: &str) -> Result<bool, BusError>;
+    /// Deletes a consumer of a stream.
+    async fn delete_consumer(&self, _stream: &'static str, _name: &str) -> Result<(), BusError> {
+        Ok(())
+    }
     /// Deliveries in hand, per queue of a stream.
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError>;
 

@@ -1,5 +1,6 @@
 //! The handle of the bus.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,6 +17,7 @@ use crate::auctions::Auctions;
 use crate::backend::Backend;
 use crate::commands::Commands;
 use crate::control::Control;
+use crate::credentials::rights::{consumer_holder, is_abandoned};
 use crate::dead::DeadLetters;
 use crate::error::BusError;
 use crate::files::Files;
@@ -218,6 +220,47 @@ impl Bus {
     /// When the server stores nothing any more, or does not answer in time.
     pub async fn probe_store(&self) -> Result<Duration, BusError> {
         crate::files::probe(&self.core).await
+    }
+
+    /// Names of the consumers of all streams that readers may read, with their streams.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    async fn consumers(&self) -> Result<Vec<(&'static str, String)>, BusError> {
+        let backend = &self.core.backend;
+        let parts = backend.parted().await?.unwrap_or_default();
+        let mut found = Vec::new();
+        for stream in crate::credentials::rights::of_runs(parts) {
+            found.extend(backend.in_hand(stream).await?.into_keys().map(|name| (stream, name)));
+        }
+        Ok(found)
+    }
+
+    /// Number of consumers of each holder, over all streams that readers may read.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn consumers_by_holder(&self) -> Result<BTreeMap<String, usize>, BusError> {
+        let mut counts = BTreeMap::new();
+        for (_, name) in self.consumers().await? {
+            *counts.entry(consumer_holder(&name).to_owned()).or_insert(0) += 1;
+        }
+        Ok(counts)
+    }
+
+    /// Deletes the consumers whose holders have no credentials; returns their number.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn delete_abandoned_consumers(&self, holders: &BTreeSet<String>) -> Result<usize, BusError> {
+        let mut deleted = 0;
+        for (stream, name) in self.consumers().await? {
+            if is_abandoned(&name, holders) {
+                self.core.backend.delete_consumer(stream, &name).await?;
+                deleted += 1;
+            }
+        }
+        Ok(deleted)
     }
 
     /// In whose name this handle speaks.

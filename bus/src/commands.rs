@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use muster_shared::flow::Goal;
 use muster_shared::ids::{AgentId, Seq};
 use muster_shared::run::{SignedOrder, SignerKind};
 use muster_shared::sync::lock;
@@ -16,6 +15,7 @@ use uuid::Uuid;
 
 use crate::backend::{Ack, Delivery, Headers, Message, Pull, QueueSpec, WriteOptions};
 use crate::bus::{Core, now};
+use crate::credentials::Identity;
 use crate::error::{AppendError, BusError};
 use crate::orders::{OrderTimes, SeenOrders, check_age, may_give, proof, refusal, signer_kind};
 use crate::queue::{reject, take};
@@ -28,8 +28,9 @@ use crate::topology::COMMANDS;
 /// Order follows from positions alone. A clock that is an hour off has a wrong time zone.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
-/// The header in which an orchestrator gives the request that it makes a command of. It is signed by itself.
-const ASKED_BY: &str = "Muster-Asked-By";
+/// The header with the signed order behind a command that another process sends: the request that an orchestrator turns into a
+/// command, or the command of a dead letter that an operator sends again.
+pub(crate) const ASKED_BY: &str = "Muster-Asked-By";
 
 /// How long a command may be held without a sign of progress before another orchestrator gets it.
 const COMMAND_WAIT: Duration = Duration::from_secs(5);
@@ -133,34 +134,56 @@ impl CommandQueue {
             let lifetime = envelope.expires.map(|expires| expires.since(envelope.sent));
             let sent = envelope.sent;
             let command = command_in(&delivery.stored.message.subject, envelope)?;
-            let signed = self.signed(&delivery, &command, OrderStamp { id, sent })?;
+            let (signed, id) = self.signed(&delivery, &command, OrderStamp { id, sent })?;
             let (core, delivered) = (Arc::clone(&self.core), delivery.delivered);
             Ok(TakenCommand { core, delivery, command, sender, delivered, id, lifetime, signed })
         })
         .await
     }
 
-    /// Who signed a command, if he may give it and gives it for the first time; nothing where nothing is signed.
+    /// The signed order of a command and its id, if its author may give it and gives it for the first time. A fleet without keys has
+    /// no signed orders.
     fn signed(
         &self,
         Delivery { stored, .. }: &Delivery,
         command: &Command,
         OrderStamp { id, sent }: OrderStamp,
-    ) -> Result<Option<SignedOrder>, String> {
+    ) -> Result<(Option<SignedOrder>, Uuid), String> {
         let who = self.core.signatures.sender_of(Purpose::Order, &stored.message, stored.at);
-        let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok(None) };
+        let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok((None, id)) };
         let kind = signer_kind(&who.kind)?;
-        if !may_give(kind, command) {
-            let (name, kind) = (command.name(), kind.name());
-            return Err(format!("{} ({kind}) may not give the order {name}: nothing was done", who.name));
-        }
+        check_right(&who, kind, command)?;
         check_age(OrderTimes { sent, stored: stored.at }, crate::settings::SIGNATURE_MAX_AGE)?;
         // A note that was half made is none: nothing in it can fail.
         lock(&self.seen).note(id, stored.seq)?;
-        match self.asked_by(&stored.message, command, stored.at)? {
-            Some(asked) if kind == SignerKind::Orchestrator => Ok(Some(asked)),
-            Some(_) | None => Ok(Some(proof(&self.core, &who, kind, &stored.message))),
+        let behind = match kind {
+            SignerKind::Person => None,
+            SignerKind::Orchestrator => self.asked_by(&stored.message, command, stored.at)?,
+            SignerKind::Operator => self.sent_again(&stored.message, command, stored.at)?,
+        };
+        // A request in the record keeps the id that its author signed: that makes the order count once.
+        let (order, id) = behind.unwrap_or_else(|| (proof(&self.core, &who, kind, &stored.message), id));
+        Ok((Some(order), id))
+    }
+
+    /// The order that an operator sends again, with its id: the same command, signed by its author, or a goal that a person asked
+    /// for by request.
+    fn sent_again(
+        &self,
+        message: &Message,
+        command: &Command,
+        at: Millis,
+    ) -> Result<Option<(SignedOrder, Uuid)>, String> {
+        let Some(order) = behind(message)? else { return Ok(None) };
+        if !order.subject.starts_with("cmd.") {
+            return self.asked_by(message, command, at);
         }
+        let (who, signed) = opened(&self.core.signatures, &order, at).map_err(|why| of_author(&why))?;
+        check_right(&who, order.kind, command).map_err(|why| of_author(&why))?;
+        if order.subject != message.subject || signed.body != open_inline(message)?.body {
+            return Err(of_author("another command was signed"));
+        }
+        Ok(Some((order, signed.id)))
     }
 
     /// The request that a goal was made of, if it is one, and it is this goal that was asked for.
@@ -169,19 +192,57 @@ impl CommandQueue {
         message: &Message,
         command: &Command,
         at: Millis,
-    ) -> Result<Option<SignedOrder>, String> {
-        let Some(text) = message.headers.get(ASKED_BY) else { return Ok(None) };
-        let wrong = |why: String| format!("the request that it is said to be made of: {why}");
-        let asked: SignedOrder = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        let goal = asked_goal(&self.core.signatures, &asked, at).map_err(wrong)?;
+    ) -> Result<Option<(SignedOrder, Uuid)>, String> {
+        let Some(asked) = behind(message)? else { return Ok(None) };
+        let (_, signed) = opened(&self.core.signatures, &asked, at).map_err(|why| of_author(&why))?;
+        let goal = match signed.body {
+            Body::Ask(Ask::Submit { goal, .. }) => Some(goal),
+            Body::Stored(_) => None,
+            other => return Err(of_author(&format!("it is of kind {:?}", other.kind()))),
+        };
         if let Command::Submit { goal: wanted, .. } = command
             && goal.is_none_or(|goal| goal == *wanted)
         {
-            Ok(Some(asked))
+            Ok(Some((asked, signed.id)))
         } else {
-            Err(wrong("something else was asked for".to_owned()))
+            Err(of_author("something else was asked for"))
         }
     }
+}
+
+/// The signed order that a message carries for its author.
+fn behind(message: &Message) -> Result<Option<SignedOrder>, String> {
+    let order = message.headers.get(ASKED_BY).map(serde_json::from_str).transpose();
+    order.map_err(|error| of_author(&error.to_string()))
+}
+
+fn of_author(why: &str) -> String {
+    format!("the order that it is said to be made of: {why}")
+}
+
+/// Checks that the signer of a message may give the command in it.
+///
+/// # Errors
+/// States the signer and the command, or that the message is no command.
+pub(crate) fn check_signer(
+    who: &Identity,
+    kind: SignerKind,
+    subject: &str,
+    envelope: &Envelope,
+) -> Result<(), String> {
+    match &envelope.body {
+        // A large goal is in the object store. Whoever gives orders may submit one.
+        Body::Stored(_) => Ok(()),
+        _ => check_right(who, kind, &command_in(subject, envelope.clone())?),
+    }
+}
+
+fn check_right(who: &Identity, kind: SignerKind, command: &Command) -> Result<(), String> {
+    if may_give(kind, command) {
+        return Ok(());
+    }
+    let (name, kind) = (command.name(), kind.name());
+    Err(format!("{} ({kind}) may not give the order {name}: nothing was done", who.name))
 }
 
 /// A command in this process's hands. Dropped without a word, it goes to another orchestrator after `ack_wait`.
@@ -263,24 +324,20 @@ impl std::fmt::Debug for TakenCommand {
     }
 }
 
-/// The goal in a signed request; nothing where it is too large to stand in it.
-fn asked_goal(signatures: &Signatures, asked: &SignedOrder, at: Millis) -> Result<Option<Box<Goal>>, String> {
-    let SignedOrder { subject, payload, signature, .. } = asked;
+/// The content of a signed order, if it is signed by the author that it names.
+fn opened(signatures: &Signatures, order: &SignedOrder, at: Millis) -> Result<(Identity, Envelope), String> {
+    let SignedOrder { subject, payload, signature, .. } = order;
     let payload = STANDARD_NO_PAD.decode(payload).map_err(|error| error.to_string())?;
     let made = Signature::of_kept(signature).map_err(|error| refusal(&error))?;
     let who = signatures.verify(Purpose::Order, Some(&made), &said_by(subject, &payload), at);
     let Some(who) = who.map_err(|error| refusal(&error))? else {
         return Err("nothing is signed here".to_owned());
     };
-    if (who.name.as_str(), signer_kind(&who.kind)) != (asked.by.as_str(), Ok(asked.kind)) {
+    if (who.name.as_str(), signer_kind(&who.kind)) != (order.by.as_str(), Ok(order.kind)) {
         return Err("it is signed by somebody else than it says".to_owned());
     }
     let message = Message { subject: subject.clone(), headers: Headers::default(), payload: payload.into() };
-    match open_inline(&message)?.body {
-        Body::Ask(Ask::Submit { goal, .. }) => Ok(Some(goal)),
-        Body::Stored(_) => Ok(None),
-        other => Err(format!("it is of kind {:?}", other.kind())),
-    }
+    Ok((who, open_inline(&message)?))
 }
 
 /// Refuses what claims to come from the future. A sender that does not say when it was sent is believed.

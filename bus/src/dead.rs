@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use muster_shared::ids::{Queue, RunId, Seq, TaskId};
+use muster_shared::run::{SignedOrder, SignerKind};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Envelope, encode};
 use serde_json::Value;
@@ -11,16 +12,19 @@ use uuid::Uuid;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
+use crate::commands::{ASKED_BY, check_signer};
 use crate::error::{AppendError, BusError};
+use crate::orders::{proof, refusal, signer_kind};
 use crate::seal::{encoding_of, open_inline};
-use crate::signatures::{Purpose, SIGNATURE};
+use crate::signatures::{Purpose, SIGNATURE, said_by};
 use crate::subject::Subject;
 use crate::topology::{COMMANDS, DEAD};
 
 const REASON: &str = "Muster-Dead-Reason";
-const SUBJECT: &str = "Muster-Dead-Subject";
 const AT: &str = "Muster-Dead-At";
 const STORED: &str = "Muster-Dead-Object";
+/// Signature of the writer, over the subject of the letter and its payload.
+const WRITTEN_BY: &str = "Muster-Dead-Signature";
 
 /// Longest reason that is kept, in characters.
 const REASON_LIMIT: usize = 1000;
@@ -42,6 +46,11 @@ pub struct DeadLetter {
     pub at: Millis,
     /// Its place among the dead letters; 0 until it is there.
     pub seq: Seq,
+    /// Name of the process that wrote the letter; empty until it is stored.
+    pub writer: String,
+    /// True if an orchestrator or an operator signed the letter, or if the fleet has no keys. A letter of any other process is
+    /// evidence only: that process can write any text into it.
+    pub is_attested: bool,
 }
 
 impl DeadLetter {
@@ -62,6 +71,8 @@ impl DeadLetter {
             headers: message.headers.0.clone(),
             at: now(),
             seq: Seq(0),
+            writer: String::new(),
+            is_attested: false,
         }
     }
 }
@@ -83,6 +94,12 @@ pub enum Origin {
 }
 
 impl DeadLetter {
+    /// The message as it came.
+    fn message(&self) -> Message {
+        let Self { subject, headers, payload, .. } = self;
+        Message { subject: subject.clone(), headers: Headers(headers.clone()), payload: payload.clone() }
+    }
+
     /// Where it came from.
     #[must_use]
     pub fn origin(&self) -> Origin {
@@ -161,20 +178,58 @@ impl DeadLetters {
         self.core.backend.remove(DEAD, seq).await
     }
 
-    /// Sends a command once more, as it came but for its signature and when it was sent, and removes its dead letter: it is
-    /// whoever sends it again who gives the order now.
+    /// Checks that a letter may become an order again. Returns the order of a command with its author; nothing for a task, and in
+    /// a fleet without keys.
     ///
     /// # Errors
-    /// [`BusError::Unsupported`] when the letter is not of a command (see [`DeadLetter::origin`]), else when the bus
-    /// fails.
-    pub async fn resend(&self, letter: &DeadLetter) -> Result<(), BusError> {
-        if letter.origin() != Origin::Command {
-            return Err(BusError::Unsupported {
-                what: format!("sending again what came on {}", letter.subject),
-            });
+    /// States why the letter is evidence only: neither an orchestrator nor an operator wrote it, or the command has no valid
+    /// signature of an author who may give it.
+    pub fn check_retry(&self, letter: &DeadLetter) -> Result<Option<SignedOrder>, String> {
+        if !letter.is_attested {
+            return Err(format!(
+                "{} wrote it, and only a letter of an orchestrator can be retried",
+                letter.writer
+            ));
         }
+        match letter.origin() {
+            Origin::Command => self.author(&letter.message()),
+            Origin::Task { .. } => Ok(None),
+            Origin::Elsewhere => Err("only a command or a task can be retried".to_owned()),
+        }
+    }
+
+    /// The signed order in a command. A goal that an orchestrator accepted for a person is the order of that person.
+    fn author(&self, message: &Message) -> Result<Option<SignedOrder>, String> {
+        let who = self.core.signatures.sender_of(Purpose::Order, message, now());
+        let Some(who) = who.map_err(|error| refusal(&error))? else { return Ok(None) };
+        let envelope = open_inline(message)?;
+        let kind = signer_kind(&who.kind)?;
+        check_signer(&who, kind, &message.subject, &envelope)?;
+        match message.headers.get(ASKED_BY).filter(|_| kind != SignerKind::Person) {
+            Some(asked) => serde_json::from_str(asked).map(Some).map_err(|error| error.to_string()),
+            None => Ok(Some(proof(&self.core, &who, kind, message))),
+        }
+    }
+
+    /// Sends a command again, under the id and in the name of its author, and removes its dead letter. The signature of this
+    /// process confirms it: that of the author is usually older than an order may be.
+    ///
+    /// # Errors
+    /// If [`Self::check_retry`] refuses the letter, if it is of no command, or if the bus fails.
+    pub async fn resend(&self, letter: &DeadLetter) -> Result<(), BusError> {
+        let refused = |reason: String| BusError::Other {
+            what: format!("dead letter {} is not sent again", letter.seq),
+            reason,
+        };
+        if letter.origin() != Origin::Command {
+            return Err(refused(format!("{} is not the subject of a command", letter.subject)));
+        }
+        let author = self.check_retry(letter).map_err(refused)?;
         self.core.check_clock().await?;
-        let message = self.core.signatures.sign_message(Purpose::Order, again(letter));
+        let mut message = self.core.signatures.sign_message(Purpose::Order, again(letter));
+        if let Some(author) = author {
+            message.headers.add(ASKED_BY, &serde_json::to_string(&author)?);
+        }
         match self.core.backend.append(COMMANDS, vec![message], WriteOptions::default()).await {
             Ok(_) => self.remove(letter.seq).await,
             Err(AppendError::Ambiguous { limit }) => {
@@ -185,17 +240,24 @@ impl DeadLetters {
     }
 }
 
-/// A command as it is sent once more: now, under an id of its own, and unsigned.
+/// A command as it is sent again: now, under a new message id, without the proofs of its author.
 fn again(letter: &DeadLetter) -> Message {
-    let headers = letter.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(SIGNATURE));
-    let headers = Headers(headers.cloned().collect());
-    let message = Message { subject: letter.subject.clone(), headers, payload: letter.payload.clone() };
-    // What cannot be read is sent as it is, and refused as it was.
+    let mut message = letter.message();
+    message.headers.0.retain(|(name, _)| !is_proof(name));
+    // An unreadable message is sent unchanged and refused again; only a fleet without keys gets here.
     let Ok(envelope) = open_inline(&message) else { return message };
-    match encode(&Envelope { id: Uuid::now_v7(), sent: now(), ..envelope }, encoding_of(&message)) {
+    let sent = now();
+    // Its lifetime starts again: a letter whose order expired is retried because that order is still wanted.
+    let expires = envelope.expires.map(|expires| sent.after(expires.since(envelope.sent)));
+    match encode(&Envelope { id: Uuid::now_v7(), sent, expires, ..envelope }, encoding_of(&message)) {
         Ok(payload) => Message { payload: payload.into(), ..message },
         Err(_) => message,
     }
+}
+
+/// Returns true for a header that proves who gave an order.
+fn is_proof(name: &str) -> bool {
+    [SIGNATURE, ASKED_BY].iter().any(|proof| name.eq_ignore_ascii_case(proof))
 }
 
 impl Core {
@@ -204,14 +266,18 @@ impl Core {
         let mut headers = Headers::default();
         // The broker's own headers would be obeyed again.
         for (name, value) in letter.headers.iter().filter(|(name, _)| !is_brokers(name)) {
-            headers.add(name, &self.redactor.redact(value));
+            // A signature holds a public token that looks like a secret one.
+            headers.add(name, &if is_proof(name) { value.into() } else { self.redactor.redact(value) });
         }
         headers.add(REASON, &self.redactor.redact(&letter.reason));
-        headers.add(SUBJECT, &letter.subject);
         headers.add(AT, &letter.at.to_string());
         let mut payload = letter.payload;
         if self.redactor.hits(&payload) {
             payload = self.redactor.redact(&String::from_utf8_lossy(&payload)).into_owned().into();
+        }
+        let subject = Subject::Dead(self.who.clone(), letter.subject).to_string();
+        if let Some(signature) = self.signatures.sign(Purpose::Letter, &said_by(&subject, &payload)) {
+            headers.add(WRITTEN_BY, &signature.to_string());
         }
         if payload.len() > PAYLOAD_LIMIT {
             let name = crate::store::hash(&payload);
@@ -219,7 +285,6 @@ impl Core {
             headers.add(STORED, &name);
             payload = Bytes::new();
         }
-        let subject = Subject::Dead(letter.subject).to_string();
         let message = Message { subject, headers, payload };
         self.backend.append(DEAD, vec![message], WriteOptions::default()).await?;
         Ok(())
@@ -233,18 +298,33 @@ impl Core {
             }
             None => payload,
         };
-        let came_on = subject.strip_prefix("dlq.").unwrap_or(&subject).to_owned();
+        let is_attested = self.attests(&subject, headers.get(WRITTEN_BY), &payload, stored.at);
+        let rest = subject.strip_prefix("dlq.").unwrap_or(&subject);
+        let (writer, came_on) = rest.split_once('.').unwrap_or((rest, ""));
         let mut kept: Vec<(String, String)> =
             headers.0.iter().filter(|(name, _)| !name.starts_with("Muster-Dead-")).cloned().collect();
         // The client gives headers in no order.
         kept.sort_unstable();
         Ok(DeadLetter {
-            subject: headers.get(SUBJECT).map_or(came_on, str::to_owned),
+            subject: came_on.to_owned(),
             reason: headers.get(REASON).unwrap_or("no reason was given").to_owned(),
             at: headers.get(AT).and_then(|text| text.parse().ok()).map_or(stored.at, Millis),
             headers: kept,
             payload,
             seq: stored.seq,
+            writer: writer.to_owned(),
+            is_attested,
+        })
+    }
+
+    /// Checks the signature of the writer of a letter. In a fleet without keys every letter passes.
+    fn attests(&self, subject: &str, signature: Option<&str>, payload: &[u8], at: Millis) -> bool {
+        let Ok(signature) = signature.map(str::parse).transpose() else { return false };
+        let who = self.signatures.verify(Purpose::Letter, signature.as_ref(), &said_by(subject, payload), at);
+        who.is_ok_and(|who| {
+            who.is_none_or(|who| {
+                matches!(signer_kind(&who.kind), Ok(SignerKind::Operator | SignerKind::Orchestrator))
+            })
         })
     }
 }

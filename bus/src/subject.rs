@@ -45,8 +45,8 @@ pub enum Subject {
     Gateway(Role, GatewayVerb),
     /// `queue.<role>.<agent>`: an agent asks an orchestrator for its queues.
     Queues(Role, AgentId),
-    /// `dlq.<subject>`: what came on a subject could not be processed.
-    Dead(String),
+    /// `dlq.<writer>.<subject>`: a process could not handle a message of this subject.
+    Dead(AgentId, String),
 }
 
 impl std::fmt::Display for Subject {
@@ -73,7 +73,7 @@ impl std::fmt::Display for Subject {
             Self::Ask(name) => write!(f, "ask.{name}"),
             Self::Gateway(role, verb) => write!(f, "agent.{role}.{verb}"),
             Self::Queues(role, agent) => write!(f, "queue.{role}.{agent}"),
-            Self::Dead(subject) => write!(f, "dlq.{subject}"),
+            Self::Dead(writer, subject) => write!(f, "dlq.{writer}.{subject}"),
         }
     }
 }
@@ -85,7 +85,8 @@ impl Subject {
     /// Says which part is not what it should be.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(rest) = text.strip_prefix("dlq.") {
-            return Ok(Self::Dead(rest.to_owned()));
+            let (writer, subject) = rest.split_once('.').ok_or("a dead letter has a writer and a subject")?;
+            return Ok(Self::Dead(read(writer)?, subject.to_owned()));
         }
         let text = crate::partition::plain(text);
         let tokens: Vec<&str> = text.split('.').collect();
@@ -141,7 +142,7 @@ impl Subject {
             | Self::Ask(_)
             | Self::Gateway(..)
             | Self::Queues(..)
-            | Self::Dead(_) => None,
+            | Self::Dead(..) => None,
         }
     }
 }
@@ -285,7 +286,7 @@ mod tests {
             "ask.submit",
             "agent.word_counter.take",
             "queue.worker.worker-00000001",
-            "dlq.evt.anything.at.all",
+            "dlq.worker-00000001.evt.anything.at.all",
         ];
         for subject in subjects.map(|subject| subject.replace("RUN", RUN)) {
             assert_eq!(Subject::parse(&subject).unwrap().to_string(), subject);
@@ -304,6 +305,7 @@ mod tests {
             "evt.RUN.worker.worker-1.1.1.nonsense",
             "evt.RUN.Worker.worker-1.1.1.step",
             "orders.created",
+            "dlq.orders",
         ];
         for subject in subjects.map(|subject| subject.replace("RUN", RUN)) {
             assert!(Subject::parse(&subject).is_err(), "{subject}");

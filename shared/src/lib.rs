@@ -6,6 +6,7 @@
 
 pub mod backoff;
 pub mod blueprint;
+pub mod claim;
 pub mod conflict;
 pub mod contract;
 pub mod expected;

@@ -17,8 +17,8 @@ pub(crate) enum DeadAction {
     List(DeadListArgs),
     /// Show a dead letter.
     Show(DeadLetterArgs),
-    /// Retry a dead letter: resend the command, or offer the task again.
-    Retry(DeadLetterArgs),
+    /// Show a dead letter, then resend its command or offer its task again.
+    Retry(DeadRetryArgs),
     /// Delete a dead letter.
     Drop(DeadLetterArgs),
 }
@@ -41,4 +41,18 @@ pub(crate) struct DeadLetterArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Show a dead letter, then resend its command in the name of its author, or offer its task again.
+///
+/// Only a letter that an orchestrator wrote is retried, and a command only if its author signed it. At a terminal you are asked
+/// first. Elsewhere nothing is sent without --yes: the letter is shown, and the exit code is 2.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  muster dead retry 3\n  muster dead retry 3 --yes --json")]
+pub(crate) struct DeadRetryArgs {
+    #[command(flatten)]
+    pub(crate) letter: DeadLetterArgs,
+    /// Send it without asking.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }

@@ -30,11 +30,13 @@ pub(crate) struct GraphArgs {
 }
 
 /// List or copy the files that the tasks of a run wrote.
+///
+/// A file that Muster would read as configuration is copied with the ending .untrusted.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   muster artifacts last
-  muster artifacts last --get                # copy all into the current folder
+  muster artifacts last --get                # copy all into run-ID.files
   muster artifacts last notes/draft.md --get -o drafts")]
 pub(crate) struct ArtifactsArgs {
     /// Run id, the last digits of it, or `last`; `last/1-2` is the child run of task 1-2.
@@ -46,9 +48,9 @@ pub(crate) struct ArtifactsArgs {
     /// Copy the files.
     #[arg(long)]
     pub(crate) get: bool,
-    /// With --get: folder to copy to; created if missing.
-    #[arg(short, long, value_name = "FOLDER", default_value = ".", requires = "get", value_hint = ValueHint::DirPath)]
-    pub(crate) output: PathBuf,
+    /// With --get: folder to copy to, created if missing; default: run-ID.files.
+    #[arg(short, long, value_name = "FOLDER", requires = "get", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
     /// With --get: overwrite existing files.
     #[arg(long, requires = "get")]
     pub(crate) force: bool,

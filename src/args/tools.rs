@@ -34,7 +34,7 @@ pub(crate) enum ToolsAction {
     Call(ToolsCallArgs),
     /// Check tools: their schemas, and a harmless call of each that has one.
     Test(ToolsTestArgs),
-    /// Accept what an MCP server says of a tool whose description changed.
+    /// Show the change of a tool that is held back, and accept it.
     Accept(ToolsAcceptArgs),
     /// Show how the calls of tools went in the newest runs, from their records.
     Stats(ToolsStatsArgs),
@@ -69,16 +69,28 @@ pub(crate) struct ToolsRevokeArgs {
     pub(crate) json: bool,
 }
 
-/// Accept what an MCP server says of a tool whose description changed.
+/// Show the change of a tool of an MCP server that is held back, then accept it.
 ///
-/// A tool that is described otherwise than when it was first seen is held back: models do what descriptions say. Shows what
-/// changed.
+/// A tool is held back if its description differs from the one that was accepted: models do what descriptions say. At a terminal
+/// you are asked. Elsewhere the change is shown, nothing is accepted, and the exit code is 2; --yes then accepts exactly what was
+/// shown.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster tools accept time get_current_time
+  muster tools accept time get_current_time --yes
+
+Exit codes:
+  0  accepted
+  2  not accepted: it was not confirmed, the server changed the tool again, or nothing is held back")]
 pub(crate) struct ToolsAcceptArgs {
     /// Server, as in mcp.json.
     pub(crate) server: String,
-    /// Tool.
+    /// Tool, by its name at the server.
     pub(crate) tool: String,
+    /// Accept what was shown.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -6,12 +6,13 @@ use clap::{Args, ValueHint};
 
 /// Trust the project of this folder.
 ///
-/// Settings in a project's muster.toml that run a program (server.binary), say where keys of models are sent
-/// (agent.endpoint, agent.key_file), or point at a bus (bus.url, bus.user, bus.credentials, …) count only once you have
-/// trusted the project; so do settings, team and agent files that belong to somebody else or can be written by others,
-/// and a nats-server in the project's .muster/bin; so do the keys of a fleet in .muster/nats/keys that you did not make. Shows each of them with file, line and value, then asks. What is trusted is kept with a
-/// fingerprint in ~/.local/state/muster (XDG_STATE_HOME); when it changes, it is not trusted any more, and the
-/// difference is shown.
+/// Files of a project take effect at once if they are harmless, or if they only reduce what your own settings allow.
+/// These need your consent: settings that run programs, choose models, raise limits, change approvals, or set where keys
+/// are sent and the address of the bus (`muster config --explain KEY` shows the class of each); mcp.json; tool files that reach
+/// hosts, leave the sandbox or read files outside of the project; agent files with a model; files that belong to another
+/// user or can be written by others; a nats-server in .muster/bin; and keys of a fleet that you did not make. Shows each of
+/// them with its file and value, then asks. Values, these files and the programs of the project that they run are kept with
+/// a fingerprint in ~/.local/state/muster (XDG_STATE_HOME): after a change, the difference is shown and you are asked again.
 ///
 /// Not asked about: files named by a flag or variable, settings by flags and variables, and your own
 /// ~/.config/muster/muster.toml (XDG_CONFIG_HOME). MUSTER_TRUST names folders, with `:` between them, that are trusted

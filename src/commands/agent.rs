@@ -20,8 +20,10 @@ pub(crate) use crate::absent::mcp;
 use crate::app::{App, no_fleet};
 use crate::args::{AgentArgs, AgentKind};
 use crate::exit::{Exit, Failure};
+use crate::settings::AGENTS_DIR;
 use crate::signals::StopSignals;
 use crate::telemetry;
+use crate::trust::real;
 use crate::{agent_file, output};
 
 /// Works until told to stop.
@@ -36,7 +38,7 @@ pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
         AgentKind::Mcp => return Ok(mcp::serve(app, &args).await?),
         AgentKind::BuiltIn(role) => (role.clone(), None),
         AgentKind::File(path) => {
-            let definition = agent_file::read_own(path, &app.trust)?;
+            let definition = definition(app, path)?;
             (definition.role.clone(), Some(definition))
         }
     };
@@ -44,6 +46,16 @@ pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
         return Ok(check(&args, &role, definition.as_ref())?);
     }
     Ok(work(app, role, definition).await?)
+}
+
+/// Definition in a file. A file in the directory of agents is a discovered file even if it is named: the fleet starts agents by name.
+fn definition(app: &App, path: &Path) -> Result<Definition, agent_file::AgentFileError> {
+    let folder = app.beside_fleet(Path::new(AGENTS_DIR));
+    let base = folder.parent().filter(|_| real(path).parent() == Some(real(&folder).as_path()));
+    match base {
+        Some(base) => agent_file::read_found(path, base, &app.trust),
+        None => agent_file::read_own(path, &app.trust),
+    }
 }
 
 async fn work(app: &App, role: Role, definition: Option<Definition>) -> Result<Exit, Failure> {

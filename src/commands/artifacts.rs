@@ -14,19 +14,19 @@ use super::select;
 use crate::app::App;
 use crate::args::ArtifactsArgs;
 use crate::exit::{Exit, Failure};
-use crate::{output, render};
+use crate::{delivered_file, output, render};
 
 /// Lists the files of a run, or copies them.
 pub(super) async fn artifacts(app: &App, args: &ArtifactsArgs) -> Result<Exit, Failure> {
-    select::reading(app, async |bus| list_or_copy(bus, args).await).await
+    select::reading(app, async |bus| list_or_copy(app, bus, args).await).await
 }
 
-async fn list_or_copy(bus: &Bus, args: &ArtifactsArgs) -> Result<Exit, Failure> {
+async fn list_or_copy(app: &App, bus: &Bus, args: &ArtifactsArgs) -> Result<Exit, Failure> {
     let run = select::run(bus, &args.run).await?;
     let listed = bus.files().list(run).await?;
     let chosen = choose(listed.files, &args.paths, run)?;
     if args.get {
-        return copy(bus, run, &chosen, args).await;
+        return copy(app, bus, run, &chosen, args).await;
     }
     output::json_or_line(args.json, || in_json(run, &chosen), || render::artifacts::list(&chosen, run))
 }
@@ -53,7 +53,15 @@ fn choose(files: Vec<Artifact>, paths: &[String], run: RunId) -> Result<Vec<Arti
     Ok(chosen)
 }
 
-async fn copy(bus: &Bus, run: RunId, files: &[Artifact], args: &ArtifactsArgs) -> Result<Exit, Failure> {
+async fn copy(
+    app: &App,
+    bus: &Bus,
+    run: RunId,
+    files: &[Artifact],
+    args: &ArtifactsArgs,
+) -> Result<Exit, Failure> {
+    let folder = args.output.clone().unwrap_or_else(|| delivered_file::folder_of_run(run));
+    delivered_file::check(app, &folder)?;
     let mut copied = Vec::new();
     for file in files {
         // The list is data from the bus: only what is a path of a workspace is made a path of this disk.
@@ -63,18 +71,24 @@ async fn copy(bus: &Bus, run: RunId, files: &[Artifact], args: &ArtifactsArgs) -
             return Err(Failure::failed(format!("{path} was removed in the meantime"))
                 .help("list the files again with `muster artifacts`"));
         };
-        let target = args.output.join(path.as_str());
-        write(&args.output, &target, &bytes, args.force)?;
-        copied.push((file.clone(), target));
+        let target = delivered_file::target(app, &folder, path.as_str());
+        write(&folder, &target, &bytes, args.force)?;
+        let is_untrusted = delivered_file::is_renamed(&target, path.as_str());
+        copied.push((file.clone(), target, is_untrusted));
     }
+    copied.sort_by_key(|(_, _, is_untrusted)| !is_untrusted);
     if args.json {
-        let copied: Vec<_> = copied.iter().map(|(file, to)| json!({ "artifact": file, "to": to })).collect();
+        let one = |(file, to, is_untrusted): &(Artifact, PathBuf, bool)| json!({ "artifact": file, "to": to, "untrusted": is_untrusted });
+        let copied: Vec<_> = copied.iter().map(one).collect();
         output::json(&json!({ "run": run, "copied": copied }))?;
     } else if copied.is_empty() {
         output::line(&render::artifacts::list(&[], run))?;
     } else {
-        for (_, target) in &copied {
+        for (_, target, is_untrusted) in &copied {
             output::line(&target.display().to_string())?;
+            if *is_untrusted {
+                output::note(&format!("{} is not in effect; {}", target.display(), delivered_file::REMEDY));
+            }
         }
     }
     Ok(Exit::Completed)

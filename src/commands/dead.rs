@@ -6,12 +6,17 @@ use muster_bus::{Bus, DeadLetter, Origin};
 use muster_shared::ids::{RunId, Seq, TaskId};
 use serde_json::{Value, json};
 
-use super::steer;
+use super::{keep, steer};
 use crate::app::App;
-use crate::args::{DeadAction, DeadLetterArgs, DeadListArgs, OrderArgs, SteerCommand, TaskArgs};
+use crate::args::{
+    DeadAction, DeadLetterArgs, DeadListArgs, DeadRetryArgs, OrderArgs, SteerCommand, TaskArgs,
+};
 use crate::exit::{Exit, Failure};
 use crate::place::Place;
 use crate::{output, render};
+
+/// Remedy for a command that nobody agreed to.
+const NOT_ASKED: &str = "--yes does not ask";
 
 /// How long a run's record is watched for the task to be opened again.
 const WAIT: Duration = Duration::from_secs(10);
@@ -41,7 +46,27 @@ async fn show(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
     output::json_or_line(args.json, || render::dead::json(&letter), || render::dead::letter(&letter))
 }
 
-async fn retry(app: &App, bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
+async fn retry(
+    app: &App,
+    bus: &Bus,
+    DeadRetryArgs { letter: args, yes }: &DeadRetryArgs,
+) -> Result<Exit, Failure> {
+    let letter = find(bus, args.seq).await?;
+    let author = check(bus, &letter)?;
+    let words = asked(&letter, author.as_deref());
+    if !args.json {
+        output::line(&format!("{}\n\n{words}", render::dead::letter(&letter)))?;
+    }
+    if !yes && !keep::agreed("Retry it?", NOT_ASKED)? {
+        if args.json {
+            output::json(&render::dead::json(&letter))?;
+        }
+        return Err(Failure::usage(format!(
+            "dead letter {} was not retried: it was not confirmed",
+            args.seq
+        ))
+        .help(NOT_ASKED));
+    }
     match retried(app, bus, bus, args.seq).await? {
         Retried::Sent => {
             tell(args, "retried", &format!("sent the command of dead letter {} again", args.seq))
@@ -58,12 +83,36 @@ pub(crate) enum Retried {
     Offered(Box<steer::Answered>),
 }
 
-/// Tries a dead letter again: a command is sent anew by the owner of the fleet, a task offered anew in the name of `by`.
+/// Checks that a letter may become an order again. Returns the author of its command, if the fleet has keys.
+fn check(bus: &Bus, letter: &DeadLetter) -> Result<Option<String>, Failure> {
+    let seq = letter.seq;
+    let author = bus.dead().check_retry(letter).map_err(|why| {
+        Failure::usage(format!("dead letter {seq} cannot be retried: {}", render::figures::one_line(&why, 600)))
+            .help(format!("`muster dead show {seq}` shows it, `muster dead drop {seq}` deletes it; give the order yourself if it is right"))
+    })?;
+    Ok(author.map(|order| order.by))
+}
+
+/// The effect of a retry, for the person who agrees to it.
+fn asked(letter: &DeadLetter, author: Option<&str>) -> String {
+    match (letter.origin(), author) {
+        (Origin::Task { run, task }, _) => {
+            format!("This offers task {task} of run {} again, in your name.", run.short())
+        }
+        (Origin::Command | Origin::Elsewhere, Some(author)) => {
+            format!("This sends the command again, in the name of {author}, who signed it.")
+        }
+        (Origin::Command | Origin::Elsewhere, None) => "This sends the command again.".to_owned(),
+    }
+}
+
+/// Retries a dead letter: a command is sent again in the name of its author, a task is offered again in the name of `by`.
 ///
 /// # Errors
-/// When there is none of this number, or it is of no kind that can be tried again.
+/// If no letter has this number, or if it may not become an order again.
 pub(crate) async fn retried(app: &App, bus: &Bus, by: &Bus, seq: u64) -> Result<Retried, Failure> {
     let letter = find(bus, seq).await?;
+    check(bus, &letter)?;
     match letter.origin() {
         Origin::Command => {
             bus.dead().resend(&letter).await?;

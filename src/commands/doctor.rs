@@ -24,6 +24,9 @@ use crate::render::checks::{Check, CheckResult, list};
 use crate::render::figures;
 use crate::settings::Team;
 
+/// Consumers of all streams from which on `doctor` names the holders.
+const MANY_CONSUMERS: usize = 500;
+
 /// Clocks further apart than this are warned about: deadlines are broker time, waiting is ours.
 const MOST_SKEW_MS: u64 = 5_000;
 
@@ -214,6 +217,7 @@ async fn bus(app: &App) -> Vec<Check> {
         });
     }
     checks.push(store(&bus).await);
+    checks.extend(readers(&bus).await);
     checks.push(deaths(&bus).await);
     checks.push(fleet(app, &bus).await);
     checks.push(super::integrity::check(&bus).await);
@@ -240,6 +244,24 @@ async fn store(bus: &muster_bus::Bus) -> Check {
         }
         Err(error) => Check::fail(WHAT, format!("nothing can be written: {error}"), MEND),
     }
+}
+
+/// Holders with so many consumers that others may find no room to read.
+async fn readers(bus: &muster_bus::Bus) -> Option<Check> {
+    let counts = bus.consumers_by_holder().await.ok()?;
+    let total: usize = counts.values().sum();
+    if total < MANY_CONSUMERS {
+        return None;
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let most: Vec<String> =
+        counts.iter().take(3).map(|(holder, count)| format!("{holder} has {count}")).collect();
+    Some(Check::warn(
+        "readers",
+        format!("{total} consumers read the streams: {}", most.join(", ")),
+        "a stream has room for a limited number of them: revoke a holder that you do not know (`muster keys revoke NAME`)",
+    ))
 }
 
 /// The runs that wait for somebody who is not there.

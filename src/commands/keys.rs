@@ -20,6 +20,7 @@ use crate::args::{
     CertificateArgs, IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs, TokenArgs,
 };
 use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::delete_abandoned_consumers;
 use crate::fleet::{own_keys, private};
 use crate::output;
 use crate::render::{figures, table};
@@ -29,7 +30,7 @@ use crate::trust::real;
 const RESERVED: [&str; 8] = ["person", "people", "presence", "guard", "host", "guest", "system", "account"];
 
 /// Does what is asked.
-pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
+pub(super) async fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
     let folder = folder(app, args)?;
     match &args.command {
         KeysCommand::Init => {
@@ -53,7 +54,7 @@ pub(super) fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
             output::json(&public)?;
         }
         KeysCommand::List { json } => list(&open(&folder)?, *json)?,
-        KeysCommand::Revoke { name } => revoke(app, &open(&folder)?, name)?,
+        KeysCommand::Revoke { name } => revoke(app, &open(&folder)?, name).await?,
         KeysCommand::Rotate(asked) => rotate(app, &folder, asked)?,
         KeysCommand::Context(asked) => context(app, &open(&folder)?, asked)?,
     }
@@ -205,7 +206,7 @@ fn certificate(folder: &Path, asked: &CertificateArgs) -> Result<(), Failure> {
 }
 
 /// Throws somebody out: at once where the server is this folder's own.
-fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
+async fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
     let whom: AgentId = name.parse().map_err(|error| {
         Failure::usage(format!("{name:?}: {error}")).help("`muster keys list` shows the names")
     })?;
@@ -214,7 +215,14 @@ fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
         return Err(Failure::usage(format!("no credentials were issued to {name}"))
             .help("`muster keys list` shows the names"));
     }
-    let then = match tell_server(app)? {
+    let is_told = tell_server(app)?;
+    if is_told
+        && let Some(url) = app.url()
+        && let Ok(bus) = app.connect_to(&url, "keys").await
+    {
+        delete_abandoned_consumers(&bus, keys).await;
+    }
+    let then = match is_told {
         true => "the server has cut it off",
         false => "no server runs here: those of your own learn it from `muster keys export`",
     };

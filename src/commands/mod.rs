@@ -141,7 +141,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Mcp(args) => Box::pin(mcp::mcp(&app, &args.action)).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::CheckAgent(args) => Box::pin(check_agent::check_agent(&app, &args)).await?,
-        Command::Keys(args) => keys::keys(&app, &args)?,
+        Command::Keys(args) => Box::pin(keys::keys(&app, &args)).await?,
         Command::Invite(args) => invite::invite(&app, &args)?,
         Command::Join(args) => Box::pin(join::join(&app, args)).await?,
         Command::Completions { .. } | Command::Schema(_) | Command::Trust(_) => Exit::Completed,

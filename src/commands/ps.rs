@@ -12,9 +12,10 @@ use crate::app::{App, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::state::{FleetState, MemberState};
+use crate::mcp_file::HeldTool;
 use crate::render::figures;
 use crate::render::processes::{Listed, Machine};
-use crate::{output, render};
+use crate::{mcp_file, output, render};
 
 /// Longest line about a provider.
 const LINE: usize = 300;
@@ -40,6 +41,8 @@ pub(crate) struct FleetShown {
     pub(crate) open: Vec<BreakerState>,
     /// What is wrong with guards that give no verdict.
     pub(crate) silent: Vec<String>,
+    /// Tools of MCP servers that wait for a person.
+    pub(crate) held: Vec<HeldTool>,
 }
 
 /// What there is to know of a fleet beside what its processes say of themselves.
@@ -51,6 +54,7 @@ pub(crate) struct Around {
     issued: Vec<Issued>,
     open: Vec<BreakerState>,
     silent: Vec<String>,
+    held: Vec<HeldTool>,
 }
 
 /// Prints the registry.
@@ -81,6 +85,7 @@ impl Around {
         Self {
             track_records,
             issued: here.as_ref().map(|_| issued(app)).unwrap_or_default(),
+            held: here.as_ref().map(|_| mcp_file::held(app)).unwrap_or_default(),
             members: here.map(|state| state.members).unwrap_or_default(),
             open: breakers.into_iter().filter(BreakerState::is_open).collect(),
             silent: super::guard::silent(app, bus).await,
@@ -96,7 +101,7 @@ impl Around {
         let listed: Vec<Listed> = listed.collect();
         let hosts = machines(&self.issued, &listed);
         let (members, open, silent) = (self.members.clone(), self.open.clone(), self.silent.clone());
-        FleetShown { listed, members, hosts, open, silent }
+        FleetShown { listed, members, hosts, open, silent, held: self.held.clone() }
     }
 }
 
@@ -153,7 +158,8 @@ impl FleetShown {
             json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
         });
         let silent = self.silent.iter().map(|why| json!({ "guard_without_verdict": why }));
-        listed.chain(given_up).chain(hosts).chain(open).chain(silent).collect()
+        let held = self.held.iter().map(|one| json!({ "held_back": one.name, "look": one.look }));
+        listed.chain(given_up).chain(hosts).chain(open).chain(silent).chain(held).collect()
     }
 
     /// Who is there by role, for the rules on who waits for whom.
@@ -164,7 +170,7 @@ impl FleetShown {
 
 async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
     let agents = fleet.agents();
-    let FleetShown { listed, members, hosts, open, silent } = fleet;
+    let FleetShown { listed, members, hosts, open, silent, held } = fleet;
     if let Some(team) = app.fleet.live().and_then(|state| state.team) {
         output::line(&format!("team {team}"))?;
     }
@@ -182,6 +188,9 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     }
     for line in &silent {
         output::line(&figures::one_line(line, LINE))?;
+    }
+    for one in &held {
+        output::line(&format!("the tool {} is {}", one.name, one.describe()))?;
     }
     for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
         output::line(&format!("an agent file is left out: {}", file.reason))?;

@@ -23,7 +23,8 @@ pub(crate) enum Given {
 /// That an order was refused, if it is among the dead letters. What cannot be looked up is not said.
 pub(crate) async fn refused(bus: &Bus, given: Given) -> Option<Failure> {
     let letters = bus.dead().list(LOOKED_AT).await.ok()?;
-    let letter = letters.iter().rev().find(|letter| is_it(letter, given))?;
+    // Any agent can write a letter with the subject of this order.
+    let letter = letters.iter().rev().find(|letter| letter.is_attested && is_it(letter, given))?;
     let what = match given {
         Given::Goal(run) => format!("the goal was refused, and run {} is not begun", run.short()),
         Given::Request(run, _) => {
@@ -78,6 +79,8 @@ mod tests {
             headers: Vec::new(),
             at: Millis(1),
             seq: Seq(4),
+            writer: String::new(),
+            is_attested: false,
         }
     }
 

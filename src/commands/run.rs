@@ -41,6 +41,7 @@ use super::{blueprint, select};
 use crate::absent::fetched;
 use crate::app::{App, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
+use crate::delivered_file;
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;
 use crate::signals::StopSignals;
@@ -107,7 +108,8 @@ pub(super) async fn wait_for(
     begin: impl AsyncFnOnce(&Bus, &Screen, &mut StopSignals) -> Result<RunId, Failure>,
 ) -> Result<Exit, Failure> {
     deliver::check(wanted.output.as_deref())?;
-    files::check(wanted.out.as_deref())?;
+    wanted.output.as_deref().map_or(Ok(()), |file| delivered_file::check(app, file))?;
+    files::check(app, wanted.out.as_deref())?;
     let screen = Screen::new(app.paint_notes(), wanted.quiet || wanted.json);
     let mut stop = StopSignals::listen()?;
     let mut fleet = tokio::select! {
@@ -152,9 +154,11 @@ async fn ask(
     screen.end();
     let files = match &watched {
         Watched::Ended(ended) => {
+            let mut files = files::choose(app, &bus, wanted, &ended.state).await;
             // First the report: a file of the same name does not take its place.
-            deliver::write_report(wanted, &ended.state)?;
-            files::bring(&bus, wanted, &ended.state).await
+            deliver::write_report(wanted, &ended.state, &files)?;
+            files::bring(&bus, wanted, ended.state.id, &mut files).await;
+            files
         }
         Watched::Left { .. } | Watched::Moved(_) => files::Files::default(),
     };

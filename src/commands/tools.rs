@@ -14,7 +14,7 @@ use muster_agents::AgentSettings;
 use muster_agents::roles;
 use muster_agents::tools::edges::absent_feature;
 use muster_agents::tools::{
-    Permission, Tool, ToolContext, ToolEngine, ToolSpec, granted_by_name, registry_of, with_inner,
+    Permission, ToolContext, ToolEngine, ToolSpec, granted_by_name, registry_of, with_inner,
 };
 use muster_shared::flow::{Grantor, TaskRights, Use};
 use muster_shared::ids::Role;
@@ -26,8 +26,9 @@ use self::mcp::StartedServers;
 use crate::absent::mcp;
 use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
-use crate::commands::agent::tools::{composites, own_tools};
+use crate::commands::agent::tools::{access, composites, own_tools};
 use crate::exit::{Exit, Failure};
+use crate::mcp_file::HeldTool;
 use crate::render::checks::{Check, CheckResult, list as list_checks};
 use crate::render::figures;
 use crate::render::tools::{ToolState, table, whole};
@@ -37,14 +38,14 @@ use crate::{output, tool_files};
 pub(super) async fn tools(app: &App, action: &ToolsAction) -> Result<Exit, Failure> {
     match action {
         ToolsAction::List(args) => on_desk(app, None, async |desk| desk.list(args.json)).await,
-        ToolsAction::Show(args) => on_desk(app, Some(&args.name), async |desk| desk.show(args)).await,
+        ToolsAction::Show(args) => on_desk(app, Some(&args.name), async |desk| desk.show(app, args)).await,
         ToolsAction::Call(args) => {
             on_desk(app, Some(&args.name), async |desk| call::call(app, desk, args).await).await
         }
         ToolsAction::Test(args) => {
             on_desk(app, args.name.as_deref(), async |desk| desk.test(app, args).await).await
         }
-        ToolsAction::Accept(args) => super::agent::mcp::accept(app, &args.server, &args.tool),
+        ToolsAction::Accept(args) => super::agent::mcp::accept(app, args),
         ToolsAction::Stats(args) => stats::stats(app, args).await,
         ToolsAction::Leases(args) => leases::leases(app, args).await,
         ToolsAction::Revoke(args) => leases::revoke(app, args).await,
@@ -59,7 +60,7 @@ async fn on_desk(
     does: impl AsyncFnOnce(&Desk) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let servers = StartedServers::start(app, tool).await;
-    let done = does(&Desk::open(app, servers.tools())).await;
+    let done = does(&Desk::open(app, &servers)).await;
     servers.stop().await;
     done
 }
@@ -71,10 +72,12 @@ struct Desk {
     rights: Arc<TaskRights>,
     /// Tools of which runs want each call approved.
     to_approve: Vec<String>,
+    /// Tools of MCP servers that wait for a person.
+    held: Vec<HeldTool>,
 }
 
 impl Desk {
-    fn open(app: &App, of_servers: Vec<Arc<dyn Tool>>) -> Self {
+    fn open(app: &App, servers: &StartedServers) -> Self {
         let all = app.settings();
         let blueprints = super::blueprint::folders(app);
         let folder = tool_files::folder_of(app);
@@ -82,11 +85,8 @@ impl Desk {
         for fault in faults {
             output::note(&fault);
         }
-        let mut own = own_tools(app, &folder).unwrap_or_else(|failure| {
-            output::note(&format!("the tools of {} are left out: {failure}", folder.display()));
-            Vec::new()
-        });
-        own.extend(of_servers);
+        let mut own = own_tools(app, &folder);
+        own.extend(servers.tools());
         let settings = AgentSettings {
             blueprints,
             composites,
@@ -98,7 +98,7 @@ impl Desk {
         let engine = ToolEngine::with_rules(registry, settings.tool.rules());
         let rights = Arc::new(TaskRights::default().narrowed_by(Grantor::Goal, &all.limits.rights));
         let to_approve = all.limits.people.approve_tools.clone();
-        Self { settings, engine, rights, to_approve }
+        Self { settings, engine, rights, to_approve, held: servers.held() }
     }
 
     /// Whether a tool may be called, and why not.
@@ -139,6 +139,9 @@ impl Desk {
             if let Some(feature) = absent_feature(name) {
                 return crate::absent::missing(feature);
             }
+            if let Some(held) = self.held.iter().find(|held| held.name == name) {
+                return Failure::usage(format!("{name} is {}", held.describe()));
+            }
             let missing = self.settings.composites.missing(name, self.engine.registry());
             if !missing.is_empty() {
                 return Failure::usage(format!("{name} calls {}, which is not here", missing.join(", ")))
@@ -153,23 +156,34 @@ impl Desk {
 
     fn list(&self, as_json: bool) -> Result<Exit, Failure> {
         let all = self.engine.registry().list();
+        let held = |one: &HeldTool| json!({ "name": one.name, "on": false, "held_back": true, "why_off": one.describe(), "look": one.look });
         output::json_or_line(
             as_json,
-            || all.iter().map(|spec| self.in_json(spec)).collect::<Vec<_>>(),
-            || table(&all.iter().map(|spec| (spec.as_ref(), self.state(spec))).collect::<Vec<_>>()),
+            || {
+                all.iter()
+                    .map(|spec| self.in_json(spec))
+                    .chain(self.held.iter().map(held))
+                    .collect::<Vec<_>>()
+            },
+            || {
+                let all: Vec<_> = all.iter().map(|spec| (spec.as_ref(), self.state(spec))).collect();
+                table(&all, &self.held)
+            },
         )
     }
 
-    fn show(&self, args: &ToolsNameArgs) -> Result<Exit, Failure> {
+    fn show(&self, app: &App, args: &ToolsNameArgs) -> Result<Exit, Failure> {
         let spec = self.find(&args.name)?;
-        let roles = self.roles(&spec);
+        let (roles, access) = (self.roles(&spec), access(app, &spec.name));
         let in_json = || {
             let mut shown = self.in_json(&spec);
             shown["parameters"] = spec.parameters.clone();
             shown["roles"] = json!(roles);
+            shown["trusted_to"] = json!(access);
             shown
         };
-        let in_words = || whole(&spec, self.state(&spec), self.engine.rules(), &roles, self.approval(&spec));
+        let in_words =
+            || whole(&spec, self.state(&spec), self.engine.rules(), &roles, self.approval(&spec), &access);
         output::json_or_line(args.json, in_json, in_words)
     }
 
@@ -182,7 +196,7 @@ impl Desk {
         let state = self.state(spec);
         json!({
             "name": spec.name, "description": spec.description, "touches": spec.grants, "pure": spec.pure,
-            "when_uncertain": spec.uncertain, "on": state == ToolState::On, "why_off": state.why_off(),
+            "when_uncertain": spec.uncertain, "on": state == ToolState::On, "held_back": false, "why_off": state.why_off(),
             "approval": self.approval(spec),
             "off_until_allowed": spec.off_until_allowed, "source": spec.source.to_string(),
             "timeout_ms": millis(self.engine.rules().time_limit(spec, 0)),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use muster_bus::credentials::FleetKeys;
+use muster_tool_server::file::ENDING as TOOL_ENDING;
 use serde_json::{Value, json};
 
 use super::keep;
@@ -15,9 +16,9 @@ use crate::fleet::state::FleetFolder;
 use crate::settings::{self, AGENTS_DIR, Care, Inputs, Loaded, MemberSource, TOOLS_DIR};
 use crate::trust::{
     Danger, Grant, Item, RecordError, Trust, difference, file_item, files_of, fingerprint, project_server,
-    real,
+    real, template_items,
 };
-use crate::{output, render, tool_files};
+use crate::{agent_file, mcp_file, output, render, tool_files};
 
 /// A project, and what in it needs the user's word.
 struct Project {
@@ -64,9 +65,19 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     // As commands do, from the folder in which they are given.
     let (fleet, _) = FleetFolder::nearest(&inputs.folder);
     let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
-    let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
-    files.extend(files_of(&beside.join(AGENTS_DIR), ".agent.md"));
-    files.extend(tool_files::files_in(&beside.join(TOOLS_DIR)));
+    let mut files: Vec<PathBuf> =
+        loaded.file.iter().chain(&inputs.team).cloned().chain(file.clone()).collect();
+    let agents = files_of(&beside.join(AGENTS_DIR), ".agent.md");
+    let mut tools = tool_files::files_in(&beside.join(TOOLS_DIR));
+    tools.extend(file.iter().filter(|file| file.to_string_lossy().ends_with(TOOL_ENDING)).cloned());
+    let servers = beside.join(&loaded.settings.tool.mcp.file);
+    items.extend(agents.iter().flat_map(|path| agent_file::wanted(path)));
+    items.extend(tools.iter().flat_map(|path| tool_files::wanted(path, &beside)));
+    items.extend(mcp_file::wanted(&servers, &beside));
+    items.extend(
+        loaded.templates_of_project().iter().flat_map(|path| template_items(&inputs.folder.join(path))),
+    );
+    files.extend(agents.into_iter().chain(tools));
     files.extend(tool_files::composites_in(&beside.join(TOOLS_DIR)));
     for member in loaded.team.iter().flat_map(|team| &team.specialists) {
         match &member.source {
@@ -83,20 +94,10 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let programs =
         project_server(&inputs.folder).into_iter().chain(own_program(&inputs.folder, &folder, loaded));
     items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project".to_owned())));
-    let running = tool_files::files_in(&beside.join(TOOLS_DIR))
-        .into_iter()
-        .filter(|path| tool_files::leaves_the_sandbox(path))
-        .map(|path| (path, "it runs a program outside of the sandbox"));
-    let servers = beside.join(&loaded.settings.tool.mcp.file);
-    let servers = servers.is_file().then_some((servers, "it names programs of MCP servers"));
-    items.extend(running.chain(servers).filter_map(|(path, why)| {
-        let path = std::path::absolute(&path).unwrap_or(path);
-        file_item(Danger::Program, &path, why.to_owned())
-    }));
     items.extend(keys_of_others(trust, &beside.join(&loaded.settings.server.store_dir)));
     items.extend(joined_by_others(trust, &fleet));
     let mut seen = BTreeSet::new();
-    items.retain(|item| seen.insert(item.name.clone()));
+    items.retain(|item| seen.insert((item.what, item.name.clone())));
     let held = trust.grant(&folder).map_err(cannot)?;
     Ok(Project { folder, items, held })
 }

@@ -17,7 +17,7 @@ pub(crate) fn of(app: &App) -> Result<Option<PathBuf>, Failure> {
     if let Some(binary) = &app.settings().server.binary {
         let project = app.loaded.file.as_deref().and_then(Path::parent).map(real);
         let is_own = project.is_some_and(|project| real(binary).starts_with(project));
-        return match is_of_project(app) && is_own {
+        return match app.loaded.is_of_project("server.binary") && is_own {
             true => trusted(app, binary).map(Some),
             false => Ok(Some(binary.clone())),
         };
@@ -27,12 +27,6 @@ pub(crate) fn of(app: &App) -> Result<Option<PathBuf>, Failure> {
         (Err(ServerError::NotFound), Some(own)) => trusted(app, &own).map(Some),
         _ => Ok(None),
     }
-}
-
-/// Whether the project's file says which it is, and nothing that goes before.
-fn is_of_project(app: &App) -> bool {
-    let origin = app.loaded.effective.iter().find(|one| one.key == "server.binary").map(|one| &one.origin);
-    app.loaded.needs.iter().any(|item| item.name == "server.binary" && Some(&item.place) == origin)
 }
 
 fn trusted(app: &App, program: &Path) -> Result<PathBuf, Failure> {

@@ -8,6 +8,8 @@ mod watcher;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use muster_bus::Bus;
+use muster_bus::credentials::FleetKeys;
 use muster_bus::server::{LocalServer, ServerError};
 use muster_shared::ids::Role;
 use tokio::sync::mpsc;
@@ -77,6 +79,9 @@ impl Fleet {
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;
         bus.provision().await.map_err(bus_failure)?;
+        if let Some(server) = &server {
+            delete_abandoned_consumers(&bus, server.keys()).await;
+        }
 
         let (teller, changes) = mpsc::channel(CHANGES);
         let stop = CancellationToken::new();
@@ -129,5 +134,17 @@ impl Fleet {
         while self.changes.recv().await.is_some() {}
         let _ = self.watch.await;
         self.tasks.shutdown().await;
+    }
+}
+
+/// Deletes the consumers of holders whose credentials were revoked. A failure does not stop a fleet that starts: the server
+/// deletes inactive consumers later.
+pub(crate) async fn delete_abandoned_consumers(bus: &Bus, keys: &FleetKeys) {
+    let Ok(issued) = keys.issued() else { return };
+    let holders = issued.iter().map(|one| one.name.to_string()).collect();
+    match bus.delete_abandoned_consumers(&holders).await {
+        Ok(0) => {}
+        Ok(deleted) => tracing::info!(deleted, "consumers of revoked credentials deleted"),
+        Err(error) => tracing::warn!(%error, "consumers of revoked credentials not deleted"),
     }
 }

@@ -28,9 +28,10 @@ pub(crate) fn table(letters: &[DeadLetter]) -> String {
 /// One dead letter with all that is known of it.
 pub(crate) fn letter(letter: &DeadLetter) -> String {
     let mut text = format!(
-        "dead letter {}\ngiven up  {}\ncame on   {}\nwhy       {}\nsize      {}\n",
+        "dead letter {}\ngiven up  {}\nwriter    {}\ncame on   {}\nwhy       {}\nsize      {}\n",
         letter.seq,
         figures::date(letter.at),
+        figures::harmless(&letter.writer),
         figures::harmless(&letter.subject),
         figures::harmless(&letter.reason),
         figures::bytes(letter.payload.len() as u64),
@@ -51,7 +52,7 @@ pub(crate) fn json(letter: &DeadLetter) -> Value {
     let headers: serde_json::Map<String, Value> =
         letter.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let mut value = json!({
-        "seq": letter.seq, "at": letter.at, "subject": letter.subject, "reason": letter.reason,
+        "seq": letter.seq, "at": letter.at, "writer": letter.writer, "subject": letter.subject, "reason": letter.reason,
         "headers": headers, "bytes": letter.payload.len(),
     });
     match content(letter) {
@@ -86,6 +87,8 @@ mod tests {
             headers: vec![("Content-Type".into(), "application/json".into())],
             at: Millis(1_700_000_000_000),
             seq: Seq(7),
+            writer: "worker-1\u{1b}[2J".into(),
+            is_attested: true,
         }
     }
 

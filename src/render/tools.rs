@@ -5,6 +5,7 @@ use muster_shared::run::ToolUse;
 use serde::Serialize;
 
 use super::{figures, table as tables};
+use crate::mcp_file::HeldTool;
 
 /// Whether a tool may be called, and why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +30,8 @@ impl ToolState {
     }
 }
 
-/// Tools, one a line.
-pub(crate) fn table(tools: &[(&ToolSpec, ToolState)]) -> String {
+/// Tools, one a line; the held ones last.
+pub(crate) fn table(tools: &[(&ToolSpec, ToolState)], held: &[HeldTool]) -> String {
     let row = |(spec, state): &(&ToolSpec, ToolState)| {
         vec![
             spec.name.clone(),
@@ -40,7 +41,10 @@ pub(crate) fn table(tools: &[(&ToolSpec, ToolState)]) -> String {
             spec.source.to_string(),
         ]
     };
-    tables::plain(&["TOOL", "TOUCHES", "CHANGES", "STATE", "SOURCE"], tools.iter().map(row).collect(), &[])
+    let unknown = || "-".to_owned();
+    let held_row = |one: &HeldTool| vec![one.name.clone(), unknown(), unknown(), one.describe(), unknown()];
+    let rows = tools.iter().map(row).chain(held.iter().map(held_row)).collect();
+    tables::plain(&["TOOL", "TOUCHES", "CHANGES", "STATE", "SOURCE"], rows, &[])
 }
 
 fn touches(spec: &ToolSpec) -> String {
@@ -68,6 +72,7 @@ pub(crate) fn whole(
     rules: &EngineRules,
     roles: &[&str],
     approval: Option<&str>,
+    access: &[String],
 ) -> String {
     let limit = figures::span(rules.time_limit(spec, 0));
     let most = figures::bytes(rules.limits.max_content as u64);
@@ -80,6 +85,7 @@ pub(crate) fn whole(
         ("limits", format!("{limit} a call, {most} of words")),
         ("roles", if roles.is_empty() { "none".to_owned() } else { roles.join(", ") }),
     ];
+    lines.extend(access.iter().map(|one| ("trusted to", one.clone())));
     lines.extend(approval.map(|why| ("approval", why.to_owned())));
     lines.extend(rules.serves(spec).filter(|_| approval.is_none()).map(|serves| {
         ("cache", format!("an answer serves agents of the same role for {}", figures::span(serves)))

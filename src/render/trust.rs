@@ -5,12 +5,12 @@ use std::path::Path;
 use muster_shared::time::Millis;
 
 use super::figures;
-use crate::trust::{Grant, Item};
+use crate::trust::{Grant, Item, short};
 
 /// What is asked: each thing with where it stands, and what changed since it was trusted.
 pub(crate) fn asked(folder: &Path, items: &[Item], changes: Option<&[String]>) -> String {
     let mut lines = vec![format!("The project in {} would", folder.display())];
-    lines.extend(items.iter().map(|item| format!("  {}", one(item))));
+    lines.extend(items.iter().map(|item| format!("  {item}")));
     if let Some(changes) = changes {
         lines.push("Changed since you trusted it:".to_owned());
         lines.extend(changes.iter().map(|change| format!("  {change}")));
@@ -18,26 +18,12 @@ pub(crate) fn asked(folder: &Path, items: &[Item], changes: Option<&[String]>) -
     lines.join("\n")
 }
 
-fn one(item: &Item) -> String {
-    let Item { what, name, place, shown, digest } = item;
-    let words = what.words();
-    if name == place {
-        format!("{words}: {name} ({shown}; SHA-256 {})", short(digest))
-    } else {
-        format!("{words}: {name} = {shown} ({place})")
-    }
-}
-
-fn short(digest: &str) -> &str {
-    digest.get(..16).unwrap_or(digest)
-}
-
 /// Projects that are trusted.
 pub(crate) fn list(grants: &[Grant]) -> String {
     let one = |grant: &Grant| {
         let when = figures::date(Millis(grant.at));
         let head = format!("{}, since {when}, {}", grant.folder.display(), short(&grant.fingerprint()));
-        let items = grant.items.iter().map(|item| format!("\n  {}", self::one(item)));
+        let items = grant.items.iter().map(|item| format!("\n  {item}"));
         format!("{head}{}", items.collect::<String>())
     };
     grants.iter().map(one).collect::<Vec<_>>().join("\n")

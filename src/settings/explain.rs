@@ -143,7 +143,7 @@ mod tests {
                 words: Vec::new(),
                 unit: "US dollars".to_owned(),
                 reach: "project",
-                sensitivity: "needs trust",
+                sensitivity: "narrowing",
                 file: Some("[limits.budget] cost = 1.5".to_owned()),
                 variable: Some("MUSTER_LIMITS_BUDGET_COST".to_owned()),
                 flag: Some("--set limits.budget.cost=1.5".to_owned()),

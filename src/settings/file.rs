@@ -207,20 +207,6 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused_with_its_line_and_the_nearest() {
-        let error = parse_sample("[limits]\n\nmax_stepz = 4\n").unwrap_err();
-        let SettingsError::UnknownKey { key, line, advice, .. } = error else { panic!("{error:?}") };
-        assert_eq!((key.as_str(), line), ("limits.max_stepz", 3));
-        assert!(advice.contains("limits.max_steps"), "{advice}");
-    }
-
-    #[test]
-    fn broken_toml_is_refused_with_its_place() {
-        let error = parse_sample("[limits\nmax_steps = 4\n").unwrap_err();
-        assert!(matches!(error, SettingsError::Syntax { .. }), "{error:?}");
-    }
-
-    #[test]
     fn a_secret_does_not_stand_in_the_file() {
         let error = parse_sample("[bus]\ntoken = \"hunter2\"\n").unwrap_err();
         assert!(matches!(&error, SettingsError::SecretInFile { line: 2, .. }), "{error:?}");

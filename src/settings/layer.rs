@@ -75,6 +75,15 @@ impl Layer {
         Self { values: values.filter(|(_, value, _)| *value != ValueKind::Nil).collect() }
     }
 
+    /// Last value under this key; null if it is not set.
+    pub(crate) fn value(&self, key: &str) -> serde_json::Value {
+        let wanted = parts(key);
+        let kind =
+            self.values.iter().rev().find(|(path, ..)| *path == wanted).map(|(_, kind, _)| kind.clone());
+        let value = kind.and_then(|kind| Value::new(None, kind).try_deserialize().ok());
+        value.unwrap_or_default()
+    }
+
     /// Whether a key is set.
     pub(crate) fn has(&self, key: &str) -> bool {
         let wanted = parts(key);

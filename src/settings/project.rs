@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use muster_shared::setting::Sensitivity;
+use muster_agents::model::pricing::Pricing;
 
 use super::error::SettingsError;
 use super::file;
 use super::guards;
 use super::keys::Keys;
 use super::layer::Layer;
+use super::narrowing::widens;
 use super::{Care, Inputs, shown};
-use crate::trust::{Danger, Grant, Item, danger, difference};
+use crate::trust::{Danger, Item, danger, untrusted_lines};
 
 /// What a project's file gives.
 #[derive(Debug, Default)]
@@ -34,8 +35,8 @@ pub(super) struct Outside<'a> {
     pub(super) over: &'a dyn Fn(&str) -> bool,
     /// Whether the user's own settings have a guard of this name.
     pub(super) mine: &'a dyn Fn(&str) -> bool,
-    /// Whether the user's own settings have a value for a key.
-    pub(super) own_value: &'a dyn Fn(&str) -> bool,
+    /// The user's own settings.
+    pub(super) own: &'a Layer,
 }
 
 /// Reads the file that is named, or the nearest.
@@ -43,7 +44,7 @@ pub(super) fn read(
     inputs: &Inputs,
     keys: &Keys,
     own: Option<&Path>,
-    Outside { over, mine, own_value }: Outside<'_>,
+    Outside { over, mine, own: own_layer }: Outside<'_>,
 ) -> Result<Project, SettingsError> {
     let found = || inputs.found.clone().or_else(|| file::nearest(&inputs.folder));
     let Some(path) = inputs.file.clone().or_else(found) else { return Ok(Project::default()) };
@@ -66,7 +67,7 @@ pub(super) fn read(
     }
     let layer = file::parse(&shown(&path, &inputs.folder), &text, keys)?;
     if is_found {
-        project.needs = needs(&layer, keys, mine, own_value);
+        project.needs = needs(&layer, keys, mine, own_layer);
     }
     let held_back = match inputs.care {
         Care::Everything => Vec::new(),
@@ -96,26 +97,42 @@ pub(super) fn foreign(inputs: &Inputs, path: &Path, text: &str, is_found: bool) 
 }
 
 /// Settings of a file that need the user's consent. Pure.
-fn needs(
-    layer: &Layer,
-    keys: &Keys,
-    mine: &dyn Fn(&str) -> bool,
-    own_value: &dyn Fn(&str) -> bool,
-) -> Vec<Item> {
+fn needs(layer: &Layer, keys: &Keys, mine: &dyn Fn(&str) -> bool, own: &Layer) -> Vec<Item> {
     let item = |(name, value, place): (String, String, String)| {
         let key = keys.find(&name)?;
-        let what = match (guards::named(&name), key.sensitivity) {
+        let what = match guards::named(&name) {
             // A project may add guards, and change none of the user's.
-            (Some(guard), _) => {
+            Some(guard) => {
                 let adds = name.ends_with(".enabled") && value == "true";
                 (mine(&guard) && !adds).then_some(Danger::Guard)
             }
-            (None, Sensitivity::Narrowing) => own_value(&name).then_some(Danger::Rights),
-            (None, sensitivity) => danger(&key.name, sensitivity, &value),
+            None => {
+                let now = layer.value(&name);
+                let before = Some(own.value(&name)).filter(|own| !own.is_null());
+                let before = before.unwrap_or_else(|| key.setting.written(None));
+                let widens = widens(key, &before, &now) || replaces_a_price(&name, own);
+                widens.then(|| danger(&key.name, &now)).flatten()
+            }
         };
         what.map(|what| Item::setting(what, &name, &value, place))
     };
     layer.texts().filter_map(item).collect()
+}
+
+/// Returns true if a price replaces a known price of a model, by a longer or shorter prefix of its name: calls could be
+/// recorded below their cost.
+fn replaces_a_price(name: &str, own: &Layer) -> bool {
+    let Some(priced) = priced(name) else { return false };
+    let overlaps = |known: &str| known.starts_with(priced) || priced.starts_with(known);
+    let is_compared = own.has(name);
+    let of_own = |known: &str| overlaps(known) && !(is_compared && known == priced);
+    Pricing::known().any(overlaps) || own.origins().any(|(key, _)| self::priced(&key).is_some_and(of_own))
+}
+
+/// Model of a price setting, without its provider.
+fn priced(name: &str) -> Option<&str> {
+    let (model, _) = name.strip_prefix("agent.prices.")?.rsplit_once('.')?;
+    model.trim_matches('"').rsplit('/').next()
 }
 
 /// What of it the user has not allowed: an error, or left out.
@@ -139,12 +156,12 @@ fn untrusted(
             None
         }
     };
-    let held_back: Vec<Item> = open.into_iter().filter(|item| !is_allowed(grant.as_ref(), item)).collect();
+    let grants: Vec<_> = grant.into_iter().collect();
+    let (held_back, what) = untrusted_lines(&grants, open);
     if held_back.is_empty() {
         return Ok(held_back);
     }
-    let error =
-        SettingsError::Untrusted { path: path.to_owned(), what: in_words(grant.as_ref(), &held_back) };
+    let error = SettingsError::Untrusted { path: path.to_owned(), what };
     match inputs.care {
         Care::Strict => Err(error),
         Care::Lenient | Care::Everything => {
@@ -152,28 +169,4 @@ fn untrusted(
             Ok(held_back)
         }
     }
-}
-
-fn is_allowed(grant: Option<&Grant>, item: &Item) -> bool {
-    grant.is_some_and(|grant| grant.allows(item))
-}
-
-/// What was not allowed, a line each; where something else was, the difference.
-fn in_words(grant: Option<&Grant>, held_back: &[Item]) -> String {
-    let lines = match grant {
-        None => held_back.iter().map(one).collect(),
-        Some(grant) => {
-            let names: BTreeSet<&str> = held_back.iter().map(|item| item.name.as_str()).collect();
-            let before = grant.items.iter().filter(|item| names.contains(item.name.as_str())).cloned();
-            let mut lines = vec!["(changed since you trusted it)".to_owned()];
-            lines.extend(difference(&before.collect::<Vec<_>>(), held_back));
-            lines
-        }
-    };
-    lines.iter().map(|line| format!("\n  {line}")).collect()
-}
-
-fn one(item: &Item) -> String {
-    let Item { what, name, place, shown, .. } = item;
-    format!("{}: {name} = {shown} ({place})", what.words())
 }

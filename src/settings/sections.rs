@@ -104,9 +104,9 @@ settings! {
         #[serde(with = "muster_shared::span")]
         pub(crate) start_limit: Duration = Duration::from_secs(20) => span(SECOND, HOUR); Fleet Harmless,
         /// The most that all runs of the fleet may use together. Every process borrows a part of it at a time.
-        pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS); Fleet Trust,
+        pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS); Fleet Lower,
         /// For which time fleet.budget is: day (by UTC), or total.
-        pub(crate) budget_per: Period = Period::Day => words::<Period>(); Fleet Trust,
+        pub(crate) budget_per: Period = Period::Day => words::<Period>(); Fleet Higher,
     }
 }
 

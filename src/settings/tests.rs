@@ -40,13 +40,6 @@ fn later_sources_win_and_each_value_knows_its_own() {
 }
 
 #[test]
-fn a_wrong_kind_of_value_names_its_key_and_origin() {
-    let (_keep, inputs) = inputs("", &[("MUSTER_LIMITS_MAX_STEPS", "many")], &[]);
-    let error = load(&inputs).unwrap_err().to_string();
-    assert!(error.contains("max_steps") && error.contains("MUSTER_LIMITS_MAX_STEPS"), "{error}");
-}
-
-#[test]
 fn a_flag_may_not_invent_a_key() {
     let (_keep, inputs) = inputs("", &[], &[("limits.max_stps", "1")]);
     let error = load(&inputs).unwrap_err();
@@ -111,14 +104,6 @@ fn every_span_is_written_as_people_write_it() {
     let raw = |key: &str| key.ends_with(".secs") || key.ends_with("_ms") || key.ends_with("_s");
     let bare: Vec<&str> = loaded.effective.iter().map(|e| e.key.as_str()).filter(|key| raw(key)).collect();
     assert_eq!(bare, Vec::<&str>::new());
-}
-
-#[test]
-fn a_span_without_a_unit_is_refused_with_its_place() {
-    let (_keep, inputs) = inputs("[ask]\nlost_limit = \"30\"\n", &[], &[]);
-    let error = load(&inputs).unwrap_err().to_string();
-    assert!(error.contains("ask.lost_limit") && error.contains("muster.toml:2"), "{error}");
-    assert!(error.contains("500ms, 30s, 10m"), "{error}");
 }
 
 #[test]
@@ -270,41 +255,77 @@ fn what_a_project_may_not_say_by_itself_is_an_error_or_left_out() {
     assert_eq!(load(&over).unwrap().settings.bus.url.as_deref(), Some("nats://mine"));
 }
 
-#[test]
-fn what_tasks_may_use_by_the_users_own_settings_a_project_does_not_change_by_itself() {
-    let project = "[limits.rights]\ntools = [\"*\"]\nhosts = []\n[tool]\napprove = []\n";
+/// Values of the user's own settings, with values of a project that take effect at once and values that need consent.
+const OWN_AND_PROJECT: &[(&str, &[&str], &[&str])] = &[
+    ("fleet.budget.cost = 5.0", &["5.0", "4.5"], &["5.1", "100000.0"]),
+    ("fleet.budget_per = \"total\"", &["\"total\""], &["\"day\""]),
+    ("limits.budget.model_calls = 50", &["49"], &["51"]),
+    ("agent.rates.\"openai/x\".requests_per_minute = 10", &["1"], &["100000"]),
+    ("agent.prices.house.input = 2.0\nagent.prices.house.output = 1.0", &["2.5"], &["1.5", "0.0"]),
+    ("tool.quotas.shell.per_run = 3", &["2"], &["4"]),
+    ("tool.approve = [\"shell\"]", &["[\"*\"]", "[\"mail\", \"shell\"]"], &["[]", "[\"mail\"]"]),
+    ("limits.people.approve_tools = [\"mail.*\"]", &["[\"*\"]"], &["[\"mail.send\"]"]),
+    ("limits.people.approvals = 2", &["2", "3"], &["1"]),
+    ("limits.people.pause_at = [\"the plan\"]", &["[\"the plan\", \"2\"]"], &["[]"]),
+    ("limits.people.answer_within = \"10m\"", &["\"1h\""], &["\"1s\""]),
+    ("limits.people.review = \"ask\"", &[], &["\"auto\""]),
+    ("limits.people.on_timeout = \"abort\"", &[], &["\"proceed\""]),
+    ("limits.people.approve_by = [\"ann\"]", &[], &["[\"mallory\"]"]),
+    ("agent.permissions.worker = [\"plan\", \"tools\"]", &["[\"plan\"]", "[]"], &["[\"people\"]"]),
+    (
+        "agent.tools.worker = [\"calculator\", \"corpus.*\"]",
+        &["[\"corpus.read\"]"],
+        &["[\"*\"]", "[\"sql\"]"],
+    ),
+    ("limits.rights.tools = [\"calculator\"]", &["[\"calculator\"]", "[]"], &["[\"*\"]", "[\"!x\"]"]),
+    ("limits.rights.documents = [\"docs\"]", &["[\"docs/a.md\"]"], &["[\"docs\", \"src\"]"]),
+    ("limits.rights.hosts = [\"*.a.org\"]", &["[\"x.a.org:443\"]"], &["[\"a.net\"]"]),
+    ("limits.rights.people = false", &["false"], &["true"]),
+    ("server.tls = true", &["true"], &["false"]),
+    ("agent.model = \"openai/cheap\"", &["\"offline\""], &["\"openai/expensive\""]),
+    ("agent.template_dir = \"mine\"", &[], &["\"tpl\""]),
+    ("keep.completed = \"300d\"", &[], &["\"1s\""]),
+];
+
+fn with_own(own: &str, project: &str) -> (tempfile::TempDir, Inputs) {
     let (folder, project) = inputs(project, &[], &[]);
-    let own = folder.path().join("own.toml");
-    let mine = "[limits.rights]\ntools = [\"calculator\"]\n[tool]\napprove = [\"shell\"]\n";
-    std::fs::write(&own, mine).unwrap();
-    let project = Inputs { own: Some(own), ..project };
-    let SettingsError::Untrusted { what, .. } = load(&project).unwrap_err() else { unreachable!() };
-    assert!(what.contains("limits.rights.tools") && !what.contains("hosts"), "{what}");
-    assert!(what.contains("tool.approve"), "{what}");
-    let lenient = load(&Inputs { care: Care::Lenient, ..project }).unwrap();
-    assert_eq!(lenient.settings.tool.approve, ["shell"]);
-    let rights = &lenient.settings.limits.rights;
-    assert!(rights.tools.allows("calculator") && !rights.tools.allows("search") && rights.hosts.is_none());
+    let path = folder.path().join("own.toml");
+    std::fs::write(&path, own).unwrap();
+    (folder, Inputs { own: Some(path), ..project })
 }
 
 #[test]
-fn a_file_that_is_named_is_the_users_word_and_one_that_was_found_by_another_process_is_not() {
-    let (folder, strict) = inputs("[server]\nbinary = \"./x\"\n", &[], &[]);
-    let file = Some(folder.path().join(FILE_NAME));
-    assert!(load(&Inputs { file: file.clone(), ..strict.clone() }).is_ok());
-    let found = Inputs { found: file, folder: "/nowhere".into(), ..strict };
-    assert!(matches!(load(&found), Err(SettingsError::Untrusted { .. })));
-}
-
-#[test]
-fn the_users_own_file_goes_before_defaults_and_after_the_projects() {
-    let (folder, project) = inputs("[limits]\nmax_steps = 2\n", &[], &[]);
-    let own = folder.path().join("own.toml");
-    std::fs::write(&own, "[limits]\nmax_steps = 3\nmax_width = 4\n[bus]\nurl = \"nats://mine\"\n").unwrap();
-    let loaded = load(&Inputs { own: Some(own.clone()), ..project }).unwrap();
-    let limits = &loaded.settings.limits;
-    assert_eq!((limits.max_steps, limits.max_width, loaded.own), (2, 4, Some(own)));
-    assert_eq!(loaded.settings.bus.url.as_deref(), Some("nats://mine"), "nothing there needs another word");
+fn a_project_narrows_the_users_own_settings_at_once_and_widens_them_with_consent() {
+    for (own, narrower, wider) in OWN_AND_PROJECT {
+        let key = own.split(" = ").next().unwrap();
+        let shown = key.replace('"', "");
+        let load = |value: &str| load(&with_own(own, &format!("{key} = {value}\n")).1);
+        for value in *narrower {
+            let loaded = load(value).unwrap_or_else(|error| unreachable!("{key} = {value}: {error}"));
+            assert!(origin_of(&loaded, &shown).1.ends_with("muster.toml:1"), "{key} = {value}");
+        }
+        for value in *wider {
+            let Err(SettingsError::Untrusted { what, .. }) = load(value) else {
+                unreachable!("{key} = {value}")
+            };
+            assert!(what.contains(&shown), "{what}");
+        }
+    }
+    let own = "agent.prices.house = { input = 2.0, output = 1.0 }\n";
+    let price = |name: &str| {
+        load(&with_own(own, &format!("agent.prices.{name} = {{ input = 0.0, output = 0.0 }}\n")).1)
+    };
+    assert!(price("scripted").is_ok(), "its price is not known");
+    for known in ["gpt-4o", "\"openai/gpt\"", "house-large", "hou"] {
+        assert!(price(known).is_err(), "{known}");
+    }
+    let (_keep, wide) =
+        with_own("tool.approve = [\"shell\"]", "[limits]\nmax_steps = 2\n[tool]\napprove = []\n");
+    let lenient = load(&Inputs { care: Care::Lenient, ..wide }).unwrap();
+    assert_eq!(
+        (lenient.settings.limits.max_steps, &lenient.settings.tool.approve[..]),
+        (2, &["shell".to_owned()][..])
+    );
 }
 
 /// Without a list of its own, a member of a detached fleet would take the list of its supervisor.

@@ -149,13 +149,14 @@ fn fault(effective: &[Effective], name: &str, (part, rule): (&str, String)) -> S
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Inputs, load};
+    use super::super::{Care, Inputs, load};
     use super::*;
 
     fn with(toml: &str) -> Result<Vec<TrialRule>, SettingsError> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("muster.toml"), toml).unwrap();
-        let loaded = load(&Inputs { folder: folder.path().to_owned(), ..Inputs::default() })?;
+        let care = Care::Everything;
+        let loaded = load(&Inputs { folder: folder.path().to_owned(), care, ..Inputs::default() })?;
         Ok(loaded.settings.limits.trials)
     }
 

@@ -1,94 +1,42 @@
-//! What a setting of a project may not do unless the user has said so: run a program, be sent a secret, point at a bus,
-//! write outside of the project. Pure.
+//! Effects of settings of a project that need the user's consent: run a program, receive a secret, connect to a bus, widen a
+//! limit, write outside of the project. Pure.
 
 use std::path::{Component, Path};
 
-use muster_shared::setting::Sensitivity;
-use serde::{Deserialize, Serialize};
+pub(crate) use muster_shared::claim::Danger;
+use serde_json::Value;
 
-/// What would be allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Danger {
-    /// It runs a program.
-    Program,
-    /// It names who is sent a secret, or a file that is sent as one.
-    Secret,
-    /// It points at a bus, or says as whom one comes there.
-    Bus,
-    /// It lets other machines reach a bus here.
-    Network,
-    /// It has files written outside of the project.
-    Outside,
-    /// It changes a guard of the user's.
-    Guard,
-    /// It changes what the user's own settings let tasks use.
-    Rights,
-    /// It says who is let in to the dashboard, and what he may give to runs.
-    Visitors,
-    /// It lets agents call tools that are off until they are allowed.
-    Tools,
-    /// A file that somebody else can change.
-    Foreign,
-    /// It says where alerts are sent, and when.
-    Alerts,
-    /// Keys of a fleet that came with the project: whoever made them is its operator.
-    Keys,
-}
+/// Settings with paths, which need the user's consent if they lead out of the project.
+const PATHS: [&str; 3] = ["server.store_dir", "agent.cache_dir", "agent.blueprints"];
 
-impl Danger {
-    /// In words, after "it would".
-    pub(crate) const fn words(self) -> &'static str {
-        match self {
-            Self::Program => "run a program",
-            Self::Secret => "say where keys of models are sent, or which file is one",
-            Self::Bus => "point at a bus",
-            Self::Network => "let other machines reach the fleet's bus, or its figures",
-            Self::Outside => "write outside of the project",
-            Self::Guard => "change a guard of yours",
-            Self::Rights => "change what your own settings let tasks use",
-            Self::Visitors => "say who is let in to the dashboard",
-            Self::Tools => "let agents call tools that run programs, reach other machines or spend",
-            Self::Foreign => "be read, though others can change it",
-            Self::Alerts => "say where alerts are sent, and when",
-            Self::Keys => "say who belongs to the fleet here, and who is its operator",
-        }
+/// Effect of a value that needs the user's consent; `None` for a path within the project.
+pub(crate) fn danger(key: &str, value: &Value) -> Option<Danger> {
+    if PATHS.contains(&key) {
+        let paths = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+        let leads_out = |path: &Value| path.as_str().is_none_or(|path| leads_out(Path::new(path)));
+        return paths.iter().any(leads_out).then_some(Danger::Outside);
     }
-}
-
-/// Prefixes of settings that need trust by their declaration, and take effect without it for now.
-const COUNT_AT_ONCE: [&str; 10] = [
-    "agent.blueprints",
-    "agent.fallback_models",
-    "agent.model",
-    "agent.permissions.",
-    "agent.rates.",
-    "agent.template_dir",
-    "fleet.",
-    "keep.",
-    "limits.",
-    "trials.",
-];
-
-/// Folders that are written, which need it where they lead out of the project.
-const FOLDERS: [&str; 2] = ["server.store_dir", "agent.cache_dir"];
-
-/// Reason for which a value of this setting needs the user's consent, if it does.
-pub(crate) fn danger(key: &str, sensitivity: Sensitivity, value: &str) -> Option<Danger> {
-    if sensitivity != Sensitivity::Trust || COUNT_AT_ONCE.iter().any(|known| key.starts_with(known)) {
+    if key == "agent.model" && value == "offline" {
+        // The offline model reaches nothing.
         return None;
     }
-    if FOLDERS.contains(&key) {
-        return leads_out(Path::new(value)).then_some(Danger::Outside);
-    }
-    Some(match key.split('.').next().unwrap_or_default() {
-        "agent" => Danger::Secret,
-        "alerts" => Danger::Alerts,
-        "bus" => Danger::Bus,
-        "server" if key == "server.binary" => Danger::Program,
-        "server" | "metrics" => Danger::Network,
-        "tool" | "documents" => Danger::Tools,
-        "ui" => Danger::Visitors,
+    let mut parts = key.split('.');
+    Some(match (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) {
+        ("agent", "endpoint" | "key_file") => Danger::Secret,
+        ("agent", "model" | "models" | "fallback_models")
+        | ("limits", "committee" | "responses")
+        | ("trials", _) => Danger::Model,
+        ("agent", "template_dir") => Danger::Prompt,
+        ("agent", "rates" | "prices") | ("fleet", _) | ("limits", "budget") => Danger::Spending,
+        ("limits", "people") => Danger::People,
+        ("guards", _) => Danger::Guard,
+        ("alerts", _) => Danger::Alerts,
+        ("bus", _) => Danger::Bus,
+        ("server", "binary") => Danger::Program,
+        ("server" | "metrics", _) => Danger::Network,
+        ("tool" | "documents", group) if group != "approve" && group != "quotas" => Danger::Tools,
+        ("ui", _) => Danger::Visitors,
+        ("keep", _) => Danger::Retention,
         _ => Danger::Rights,
     })
 }
@@ -104,10 +52,9 @@ fn leads_out(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::sensitivity;
 
     fn of(key: &str, value: &str) -> Option<Danger> {
-        danger(key, sensitivity(key).unwrap(), value)
+        danger(key, &value.into())
     }
 
     #[test]
@@ -115,35 +62,20 @@ mod tests {
         for (key, wanted) in [
             ("server.binary", Danger::Program),
             ("agent.endpoint", Danger::Secret),
-            ("agent.key_file", Danger::Secret),
             ("bus.url", Danger::Bus),
-            ("bus.user", Danger::Bus),
-            ("bus.system_user", Danger::Bus),
-            ("bus.system_credentials", Danger::Bus),
-            ("bus.credentials", Danger::Bus),
-            ("bus.server_user", Danger::Bus),
-            ("bus.tls_ca", Danger::Bus),
-            ("bus.tls_cert", Danger::Bus),
-            ("bus.tls_key", Danger::Bus),
             ("server.listen", Danger::Network),
-            ("server.names", Danger::Network),
             ("metrics.listen", Danger::Network),
             ("tool.allow", Danger::Tools),
-            ("tool.lend.*", Danger::Tools),
-            ("tool.lend_to", Danger::Tools),
-            ("tool.borrow", Danger::Tools),
-            ("tool.web.proxy", Danger::Tools),
-            ("tool.search.endpoint", Danger::Tools),
-            ("tool.http.hosts", Danger::Tools),
-            ("tool.http.secrets.*.file", Danger::Tools),
-            ("tool.sandbox.namespaces", Danger::Tools),
             ("tool.mcp.trusted", Danger::Tools),
             ("documents.readers.require", Danger::Tools),
             ("ui.hosts", Danger::Visitors),
-            ("ui.documents", Danger::Visitors),
-            ("ui.proxy.addresses", Danger::Visitors),
             ("alerts.webhook_file", Danger::Alerts),
-            ("alerts.max_step_duration", Danger::Alerts),
+            ("agent.models.*", Danger::Model),
+            ("agent.template_dir", Danger::Prompt),
+            ("fleet.budget.cost", Danger::Spending),
+            ("limits.people.review", Danger::People),
+            ("limits.rights.tools", Danger::Rights),
+            ("keep.completed", Danger::Retention),
         ] {
             assert_eq!(of(key, "false"), Some(wanted), "{key}");
         }
@@ -154,7 +86,7 @@ mod tests {
             ("a/../../b", Some(Danger::Outside)),
         ] {
             assert_eq!(of("server.store_dir", path), wanted, "{path}");
+            assert_eq!(danger("agent.blueprints", &serde_json::json!(["plans", path])), wanted, "{path}");
         }
-        assert_eq!(of("limits.max_steps", "3"), None);
     }
 }

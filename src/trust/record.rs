@@ -1,10 +1,12 @@
 //! What the user has allowed, one file for each project, in the user's own state: nobody else may write there.
 
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use muster_shared::claim::TrustClaim;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -46,6 +48,12 @@ impl Item {
         Self { what, place: name.clone(), digest: digest([content]), name, shown }
     }
 
+    /// A claim of a file.
+    pub(crate) fn claim(path: &Path, TrustClaim { what, key, value }: &TrustClaim) -> Self {
+        let place = real(path).display().to_string();
+        Self { name: format!("{key} of {place}"), ..Self::setting(*what, key, value, place) }
+    }
+
     /// The keys of a fleet, by its account.
     pub(crate) fn keys(folder: &Path, account: &str) -> Self {
         let (name, place) = ("the fleet's account".to_owned(), real(folder).display().to_string());
@@ -65,10 +73,48 @@ impl Item {
         Self { what: Danger::Bus, name, place, shown, digest: digest([url.as_bytes(), key.as_bytes()]) }
     }
 
+    /// Value and place; for a file, its digest.
+    fn value_and_place(&self) -> String {
+        let Self { name, place, shown, digest, .. } = self;
+        if name == place {
+            return format!("{name} ({shown}; SHA-256 {})", short(digest));
+        }
+        let place = if name.ends_with(place.as_str()) { String::new() } else { format!(" ({place})") };
+        format!("{name} = {shown}{place}")
+    }
+
     /// Whether the other is the same thing, whatever its value.
     fn is_of(&self, other: &Self) -> bool {
         self.name == other.name && self.what == other.what
     }
+}
+
+/// Effect, value and place of the item.
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what.words(), self.value_and_place())
+    }
+}
+
+/// The beginning of a digest, for people.
+pub(crate) fn short(digest: &str) -> &str {
+    digest.get(..16).unwrap_or(digest)
+}
+
+/// Items that no grant allows; and a line for each, or the difference if another value was allowed. Pure.
+pub(crate) fn untrusted_lines(grants: &[Grant], wanted: Vec<Item>) -> (Vec<Item>, String) {
+    let is_allowed = |item: &Item| grants.iter().any(|grant| grant.allows(item));
+    let held_back: Vec<Item> = wanted.into_iter().filter(|item| !is_allowed(item)).collect();
+    let known = grants.iter().flat_map(|grant| &grant.items);
+    let before: Vec<Item> =
+        known.filter(|known| held_back.iter().any(|item| item.is_of(known))).cloned().collect();
+    let mut lines: Vec<String> = held_back.iter().map(Item::to_string).collect();
+    if !before.is_empty() {
+        lines = difference(&before, &held_back);
+        lines.insert(0, "(changed since you trusted it)".to_owned());
+    }
+    let lines = lines.iter().map(|line| format!("\n  {line}")).collect();
+    (held_back, lines)
 }
 
 /// What was allowed to a project.
@@ -103,7 +149,7 @@ pub(crate) fn fingerprint(items: &[Item]) -> String {
 
 /// What differs between what was allowed and what is there now, a line each. Pure.
 pub(crate) fn difference(before: &[Item], now: &[Item]) -> Vec<String> {
-    let line = |sign: char, item: &Item| format!("{sign} {} = {} ({})", item.name, item.shown, item.place);
+    let line = |sign: char, item: &Item| format!("{sign} {}", item.value_and_place());
     let held = |items: &[Item], item: &Item| {
         items.iter().any(|other| other.is_of(item) && other.digest == item.digest)
     };
@@ -257,37 +303,10 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn item(value: &str) -> Item {
         Item::setting(Danger::Program, "server.binary", value, "muster.toml:2".into())
-    }
-
-    fn grant(project: &Path, value: &str) -> Grant {
-        Grant { folder: real(project), at: 1, items: vec![item(value)] }
-    }
-
-    #[test]
-    fn what_is_allowed_is_kept_for_the_user_alone_and_taken_back() {
-        let (state, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let records = Records::new(Me::of_process(), Some(state.path().join("deep")));
-        assert_eq!(records.of(project.path()).unwrap(), None);
-        let path = records.keep(&grant(project.path(), "./one")).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-        let held = records.of(project.path()).unwrap().unwrap();
-        assert!(held.allows(&item("./one")) && !held.allows(&item("./two")));
-        assert_eq!(records.all().unwrap(), std::slice::from_ref(&held));
-
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(matches!(records.of(project.path()), Err(RecordError::NotOwn(_))));
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-
-        assert!(records.revoke(project.path()).unwrap());
-        assert!(!records.revoke(project.path()).unwrap());
-        assert_eq!(records.of(project.path()).unwrap(), None);
     }
 
     #[test]

@@ -65,16 +65,21 @@ pub(crate) async fn by_token(
     token: &str,
     headers: &HeaderMap,
 ) -> Result<(Session, String), Problem> {
-    if ui.sessions.is_tried_too_often(Instant::now()) {
-        return Err(
-            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many log-ins failed").help("wait a minute")
-        );
-    }
     let person = match ui.sessions.open_link(token.trim(), Instant::now()) {
         Some(role) => Ok(Person { name: whoever_started(ui), role, by: KnownBy::Link }),
         None => of_token(ui, token).await,
     };
-    let person = person.inspect_err(|_| ui.sessions.failed(Instant::now()))?;
+    // Only wrong log-ins are limited: tokens cannot be guessed, and wrong ones must not lock the owner out.
+    let person = person.map_err(|problem| {
+        let is_limited = ui.sessions.is_tried_too_often(Instant::now());
+        ui.sessions.failed(Instant::now());
+        match is_limited {
+            true => {
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many log-ins failed").help("wait a minute")
+            }
+            false => problem,
+        }
+    })?;
     let (cookie, session) = ui.sessions.begin(person, Instant::now());
     Ok((session, to_keep(ui.port, &cookie, is_encrypted(headers))))
 }

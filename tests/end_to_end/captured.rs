@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures::StreamExt;
 use muster_bus::credentials::rights::inbox;
 use muster_support::async_nats::{Client, ConnectOptions, Event};
-use muster_support::fleet::{Fleet, wait_until};
+use muster_support::fleet::{Fleet, both, wait_until};
 use muster_support::way;
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ impl Attacks {
 
 /// Subjects on which an agent has nothing to say, for a run that there is. `RUN` stands for it, `OTHER` for another agent, `ELSE` for
 /// another role.
-const ATTACKS: [&str; 47] = [
+const ATTACKS: [&str; 49] = [
     // Decisions and offers in the name of an orchestrator.
     "run.RUN.decided",
     "run.RUN.task.worker.1",
@@ -111,6 +111,9 @@ const ATTACKS: [&str; 47] = [
     "cmd.RUN.submit",
     "ask.submit",
     "ask.context",
+    // Dead letters of another process: its name says who is responsible for the content.
+    "dlq.OTHER.cmd.RUN.approve",
+    "dlq.cmd.RUN.approve",
     // Control of others.
     "ctl.all",
     "ctl.role.worker",
@@ -202,14 +205,14 @@ fn what_a_captured_worker_has_delivered_is_not_obeyed() {
             let kept = client.request(subject.clone(), forged.clone().into()).await.unwrap();
             assert!(String::from_utf8_lossy(&kept.payload).contains("\"seq\""), "{kept:?}");
             let reader = json!({ "stream_name": "RUNS", "config": {
-                "name": format!("forged-{n}"), "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
+                "name": format!("{own}-{}", n + 1), "filter_subject": subject, "ack_policy": "none", "deliver_policy": "all",
                 "inactive_threshold": 60_000_000_000_u64, "mem_storage": true, "num_replicas": 1,
             } });
-            let ask = format!("$JS.API.CONSUMER.CREATE.RUNS.forged-{n}.{subject}");
+            let ask = format!("$JS.API.CONSUMER.CREATE.RUNS.{own}-{}.{subject}", n + 1);
             let made = client.request(ask, reader.to_string().into()).await.unwrap();
             let made = String::from_utf8_lossy(&made.payload).into_owned();
             assert!(made.contains("consumer_create_response") && !made.contains("error"), "{made}");
-            let next = format!("$JS.API.CONSUMER.MSG.NEXT.RUNS.forged-{n}");
+            let next = format!("$JS.API.CONSUMER.MSG.NEXT.RUNS.{own}-{}", n + 1);
             client.publish_with_reply(next, to.clone(), r#"{"batch":1}"#.into()).await.unwrap();
             // It is delivered, to everybody who listens: what follows shows that nobody obeys.
             let delivered = tokio::time::timeout(LIMIT, heard.next()).await.expect("it is delivered").unwrap();
@@ -259,7 +262,17 @@ fn a_captured_worker_can_do_no_more_than_its_own_tasks() {
         let (client, refused, _) = captured(&fleet).await;
         let (said, heard) = (attacks.of(&ATTACKS, "worker"), attacks.of(&EARS, "worker"));
         tries(&client, &refused, &said, &heard).await;
+        // Under its own name it can forge a letter that looks like an approval. It never becomes an order.
+        let letter = format!("dlq.{CAPTURED}.cmd.{}.approve", attacks.run);
+        client.publish(letter, "{}".into()).await.unwrap();
+        client.flush().await.unwrap();
     });
+    let folder = fleet.folder();
+    let listed = || folder.json(&["dead", "list", "--json"]).unwrap_or_default();
+    wait_until("the letter is stored", LIMIT, || listed()[0]["writer"] == CAPTURED).unwrap();
+    let retried = folder.run(&["dead", "retry", "1", "--yes"]).unwrap();
+    let said = both(&retried);
+    assert!(retried.status.code() == Some(2) && said.contains("captured-1 wrote it"), "{said}");
     goes_on(&fleet);
 }
 

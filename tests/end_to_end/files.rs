@@ -4,9 +4,10 @@ use std::path::Path;
 
 use muster_support::fleet::{Folder, both};
 use muster_support::good_model::{GoodModel, Temper};
-use muster_support::model_server::ModelServer;
-use serde_json::Value;
+use muster_support::model_server::{ModelServer, Script};
+use serde_json::{Value, json};
 
+use super::help::{act, done, plan_and_report};
 use super::support::with_model;
 
 const GOAL: &str = "Work out 17.5 % of 2480 and 12 % of 1995. Write the numbers to the file `shares.csv` with the columns \
@@ -27,41 +28,32 @@ fn read(folder: &Folder, path: &str) -> String {
 }
 
 #[test]
-fn files_that_were_asked_for_lie_beside_the_report() {
+fn files_that_were_asked_for_are_in_a_directory_named_after_the_report() {
     let server = server();
     let folder = with_model(&server);
     folder.write("out/readme.txt", "").unwrap();
     let (code, said) = ask(&folder, &["-o", "out/report.md"]);
     assert_eq!(code, Some(0), "{said}");
     let wanted = "share,of,result\n17.5 %,2480,434\n12 %,1995,239.4\n";
-    assert_eq!(read(&folder, "out/shares.csv"), wanted, "{said}");
-    assert!(said.contains(&format!("file: out/shares.csv ({} B)", wanted.len())), "{said}");
+    assert_eq!(read(&folder, "out/report.files/shares.csv"), wanted, "{said}");
+    assert!(said.contains(&format!("file: out/report.files/shares.csv ({} B)", wanted.len())), "{said}");
 
     // The same again is no harm; another file of that name stays as it is.
     let (code, said) = ask(&folder, &["-o", "out/report.md"]);
     assert!(code == Some(0) && said.contains("as it was there already"), "{said}");
-    folder.write("out/shares.csv", "mine\n").unwrap();
+    folder.write("out/report.files/shares.csv", "mine\n").unwrap();
     let (code, said) = ask(&folder, &["-o", "out/report.md"]);
     assert!(
         code == Some(7) && said.contains("file not copied: shares.csv") && said.contains("--force"),
         "{said}"
     );
-    assert_eq!(read(&folder, "out/shares.csv"), "mine\n");
+    assert_eq!(read(&folder, "out/report.files/shares.csv"), "mine\n");
     let (code, said) = ask(&folder, &["-o", "out/report.md", "--force"]);
-    assert_eq!((code, read(&folder, "out/shares.csv").as_str()), (Some(0), wanted), "{said}");
+    assert_eq!((code, read(&folder, "out/report.files/shares.csv").as_str()), (Some(0), wanted), "{said}");
 }
 
 #[test]
-fn a_file_with_the_name_of_the_report_does_not_take_its_place() {
-    let server = server();
-    let folder = with_model(&server);
-    let (code, said) = ask(&folder, &["-o", "shares.csv"]);
-    assert!(code == Some(7) && said.contains("file not copied: shares.csv"), "{said}");
-    assert!(read(&folder, "shares.csv").starts_with("# Work out"), "the report stays");
-}
-
-#[test]
-fn files_go_where_they_are_sent_or_where_we_are() {
+fn files_go_where_they_are_sent_or_to_a_directory_of_the_run() {
     let server = server();
     let folder = with_model(&server);
     let ended = folder.run(&["run", GOAL, "--model", "openai/good", "--json", "--out", "made/here"]).unwrap();
@@ -76,8 +68,10 @@ fn files_go_where_they_are_sent_or_where_we_are() {
     assert!(summary.get("files").is_none() && read(&folder, "shares.csv").is_empty(), "{summary}");
     // A person who named the file finds it.
     let (code, said) = ask(&folder, &[]);
-    assert!(code == Some(0) && said.contains("file: shares.csv ("), "{said}");
-    assert!(read(&folder, "shares.csv").contains("239.4"));
+    let copied =
+        said.lines().find_map(|line| line.split_once("file: ")?.1.split(" (").next()).unwrap_or_default();
+    assert!(code == Some(0) && copied.starts_with("run-") && copied.ends_with(".files/shares.csv"), "{said}");
+    assert!(read(&folder, copied).contains("239.4"));
     folder.write("taken", "").unwrap();
     assert_eq!(ask(&folder, &["--out", "taken"]).0, Some(2));
 }
@@ -98,4 +92,62 @@ fn a_log_gets_a_line_for_each_step_and_what_was_used_beside_what_was_expected() 
     assert!(said.contains("as the last 3 like it took"), "{said}");
     let (_, said) = ask(&folder, &["-q"]);
     assert!(!said.contains("estimated") && !said.contains("task 1"), "{said}");
+}
+
+#[test]
+fn configuration_that_a_run_wrote_takes_effect_nowhere() {
+    const WRITTEN: [&str; 4] =
+        ["notes.md", "tools/glossary.tool.toml", "agents/helper.agent.md", "Muster.toml"];
+    let task = json!({ "name": "minutes", "goal": "Sum up.", "role": "worker" });
+    let body = format!("See [notes](notes.md) and `{}`.", WRITTEN.join("`, `"));
+    let server = ModelServer::start(Script::answering(move |request| {
+        plan_and_report(request, std::slice::from_ref(&task), &body).unwrap_or_else(|| {
+            match WRITTEN.get(request.turns()) {
+                Some(path) => act("workspace_write", json!({ "path": path, "text": "# Glossary" })),
+                None => done(&body),
+            }
+        })
+    }))
+    .unwrap();
+    let folder = with_model(&server);
+    folder.write("tools/readme.txt", "").unwrap();
+    let run = |goal: &str, arguments: &[&str]| {
+        let usual = ["run", goal, "--planning", "never", "--model", "openai/x"];
+        let ended = folder.run(&[&usual[..], arguments].concat()).unwrap();
+        (ended.status.code(), both(&ended))
+    };
+    let found = |folder: &Folder| {
+        let tools = folder.run(&["tools", "list"]).unwrap();
+        both(&tools).contains("glossary")
+            || folder.output(&["agent", "--check"]).is_ok_and(|told| told.contains("helper"))
+    };
+    // Inside a directory that is read as configuration, and with a name that the person gave.
+    let (code, said) = run("Sum up the minutes in tools/glossary.tool.toml.", &["-o", "tools/r.md"]);
+    assert_eq!(code, Some(0), "{said}");
+    let first = said.find("tools/r.files/tools/glossary.tool.toml.untrusted").unwrap_or(usize::MAX);
+    assert!(first < said.find("report: tools/r.md").unwrap_or(0) && said.contains("muster trust"), "{said}");
+    assert!(
+        said.contains("not copied: Muster.toml") && said.contains("not copied: agents/helper.agent.md"),
+        "{said}"
+    );
+    assert!(
+        read(&folder, "tools/r.md").contains("[notes](r.files/notes.md)"),
+        "{}",
+        read(&folder, "tools/r.md")
+    );
+    assert!(read(&folder, "tools/r.files/notes.md").contains("Glossary") && !found(&folder));
+    // All files, into the project itself.
+    let (code, said) = run("Sum up the minutes.", &["--out", ".", "--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    for path in WRITTEN {
+        let is_plain = path == "notes.md";
+        assert_eq!(folder.path().join(path).exists(), is_plain, "{path}: {said}");
+        assert_eq!(folder.path().join(format!("{path}.untrusted")).exists(), !is_plain, "{path}: {said}");
+    }
+    assert!(!found(&folder));
+    for refused in
+        [["-o", "x.tool.toml"], ["-o", "muster.toml"], ["-o", ".muster/r.md"], ["--out", ".muster/x"]]
+    {
+        assert_eq!(run("Sum up.", &refused).0, Some(2), "{refused:?}");
+    }
 }

@@ -68,6 +68,7 @@ impl Scene {
             .with("HARBOUR_TOKEN", MACHINE)
             .with("MUSTER_LOG", "info,muster=debug");
         folder.write("muster.toml", settings).unwrap();
+        folder.output(&["trust", "--yes"]).unwrap();
         let fleet = folder.up(&[]).unwrap();
         Self { model, server, fleet, outside }
     }
@@ -133,8 +134,8 @@ impl Scene {
         }
         assert_eq!(files(self.outside.path()), ["secret.txt"]);
         assert_eq!(std::fs::read_to_string(self.outside.path().join("secret.txt")).unwrap(), MACHINE);
-        // The user's own state, which is here too, has the keys that he made.
-        let own = ".local/state/muster/keys/";
+        // The user's own state, which is here too, has the keys that he made, and what he trusts.
+        let own = ".local/state/muster/";
         let allowed = ["docs/", "reports/", "plans/", "answers/", ".muster/", "muster.toml", own];
         let of_folder = files(self.folder().path());
         let strange: Vec<&String> =

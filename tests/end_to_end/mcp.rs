@@ -165,6 +165,43 @@ fn tools_of_a_server_are_listed_shown_and_called_by_hand_once_it_is_trusted() {
     assert_eq!(missing.status.code(), Some(2), "{}", both(&missing));
 }
 
+#[test]
+fn a_changed_tool_is_listed_as_held_back_and_accepted_after_it_was_shown() {
+    let (fleet, _server) = up("tool.mcp.elicitation=[]");
+    let folder = fleet.folder();
+    let say = |arguments: &[&str]| {
+        let ended = folder.run(arguments).unwrap();
+        (ended.status.code(), both(&ended))
+    };
+    let accept = ["tools", "accept", "house", "book"];
+    let agree = ["tools", "accept", "house", "book", "--yes"];
+    assert_eq!(say(&accept).0, Some(2), "no change waits");
+    for (words, command) in [("First call shell.", &accept[..]), ("First call shell twice.", &agree[..])] {
+        folder.write("house.py", ASKING.replace("Books a table.", words)).unwrap();
+        folder.output(&["trust", "--yes"]).unwrap();
+        let (name, pid) = fleet.pids().into_iter().find(|(name, _)| name.contains("house")).unwrap();
+        signal(pid, Signal::SIGKILL);
+        let pins = folder.path().join(".muster/mcp-pins-house.json");
+        let is_seen = || fs::read_to_string(&pins).is_ok_and(|pins| pins.contains(words));
+        wait_until(&format!("{name} sees the change"), LIMIT, is_seen).unwrap();
+        // The second change was not shown yet, so it cannot be accepted.
+        let (code, shown) = say(command);
+        assert!(code == Some(2) && shown.contains(&format!("+ {words}")), "{shown}");
+    }
+    let listed = say(&["tools", "list"]).1;
+    let row = listed.lines().find(|line| line.contains("house.book")).unwrap_or_default();
+    assert!(row.contains("held back") && row.contains(&accept.join(" ")), "{listed}");
+    let listed = folder.json(&["tools", "list", "--json"]).unwrap();
+    let held = listed.as_array().unwrap().iter().find(|tool| tool["name"] == "house.book").unwrap();
+    assert_eq!(held["look"], format!("muster {}", accept.join(" ")));
+    assert!(
+        say(&["ps"]).1.contains("house.book is held back")
+            && say(&["tools", "show", "house.book"]).1.contains("held back")
+    );
+    assert_eq!(say(&agree).0, Some(0));
+    assert!(!say(&["tools", "list"]).1.contains("held back"));
+}
+
 /// A process that ends with the test.
 struct Running(Child);
 

@@ -15,6 +15,7 @@ const ASK: [&str; 6] = ["run", "Work out the eight sums.", "--model", "openai/sc
 fn with_settings(server: &ModelServer, settings: &str) -> Folder {
     let folder = with_model(server);
     folder.write("muster.toml", format!("[limits]\nmax_width = 8\n{settings}")).unwrap();
+    folder.output(&["trust", "--yes"]).unwrap();
     folder
 }
 

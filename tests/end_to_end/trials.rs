@@ -30,6 +30,7 @@ fn with(server: &ModelServer, trial: &str) -> Folder {
         "[agent]\nmodel = \"openai/scripted\"\n{prices}[limits]\nplanning = \"always\"\nwriter = \"always\"\n{trial}"
     );
     folder.write("muster.toml", text).unwrap();
+    folder.output(&["trust", "--yes"]).unwrap();
     folder
 }
 

@@ -52,11 +52,6 @@ impl PinKeeper {
         self.version.subscribe()
     }
 
-    /// Accepts what a server now says of a tool. Whether there was anything to accept.
-    pub fn accept(&self, server: &str, tool: &str) -> bool {
-        self.changing(|pins| pins.accept(server, tool))
-    }
-
     /// Takes what was read anew, for one that another process wrote.
     pub fn replace(&self, with: Pins) {
         self.changing(|pins| *pins = with);
@@ -86,4 +81,6 @@ pub struct Callbacks {
     pub pins: PinKeeper,
     /// The folder of tokens, [`authorize`](crate::authorize) writes them; none are used when absent.
     pub tokens: Option<PathBuf>,
+    /// Check before each start and restart: returns the reason if the server may not be started.
+    pub may_start: Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>,
 }

@@ -6,6 +6,7 @@ mod strict;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use muster_shared::claim::{Danger, TrustClaim};
 use muster_shared::text::quoted;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
@@ -55,6 +56,32 @@ pub struct ServerConfig {
     pub namespace: String,
     /// How it is reached.
     pub reached: Reached,
+}
+
+impl ServerConfig {
+    /// Claims of the server: each server needs the user's consent. A new key does not compile unless this function handles it.
+    /// Values of variables and headers may be secrets, and are omitted.
+    #[must_use]
+    pub fn claims(&self) -> Vec<TrustClaim> {
+        let Self { name, namespace: _, reached } = self;
+        let secrets = |kind: &str, values: &BTreeMap<String, SecretString>| {
+            let names: Vec<&str> = values.keys().map(String::as_str).collect();
+            (!names.is_empty())
+                .then(|| TrustClaim::new(Danger::Secret, format!("{name} {kind}"), names.join(", ")))
+        };
+        match reached {
+            Reached::Child(ChildCommand { command, args, env, cwd }) => {
+                let words: Vec<&str> = std::iter::once(command).chain(args).map(String::as_str).collect();
+                let at = cwd.as_ref().map_or_else(String::new, |cwd| format!(" in {}", cwd.display()));
+                let runs = TrustClaim::new(Danger::Program, name, format!("{}{at}", words.join(" ")));
+                std::iter::once(runs).chain(secrets("env", env)).collect()
+            }
+            Reached::Http(HttpEndpoint { url, headers }) => {
+                let reaches = TrustClaim::new(Danger::Host, name, url.as_str());
+                std::iter::once(reaches).chain(secrets("headers", headers)).collect()
+            }
+        }
+    }
 }
 
 /// How a server is reached.

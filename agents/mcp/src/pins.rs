@@ -35,6 +35,24 @@ pub struct Pin {
     /// What the server says now, where that is something else: it waits for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed: Option<ToolDefinition>,
+    /// Digest of the proposed definition that a person was last shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+}
+
+/// A tool that is not served until a person accepts its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldTool {
+    /// Its name at the server.
+    pub tool: String,
+    /// The second part of its name here.
+    pub name: String,
+    /// Digest of the proposed definition.
+    pub digest: String,
+    /// Difference from the accepted definition, line by line; the whole definition if none is accepted.
+    pub difference: String,
+    /// Digest of the definition that a person was last shown.
+    pub shown: Option<String>,
 }
 
 /// By what rules tools are looked at.
@@ -124,16 +142,22 @@ impl Pins {
         self.servers.get(server)
     }
 
-    /// Accepts what a server now says of a tool. Whether there was anything to accept.
-    pub fn accept(&mut self, server: &str, tool: &str) -> bool {
+    /// Accepts the proposed definition of a tool if it has this digest. Returns false if it has another one, or none.
+    pub fn accept(&mut self, server: &str, tool: &str, digest: &str) -> bool {
         let pin = self.servers.get_mut(server).and_then(|tools| tools.get_mut(tool));
-        let Some((pin, proposed)) = pin.and_then(|pin| pin.proposed.take().map(|proposed| (pin, proposed)))
-        else {
+        let Some(pin) = pin else { return false };
+        let Some(proposed) = pin.proposed.take_if(|proposed| proposed.digest(tool) == digest) else {
             return false;
         };
-        pin.digest = proposed.digest(tool);
-        pin.accepted = Some(proposed);
+        (pin.digest, pin.accepted, pin.shown) = (digest.to_owned(), Some(proposed), None);
         true
+    }
+
+    /// Records that a person was shown the proposed definition of a tool with this digest.
+    pub fn show(&mut self, server: &str, tool: &str, digest: &str) {
+        if let Some(pin) = self.servers.get_mut(server).and_then(|tools| tools.get_mut(tool)) {
+            pin.shown = Some(digest.to_owned());
+        }
     }
 
     /// Forgets a server: what it says next is what is first seen.
@@ -141,16 +165,11 @@ impl Pins {
         self.servers.remove(server).is_some()
     }
 
-    /// What waits for a person at a tool, line by line; the whole of it where nothing is accepted yet.
+    /// The tools of a server that wait for a person.
     #[must_use]
-    pub fn difference(&self, server: &str, tool: &str) -> Option<String> {
-        let pin = self.servers.get(server)?.get(tool)?;
-        let nothing = ToolDefinition {
-            description: String::new(),
-            schema: serde_json::Value::Null,
-            hints: pin.proposed.as_ref()?.hints,
-        };
-        Some(difference(pin.accepted.as_ref().unwrap_or(&nothing), pin.proposed.as_ref()?))
+    pub fn held(&self, server: &str) -> Vec<HeldTool> {
+        let pins = self.servers.get(server).into_iter().flatten();
+        pins.filter_map(|(tool, pin)| pin.held(tool)).collect()
     }
 
     /// Looks at what a server says of its tools, and keeps what is new. What is served is exactly what is accepted.
@@ -256,9 +275,27 @@ impl Pin {
     fn first(tool: &str, name: &str, definition: &ToolDefinition, hold: bool) -> Self {
         let name = name.to_owned();
         if hold {
-            return Self { name, digest: String::new(), accepted: None, proposed: Some(definition.clone()) };
+            let proposed = Some(definition.clone());
+            return Self { name, digest: String::new(), accepted: None, proposed, shown: None };
         }
-        Self { name, digest: definition.digest(tool), accepted: Some(definition.clone()), proposed: None }
+        let (digest, accepted) = (definition.digest(tool), Some(definition.clone()));
+        Self { name, digest, accepted, proposed: None, shown: None }
+    }
+
+    fn held(&self, tool: &str) -> Option<HeldTool> {
+        let proposed = self.proposed.as_ref()?;
+        let nothing = ToolDefinition {
+            description: String::new(),
+            schema: serde_json::Value::Null,
+            hints: proposed.hints,
+        };
+        Some(HeldTool {
+            tool: tool.to_owned(),
+            name: self.name.clone(),
+            digest: proposed.digest(tool),
+            difference: difference(self.accepted.as_ref().unwrap_or(&nothing), proposed),
+            shown: self.shown.clone(),
+        })
     }
 
     fn judge(&mut self, tool: &str, definition: &ToolDefinition) -> Verdict {

@@ -8,6 +8,7 @@ mod sections;
 
 use std::time::Duration;
 
+use muster_shared::claim::{Danger, TrustClaim};
 use muster_shared::flow::RolePermissions;
 use muster_shared::ids::Role;
 use muster_shared::wire::Advertised;
@@ -81,6 +82,27 @@ impl Definition {
             sections: Sections::read(body),
             hash,
         })
+    }
+
+    /// Claims of the file, which need the user's consent. Each key has a class in this function: a new key does not compile without one.
+    #[must_use]
+    pub fn claims(&self) -> Vec<TrustClaim> {
+        let Self {
+            // Harmless: a new role, and text for models.
+            role: _,
+            description: _,
+            capabilities: _,
+            contract: _,
+            sections: _,
+            hash: _,
+            // Narrowing: the settings and rights of the user hold over them.
+            tools: _,
+            permissions: _,
+            limits: DefinitionLimits { steps: _, slots: _, deadline: _ },
+            // Needs consent.
+            model,
+        } = self;
+        model.iter().map(|model| TrustClaim::new(Danger::Model, "model", model)).collect()
     }
 
     /// Settings with what the definition says where they say nothing of its role.

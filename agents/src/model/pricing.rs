@@ -15,11 +15,11 @@ settings! {
     #[serde(deny_unknown_fields)]
     pub struct Price {
         /// Tokens read.
-        pub input: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("1.0"); Fleet Harmless,
+        pub input: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("1.0"); Fleet Higher,
         /// Tokens written.
-        pub output: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("2.0"); Fleet Harmless,
+        pub output: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("2.0"); Fleet Higher,
         /// Tokens read from the prompt cache; as much as others where nothing is said.
-            pub cached: Option<f64> = None => real(0.0, 1e6).unit("US dollars per million tokens").example("0.5"); Fleet Harmless,
+            pub cached: Option<f64> = None => real(0.0, 1e6).unit("US dollars per million tokens").example("0.5"); Fleet Higher,
     }
 }
 
@@ -53,6 +53,11 @@ impl Pricing {
     #[must_use]
     pub fn with_overrides(overrides: impl IntoIterator<Item = (String, Price)>) -> Self {
         Self { overrides: overrides.into_iter().collect() }
+    }
+
+    /// Prefixes of model names with a built-in price.
+    pub fn known() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|(prefix, _)| *prefix)
     }
 
     /// The price of `model`, served by `provider`. Local and offline models are free.

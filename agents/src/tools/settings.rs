@@ -24,7 +24,7 @@ settings! {
         pub allow: Vec<String> = Vec::new() => list().example("[\"web.*\", \"python\"]"); Fleet Trust,
         /// Tools of which a person approves each call before it is made, with arguments that they may edit: names, `prefix.*`,
         /// or `*`. Silence approves nothing.
-        pub approve: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Fleet Narrowing,
+        pub approve: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Fleet More,
         /// Most calls of some tools together, by name, `prefix.*`, or `*`. All that mean a tool hold for it.
         pub quotas: BTreeMap<String, ToolQuota> = BTreeMap::new() => named("web.*", &group(ToolQuota::SETTINGS)),
         /// Time limits of calls, by name, `prefix.*`, or `*`, in place of the tools' own. The nearest holds.

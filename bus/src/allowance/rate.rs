@@ -13,9 +13,9 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub struct Rate {
         /// Requests in a minute; not limited when absent.
-        pub requests_per_minute: Option<u32> = None => whole(1, 4_000_000_000).example("60"); Fleet Trust,
+        pub requests_per_minute: Option<u32> = None => whole(1, 4_000_000_000).example("60"); Fleet Lower,
         /// Tokens in a minute, sent and answered; not limited when absent.
-        pub tokens_per_minute: Option<u64> = None => whole(1, MANY).example("100000"); Fleet Trust,
+        pub tokens_per_minute: Option<u64> = None => whole(1, MANY).example("100000"); Fleet Lower,
     }
 }
 

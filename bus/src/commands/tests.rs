@@ -1,4 +1,5 @@
 //! Who may give orders, and how often one counts.
+use muster_shared::flow::Goal;
 use muster_shared::ids::RunId;
 use muster_shared::run::{Request, RequestAction};
 use muster_shared::wire::encode;
@@ -6,6 +7,7 @@ use muster_shared::wire::encode;
 use super::*;
 use crate::bus::Bus;
 use crate::credentials::{FleetKeys, Scope};
+use crate::dead::DeadLetter;
 
 const SOON: Duration = Duration::from_millis(300);
 
@@ -150,16 +152,48 @@ async fn an_order_is_good_once_and_not_for_long() {
 }
 
 #[tokio::test]
-async fn a_dead_letter_is_sent_again_in_the_name_of_whoever_does() {
+async fn only_a_signed_command_in_a_letter_of_an_orchestrator_is_sent_again_in_its_authors_name() {
     let fleet = Fleet::new();
-    let queue = fleet.queue().await;
-    fleet.bus.commands().send(&cancel(), Encoding::Json).await.unwrap();
-    assert!(queue.take(SOON).await.unwrap().is_none());
-    let operator = fleet.of(Scope::Operator, "operator");
-    let letter = operator.dead().list(5).await.unwrap().pop().unwrap();
-    operator.dead().resend(&letter).await.unwrap();
+    let (queue, operator) = (fleet.queue().await, fleet.of(Scope::Operator, "operator"));
+    let (ann, orchestrator) = (fleet.of(Scope::Person, "ann"), fleet.of(Scope::Orchestrator, "o-1"));
+    let order = message(&ann, |envelope| envelope.sent = Millis(envelope.sent.0 - 301_000)).await;
+    let unsigned = Message { headers: Headers::default(), ..order.clone() };
+    let changed = Message {
+        payload: String::from_utf8_lossy(&order.payload).replace("eve", "ann").into(),
+        ..order.clone()
+    };
+    let moved =
+        Message { subject: order.subject.replace(&run().to_string(), &"1".repeat(32)), ..order.clone() };
+    let by_agent = message(&fleet.of(Scope::Agent, "worker-1"), |_| {}).await;
+    let letter = async |writer: &Bus, message: &Message| {
+        writer.dead().put(DeadLetter::of(message, "send it again with `muster dead retry`")).await.unwrap();
+        operator.dead().list(1).await.unwrap().remove(0)
+    };
+    for (writer, message, words) in [
+        (fleet.of(Scope::Agent, "worker-1"), &order, "only a letter of an orchestrator"),
+        (ann.clone(), &order, "only a letter of an orchestrator"),
+        (fleet.bus.clone(), &order, "only a letter of an orchestrator"),
+        (orchestrator.clone(), &unsigned, "it is not signed"),
+        (orchestrator.clone(), &changed, "the signature is not that of ann"),
+        (orchestrator.clone(), &moved, "the signature is not that of ann"),
+        (orchestrator.clone(), &by_agent, "who gives no orders"),
+    ] {
+        let letter = letter(&writer, message).await;
+        let refused = operator.dead().resend(&letter).await.unwrap_err().to_string();
+        assert!(refused.contains(words), "{words}: {refused}");
+        assert!(queue.take(Duration::ZERO).await.unwrap().is_none(), "{words}");
+    }
+    // Too old to be accepted as it is: the operator confirms it, and ann stays its author.
+    let good = letter(&orchestrator, &order).await;
+    operator.dead().resend(&good).await.unwrap();
     let taken = queue.take(SOON).await.unwrap().unwrap();
-    assert_eq!(request(&taken).voice(), "operator");
+    let (request, signed) = (request(&taken), open_inline(&order).unwrap());
+    assert_eq!((request.by.as_str(), request.voice(), request.id), ("ann", "ann", signed.id));
+    taken.done().await.unwrap();
+    // Only an operator confirms: an orchestrator cannot bring an old order of ann's back.
+    orchestrator.dead().resend(&good).await.unwrap();
+    assert!(queue.take(SOON).await.unwrap().is_none());
+    assert!(fleet.last_dead().await.contains("it is of kind Command"), "{}", fleet.last_dead().await);
 }
 
 #[tokio::test]

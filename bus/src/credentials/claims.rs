@@ -18,6 +18,8 @@ use super::rights::Rights;
 const VERSION: u8 = 2;
 /// What every JWT begins with.
 pub(super) const HEADER: &str = r#"{"typ":"JWT","alg":"ed25519-nkey"}"#;
+/// Most subscriptions of a user that may not lay out the bus: some for each request that waits.
+const MAX_SUBSCRIPTIONS: i64 = 4096;
 /// No limit.
 const UNLIMITED: i64 = -1;
 
@@ -184,16 +186,17 @@ pub(super) struct Permissions {
 
 impl From<Rights> for Permissions {
     fn from(rights: Rights) -> Self {
-        let Rights { publish, never_publish, subscribe, never_subscribe, answers } = rights;
+        let Rights { publish, never_publish, subscribe, never_subscribe, answers, max_payload } = rights;
+        let is_restricted = !publish.is_empty() && publish != [">"];
         // To whoever may answer, a server allows nothing else where nothing is listed.
         let publish = if answers && publish.is_empty() { vec![">".to_owned()] } else { publish };
         Self {
             publish: Subjects { allow: publish, deny: never_publish },
             subscribe: Subjects { allow: subscribe, deny: never_subscribe },
             resp: answers.then_some(Answers::ONE),
-            subs: UNLIMITED,
+            subs: if is_restricted { MAX_SUBSCRIPTIONS } else { UNLIMITED },
             data: UNLIMITED,
-            payload: UNLIMITED,
+            payload: max_payload.map_or(UNLIMITED, i64::from),
         }
     }
 }

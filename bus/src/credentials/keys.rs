@@ -15,6 +15,7 @@ use super::claims::{Claims, Said, Statement};
 use super::files::{closed, make, read, whole};
 use super::holder::{Holder, HolderKind};
 use super::ledger::{Issued, Ledger, Unread};
+use super::rights::consumer_names;
 use super::rotation::Retired;
 use super::scope::Scope;
 use super::signers::Signers;
@@ -30,6 +31,9 @@ pub(super) const ROLE: &str = "role:";
 /// When what never changes was said: a server that runs takes no other word of the operator, and forgets what is under way in an
 /// account that it is told of anew.
 const ALWAYS: Millis = Millis(1_000);
+
+/// Tag of the name of a consumer that the holder may create, for the templates of rights.
+const CONSUMER: &str = "consumer:";
 
 /// What the accounts are called for people.
 const FLEET_ACCOUNT: &str = "MUSTER";
@@ -306,7 +310,7 @@ impl FleetKeys {
         more: Vec<String>,
     ) -> Result<String, CredentialsError> {
         let kind = holder.kind();
-        let tags = tags(&kind).into_iter().chain(more).collect();
+        let tags = tags(holder).into_iter().chain(more).collect();
         let said = match Scope::of(&kind) {
             Some(_) => Said::scoped_user(&self.account, tags),
             // The record's parts are nothing to the server's own account.
@@ -404,8 +408,10 @@ pub fn presence_file(folder: &Path) -> PathBuf {
     folder.join("presence.creds")
 }
 
-/// What credentials for a kind of holder say of him.
-pub(super) fn tags(kind: &HolderKind) -> Vec<String> {
+/// Tags of the credentials of a holder.
+pub(super) fn tags(holder: &Holder) -> Vec<String> {
+    let kind = holder.kind();
     let role = kind.role().map(|role| format!("{ROLE}{role}"));
-    std::iter::once(format!("{KIND}{kind}")).chain(role).collect()
+    let consumers = consumer_names(holder.name()).map(|name| format!("{CONSUMER}{name}"));
+    std::iter::once(format!("{KIND}{kind}")).chain(role).chain(consumers).collect()
 }

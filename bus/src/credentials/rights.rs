@@ -3,6 +3,8 @@
 //!
 //! The broker carries it out. What is not listed is refused; `docs/rights.md` shows it for people.
 
+use std::collections::BTreeSet;
+
 use muster_shared::ids::{AgentId, Queue, Role};
 use muster_shared::wire::Profile;
 
@@ -27,21 +29,27 @@ pub struct Rights {
     pub never_subscribe: Vec<String>,
     /// Whether it may answer a request where its asker waits for the answer.
     pub answers: bool,
+    /// Most bytes of a message that it may send. Absent: the limit of the server.
+    pub max_payload: Option<u32>,
 }
 
 impl Rights {
     /// These and others, each subject once. Neither may be those of somebody who may do all.
     pub(super) fn and(mut self, others: Self) -> Self {
-        let Self { publish, never_publish, subscribe, never_subscribe, answers } = others;
+        let Self { publish, never_publish, subscribe, never_subscribe, answers, max_payload } = others;
         let add = |to: &mut Vec<String>, more: Vec<String>| {
-            let new: Vec<_> = more.into_iter().filter(|subject| !to.contains(subject)).collect();
-            to.extend(new);
+            for subject in more {
+                if !to.contains(&subject) {
+                    to.push(subject);
+                }
+            }
         };
         add(&mut self.publish, publish);
         add(&mut self.never_publish, never_publish);
         add(&mut self.subscribe, subscribe);
         add(&mut self.never_subscribe, never_subscribe);
         self.answers |= answers;
+        self.max_payload = self.max_payload.or(max_payload);
         self
     }
 
@@ -54,6 +62,7 @@ impl Rights {
             subscribe: all(self.subscribe),
             never_subscribe: all(self.never_subscribe),
             answers: self.answers,
+            max_payload: self.max_payload,
         }
     }
 }
@@ -92,26 +101,53 @@ fn own_inbox(name: &AgentId) -> String {
 const LOOKS: [&str; 4] =
     ["$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.*"];
 
-/// Reading a stream: by readers that the server forgets, and message by message.
-fn reading(stream: &'static str) -> impl Iterator<Item = String> {
-    let asks = [
-        format!("STREAM.MSG.GET.{stream}"),
-        format!("DIRECT.GET.{stream}"),
-        format!("DIRECT.GET.{stream}.>"),
-        // Without a name as well: so NATS clients read objects.
-        format!("CONSUMER.CREATE.{stream}"),
-        format!("CONSUMER.CREATE.{stream}.>"),
-        format!("CONSUMER.DELETE.{stream}.*"),
-        format!("CONSUMER.INFO.{stream}.*"),
-        format!("CONSUMER.MSG.NEXT.{stream}.*"),
-    ];
-    // Whoever is sent messages without asking for each says how far he is.
-    let pace = format!("$JS.FC.{stream}.>");
-    asks.into_iter().map(|ask| format!("$JS.API.{ask}")).chain([pace])
+/// Most bytes of a request that only asks.
+const SMALL: u32 = 64 * 1024;
+
+/// Consumers that one holder may have of one stream.
+pub(crate) const CONSUMERS: usize = 8;
+
+/// Names of the consumers that a holder may have of each stream. The names are fixed: a server limits the consumers of a
+/// stream, but not those of one user, so free names would let one reader use up the limit for all.
+pub(crate) fn consumer_names(holder: &AgentId) -> impl Iterator<Item = String> {
+    (1..=CONSUMERS).map(move |number| format!("{holder}-{number}"))
+}
+
+/// The holder of a consumer, by its name: the part before the last hyphen.
+pub(crate) fn consumer_holder(consumer: &str) -> &str {
+    consumer.rsplit_once('-').map_or(consumer, |(holder, _)| holder)
+}
+
+/// Whether no holder of credentials is left that a consumer may belong to. Names with a unique suffix belong to processes
+/// that may create all consumers.
+pub(crate) fn is_abandoned(consumer: &str, holders: &BTreeSet<String>) -> bool {
+    let is_unique = consumer.rsplit_once('-').is_some_and(|(_, suffix)| suffix.len() == 32);
+    !is_unique && !holders.contains(consumer_holder(consumer))
+}
+
+/// Reading a stream: by the holder's own consumers, and message by message.
+fn reading(stream: &'static str, holder: &AgentId) -> impl Iterator<Item = String> {
+    let messages = ["STREAM.MSG.GET", "DIRECT.GET"].map(|verb| format!("$JS.API.{verb}.{stream}"));
+    let consumers = consumer_names(holder).flat_map(move |name| {
+        let verbs = ["CREATE", "DELETE", "INFO", "MSG.NEXT"];
+        let own = verbs.map(|verb| format!("$JS.API.CONSUMER.{verb}.{stream}.{name}"));
+        // The filter follows the name; a push consumer acknowledges its flow control.
+        own.into_iter().chain([
+            format!("$JS.API.CONSUMER.CREATE.{stream}.{name}.>"),
+            format!("$JS.FC.{stream}.{name}.>"),
+        ])
+    });
+    messages.into_iter().chain([format!("$JS.API.DIRECT.GET.{stream}.>")]).chain(consumers)
+}
+
+/// Denies queue groups on subjects: a member of a group takes messages away from the other members. `subject group` is the
+/// server's notation; templates are not replaced in it.
+fn no_queue_groups(subjects: &[&str]) -> Vec<String> {
+    subjects.iter().map(|subject| format!("{subject} >")).collect()
 }
 
 /// Streams with what runs know; not the queues, commands, dead letters and leases.
-fn of_runs(parts: Partitions) -> impl Iterator<Item = &'static str> {
+pub(crate) fn of_runs(parts: Partitions) -> impl Iterator<Item = &'static str> {
     let shared = [AGENTS, FILES, KEPT, ALLOWANCE, LESSONS, TRACK_RECORD, TRIALS, OBJECTS_STREAM];
     parts.parts().map(crate::partition::Part::stream).chain(shared)
 }
@@ -148,7 +184,8 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         tool_subject("*", &format!("use.*.{role}.{id}")),
         tool_subject("*", &format!("return.*.{role}.{id}")),
         tool_subject(&lends_as(role), "here"),
-        "dlq.>".to_owned(),
+        // A dead letter is evidence of its writer: nobody writes one in the name of another process.
+        format!("dlq.{id}.>"),
         format!("$KV.AGENTS.{id}"),
         "$KV.FILES.*".to_owned(),
         "$KV.ALLOWANCE.>".to_owned(),
@@ -166,7 +203,7 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
             .chain(record)
             .chain(taking)
             .chain(looks())
-            .chain(of_runs(parts).flat_map(reading))
+            .chain(of_runs(parts).flat_map(|stream| reading(stream, id)))
             .collect(),
         subscribe: [
             own_inbox(id),
@@ -182,6 +219,15 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         .into_iter()
         .chain(lending(role, id))
         .collect(),
+        never_subscribe: no_queue_groups(&[
+            "_INBOX.>",
+            "ctl.>",
+            "cfp.>",
+            "watch.>",
+            "files.>",
+            "allowance.>",
+            "tool.*.here",
+        ]),
         answers: true,
         ..Rights::default()
     }
@@ -207,6 +253,7 @@ fn program(role: &Role, id: &AgentId) -> Rights {
     Rights {
         publish: vec![format!("agent.{role}.*"), own.clone()],
         subscribe: vec![own],
+        never_subscribe: no_queue_groups(&[">"]),
         ..Rights::default()
     }
 }
@@ -216,8 +263,13 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
     let role = format!("guard-{guard}");
     Rights {
         publish: looks()
-            .chain(reading(AGENTS))
-            .chain([format!("hb.{role}.{id}"), format!("$KV.AGENTS.{id}"), "dlq.>".to_owned(), own_inbox(id)])
+            .chain(reading(AGENTS, id))
+            .chain([
+                format!("hb.{role}.{id}"),
+                format!("$KV.AGENTS.{id}"),
+                format!("dlq.{id}.>"),
+                own_inbox(id),
+            ])
             .collect(),
         subscribe: vec![
             own_inbox(id),
@@ -226,6 +278,7 @@ fn guard(guard: &str, id: &AgentId) -> Rights {
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
         ],
+        never_subscribe: no_queue_groups(&["_INBOX.>", "ctl.>"]),
         answers: true,
         ..Rights::default()
     }
@@ -237,11 +290,11 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
     let role = Profile::role_of_tool_server(server);
     Rights {
         publish: looks()
-            .chain(reading(AGENTS))
+            .chain(reading(AGENTS, id))
             .chain([
                 format!("hb.{role}.{id}"),
                 format!("$KV.AGENTS.{id}"),
-                "dlq.>".to_owned(),
+                format!("dlq.{id}.>"),
                 tool_subject(server, "here"),
                 own_inbox(id),
             ])
@@ -258,6 +311,7 @@ fn tool_server(server: &str, id: &AgentId) -> Rights {
             format!("ctl.role.{role}"),
             format!("ctl.agent.{id}"),
         ],
+        never_subscribe: no_queue_groups(&["_INBOX.>", "ctl.>"]),
         answers: true,
         ..Rights::default()
     }
@@ -303,6 +357,17 @@ fn orchestrator(id: &AgentId, parts: Partitions) -> Rights {
             "agent.>".to_owned(),
             "gateway.>".to_owned(),
         ],
+        never_subscribe: no_queue_groups(&[
+            "_INBOX.>",
+            "run.>",
+            "evt.>",
+            "ctl.>",
+            "bid.>",
+            "watch.>",
+            "hb.>",
+            "files.>",
+            "allowance.>",
+        ]),
         answers: true,
         ..Rights::default()
     }
@@ -313,7 +378,7 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
     let streams = of_runs(parts).chain([DEAD]);
     Rights {
         publish: looks()
-            .chain(streams.flat_map(reading))
+            .chain(streams.flat_map(|stream| reading(stream, name)))
             // Whoever listens to what happens right now says so.
             .chain(["watch.*".to_owned(), own_inbox(name)])
             // Who has borrowed what.
@@ -329,13 +394,21 @@ fn observer(name: &AgentId, parts: Partitions) -> Rights {
                 .map(str::to_owned),
             )
             .collect(),
+        max_payload: Some(SMALL),
+        never_subscribe: no_queue_groups(&[">"]),
         ..Rights::default()
     }
 }
 
 /// Whoever comes from elsewhere asks the one thing that its kind asks, and hears the answer.
 fn asking(subject: String, name: &AgentId) -> Rights {
-    Rights { publish: vec![subject], subscribe: vec![own_inbox(name)], ..Rights::default() }
+    Rights {
+        publish: vec![subject],
+        subscribe: vec![own_inbox(name)],
+        never_subscribe: no_queue_groups(&[">"]),
+        max_payload: Some(SMALL),
+        ..Rights::default()
+    }
 }
 
 /// A person looks on as an observer does, gives orders, which are signed, and gives files along with goals.
@@ -347,12 +420,13 @@ fn person(name: &AgentId, parts: Partitions) -> Rights {
         format!("$O.{OBJECTS}.C.*"),
         format!("$O.{OBJECTS}.M.*"),
     ];
-    let Rights { publish, never_publish, subscribe, never_subscribe, answers } = observer(name, parts);
-    let publish = publish.into_iter().chain(says).collect();
+    let reader = observer(name, parts);
+    let publish = reader.publish.into_iter().chain(says).collect();
     // The files that go with a goal, and how models of the fleet fare.
     let shown = [FILES_SHOWN, ALLOWANCE_SHOWN].map(|of| format!("{of}>"));
-    let subscribe = subscribe.into_iter().chain(shown).collect();
-    Rights { publish, never_publish, subscribe, never_subscribe, answers }
+    let subscribe = reader.subscribe.into_iter().chain(shown).collect();
+    // A goal and its files are larger than the requests of an observer.
+    Rights { publish, subscribe, never_subscribe: reader.never_subscribe, ..Rights::default() }
 }
 
 /// The user of the system account may listen to who comes and goes, and ask who is there, and do nothing else.

@@ -5,7 +5,7 @@ use muster_shared::ids::{AgentId, Role};
 
 use super::CredentialsError;
 use super::holder::{Holder, HolderKind};
-use super::rights::Rights;
+use super::rights::{Rights, consumer_names};
 use crate::partition::Partitions;
 
 /// Stand for a holder's own role and name where rights are made into a template: no subject has them otherwise.
@@ -14,6 +14,8 @@ const ANY_NAME: &str = "muster-name";
 /// What the server puts in for them.
 const OWN_ROLE: &str = "{{tag(role)}}";
 const OWN_NAME: &str = "{{name()}}";
+/// The consumers' names, one after the other: a server replaces whole tokens only, so each name is a tag.
+const OWN_CONSUMER: &str = "{{tag(consumer)}}";
 
 /// What a signing key may vouch for, and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -112,11 +114,18 @@ impl Scope {
     pub(super) fn template(self, ways: &[Partitions]) -> Result<Rights, CredentialsError> {
         let role: Role = ANY_ROLE.parse().map_err(CredentialsError::key)?;
         let name: AgentId = ANY_NAME.parse().map_err(CredentialsError::key)?;
-        let holder = self.holder(role, name);
+        let holder = self.holder(role, name.clone());
         let all = ways.iter().map(|&parts| holder.rights(parts)).reduce(Rights::and);
         // No rights at all would be read as all rights.
         let all = all.ok_or_else(|| CredentialsError::key("there is no way to part the record"))?;
-        Ok(all.renamed(|subject| subject.replace(ANY_ROLE, OWN_ROLE).replace(ANY_NAME, OWN_NAME)))
+        let consumers: Vec<String> = consumer_names(&name).collect();
+        let own = |subject: String| {
+            let consumer =
+                consumers.iter().fold(subject, |subject, name| subject.replace(name, OWN_CONSUMER));
+            consumer.replace(ANY_ROLE, OWN_ROLE).replace(ANY_NAME, OWN_NAME)
+        };
+        // The consumers' subjects are the same now: each stays once.
+        Ok(Rights::default().and(all.renamed(own)))
     }
 }
 
@@ -130,7 +139,15 @@ mod tests {
 
     /// What the server makes of a template.
     fn filled(template: Rights, role: &str, name: &str) -> Rights {
-        template.renamed(|subject| subject.replace(OWN_ROLE, role).replace(OWN_NAME, name))
+        let own = |subject: String| subject.replace(OWN_ROLE, role).replace(OWN_NAME, name);
+        let each = |subject: String| match subject.contains(OWN_CONSUMER) {
+            true => consumer_names(&name.parse().unwrap())
+                .map(|one| subject.replace(OWN_CONSUMER, &one))
+                .collect(),
+            false => vec![subject],
+        };
+        let Rights { publish, .. } = template.clone();
+        Rights { publish: publish.into_iter().flat_map(each).collect(), ..template }.renamed(own)
     }
 
     #[test]
@@ -140,7 +157,12 @@ mod tests {
             Scope::ALL.into_iter().flat_map(|scope| every_way().into_iter().map(move |w| (scope, w)))
         {
             let table = scope.holder(role.parse().unwrap(), name.parse().unwrap()).rights(parts);
-            assert_eq!(filled(scope.template(&[parts]).unwrap(), role, name), table, "{scope:?} {parts:?}");
+            let sorted = |mut rights: Rights| {
+                rights.publish.sort();
+                rights
+            };
+            let template = filled(scope.template(&[parts]).unwrap(), role, name);
+            assert_eq!(sorted(template), sorted(table), "{scope:?} {parts:?}");
         }
     }
 

@@ -37,6 +37,8 @@ pub enum Purpose {
     Rights,
     /// A link of a run's hash chain.
     Seal,
+    /// A dead letter, by its writer.
+    Letter,
 }
 
 impl Purpose {
@@ -48,6 +50,7 @@ impl Purpose {
             Self::Control => "control",
             Self::Rights => "rights",
             Self::Seal => "seal",
+            Self::Letter => "letter",
         }
     }
 }

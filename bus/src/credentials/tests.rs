@@ -132,7 +132,7 @@ fn credentials_are_small_however_long_names_are() {
     for scope in Scope::ALL {
         let holder = scope.holder(role.parse().unwrap(), id.parse().unwrap());
         let made = keys.issue(&holder, Some(Millis(u64::MAX / 2))).unwrap();
-        assert!(made.jwt.len() < 1_100, "{scope:?}: {}", made.jwt.len());
+        assert!(made.jwt.len() < 2_200, "{scope:?}: {}", made.jwt.len());
     }
 }
 

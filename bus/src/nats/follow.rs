@@ -1,13 +1,16 @@
 //! Reading streams: up to now, and from now on.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
+use async_nats::jetstream::stream::ConsumerCreateStrictErrorKind;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::Seq;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::convert::Delivered;
@@ -15,6 +18,8 @@ use super::gathered::Gathered;
 use super::link::Link;
 use super::{Nats, convert, missing};
 use crate::backend::{Begin, Pace, Stored};
+use crate::credentials::HolderKind;
+use crate::credentials::rights::{CONSUMERS, consumer_names};
 use crate::error::BusError;
 
 /// Messages asked for at a time.
@@ -25,6 +30,8 @@ const FEW: usize = 8;
 const IDLE: Duration = Duration::from_secs(30);
 /// How often the server says that a follower with nothing to read is still served.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Pause before another try when all names of a holder are in use.
+const BUSY: Duration = Duration::from_millis(20);
 /// Pause before trying again after a failure.
 const RETRY: Duration = Duration::from_millis(250);
 
@@ -41,8 +48,8 @@ async fn reader(
         Begin::After(seq) => DeliverPolicy::ByStartSequence { start_sequence: seq.0 + 1 },
         Begin::LastPerSubject => DeliverPolicy::LastPerSubject,
     };
-    let config = pull::Config {
-        name: Some(format!("read-{}", Uuid::now_v7().simple())),
+    let config = |name: String| pull::Config {
+        name: Some(name),
         deliver_policy,
         ack_policy: AckPolicy::None,
         filter_subjects: filters.to_vec(),
@@ -50,10 +57,39 @@ async fn reader(
         memory_storage: true,
         num_replicas: 1,
         headers_only,
+        // Two processes of one holder with the same configuration would share a consumer unnoticed.
+        metadata: HashMap::from([("muster.reader".to_owned(), Uuid::now_v7().simple().to_string())]),
         ..pull::Config::default()
     };
-    let create = nats.context.create_consumer_on_stream(config, stream);
-    missing::of_stream(nats, &format!("reading stream {stream}"), stream, create).await
+    let what = format!("reading stream {stream}");
+    let until = Instant::now() + nats.settings.request_timeout;
+    loop {
+        for name in names(nats) {
+            let create = nats.context.create_consumer_strict_on_stream(config(name), stream);
+            match nats.within(&what, nats.settings.request_timeout, create).await? {
+                Err(error) if matches!(error.kind(), ConsumerCreateStrictErrorKind::AlreadyExists) => {}
+                created => return missing::of_stream(nats, &what, stream, async { created }).await,
+            }
+        }
+        if Instant::now() >= until {
+            let reason = format!(
+                "all {CONSUMERS} consumers of {} on this stream are in use; end another command that reads with the same \
+                 credentials, or issue others (`muster keys issue`)",
+                nats.who
+            );
+            return Err(BusError::Other { what, reason });
+        }
+        tokio::time::sleep(BUSY).await;
+    }
+}
+
+/// Names for a consumer, in the order to try: any unique one for a holder that may create all consumers, else the holder's own.
+fn names(nats: &Nats) -> Vec<String> {
+    let is_free = nats.kind.as_ref().is_none_or(HolderKind::may_provision);
+    if is_free {
+        return vec![format!("{}-{}", nats.who, Uuid::now_v7().simple())];
+    }
+    consumer_names(&nats.who).collect()
 }
 
 pub(super) async fn scan(

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::future::IntoFuture;
 
 use async_nats::jetstream::stream::{
-    ConsumerError, ConsumerErrorKind, LastRawMessageError, LastRawMessageErrorKind,
+    ConsumerCreateStrictError, ConsumerCreateStrictErrorKind, LastRawMessageError, LastRawMessageErrorKind,
 };
 use async_nats::jetstream::{self, ErrorCode};
 
@@ -28,9 +28,9 @@ impl OfStream for LastRawMessageError {
     }
 }
 
-impl OfStream for ConsumerError {
+impl OfStream for ConsumerCreateStrictError {
     fn answer(&self) -> Option<jetstream::Error> {
-        if let ConsumerErrorKind::JetStream(answer) = self.kind() { Some(answer) } else { None }
+        if let ConsumerCreateStrictErrorKind::JetStream(answer) = self.kind() { Some(answer) } else { None }
     }
 }
 

@@ -284,6 +284,12 @@ impl Backend for Nats {
         queue::give_out_again(self, queue, subject).await
     }
 
+    async fn delete_consumer(&self, stream: &'static str, name: &str) -> Result<(), BusError> {
+        self.limited("deleting a consumer", self.context.delete_consumer_from_stream(name, stream))
+            .await
+            .map(drop)
+    }
+
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {
         queue::in_hand(self, stream).await
     }

@@ -58,7 +58,7 @@ settings! {
         pub port: u16 = 0 => whole(0, 65_535); Fleet Harmless,
         /// Connections are encrypted (TLS), by an authority of the fleet's own in the keys' folder (`ca.pem`). Commands and
         /// processes of the fleet's folder know it; others name it with bus.tls_ca.
-        pub tls: bool = false => flag(); Fleet Harmless,
+        pub tls: bool = false => flag(); Fleet Higher,
         /// Address to listen on, so that other machines can join: `0.0.0.0:4222`, or one address of this machine. With TLS
         /// always. Without it, only this machine can connect.
         pub listen: Option<String> = None => text().example("\"0.0.0.0:4222\""); Fleet Trust,
@@ -66,7 +66,7 @@ settings! {
         pub names: Vec<String> = Vec::new() => list(); Fleet Trust,
         /// The server takes only clients that show a certificate of the fleet's authority (bus.tls_cert, bus.tls_key), beside
         /// their credentials. Processes of a local fleet have one.
-        pub tls_verify: bool = false => flag(); Fleet Harmless,
+        pub tls_verify: bool = false => flag(); Fleet Higher,
         /// Every write is on disk before it is acknowledged. Without it, a crash of the machine (not of the server)
         /// can lose what was acknowledged in the last two minutes.
         pub sync_always: bool = true => flag(); Fleet Harmless,

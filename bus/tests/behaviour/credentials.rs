@@ -61,6 +61,10 @@ const SUBJECTS: &str = "
     $JS.API.CONSUMER.CREATE.COMMANDS.mine $JS.API.CONSUMER.CREATE.RUNS.mine.evt.> $JS.API.CONSUMER.DURABLE.CREATE.RUNS.x
     $JS.API.CONSUMER.MSG.NEXT.TASKS.ROLE $JS.API.CONSUMER.MSG.NEXT.TASKS.planner $JS.API.CONSUMER.MSG.NEXT.TASKS.@OWN
     $JS.API.CONSUMER.MSG.NEXT.TASKS.@other-2 $JS.API.CONSUMER.MSG.NEXT.COMMANDS.orchestrators
+    $JS.API.CONSUMER.CREATE.RUNS.OWN-1.evt.> $JS.API.CONSUMER.CREATE.RUNS.OWN-8 $JS.API.CONSUMER.CREATE.RUNS.OWN-9
+    $JS.API.CONSUMER.CREATE.RUNS.other-2-1 $JS.API.CONSUMER.CREATE.RUNS $JS.API.CONSUMER.DELETE.RUNS.OWN-1
+    $JS.API.CONSUMER.DELETE.RUNS.other-2-1 $JS.API.CONSUMER.MSG.NEXT.RUNS.OWN-1 $JS.API.CONSUMER.MSG.NEXT.RUNS.other-2-1
+    $JS.API.CONSUMER.CREATE.KV_AGENTS.OWN-1 $JS.API.CONSUMER.CREATE.OBJ_MUSTER.OWN-1 $SRV.PING $SRV.>
     $JS.API.CONSUMER.MSG.NEXT.RUNS.mine $JS.API.CONSUMER.DELETE.TASKS.ROLE $JS.API.CONSUMER.DELETE.TASKS.planner
     $JS.API.CONSUMER.DELETE.COMMANDS.orchestrators $JS.API.CONSUMER.DELETE.RUNS.mine $JS.API.CONSUMER.INFO.TASKS.ROLE
     $JS.API.CONSUMER.INFO.TASKS.planner $JS.API.CONSUMER.INFO.RUNS.mine
@@ -133,6 +137,12 @@ fn differences(wire: &mut Wire, scope: Scope, rights: &Rights) -> Vec<String> {
             (allows(&rights.subscribe, &rights.never_subscribe, &subject), wire.may_subscribe(&subject));
         if table != server {
             wrong.push(format!("{scope:?} subscribe {subject}: table {table}, server {server}"));
+        }
+        let may_join = wire.may_subscribe(&format!("{subject} group"));
+        let denied = |filter: &String| filter.strip_suffix(" >").is_some_and(|filter| has(filter, &subject));
+        let table = table && !rights.never_subscribe.iter().any(denied);
+        if table != may_join {
+            wrong.push(format!("{scope:?} join a group on {subject}: table {table}, server {may_join}"));
         }
     }
     wrong

@@ -44,9 +44,9 @@ fn questions() -> Vec<(String, Bytes)> {
         by_subject("RUNS", "run.>"),
         [("$JS.API.INFO".to_owned(), String::new()), ("$JS.API.STREAM.INFO.RUNS".to_owned(), String::new())],
         [
-            ("$JS.API.CONSUMER.MSG.NEXT.RUNS.reader".to_owned(), r#"{"batch":1,"no_wait":true}"#.to_owned()),
+            ("$JS.API.CONSUMER.MSG.NEXT.RUNS.own-2".to_owned(), r#"{"batch":1,"no_wait":true}"#.to_owned()),
             (
-                "$JS.API.CONSUMER.MSG.NEXT.KV_AGENTS.none".to_owned(),
+                "$JS.API.CONSUMER.MSG.NEXT.KV_AGENTS.own-8".to_owned(),
                 r#"{"batch":1,"no_wait":true}"#.to_owned(),
             ),
         ],
@@ -101,9 +101,9 @@ async fn filled() -> (Fixture, Client) {
         owner.request(subject, Bytes::from_static(b"{}")).await.unwrap();
     }
     owner.request("dlq.worker.x", Bytes::from_static(b"{}")).await.unwrap();
-    let reader = json!({ "stream_name": "RUNS", "config": { "name": "reader", "ack_policy": "none", "mem_storage": true,
+    let reader = json!({ "stream_name": "RUNS", "config": { "name": "own-2", "ack_policy": "none", "mem_storage": true,
         "filter_subject": "evt.none.>", "inactive_threshold": 600_000_000_000_u64 } });
-    owner.request("$JS.API.CONSUMER.CREATE.RUNS.reader", reader.to_string().into()).await.unwrap();
+    owner.request("$JS.API.CONSUMER.CREATE.RUNS.own-2", reader.to_string().into()).await.unwrap();
     // Offers are copied to their queue by the server, in its time.
     crate::fixture::until("both offers wait", || async { everything(&owner).await["TASKS"].len() == 2 })
         .await;
@@ -163,12 +163,13 @@ async fn a_reader_delivers_nowhere_of_itself() {
     let before = everything(&owner).await;
     let agent = somebody(f.server.as_ref().unwrap(), Scope::Agent).await;
     let mut heard = owner.subscribe("ctl.>").await.unwrap();
-    for (at, elsewhere) in ELSEWHERE.into_iter().chain(["ctl.all", "ask.submit"]).enumerate() {
-        let config = json!({ "name": format!("r{at}"), "deliver_subject": elsewhere, "ack_policy": "none", "deliver_policy": "all",
+    for elsewhere in ELSEWHERE.into_iter().chain(["ctl.all", "ask.submit"]) {
+        let config = json!({ "name": "own-1", "deliver_subject": elsewhere, "ack_policy": "none", "deliver_policy": "all",
             "mem_storage": true, "inactive_threshold": 5_000_000_000_u64 });
         let asked = json!({ "stream_name": "RUNS", "config": config }).to_string();
-        let made = agent.request(format!("$JS.API.CONSUMER.CREATE.RUNS.r{at}"), asked.into()).await;
+        let made = agent.request("$JS.API.CONSUMER.CREATE.RUNS.own-1", asked.into()).await;
         assert!(made.is_ok(), "{elsewhere}: the server would not even make it");
+        agent.request("$JS.API.CONSUMER.DELETE.RUNS.own-1", Bytes::new()).await.unwrap();
     }
     settle(&agent, &owner).await;
     assert_eq!(everything(&owner).await, before);

@@ -53,6 +53,29 @@ pub const MAX_VALUE_BYTES: usize = 2 * 1024;
 /// Most items of a list that is given for a parameter.
 pub const MAX_VALUES: usize = 64;
 
+/// Class of each key in the file of a project: a new key does not compile without one. All are harmless or narrowing: a
+/// blueprint defines tasks, these have at most the rights of the run, and its approvals and rights only reduce them.
+const _: fn(Blueprint, BlueprintStep) =
+    |Blueprint { name: _, version: _, description: _, goal: _, params: _, output: _, steps: _ },
+     BlueprintStep {
+         id: _,
+         name: _,
+         role: _,
+         goal: _,
+         expected_output: _,
+         milestones: _,
+         after: _,
+         needs: _,
+         pattern: _,
+         critical: _,
+         condition: _,
+         for_each: _,
+         approval: _,
+         rights: _,
+         fallback: _,
+     }| {};
+const _: fn(FallbackStep) = |FallbackStep { name: _, role: _, goal: _, expected_output: _ }| {};
+
 /// A plan written beforehand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

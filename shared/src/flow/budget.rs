@@ -13,13 +13,13 @@ settings! {
     pub struct Budget {
         /// Most model calls, answered or not.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub model_calls: Option<u64> = None => whole(1, MANY).example("200"); Project Trust,
+        pub model_calls: Option<u64> = None => whole(1, MANY).example("200"); Project Lower,
         /// Most tokens, sent and answered together.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub tokens: Option<u64> = None => whole(1, MANY).example("2000000"); Project Trust,
+        pub tokens: Option<u64> = None => whole(1, MANY).example("2000000"); Project Lower,
         /// Most that it may cost, in US dollars.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pub cost_micros: Option<u64> = None => dollars(1e9).example("1.5"); Project Trust,
+        pub cost_micros: Option<u64> = None => dollars(1e9).example("1.5"); Project Lower,
         /// Most steps: thought, action, observation.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub steps: Option<u64> = None => bounded(1, MANY).example("300"),

@@ -16,9 +16,9 @@ settings! {
         /// Whether a person looks at the plan before it is carried out: auto (nobody does), ask, or ask-if-risky.
         pub review: ReviewPolicy = ReviewPolicy::Auto => words::<ReviewPolicy>(); Project Trust,
         /// Whether a person is asked what an ambiguous goal means; else the planner goes on with what it assumes.
-        pub ask_about_goal: bool = false => flag(); Project Harmless,
+        pub ask_about_goal: bool = false => flag(); Project Higher,
         /// Time for an answer.
-        pub answer_within_ms: u64 = 30 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Harmless,
+        pub answer_within_ms: u64 = 30 * 60 * 1000 => span(1, LONGEST_RUN_MS); Project Higher,
         /// What follows when nobody answers in time: proceed with the default, abort, or ask-another person.
         pub on_timeout: OnTimeout = OnTimeout::Proceed => words::<OnTimeout>(); Project Trust,
         /// Whom to ask, one after the other; whoever looks after the run when empty. Where somebody is named or reviews
@@ -26,17 +26,17 @@ settings! {
         /// person's word instead of ending.
         pub ask: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// Milestones after which a person says whether to go on: indices or names of tasks.
-        pub pause_at: Vec<String> = Vec::new() => list().example("[\"1-2\"]"); Project Harmless,
+        pub pause_at: Vec<String> = Vec::new() => list().example("[\"1-2\"]"); Project More,
         /// Who may approve, reject, answer, edit, skip and redo; everybody when empty. Names as in their credentials (`muster
         /// keys issue person:NAME`); `operator` is whoever runs the fleet.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub approve_by: Vec<String> = Vec::new() => list().example("[\"ann\", \"ben\"]"); Project Trust,
         /// How many different people must approve before something goes on. One who approves twice counts once.
         #[serde(skip_serializing_if = "crate::is_usual::<_, 1>")]
-        pub approvals: u8 = 1 => whole(1, 5); Project Trust,
+        pub approvals: u8 = 1 => whole(1, 5); Project Higher,
         /// Tools of which a person approves each call before it is made: names, `prefix.*`, or `*`. Silence approves nothing.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub approve_tools: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Project Narrowing,
+        pub approve_tools: Vec<String> = Vec::new() => list().example("[\"mail.*\", \"shell\"]"); Project More,
         // Each is part of the run's state.
         /// Most questions of one run; further ones are answered at once with their default.
         pub max_questions: u32 = 50 => bounded(0, 500),

@@ -80,13 +80,21 @@ impl Reach {
     }
 }
 
-/// How much trust a value in the settings file of a project needs. Another user may own the project.
+/// How much trust a value in the settings file of a project needs, whoever owns the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sensitivity {
     /// Each value takes effect.
     Harmless,
     /// A value takes effect if the user's own settings have none. To replace theirs needs the user's consent.
     Narrowing,
+    /// A value takes effect if it is not larger than the user's own value, or the default. No value is the largest.
+    Lower,
+    /// A value takes effect if it is not smaller than the user's own value, or the default. No value is the smallest.
+    Higher,
+    /// A list takes effect if the user's own list, or the default, covers it.
+    Fewer,
+    /// A list takes effect if it covers the user's own list, or the default.
+    More,
     /// A value needs the user's consent (`muster trust`).
     Trust,
 }
@@ -97,7 +105,7 @@ impl Sensitivity {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Harmless => "harmless",
-            Self::Narrowing => "narrowing",
+            Self::Narrowing | Self::Lower | Self::Higher | Self::Fewer | Self::More => "narrowing",
             Self::Trust => "needs trust",
         }
     }

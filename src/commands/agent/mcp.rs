@@ -18,8 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::tools::role_of;
 use crate::app::App;
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, ToolsAcceptArgs};
 use crate::commands::bystander::profile;
+use crate::commands::keep::agreed;
 use crate::commands::rejoin::connect_and_work;
 use crate::exit::{Exit, Failure};
 use crate::render::figures;
@@ -102,11 +103,13 @@ struct Serving {
 
 async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -> Result<(), Failure> {
     let Serving { name, role, config } = serving;
+    let listed_as = config.name.clone();
     let pins = mcp_file::pins_of(app, &name);
     let keeper = PinKeeper::new(load(&pins)?);
     let settings = &app.settings().tool.mcp;
     let tokens = Some(mcp_file::tokens_of(app));
-    let callbacks = Callbacks { elicits: settings.may_elicit(&name), pins: keeper.clone(), tokens };
+    let (elicits, may_start) = (settings.may_elicit(&name), Some(mcp_file::check(app)));
+    let callbacks = Callbacks { elicits, pins: keeper.clone(), tokens, may_start };
     let mcp = start(config, settings, &callbacks).await?;
     let (offer, offered) = watch::channel(local_tools(&mcp, &name));
     let server =
@@ -118,7 +121,7 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
         () = serving => {}
         () = follow(&mcp, &name, &offer, &announced) => {}
         () = keep_pins(&pins, &keeper) => {}
-        () = tell_news(&mcp, &name) => {}
+        () = tell_news(&mcp, &listed_as) => {}
     }
     mcp.stop().await;
     Ok(announced.leave().await?)
@@ -206,16 +209,15 @@ async fn tell_news(mcp: &McpServer, name: &str) {
 }
 
 fn in_words(news: &ToolNews, server: &str) -> String {
+    let look = |tool: &str| format!("`{}` shows it", mcp_file::accept_command(server, tool));
     match news {
         ToolNews::New { tool, held: false } => format!("{server} has a new tool, {tool}: it is served"),
         ToolNews::New { tool, held: true } => {
-            format!(
-                "{server} has a new tool, {tool}: `muster tools accept {server} {tool}` lets it be served"
-            )
+            format!("{server} has a new tool, {tool}, which is held back: {}", look(tool))
         }
         ToolNews::Changed { tool, difference } => format!(
-            "{server} describes the tool {tool} otherwise than before, and it is held back until `muster tools accept {server} \
-             {tool}`:\n{difference}"
+            "{server} has changed the description of the tool {tool}, which is held back: {}:\n{difference}",
+            look(tool)
         ),
         ToolNews::Refused { tool, reason } => format!("the tool {tool} of {server} is not served: {reason}"),
     }
@@ -283,17 +285,38 @@ fn check(args: &AgentArgs, file: &McpFile) -> Result<Exit, Failure> {
     Ok(if faults.is_empty() { Exit::Completed } else { Exit::Usage })
 }
 
-/// Accepts what an MCP server now says of a tool.
-pub(crate) fn accept(app: &App, server: &str, tool: &str) -> Result<Exit, Failure> {
+/// Shows the change of a tool that is held back, and accepts what was shown if a person agrees.
+pub(crate) fn accept(app: &App, args: &ToolsAcceptArgs) -> Result<Exit, Failure> {
+    let ToolsAcceptArgs { server, tool, yes } = args;
     let config = chosen(&mcp_file::read(app)?, Some(Path::new(server)), app)?;
     let path = mcp_file::pins_of(app, &config.namespace);
     let mut pins = load(&path)?;
-    if let Some(difference) = pins.difference(server, tool) {
-        output::line(&difference)?;
+    let waiting = pins.held(server).into_iter().find(|held| held.tool == *tool);
+    let Some(held) = waiting else {
+        return Err(Failure::usage(format!("no change of {server}.{tool} waits to be accepted"))
+            .help("`muster tools list` names the tools that are held back"));
+    };
+    let command = mcp_file::accept_command(server, tool);
+    output::line(&held.difference)?;
+    // The server may change a tool between the command that shows it and the one that accepts it.
+    let is_new = held.shown.as_ref().is_some_and(|shown| *shown != held.digest);
+    pins.show(server, tool, &held.digest);
+    pins.save(&path).map_err(Failure::failed)?;
+    let help = format!("`{command} --yes` accepts what is shown here");
+    if *yes && is_new {
+        return Err(
+            Failure::usage(format!("{server} has changed the tool {tool} since it was shown")).help(help)
+        );
     }
-    if !pins.accept(server, tool) {
-        return Err(Failure::usage(format!("nothing of {server}.{tool} waits to be accepted"))
-            .help("`muster agent mcp NAME` tells in its log which tools wait"));
+    if !yes && !agreed("Accept it?", &help)? {
+        return Err(
+            Failure::usage(format!("{server}.{tool} is not accepted: it was not confirmed")).help(help)
+        );
+    }
+    let mut pins = load(&path)?;
+    if !pins.accept(server, tool, &held.digest) {
+        return Err(Failure::usage(format!("{server} has changed the tool {tool} since it was shown"))
+            .help(format!("`{command}` shows it")));
     }
     pins.save(&path).map_err(Failure::failed)?;
     output::note(&format!("{server}.{tool} is accepted as it is described now"));

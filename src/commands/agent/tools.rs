@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use muster_agents::AgentSettings;
 use muster_agents::tools::edges::{http_caller, program_runner};
 use muster_agents::tools::{Tool, registry_of};
@@ -11,8 +12,9 @@ use muster_composite::{Composite, Composites};
 use muster_shared::text::counted;
 use muster_shared::wire::Profile;
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
-use muster_tool_server::file::{Does, Hands};
+use muster_tool_server::file::{Does, ENDING, Hands};
 use muster_tool_server::{PlainRunner, ToolServer, under_name};
+use muster_tools::{Program, ProgramEnd, ProgramRunner, ToolFailure};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
@@ -25,6 +27,7 @@ use crate::commands::rejoin::connect_and_work;
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
 use crate::telemetry::Role;
+use crate::trust::{TRUST_HELP, Trust, in_project};
 use crate::{output, tool_files};
 
 /// Under which name a fleet's own tools are served, unless told otherwise.
@@ -38,11 +41,41 @@ pub(crate) fn role_of(name: &str) -> String {
 /// What carries out what tool files say.
 pub(super) fn hands(app: &App) -> Hands {
     let settings = super::settings(app);
+    let base = app.beside_fleet(Path::new(""));
     Hands {
         sandbox: program_runner(&settings),
-        plain: Arc::new(PlainRunner),
+        plain: Arc::new(TrustedRunner { trust: app.trust.clone(), base }),
         http: http_caller(&settings.tool.web),
     }
+}
+
+/// Runs programs outside of the sandbox. Programs of the project run only with the content that the user trusted: they may
+/// have changed after their tool file was read.
+struct TrustedRunner {
+    trust: Trust,
+    base: PathBuf,
+}
+
+#[async_trait]
+impl ProgramRunner for TrustedRunner {
+    async fn run(&self, program: Program, cancel: &CancellationToken) -> Result<ProgramEnd, ToolFailure> {
+        let programs = in_project(&program.command, &self.base, &self.base);
+        match programs.iter().find(|path| !self.trust.trusts_program(path)) {
+            Some(changed) => {
+                let shown = changed.display();
+                Err(ToolFailure::Refused(format!("{shown} is not trusted as it is now; {TRUST_HELP}")))
+            }
+            None => PlainRunner.run(program, cancel).await,
+        }
+    }
+}
+
+/// Effects of a tool of the fleet's directory that the user has trusted: hosts, secrets and programs.
+pub(crate) fn access(app: &App, tool: &str) -> Vec<String> {
+    let folder = tool_files::folder_of(app);
+    let stem = tool.strip_prefix(OWN).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
+    let path = folder.join(format!("{stem}{ENDING}"));
+    tool_files::wanted(&path, base(app, &folder)).iter().map(ToString::to_string).collect()
 }
 
 /// Serves the tools of a folder until told to stop; or only says what there is.
@@ -132,12 +165,13 @@ pub(crate) fn composites(app: &App, folder: &Path) -> (Composites, Vec<String>) 
 }
 
 /// The tools of the fleet's folder under the name by which agents know them, called in this process.
-pub(crate) fn own_tools(app: &App, folder: &Path) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(crate) fn own_tools(app: &App, folder: &Path) -> Vec<Arc<dyn Tool>> {
     if tool_files::files_in(folder).is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let tools = read(app, folder, &hands(app));
-    Ok(tools.into_iter().map(|tool| under_name(OWN, tool)).collect())
+    let found = tool_files::read(folder, base(app, folder), &app.trust, &hands(app));
+    found.faults.iter().for_each(|fault| output::note(fault));
+    found.tools.into_iter().map(|tool| under_name(OWN, tool)).collect()
 }
 
 /// Up to where it is looked who else could change what lies there.

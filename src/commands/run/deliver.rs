@@ -46,9 +46,9 @@ pub(in crate::commands) fn check(file: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// Writes the report where it is wanted as a file.
-pub(super) fn write_report(wanted: &Wanted, state: &RunState) -> Result<(), Failure> {
+pub(super) fn write_report(wanted: &Wanted, state: &RunState, files: &Files) -> Result<(), Failure> {
     let (Some(file), Some(report)) = (&wanted.output, &state.report) else { return Ok(()) };
-    write(file, &safe::report(&report.body), "the report")
+    write(file, &files.relink(&safe::report(&report.body), file), "the report")
         .map_err(|failure| failure.help("the report is kept: `muster show last` prints it"))
 }
 
@@ -83,6 +83,7 @@ pub(super) fn deliver(
     if wanted.json {
         output::json(&summary(ended, wanted, files))?;
     } else {
+        files.warn(ended.state.id);
         tell(app, wanted, screen, ended)?;
         if !wanted.quiet || files.is_kept() {
             files.tell(ended.state.id);

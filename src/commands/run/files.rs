@@ -10,10 +10,11 @@ use muster_shared::run::RunState;
 use serde_json::{Value, json};
 
 use super::deliver::Wanted;
+use crate::app::App;
 use crate::commands::artifacts;
 use crate::exit::Failure;
-use crate::output;
 use crate::render::figures;
+use crate::{delivered_file, output};
 
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(super) enum Brought {
     Same,
     /// It was not copied: why.
     Kept(String),
+    /// It would be read as configuration, and the person did not name it.
+    Withheld,
 }
 
 /// A file, where it was to go, and what became of it.
@@ -34,7 +37,14 @@ pub(super) struct BroughtFile {
     what: Brought,
 }
 
-/// The files of a run as they were brought.
+impl BroughtFile {
+    /// Returns true if the file is not in effect: under its own name it would be read as configuration.
+    fn is_untrusted(&self) -> bool {
+        delivered_file::is_renamed(&self.to, &self.file.path)
+    }
+}
+
+/// The files of a run as they were brought; those that would be read as configuration come first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Files {
     brought: Vec<BroughtFile>,
@@ -51,18 +61,47 @@ impl Files {
     /// For programs.
     pub(super) fn json(&self) -> Value {
         let one = |one: &BroughtFile| {
-            let mut value = json!({ "path": one.file.path, "bytes": one.file.bytes, "to": one.to });
-            if let Brought::Kept(why) = &one.what {
-                value["not_copied"] = json!(why);
+            let mut value = json!({
+                "path": one.file.path, "bytes": one.file.bytes, "to": one.to, "untrusted": one.is_untrusted(),
+            });
+            match &one.what {
+                Brought::Kept(why) => value["not_copied"] = json!(why),
+                Brought::Withheld => {
+                    value["not_copied"] = json!("only a task named it, and it would be read as configuration")
+                }
+                Brought::Copied | Brought::Same => {}
             }
             value
         };
         self.brought.iter().map(one).collect()
     }
 
-    /// Names them, with path and size.
+    /// Names the files that would be read as configuration. They come before all else that is reported of a run.
+    pub(super) fn warn(&self, run: RunId) {
+        for one in self.brought.iter().filter(|one| one.is_untrusted()) {
+            let size = figures::bytes(one.file.bytes);
+            let path = figures::harmless(&one.file.path);
+            output::note(&match &one.what {
+                Brought::Copied | Brought::Same => format!(
+                    "configuration from the run, not in effect: {} ({size}); {}",
+                    one.to.display(),
+                    delivered_file::REMEDY
+                ),
+                Brought::Kept(why) => {
+                    format!("configuration from the run, not copied: {path} ({size}): {why}")
+                }
+                Brought::Withheld => format!(
+                    "configuration from the run, not copied: {path} ({size}); `muster artifacts {} {} --get` copies it",
+                    run.short(),
+                    figures::quoted(&path)
+                ),
+            });
+        }
+    }
+
+    /// Names the other files, with path and size.
     pub(super) fn tell(&self, run: RunId) {
-        for BroughtFile { file, to, what } in &self.brought {
+        for BroughtFile { file, to, what } in self.brought.iter().filter(|one| !one.is_untrusted()) {
             let size = figures::bytes(file.bytes);
             output::note(&match what {
                 Brought::Copied => format!("file: {} ({size})", to.display()),
@@ -70,6 +109,7 @@ impl Files {
                 Brought::Kept(why) => {
                     format!("file not copied: {} ({size}): {why}", figures::harmless(&file.path))
                 }
+                Brought::Withheld => continue,
             });
         }
         if self.left > 0 {
@@ -77,12 +117,24 @@ impl Files {
             output::note(&format!("{files} of its tasks: `muster artifacts {}` lists them", run.short()));
         }
     }
+
+    /// The report with links that lead to these files.
+    pub(super) fn relink(&self, body: &str, report: &Path) -> String {
+        let base = report.parent().unwrap_or(Path::new(""));
+        let place = |path: &str| {
+            let one =
+                self.brought.iter().find(|one| one.file.path == path && one.what != Brought::Withheld)?;
+            let to = one.to.strip_prefix(base).ok()?.to_str()?;
+            Some(to.replace(' ', "%20"))
+        };
+        delivered_file::relinked(body, place)
+    }
 }
 
 /// Where files go, and which of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place<'a> {
-    folder: &'a Path,
+struct Place {
+    folder: PathBuf,
     which: Which,
 }
 
@@ -98,42 +150,31 @@ enum Which {
 }
 
 /// Where the files of a run go; nowhere where programs read the answer and no folder was given.
-fn place(wanted: &Wanted) -> Option<Place<'_>> {
+fn place(wanted: &Wanted, run: RunId) -> Option<Place> {
     match (&wanted.out, &wanted.output) {
-        (Some(folder), _) => Some(Place { folder, which: Which::All }),
+        (Some(folder), _) => Some(Place { folder: folder.clone(), which: Which::All }),
         (None, Some(report)) => {
-            let folder = report.parent().unwrap_or(Path::new(""));
-            Some(Place { folder, which: Which::Named })
+            Some(Place { folder: delivered_file::folder_of_report(report), which: Which::Named })
         }
         (None, None) if wanted.json => None,
-        (None, None) => Some(Place { folder: Path::new(""), which: Which::AskedFor }),
+        (None, None) => Some(Place { folder: delivered_file::folder_of_run(run), which: Which::AskedFor }),
     }
 }
 
-/// The files of a run that are meant, and how many are left.
-fn chosen<'a>(state: &RunState, all: &'a [Artifact], which: Which) -> (Vec<&'a Artifact>, usize) {
-    let names = |file: &&Artifact| match which {
+/// Whether a file of a run is meant.
+fn is_chosen(state: &RunState, file: &Artifact, which: Which, is_untrusted: bool) -> bool {
+    match which {
         Which::All => true,
         Which::AskedFor => is_named(&file.path, &state.goal.text),
         Which::Named => {
             let plan = state.plan.iter().flat_map(|plan| plan.tasks.values());
             let texts = plan.map(|task| task.expected_output.as_str());
             let mut told = texts.chain(state.report.as_ref().map(|report| report.body.as_str()));
-            // What models say names no file by which a fleet would go from then on.
+            // Text of a model brings no file that would be read as configuration.
             is_named(&file.path, &state.goal.text)
-                || !gives_orders(&file.path) && told.any(|text| is_named(&file.path, text))
+                || !is_untrusted && told.any(|text| is_named(&file.path, text))
         }
-    };
-    let chosen: Vec<&Artifact> = all.iter().filter(names).collect();
-    let left = all.len() - chosen.len();
-    (chosen, left)
-}
-
-/// Whether a fleet that is brought up where this file lies would go by it: settings, agents and blueprints.
-fn gives_orders(path: &str) -> bool {
-    let path = path.to_lowercase();
-    let is_blueprint = path.ends_with(".toml") && path.split('/').any(|part| part == "blueprints");
-    path.rsplit('/').next() == Some("muster.toml") || path.ends_with(".agent.md") || is_blueprint
+    }
 }
 
 /// Whether a text names a file by its path or its name, and not as a part of another name.
@@ -151,21 +192,32 @@ fn is_named(path: &str, text: &str) -> bool {
     })
 }
 
-/// Copies the files of a run that are meant to where they belong. Never over another file, unless that was asked for.
-pub(super) async fn bring(bus: &Bus, wanted: &Wanted, state: &RunState) -> Files {
-    let Some(Place { folder, which }) = place(wanted) else { return Files::default() };
-    let all = made(bus, state).await;
-    let (chosen, left) = chosen(state, &all, which);
-    let mut files = Files { brought: Vec::new(), left };
-    for file in chosen {
-        let to = folder.join(&file.path);
-        let what = match text_of(bus, state.id, file).await {
-            Ok(bytes) => put(folder, &to, &bytes, wanted.force),
+/// The files of a run that are meant, with their places; nothing is copied yet.
+pub(super) async fn choose(app: &App, bus: &Bus, wanted: &Wanted, state: &RunState) -> Files {
+    let Some(Place { folder, which }) = place(wanted, state.id) else { return Files::default() };
+    let mut files = Files::default();
+    for file in made(bus, state).await {
+        let to = delivered_file::target(app, &folder, &file.path);
+        let is_untrusted = delivered_file::is_renamed(&to, &file.path);
+        match (is_chosen(state, &file, which, is_untrusted), is_untrusted) {
+            (true, _) => files.brought.push(BroughtFile { file, to, what: Brought::Same }),
+            (false, true) => files.brought.push(BroughtFile { file, to, what: Brought::Withheld }),
+            (false, false) => files.left += 1,
+        }
+    }
+    files.brought.sort_by_key(|one| !one.is_untrusted());
+    files
+}
+
+/// Copies the chosen files of a run. Never over another file, unless that was asked for.
+pub(super) async fn bring(bus: &Bus, wanted: &Wanted, run: RunId, files: &mut Files) {
+    let Some(Place { folder, .. }) = place(wanted, run) else { return };
+    for one in files.brought.iter_mut().filter(|one| one.what != Brought::Withheld) {
+        one.what = match text_of(bus, run, &one.file).await {
+            Ok(bytes) => put(&folder, &one.to, &bytes, wanted.force),
             Err(why) => Brought::Kept(why),
         };
-        files.brought.push(BroughtFile { file: file.clone(), to, what });
     }
-    files
 }
 
 /// The files of a run: those that its report names, else those that its tasks wrote. A report that is put together by rule
@@ -211,12 +263,13 @@ fn put(folder: &Path, to: &Path, bytes: &[u8], force: bool) -> Brought {
 }
 
 /// Checks that files can be put there before work is done for it.
-pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn check(app: &App, folder: Option<&Path>) -> Result<(), Failure> {
     match folder {
         Some(folder) if folder.exists() && !folder.is_dir() => {
             Err(Failure::usage(format!("{} is no folder", folder.display())).help("give --out a folder"))
         }
-        _ => Ok(()),
+        Some(folder) => delivered_file::check(app, folder),
+        None => Ok(()),
     }
 }
 
@@ -235,21 +288,6 @@ mod tests {
             ("Write old.shares.csv", false),
         ] {
             assert_eq!(is_named("out/shares.csv", text), wanted, "{text}");
-        }
-    }
-
-    #[test]
-    fn files_that_a_fleet_goes_by_are_told_from_others() {
-        for (path, wanted) in [
-            ("muster.toml", true),
-            ("deep/Muster.toml", true),
-            ("agents/evil.agent.md", true),
-            ("blueprints/evil.toml", true),
-            ("blueprints.toml", false),
-            ("agents/report.md", false),
-            ("shares.csv", false),
-        ] {
-            assert_eq!(gives_orders(path), wanted, "{path}");
         }
     }
 
@@ -279,10 +317,12 @@ mod tests {
             json,
             ..Wanted::default()
         };
-        let of = |wanted: &Wanted| place(wanted).map(|place| (place.folder.to_owned(), place.which));
+        let run = RunId::from_uuid(uuid::Uuid::from_u128(1));
+        let of = |wanted: &Wanted| place(wanted, run).map(|place| (place.folder, place.which));
         assert_eq!(of(&wanted(Some("o"), Some("r/a.md"), true)), Some(("o".into(), Which::All)));
-        assert_eq!(of(&wanted(None, Some("r/a.md"), true)), Some(("r".into(), Which::Named)));
-        assert_eq!(of(&wanted(None, None, false)), Some(("".into(), Which::AskedFor)));
+        assert_eq!(of(&wanted(None, Some("r/a.md"), true)), Some(("r/a.files".into(), Which::Named)));
+        let of_run = delivered_file::folder_of_run(run);
+        assert_eq!(of(&wanted(None, None, false)), Some((of_run, Which::AskedFor)));
         assert_eq!(of(&wanted(None, None, true)), None);
     }
 }

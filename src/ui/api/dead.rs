@@ -4,8 +4,8 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::reply::{Reply, json};
-use super::{After, By, Named, Shared};
+use super::super::reply::{Problem, Reply, json};
+use super::{After, By, Named, Said, Shared};
 use crate::commands::dead::{self as letters, Retried};
 use crate::render;
 
@@ -26,8 +26,25 @@ pub(crate) async fn list(State(ui): Shared, After(Wanted { limit }): After<Wante
     json(&listed.iter().map(render::dead::json).collect::<Vec<Value>>())
 }
 
-/// Tries one again.
-pub(crate) async fn retry(State(ui): Shared, By(by): By, Named(seq): Named<u64>) -> Reply {
+/// Consent to a retry.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Consent {
+    /// True if the person has seen the letter and agrees.
+    confirmed: bool,
+}
+
+/// Retries a letter that the person has seen.
+pub(crate) async fn retry(
+    State(ui): Shared,
+    By(by): By,
+    Named(seq): Named<u64>,
+    Said(consent): Said<Consent>,
+) -> Reply {
+    if !consent.confirmed {
+        return Err(Problem::bad(format!("dead letter {seq} was not retried: it was not confirmed"))
+            .help("send {\"confirmed\": true}"));
+    }
     // No person may write there on the bus: the dashboard does it for those who may do it here.
     let (owner, own) = (ui.bus()?, ui.bus_for(&by)?);
     tracing::info!(seq, by = %by.name, "a dead letter is tried again from the dashboard");

@@ -8,6 +8,7 @@ use muster_agents::tools::workspace::WorkspacePath;
 use super::super::reply::{Problem, Reply, json};
 use super::{Named, Shared, run_of};
 use crate::commands::artifacts;
+use crate::delivered_file::download_name;
 
 /// Pictures that browsers may show: by their first bytes, whatever they are called. None of them runs anything.
 const PICTURES: [(&[u8], &str); 4] = [
@@ -54,7 +55,7 @@ fn kind(bytes: &[u8]) -> &'static str {
 
 /// Under which name a browser keeps it: the last part of the path, of letters that no browser takes for anything else.
 fn kept_as(path: &str) -> HeaderValue {
-    let name = path.rsplit('/').next().unwrap_or_default();
+    let name = download_name(path);
     let kept = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let name: String = name.chars().map(kept).take(150).collect();
     HeaderValue::from_str(&format!("attachment; filename=\"{name}\""))
@@ -87,6 +88,7 @@ mod tests {
             ("x\"; filename=evil.html", "x___filename_evil.html"),
             ("a/\r\nSet-Cookie: x", "__Set-Cookie__x"),
             ("ü.md", "_.md"),
+            ("tools/x.tool.toml", "x.tool.toml.untrusted"),
         ] {
             assert_eq!(
                 kept_as(path).to_str().unwrap_or_default(),

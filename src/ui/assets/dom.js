@@ -142,7 +142,7 @@ export function confirm(title, text, { action = 'OK', danger = false, reason = f
         given = input ? input.value : '';
         close();
       };
-      return h('form', { class: 'stack', on: { submit: send } }, h('p', null, text), input ? field(label, input) : null,
+      return h('form', { class: 'stack', on: { submit: send } }, h('div', null, text), input ? field(label, input) : null,
         h('div', { class: 'row' }, h('button', { class: `button main ${danger ? 'danger-main' : ''}`, type: 'submit' }, action),
           button('Cancel', close)));
     });

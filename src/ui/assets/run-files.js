@@ -23,7 +23,7 @@ class Files {
       if (this.isClosed || text === this.text) return;
       this.text = text;
       const path = (file) => `${at('runs', this.model.id, 'files')}/${file.path.split('/').map(encodeURIComponent).join('/')}`;
-      const row = (file) => h('li', { class: 'file' }, h('a', { href: path(file), download: file.path.split('/').pop() }, file.path), h('span', { class: 'quiet' }, bytes(file.bytes ?? file.size)),
+      const row = (file) => h('li', { class: 'file' }, h('a', { href: path(file), download: '' }, file.path), h('span', { class: 'quiet' }, bytes(file.bytes ?? file.size)),
         PICTURE.test(file.path) && (file.bytes ?? 0) < LARGEST_PICTURE ? h('img', { src: path(file), alt: `Picture ${file.path}`, loading: 'lazy' }) : null);
       fill(this.el, panel('Files', artifacts?.length ? h('ul', { class: 'body stack' }, artifacts.map(row)) : empty('No files', 'No task of this run has written one.')));
     } catch (error) {

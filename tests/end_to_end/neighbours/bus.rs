@@ -263,7 +263,7 @@ fn a_flood_does_not_keep_the_run_in_hand_from_its_end() {
             format!("evt.{ghost}.worker.{name}.1.1.step"),
             format!("evt.{new}.worker.{name}.1.1.step"),
             format!("evt.{new}.worker.{name}.1.1.outcome"),
-            format!("dlq.evt.{ghost}"),
+            format!("dlq.{name}.evt.{ghost}"),
         ];
         for at in 0..FLOOD {
             let subject = match (at % KEPT, at % (KEPT * 5)) {

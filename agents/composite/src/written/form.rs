@@ -6,6 +6,24 @@ use toml::Spanned;
 
 use crate::file::OnFailure;
 
+/// Class of each key in the file of a project: a new key does not compile without one. All are harmless: a composite calls
+/// only tools that the task may call.
+const _: fn(Written, WrittenStep, WrittenCompensation) =
+    |Written { description: _, parameters: _, time: _, sample: _, result: _, steps: _ },
+     WrittenStep {
+         name: _,
+         tool: _,
+         arguments: _,
+         needs: _,
+         when: _,
+         for_each: _,
+         at_once: _,
+         repeat: _,
+         on_failure: _,
+         compensate: _,
+     },
+     WrittenCompensation { tool: _, arguments: _ }| {};
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {

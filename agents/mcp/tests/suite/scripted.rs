@@ -353,7 +353,10 @@ async fn a_changed_tool_is_held_back_until_it_is_accepted_also_for_those_who_hav
     let refused = echo.call(&context(), json!({"text": "x"})).await.unwrap_err();
     assert!(matches!(refused, ToolFailure::Refused(_)), "{refused:?}");
     let mut changes = server.changes();
-    assert!(scripted.callbacks.pins.accept("scripted", "echo"));
+    let mut pins = scripted.callbacks.pins.pins();
+    let digest = pins.held("scripted").remove(0).digest;
+    assert!(pins.accept("scripted", "echo", &digest));
+    scripted.callbacks.pins.replace(pins);
     tokio::time::timeout(PATIENCE, changes.changed()).await.expect("it is served again");
     assert_eq!(said(&server, "echo", json!({"text": "x"})).await, "x");
     assert!(

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use muster_shared::claim::{Danger, TrustClaim};
 use muster_shared::flow::ToolCache;
 use muster_shared::flow::cached::digest_of;
 use muster_tools::{ProgramLimits, ProgramRunner, Tool, ToolFailure, Uncertain};
@@ -125,10 +126,57 @@ impl ToolFile {
         schema.into_iter().chain(program).map(|path| folder.join(path)).collect()
     }
 
-    /// Whether it runs a program that is not kept in.
+    /// Claims of the file, which need the user's consent. Each key has a class in this function: a new key does not compile without one.
     #[must_use]
-    pub const fn leaves_the_sandbox(&self) -> bool {
-        matches!(self.does, Does::Program { sandboxed: false, .. })
+    pub fn claims(&self) -> Vec<TrustClaim> {
+        let Self {
+            // Harmless: text for models, and limits within the sandbox.
+            name: _,
+            description: _,
+            parameters: _,
+            pure: _,
+            uncertain: _,
+            cache: _,
+            limits: _,
+            // Narrowing.
+            approve: _,
+            // Paths, which need consent outside of the project: see `paths`.
+            files: _,
+            secrets: _,
+            // These need consent.
+            hosts,
+            does,
+        } = self;
+        let mut claims = match does {
+            Does::Program { command, environment: _, sandboxed: false } => {
+                vec![TrustClaim::new(Danger::Program, "command, outside of the sandbox,", command.join(" "))]
+            }
+            Does::Program { command: _, environment: _, sandboxed: true } => Vec::new(),
+            Does::Http(http) => vec![TrustClaim::new(Danger::Host, "http", http.in_words())],
+            Does::OpenApi(openapi) => vec![TrustClaim::new(Danger::Host, "openapi", openapi.in_words())],
+        };
+        if !hosts.is_empty() {
+            claims.push(TrustClaim::new(Danger::Host, "touches.hosts", hosts.join(", ")));
+        }
+        claims
+    }
+
+    /// Files that it reads, each with its key. Files outside of the project need the user's consent.
+    #[must_use]
+    pub fn paths(&self) -> Vec<(String, PathBuf)> {
+        let secrets = self.secrets.iter().map(|(name, path)| (format!("secrets.{name}"), path.clone()));
+        let files = self.files.iter().map(|path| ("touches.files".to_owned(), path.clone()));
+        let beside = self.beside(Path::new("")).into_iter().map(|path| ("file beside it,".to_owned(), path));
+        secrets.chain(files).chain(beside).collect()
+    }
+
+    /// Command of the tool; empty if it runs no program.
+    #[must_use]
+    pub fn command(&self) -> &[String] {
+        match &self.does {
+            Does::Program { command, .. } => command,
+            Does::Http(_) | Does::OpenApi(_) => &[],
+        }
     }
 
     /// How long a call may take.

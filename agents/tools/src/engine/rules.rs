@@ -77,13 +77,13 @@ settings! {
     #[serde(default, deny_unknown_fields)]
     pub struct ToolQuota {
         /// Most calls of one task; not limited when absent.
-        pub per_task: Option<u64> = None => whole(1, MANY).example("20"); Fleet Narrowing,
+        pub per_task: Option<u64> = None => whole(1, MANY).example("20"); Fleet Lower,
         /// Most calls of one run; not limited when absent.
-        pub per_run: Option<u64> = None => whole(1, MANY).example("200"); Fleet Narrowing,
+        pub per_run: Option<u64> = None => whole(1, MANY).example("200"); Fleet Lower,
         /// Most calls in a minute by the clock, of all runs together; not limited when absent.
-        pub per_minute: Option<u64> = None => whole(1, MANY).example("60"); Fleet Narrowing,
+        pub per_minute: Option<u64> = None => whole(1, MANY).example("60"); Fleet Lower,
         /// Most calls in a day by UTC, of all runs together; not limited when absent.
-        pub per_day: Option<u64> = None => whole(1, MANY).example("1000"); Fleet Narrowing,
+        pub per_day: Option<u64> = None => whole(1, MANY).example("1000"); Fleet Lower,
     }
 }
 

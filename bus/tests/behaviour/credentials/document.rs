@@ -1,6 +1,6 @@
 //! `docs/rights.md`: the table of rights for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -18,7 +18,7 @@ too, so rights follow the version of Muster that starts the server. Credentials 
 
 Write it anew: `UPDATE_DOCS=1 cargo nextest run -E 'test(the_page_of_rights)'`.
 
-`ROLE` and `NAME` are the holder's own. A record in several parts has the number of the part after the first token of `run`
+`ROLE` and `NAME` are the holder's own, and `N` is a number from 1 to 8. A record in several parts has the number of the part after the first token of `run`
 and `evt` (`evt.2.…`), and a stream for each part instead of `RUNS`.
 ";
 
@@ -96,7 +96,12 @@ fn lines(subjects: &[String]) -> Vec<String> {
     let all = streams(&BusSettings::default());
     let mut streams_of: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut lines = Vec::new();
-    for subject in subjects {
+    let mut seen = BTreeSet::new();
+    let numbered = |subject: &String| {
+        let one_of = |subject: String, n| subject.replace(&format!("own-name-{n}"), "own-name-N");
+        (1..=8).fold(subject.clone(), one_of)
+    };
+    for subject in subjects.iter().map(numbered).filter(|subject| seen.insert(subject.clone())) {
         let stream = all
             .iter()
             .map(|stream| stream.name)

@@ -63,7 +63,10 @@ impl Wire {
     pub(super) fn may_subscribe(&mut self, subject: &str) -> bool {
         self.subscriptions += 1;
         let id = self.subscriptions;
-        let may = self.may(&format!("SUB {subject} {id}\r\n"), &format!("Subscription to \"{subject}\""));
+        let may = self.may(
+            &format!("SUB {subject} {id}\r\n"),
+            &format!("Subscription to \"{}\"", subject.split(' ').next().unwrap_or_default()),
+        );
         if may {
             assert!(self.done(&format!("UNSUB {id}\r\n")).unwrap().is_empty());
         }

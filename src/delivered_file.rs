@@ -1,0 +1,191 @@
+//! Files of a run on the disk of a person: their directory, and names that no process reads as configuration.
+//!
+//! A model chooses the name and the content of such a file. A settings file, a tool, an agent, a blueprint or a template must not
+//! take effect because a run wrote it, wherever it is copied. Its name gets an ending that no search for configuration finds.
+
+use std::path::{Component, Path, PathBuf};
+
+use muster_agents::definition::EXTENSION;
+use muster_shared::ids::RunId;
+
+use crate::app::App;
+use crate::exit::Failure;
+use crate::settings::FILE_NAME;
+use crate::trust::real;
+
+/// Ending of a delivered file that would be read as configuration under its own name.
+const ENDING: &str = ".untrusted";
+
+/// Remedy of a file that is not in effect.
+pub(crate) const REMEDY: &str =
+    "to use it, read it, move it to its place without `.untrusted`, and run `muster trust`";
+
+/// Directory of the files of a run whose report is this file: `out/report.files` for `out/report.md`.
+pub(crate) fn folder_of_report(report: &Path) -> PathBuf {
+    let folder = report.with_extension("files");
+    if folder == report { report.with_extension("files.files") } else { folder }
+}
+
+/// Directory of the files of a run without a report file: `run-0193c2.files`.
+pub(crate) fn folder_of_run(run: RunId) -> PathBuf {
+    PathBuf::from(format!("run-{}.files", run.short()))
+}
+
+/// Path of a file of a run below a folder, under a name that no process reads as configuration.
+pub(crate) fn target(app: &App, folder: &Path, path: &str) -> PathBuf {
+    let mut target = folder.join(path);
+    if is_configuration(app, &target) {
+        target.as_mut_os_string().push(ENDING);
+    }
+    target
+}
+
+/// Returns true if a path of [`target`] has another name than the file in the run.
+pub(crate) fn is_renamed(target: &Path, path: &str) -> bool {
+    !target.ends_with(path)
+}
+
+/// Name of a file for a download, which may be stored in any directory.
+pub(crate) fn download_name(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if is_configuration_name(Path::new(path)) { format!("{name}{ENDING}") } else { name.to_owned() }
+}
+
+/// Checks that a file or folder for results of runs is not itself read as configuration.
+///
+/// # Errors
+/// Names the file, and another one to use.
+pub(crate) fn check(app: &App, path: &Path) -> Result<(), Failure> {
+    let is_in_fleet = real_parts(path).iter().any(|part| part == ".muster")
+        || real_place(path).starts_with(real(app.fleet.path()));
+    if !is_in_fleet && !is_configuration(app, path) {
+        return Ok(());
+    }
+    let why =
+        if is_in_fleet { "it is in the directory of a fleet" } else { "Muster reads it as configuration" };
+    Err(Failure::usage(format!("cannot write results of a run to {}: {why}", path.display()))
+        .help("name another one, such as report.md"))
+}
+
+/// Returns true if a process would read a file of this path as configuration: by its name, or because a setting names it.
+fn is_configuration(app: &App, path: &Path) -> bool {
+    let settings = app.settings();
+    let place = real_place(path);
+    let is_named = |file: &PathBuf| real_place(&app.beside_fleet(file)) == place;
+    let is_toml = folded(&place.to_string_lossy()).ends_with(".toml");
+    let is_blueprint = |folder: &PathBuf| place.parent() == Some(&real(&app.beside_fleet(folder)));
+    is_configuration_name(path)
+        || is_configuration_name(&place)
+        || is_named(&settings.tool.mcp.file)
+        || settings.guards.values().filter_map(|guard| guard.file.as_ref()).any(is_named)
+        || is_toml && settings.agent.blueprints.iter().any(is_blueprint)
+}
+
+/// Returns true if a file of this name is read as configuration in some directory.
+fn is_configuration_name(path: &Path) -> bool {
+    const NAMES: [&str; 2] = [FILE_NAME, "mcp.json"];
+    const ENDINGS: [&str; 4] = [EXTENSION, muster_tool_server::file::ENDING, muster_composite::ENDING, ".j2"];
+    let parts: Vec<String> = path.iter().map(|part| folded(&part.to_string_lossy())).collect();
+    let Some((name, folders)) = parts.split_last() else { return false };
+    NAMES.contains(&name.as_str())
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || name.ends_with(".toml") && folders.iter().any(|folder| folder == "blueprints")
+}
+
+/// The names of a path as a file system that ignores case compares them, with links on the way followed.
+fn real_parts(path: &Path) -> Vec<String> {
+    real_place(path).iter().map(|part| folded(&part.to_string_lossy())).collect()
+}
+
+/// An absolute path without links and `..`, also of a file that does not exist yet.
+fn real_place(path: &Path) -> PathBuf {
+    let missing: Vec<_> =
+        path.ancestors().take_while(|above| !above.exists() && !above.as_os_str().is_empty()).collect();
+    let there = path.ancestors().nth(missing.len()).filter(|above| !above.as_os_str().is_empty());
+    let there = real(there.unwrap_or(Path::new(".")));
+    let step = |place: PathBuf, path: &&Path| match path.components().next_back() {
+        Some(Component::ParentDir) => place.parent().map(Path::to_owned).unwrap_or(place),
+        Some(part) => real(&place.join(part)),
+        None => place,
+    };
+    missing.iter().rev().fold(there, step)
+}
+
+/// Letters as a file system that ignores case compares them: some have two lower forms and one upper form.
+fn folded(text: &str) -> String {
+    text.to_lowercase().to_uppercase().to_lowercase()
+}
+
+/// A report whose relative links to delivered files lead to their directory. `place` returns the new target of a link.
+pub(crate) fn relinked(body: &str, place: impl Fn(&str) -> Option<String>) -> String {
+    let (mut text, mut rest) = (String::with_capacity(body.len()), body);
+    while let Some(at) = rest.find("](") {
+        let (before, after) = rest.split_at(at + 2);
+        let end = after.find(|c: char| c == ')' || c.is_whitespace()).unwrap_or(after.len());
+        let target = &after[..end];
+        let path = target.trim_start_matches('<').trim_end_matches('>');
+        text.push_str(before);
+        text.push_str(&place(path.strip_prefix("./").unwrap_or(path)).unwrap_or_else(|| target.to_owned()));
+        rest = &after[end..];
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_process_reads_as_configuration_are_recognized() {
+        for (path, expected) in [
+            ("muster.toml", true),
+            ("deep/Muster.TOML", true),
+            ("MU\u{17f}TER.toml", true),
+            ("a/mcp.json", true),
+            ("tools/glossary.tool.toml", true),
+            ("x.Composite.toml", true),
+            ("agents/evil.agent.md", true),
+            ("prompts/worker.j2", true),
+            ("Blueprints/evil.toml", true),
+            ("blueprints.toml", false),
+            ("Cargo.toml", false),
+            ("agents/report.md", false),
+            ("shares.csv", false),
+        ] {
+            assert_eq!(is_configuration_name(Path::new(path)), expected, "{path}");
+            assert_eq!(download_name(path).ends_with(ENDING), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn files_go_to_a_directory_named_after_the_report_and_its_links_follow() {
+        for (report, folder) in [
+            ("r.md", "r.files"),
+            ("out/r", "out/r.files"),
+            ("a.b.md", "a.b.files"),
+            ("r.files", "r.files.files"),
+        ] {
+            assert_eq!(folder_of_report(Path::new(report)), Path::new(folder), "{report}");
+        }
+        let place = |path: &str| (path == "c/x.svg").then(|| "r.files/c/x.svg".to_owned());
+        for (body, expected) in [
+            ("![x](c/x.svg)", "![x](r.files/c/x.svg)"),
+            ("[x](./c/x.svg \"t\") [y](<c/x.svg>)", "[x](r.files/c/x.svg \"t\") [y](r.files/c/x.svg)"),
+            ("[x](https://a/c/x.svg), c/x.svg, [x](", "[x](https://a/c/x.svg), c/x.svg, [x]("),
+        ] {
+            assert_eq!(relinked(body, place), expected);
+        }
+    }
+
+    #[test]
+    fn a_path_is_compared_where_its_links_lead() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        std::fs::create_dir_all(at("p/.muster")).unwrap();
+        std::os::unix::fs::symlink(at("p/.muster"), at("out")).unwrap();
+        for path in ["out/r.md", "out/new/r.md", "p/.muster/x", "p/.MUSTER/x", "new/../out/x"] {
+            assert!(real_parts(&at(path)).contains(&".muster".to_owned()), "{path}");
+        }
+        assert!(!real_parts(&at("p/.muster/../r.md")).contains(&".muster".to_owned()));
+    }
+}

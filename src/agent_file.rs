@@ -33,7 +33,6 @@ pub(crate) enum AgentFileError {
     },
     /// The user has not trusted its claims.
     #[error("{reason}")]
-    #[diagnostic(help("{}", trust::TRUST_HELP))]
     Untrusted {
         /// The claims, or the changes since the file was trusted.
         reason: String,

@@ -238,7 +238,7 @@ fn check_templates(loaded: &Loaded, trust: &Trust) -> Result<(), Failure> {
     let Some(folder) = &loaded.settings.agent.template_dir else { return Ok(()) };
     if let Some(folder) = loaded.templates_of_project() {
         let consent = trust.consent(folder, trust::template_items(folder));
-        consent.map_err(|why| Failure::usage(why).help(trust::TRUST_HELP))?;
+        consent.map_err(Failure::usage)?;
     }
     match trust.fault_within(folder, ".j2") {
         None => Ok(()),

@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::render::figures::quoted;
 use crate::trust::Item;
 #[cfg(feature = "mcp")]
-use crate::trust::{TRUST_HELP, in_project, items_of};
+use crate::trust::{in_project, items_of};
 
 /// Most servers in the file. Each one is a process.
 const MAX_SERVERS: u32 = 32;
@@ -127,7 +127,7 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
     }
     // It runs programs and says who is sent what, wherever it comes from.
     let consent = app.trust.consent(&path, items(&path, &text, base));
-    consent.map_err(|why| Failure::usage(why).help(TRUST_HELP))?;
+    consent.map_err(Failure::usage)?;
     let environment = |name: &str| std::env::var(name).ok();
     parsed(&text, &environment).map_err(|error| Failure::usage(format!("{shown}: {error}")))
 }
@@ -137,7 +137,7 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
 pub(crate) fn check(app: &App) -> Arc<dyn Fn() -> Result<(), String> + Send + Sync> {
     let (path, trust) = (path_of(app), app.trust.clone());
     let base = app.beside_fleet(Path::new(""));
-    Arc::new(move || trust.consent(&path, wanted(&path, &base)).map_err(|why| format!("{why}\n{TRUST_HELP}")))
+    Arc::new(move || trust.consent(&path, wanted(&path, &base)))
 }
 
 #[cfg(feature = "mcp")]

@@ -11,7 +11,7 @@ use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tools_of};
 
 use crate::app::App;
 use crate::settings::TOOLS_DIR;
-use crate::trust::{Danger, Item, TRUST_HELP, Trust, files_of, in_project, items_of, real};
+use crate::trust::{Danger, Item, Trust, files_of, in_project, items_of, real};
 
 /// Most files that are looked at.
 const MOST_FILES: usize = 256;
@@ -168,8 +168,7 @@ fn read_one(path: &Path, base: &Path, trust: &Trust) -> Result<ToolFile, String>
     let shown = path.display();
     let text = counted(path, base, trust, MAX_BYTES)?;
     let file = parse(path, &text)?;
-    let consent = trust.consent(path, items(&file, path, &text, base));
-    consent.map_err(|why| format!("{why}\n{TRUST_HELP}"))?;
+    trust.consent(path, items(&file, path, &text, base))?;
     // Whoever can change the program can have anything run.
     let folder = path.parent().unwrap_or(base);
     for beside in file.beside(folder) {

@@ -114,7 +114,7 @@ impl Trust {
     /// Checks that the user has trusted these items with their present content.
     ///
     /// # Errors
-    /// Lists the items that are not trusted, or the changes since they were. [`TRUST_HELP`] is the remedy.
+    /// Lists the items that are not trusted, or the changes since they were; and the remedy.
     pub(crate) fn consent(&self, path: &Path, wanted: Vec<Item>) -> Result<(), String> {
         if wanted.is_empty() || self.is_named(path) {
             return Ok(());
@@ -124,7 +124,7 @@ impl Trust {
         if held_back.is_empty() {
             return Ok(());
         }
-        Err(format!("{} would do what takes your word:{what}", path.display()))
+        Err(format!("{} would do what takes your word:{what}\n{TRUST_HELP}", path.display()))
     }
 
     /// Whether keys were made by the user, wherever they lie now, or are trusted: in a folder that is a copy of somebody else's

@@ -343,6 +343,7 @@ fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
             folder.write(file, SENDER.replace("203", "198")).unwrap();
             refused(&folder, check, &["changed since you trusted it", "198.0.113.9:80"]);
         }
+        said(&folder, &["trust", "--revoke"]);
         fs::remove_file(folder.path().join(file)).unwrap();
     }
 }

@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 #[cfg(feature = "mcp")]
-use muster_mcp::{McpFile, Reading, parse};
+use muster_mcp::{LeftOut, McpFile, Reading, ServerConfig, parse};
+#[cfg(feature = "mcp")]
+use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 
 use crate::app::App;
+#[cfg(feature = "mcp")]
+use crate::commands::agent::tools::OWN;
 use crate::exit::Failure;
 
 /// Most servers in the file. Each one is a process.
@@ -69,5 +73,14 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
     let most = MAX_SERVERS;
     let environment = |name: &str| std::env::var(name).ok();
     let reading = Reading { max_servers: most as usize, environment: &environment };
-    parse(&text, &reading).map_err(|error| Failure::usage(format!("{shown}: {error}")))
+    let mut file = parse(&text, &reading).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let is_taken =
+        |server: &mut ServerConfig| server.namespace == OWN || !is_tool_server_name(&server.namespace);
+    for ServerConfig { name, namespace, .. } in file.servers.extract_if(.., is_taken) {
+        let reason = format!(
+            "{namespace:?} is not a name for its tools; rename the server: {SERVER_NAME_RULE}, and not {OWN}"
+        );
+        file.left_out.push(LeftOut { server: name, reason });
+    }
+    Ok(file)
 }

@@ -251,10 +251,10 @@ pub(crate) fn sections() -> Vec<(&'static str, &'static str)> {
     Settings::SETTINGS.iter().map(|section| (section.name(), section.help())).collect()
 }
 
-/// Assignments of flags as they are handed to a process that is started: key, value, the flag's name.
-pub(crate) fn handed_down(assignments: &[(String, String, String)]) -> Option<(String, String)> {
-    let text = serde_json::to_string(assignments).ok().filter(|_| !assignments.is_empty())?;
-    Some((environment::HANDED_DOWN.to_owned(), text))
+/// Variable with the assignments of flags for a child process: key, value, flag. Always set, so that it replaces an inherited list.
+pub(crate) fn handed_down(assignments: &[(String, String, String)]) -> (String, String) {
+    let text = serde_json::to_string(assignments).unwrap_or_default();
+    (environment::HANDED_DOWN.to_owned(), text)
 }
 
 /// The assignments that this process was handed.

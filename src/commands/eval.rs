@@ -200,7 +200,7 @@ impl Trial<'_> {
             with.settings.iter().map(|(key, value)| (key.clone(), value.clone(), "--set".to_owned())),
         );
         // Not as arguments, which can be read by everybody.
-        command.envs(settings::handed_down(&flags));
+        command.envs([settings::handed_down(&flags)]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }

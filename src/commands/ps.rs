@@ -40,6 +40,8 @@ pub(crate) struct FleetShown {
     pub(crate) open: Vec<BreakerState>,
     /// What is wrong with guards that give no verdict.
     pub(crate) silent: Vec<String>,
+    /// Files and servers of the fleet here that are not used, each with the reason.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// What there is to know of a fleet beside what its processes say of themselves.
@@ -60,7 +62,10 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     }
     let bus = app.connect("reader").await?;
     let profiles = bus.registry().list().await?;
-    let fleet = Around::look(app, &bus).await.with(profiles);
+    let mut fleet = Around::look(app, &bus).await.with(profiles);
+    if local(app).is_some() {
+        fleet.left_out = super::agent::tools::left_out(app);
+    }
     if args.json {
         output::json(&fleet.in_json())?;
     } else {
@@ -96,7 +101,7 @@ impl Around {
         let listed: Vec<Listed> = listed.collect();
         let hosts = machines(&self.issued, &listed);
         let (members, open, silent) = (self.members.clone(), self.open.clone(), self.silent.clone());
-        FleetShown { listed, members, hosts, open, silent }
+        FleetShown { listed, members, hosts, open, silent, left_out: Vec::new() }
     }
 }
 
@@ -153,7 +158,8 @@ impl FleetShown {
             json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
         });
         let silent = self.silent.iter().map(|why| json!({ "guard_without_verdict": why }));
-        listed.chain(given_up).chain(hosts).chain(open).chain(silent).collect()
+        let left_out = self.left_out.iter().map(|why| json!({ "left_out": why }));
+        listed.chain(given_up).chain(hosts).chain(open).chain(silent).chain(left_out).collect()
     }
 
     /// Who is there by role, for the rules on who waits for whom.
@@ -164,7 +170,7 @@ impl FleetShown {
 
 async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
     let agents = fleet.agents();
-    let FleetShown { listed, members, hosts, open, silent } = fleet;
+    let FleetShown { listed, members, hosts, open, silent, left_out } = fleet;
     if let Some(team) = app.fleet.live().and_then(|state| state.team) {
         output::line(&format!("team {team}"))?;
     }
@@ -183,8 +189,8 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     for line in &silent {
         output::line(&figures::one_line(line, LINE))?;
     }
-    for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
-        output::line(&format!("an agent file is left out: {}", file.reason))?;
+    for line in &left_out {
+        output::line(&figures::one_line(&format!("left out: {line}"), LINE))?;
     }
     runs(bus, &agents).await
 }

@@ -66,7 +66,7 @@ fn spawn(app: &App, words: &[String]) -> Result<Box<dyn ChildWrapper>, Failure> 
     let mut command = CommandWrap::with_new(program, |command| {
         command.args(global_words(app)).args(words);
         // Not as arguments, which can be read by everybody: a URL may hold a password, and so may what is set.
-        command.envs(settings::handed_down(&app.flags)).envs(app.found_file()).env_remove(INVITATION);
+        command.envs([settings::handed_down(&app.flags)]).envs(app.found_file()).env_remove(INVITATION);
         command.stdin(Stdio::null()).stdout(log).stderr(errors).kill_on_drop(false);
     });
     command.wrap(ProcessSession).spawn().map_err(|e| cannot("start the supervisor", e))

@@ -66,26 +66,46 @@ struct Chunk {
 }
 
 impl Pacer {
-    /// A pacer with these rates by `provider/model`. A call waits for its turn at most `patience`.
+    /// A pacer with these rates by `provider` or `provider/model`. A call waits for its turn at most `patience`.
     #[must_use]
     pub fn new(allowances: Allowances, rates: BTreeMap<String, Rate>, patience: Duration) -> Self {
         let (clock, lanes) = (FleetClock::default(), Mutex::default());
         Self { allowances, rates, patience, clock, lanes }
     }
 
-    /// Waits for the turn of a call of about this many tokens; `waits` is told when it has to wait.
+    /// Waits until the rates of the provider and of the model permit a call of about this many tokens. Calls `waits` before the
+    /// first wait.
     ///
     /// # Errors
-    /// When the turn would come too late.
+    /// If the turn would come too late.
     pub async fn turn(
         self: &Arc<Self>,
         model: &str,
         tokens: u64,
         waits: &(dyn Fn() + Sync),
     ) -> Result<(), TooLong> {
-        let Some(lane) = self.lane(model) else { return Ok(()) };
         let latest = Instant::now() + self.patience;
         let mut told = false;
+        for name in self.provider_rate(model).into_iter().chain([model]) {
+            self.turn_in(name, tokens, (latest, &mut told), waits).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the name of the model's provider if it has a rate.
+    fn provider_rate<'a>(&self, model: &'a str) -> Option<&'a str> {
+        let (provider, _) = model.split_once('/')?;
+        self.rates.contains_key(provider).then_some(provider)
+    }
+
+    async fn turn_in(
+        self: &Arc<Self>,
+        model: &str,
+        tokens: u64,
+        (latest, told): (Instant, &mut bool),
+        waits: &(dyn Fn() + Sync),
+    ) -> Result<(), TooLong> {
+        let Some(lane) = self.lane(model) else { return Ok(()) };
         loop {
             let at = if lane.rate.is_limited() {
                 self.reserve(model, &lane, tokens, latest).await?
@@ -96,10 +116,9 @@ impl Pacer {
                 return Err(TooLong { patience: self.patience });
             }
             if at > Instant::now() {
-                if !told {
+                if !std::mem::replace(told, true) {
                     waits();
                 }
-                told = true;
                 tokio::time::sleep_until(at.into()).await;
             }
             // Closed in the meantime, the turn is over before it came.
@@ -111,12 +130,12 @@ impl Pacer {
 
     /// Takes note of the tokens that a call really took.
     pub fn took(&self, model: &str, expected: u64, tokens: u64) {
-        let Some(lane) = self.known(model).filter(|lane| lane.rate.tokens_per_minute.is_some()) else {
-            return;
-        };
         let more = i64::try_from(expected).unwrap_or(i64::MAX) - i64::try_from(tokens).unwrap_or(i64::MAX);
-        let mut credit = lock(&lane.credit);
-        *credit = credit.saturating_add(more);
+        let lanes = self.provider_rate(model).into_iter().chain([model]).filter_map(|name| self.known(name));
+        for lane in lanes.filter(|lane| lane.rate.tokens_per_minute.is_some()) {
+            let mut credit = lock(&lane.credit);
+            *credit = credit.saturating_add(more);
+        }
     }
 
     /// A provider asks to wait: this process does at once, the others as soon as they hear of it.

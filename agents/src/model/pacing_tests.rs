@@ -73,6 +73,23 @@ async fn a_turn_that_is_too_far_off_is_refused_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
+#[tokio::test]
+async fn the_stricter_of_the_rates_of_provider_and_model_applies() {
+    let bus = bus();
+    let rate = |most| Rate { requests_per_minute: Some(most), tokens_per_minute: None };
+    for (provider, model) in [(1, 1_000), (1_000, 1)] {
+        let allowances = bus.as_agent(&"worker-1".parse().unwrap()).allowances();
+        let name = format!("house{provider}/a");
+        let rates =
+            BTreeMap::from([(format!("house{provider}"), rate(provider)), (name.clone(), rate(model))]);
+        let pacer = Arc::new(Pacer::new(allowances, rates, Duration::from_secs(20)));
+        pacer.turn(&name, 1, &|| {}).await.unwrap();
+        assert!(pacer.turn(&name, 1, &|| {}).await.is_err(), "{provider} and {model} a minute");
+        let other = pacer.turn(&format!("house{provider}/b"), 1, &|| {}).await;
+        assert_eq!(other.is_err(), provider == 1, "another model of the provider");
+    }
+}
+
 #[test]
 fn what_was_not_used_is_not_set_aside_again() {
     let lane = ModelPace::new(Rate { requests_per_minute: None, tokens_per_minute: Some(1_000) });

@@ -145,7 +145,7 @@ impl Common<'_> {
                 || (self.desk.is_some() && OF_OUR_SERVER.contains(&key))
         };
         let set: Vec<_> = app.flags.iter().filter(|(key, ..)| !is_ours(key)).cloned().collect();
-        variables.extend(settings::handed_down(&set));
+        variables.push(settings::handed_down(&set));
         variables.extend(app.found_file());
         let of_elsewhere = TLS.into_iter().filter(|_| self.desk.is_some());
         MemberSpec {

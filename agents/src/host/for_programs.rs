@@ -8,7 +8,7 @@ use std::time::Duration;
 use muster_bus::{Bus, GuardDoor};
 use muster_corpus::{CitedPlace, Corpus};
 use muster_shared::flow::{
-    Budget, CorpusRef, ModelCall, PlaceFound, RolePermissions, TaskOffered, TaskRights, TemplateRef, Usage,
+    CorpusRef, ModelCall, PlaceFound, RolePermissions, TaskOffered, TaskRights, TemplateRef, Usage,
 };
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;

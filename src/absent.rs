@@ -97,6 +97,10 @@ pub(crate) mod mcp {
         BTreeMap::new()
     }
 
+    pub(crate) fn left_out(_: &App) -> Vec<String> {
+        Vec::new()
+    }
+
     pub(crate) fn accept(_: &App, _: &ToolsAcceptArgs) -> Result<Exit, Failure> {
         Err(missing("mcp"))
     }

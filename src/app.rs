@@ -51,6 +51,7 @@ impl App {
         let inputs = Inputs { flags: flags.clone(), care, ..inputs(global, folder.clone(), variables) };
         let mut loaded = settings::load(&inputs)?;
         let redactor = Arc::new(secrets::redactor(&loaded.settings, &inputs.variables));
+        secrets::keep(&redactor);
         let (fleet, not_ours) = FleetFolder::nearest(&folder);
         match (not_ours, care) {
             (None, _) => {}

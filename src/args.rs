@@ -238,6 +238,59 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Words of a command line up to a pipe, a redirection or a comment.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut quote) = (vec![String::new()], None);
+        for letter in line.chars() {
+            match (quote, letter) {
+                (Some(open), _) if letter == open => quote = None,
+                (None, '"' | '\'') => quote = Some(letter),
+                (None, ' ') => words.push(String::new()),
+                (None, '|' | '>' | '<' | '&' | '#') if words.last().is_some_and(String::is_empty) => break,
+                (_, _) => words.last_mut().unwrap().push(letter),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    fn examples(command: &clap::Command, all: &mut Vec<(String, String)>) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        all.extend(help.lines().map(|line| (command.get_name().to_owned(), line.trim().to_owned())));
+        command.get_subcommands().for_each(|command| examples(command, all));
+    }
+
+    #[test]
+    fn documented_command_is_accepted() {
+        let mut all = Vec::new();
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+        for path in docs
+            .chain([root.join("README.md")])
+            .filter(|path| path.extension().is_some_and(|end| end == "md"))
+        {
+            let text = std::fs::read_to_string(&path).unwrap().replace("\\\n", " ");
+            let blocks = text.split("\n```").skip(1).step_by(2).filter(|block| block.starts_with("sh\n"));
+            all.extend(blocks.flat_map(str::lines).map(|line| (path.display().to_string(), line.to_owned())));
+        }
+        examples(&Cli::command(), &mut all);
+        let mut count = 0;
+        for (place, line) in all {
+            let words = words(&line);
+            let start = words.iter().position(|word| !word.contains('=')).unwrap_or_default();
+            let words = &words[start.min(words.len())..];
+            let is_absent = !cfg!(feature = "bench") && words.get(1).is_some_and(|word| word == "bench");
+            if words.first().is_none_or(|word| word != "muster") || is_absent {
+                continue;
+            }
+            count += 1;
+            if let Err(error) = Cli::try_parse_from(words) {
+                assert!(!error.use_stderr(), "{place}: {line}\n{error}");
+            }
+        }
+        assert!(count > 200, "{count} commands were found");
+    }
+
     #[test]
     fn schema_forms_have_short_flags() {
         let form = |args: &[&str]| match Cli::try_parse_from(args).unwrap().command {

@@ -99,9 +99,9 @@ impl Failure {
     }
 }
 
-/// Addresses are part of what went wrong, the passwords in them are not.
+/// Text without secrets: passwords in addresses, values that this process knows, and known forms.
 fn shown(text: &str) -> String {
-    secret::without_passwords(text).into_owned()
+    crate::secrets::redacted(&secret::without_passwords(text))
 }
 
 impl fmt::Display for Failure {

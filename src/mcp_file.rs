@@ -6,11 +6,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 #[cfg(feature = "mcp")]
-use muster_mcp::{ChildCommand, ConfigError, McpFile, Pins, Reached, Reading, ServerConfig, parse};
+use muster_mcp::{ChildCommand, ConfigError, LeftOut, McpFile, Pins, Reached, Reading, ServerConfig, parse};
 #[cfg(feature = "mcp")]
 use muster_shared::claim::TrustClaim;
+#[cfg(feature = "mcp")]
+use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 
 use crate::app::App;
+#[cfg(feature = "mcp")]
+use crate::commands::agent::tools::OWN;
 use crate::exit::Failure;
 #[cfg(feature = "mcp")]
 use crate::render::figures::quoted;
@@ -129,7 +133,17 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
     let consent = app.trust.consent(&path, items(&path, &text, base));
     consent.map_err(Failure::usage)?;
     let environment = |name: &str| std::env::var(name).ok();
-    parsed(&text, &environment).map_err(|error| Failure::usage(format!("{shown}: {error}")))
+    let mut file =
+        parsed(&text, &environment).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let is_taken =
+        |server: &mut ServerConfig| server.namespace == OWN || !is_tool_server_name(&server.namespace);
+    for ServerConfig { name, namespace, .. } in file.servers.extract_if(.., is_taken) {
+        let reason = format!(
+            "{namespace:?} is not a name for its tools; rename the server: {SERVER_NAME_RULE}, and not {OWN}"
+        );
+        file.left_out.push(LeftOut { server: name, reason });
+    }
+    Ok(file)
 }
 
 /// A check that the file, and the programs of the project that it runs, are still trusted as they are.

@@ -1,6 +1,7 @@
 //! The secrets this process can reach, so that none of them is logged, shown or recorded.
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use muster_agents::input;
 use muster_shared::secret::Redactor;
@@ -13,14 +14,30 @@ use crate::settings::Settings;
 const MAX_KEY_FILE: u64 = 64 * 1024;
 
 /// Endings of variables that hold secrets by convention.
-const ENDINGS: [&str; 6] = ["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PASSWORD", "_ACCESS_KEY"];
+const ENDINGS: [&str; 7] =
+    ["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PASSWORD", "_ACCESS_KEY", "MUSTER_INVITATION"];
+
+/// The redactor of this process, for text that does not go through the event log.
+static OWN: OnceLock<Arc<Redactor>> = OnceLock::new();
+
+/// Makes this redactor the one of [`redacted`]. The first call wins.
+pub(crate) fn keep(redactor: &Arc<Redactor>) {
+    // Only a test opens several sets of settings in one process.
+    let _ = OWN.set(Arc::clone(redactor));
+}
+
+/// Text without secrets, for errors and notes.
+pub(crate) fn redacted(text: &str) -> String {
+    let own = OWN.get();
+    own.map_or_else(|| Redactor::default().redact(text), |own| own.redact(text)).into_owned()
+}
 
 /// A redactor that knows every secret of the settings and the environment.
 pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> Redactor {
     let of_environment = variables.iter().filter_map(|(name, value)| secret_in(name, value));
     let of_headers = variables.iter().flat_map(|(name, value)| in_headers(name, value));
     let bus = &settings.bus;
-    let of_bus = [&bus.password, &bus.token, &bus.system_password]
+    let of_settings = [&bus.password, &bus.token, &bus.system_password, &settings.ui.proxy.secret]
         .into_iter()
         .flatten()
         .map(|secret| (**secret).clone());
@@ -28,7 +45,7 @@ pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> R
     let of_url = urls.flat_map(|urls| urls.split(',')).filter_map(password_in).map(SecretString::from);
     let of_file = settings.agent.key_file.as_deref().and_then(|path| read(path).ok()).map(SecretString::from);
     let of_alerts = settings.alerts.url().ok().flatten();
-    let of_all = of_environment.chain(of_headers).chain(of_bus).chain(of_url).chain(of_file);
+    let of_all = of_environment.chain(of_headers).chain(of_settings).chain(of_url).chain(of_file);
     Redactor::new(of_all.chain(of_alerts))
 }
 

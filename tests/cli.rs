@@ -360,3 +360,39 @@ fn webhook_that_is_not_a_url_stops_a_fleet_before_it_starts() {
     std::fs::write(folder.path().join("muster.toml"), "[alerts]\nwebhook_file = \"hook\"\n").unwrap();
     muster(folder.path()).arg("ps").assert().code(2).stderr(contains("say where alerts are sent"));
 }
+
+/// Each bad file is left out alone and named with the reason; a name of Muster's own is refused at the check.
+#[test]
+fn bad_neighbor_is_left_out_alone_and_named() {
+    let folder = folder();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let tool = "description = \"Says it.\"\ncommand = [\"echo\"]\n\n[parameters]\ntype = ";
+    write("tools/good.tool.toml", &format!("{tool}\"object\"\n"));
+    write("tools/schema.tool.toml", &format!("{tool}\"no-type\"\n"));
+    write("tools/broken.tool.toml", "description = [");
+    write("tools/broken.composite.toml", "steps = 3");
+    write("agents/broken.agent.md", "---\nrole: [\n---\n");
+    write("agents/planner.agent.md", "---\nrole: planner\ndescription: plans\n---\nPlan.\n");
+    let servers = r#"{"mcpServers": {"corpus": {"command": "true"}, "own": {"command": "true"}, "none": 3}}"#;
+    write("mcp.json", servers);
+    let home = folder.path().join("home");
+    let here = |arguments: &[&str]| muster(folder.path()).env("HOME", &home).args(arguments).assert();
+    here(&["trust", "--yes"]).success();
+    let doctor = String::from_utf8(here(&["doctor"]).get_output().stdout.clone()).unwrap();
+    let named = [
+        "schema.tool.toml",
+        "broken.tool.toml",
+        "broken.composite.toml",
+        "broken.agent.md",
+        "planner.agent.md",
+    ];
+    for name in named.into_iter().chain(["server corpus", "server own", "server none"]) {
+        assert!(doctor.contains(name), "{name} is missing:\n{doctor}");
+    }
+    here(&["tools", "list"]).success().stdout(contains("own.good").and(contains("own.schema").not()));
+    here(&["agent", "mcp", "--check"]).code(2).stderr(contains("corpus:").and(contains("rename the server")));
+}

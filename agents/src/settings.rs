@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
 use muster_composite::Composites;
-use muster_shared::flow::{RolePermission, RolePermissions};
+use muster_shared::flow::{Budget, RolePermission, RolePermissions, TaskOffered};
 use muster_shared::ids::Role;
 use muster_shared::settings;
 use muster_shared::time::millis;
@@ -29,7 +29,13 @@ pub(crate) const RATE_LIMIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Most model calls of one task, answered or not, where its budget names no number. More than any task needs in which all
 /// is well.
-pub(crate) const MAX_CALLS: u64 = 500;
+const MAX_CALLS: u64 = 500;
+
+/// Budget of an offer. Without a number of model calls: enough for two per step, at least `MAX_CALLS`.
+pub(crate) fn budget_of(offer: &TaskOffered) -> Budget {
+    let calls = MAX_CALLS.max(2 * u64::from(offer.limits.max_steps));
+    offer.budget.or(&Budget { model_calls: Some(calls), ..Budget::UNLIMITED })
+}
 
 /// Time for which a write to the record is retried without a bus. A restarted server, or a cluster that elects a
 /// leader, returns within it.
@@ -75,7 +81,7 @@ settings! {
         /// never. A task that is done again, and members of a group, are always answered anew.
         #[serde(with = "muster_shared::span")]
         pub reuse_answers: Duration = Duration::ZERO => span(0, 30 * DAY); Fleet Harmless,
-        /// How often models may be asked by the whole fleet together, by `provider/model`. Calls above it wait their turn.
+        /// Request rates of the whole fleet, by `provider` or `provider/model`; both apply. Calls above a rate wait their turn.
         pub rates: BTreeMap<String, Rate> = BTreeMap::new() => named("openai/gpt-4.1", &group(Rate::SETTINGS)),
         /// The most that the whole fleet may use. Not a setting of its own: `fleet.budget` is copied here.
         #[serde(skip)]

@@ -97,7 +97,9 @@ impl Redactor {
                     }
                     for (name, value) in fields {
                         match value {
-                            Value::String(text) if is_assigned_secret(name, text) => {
+                            Value::String(text)
+                                if is_assigned_secret(name, text) || is_credential(name, text) =>
+                            {
                                 *text = replace(text, &[Range { start: 0, end: text.len() }]);
                             }
                             other => open.push(other),
@@ -140,14 +142,24 @@ impl Redactor {
 /// as one, as a token is written. Whatever the password is made of: it was set as one.
 #[must_use]
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
-    static USER: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new("(?<before>://)(?:(?<user>[^/?#\\s,@:]*):)?[^/?#\\s,]*@").ok());
+    static USER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new("(?<before>://)(?:(?<user>[^/?#\\s,@:]*):)?(?<secret>[^/?#\\s,]*)@").ok()
+    });
     // Few texts are addresses, and the pattern is made when the first one is.
     if !text.contains("://") {
         return Cow::Borrowed(text);
     }
     let Some(pattern) = USER.as_ref() else { return Cow::Borrowed(REDACTED) };
+    let is_syntax = |found: &Captures<'_>| {
+        // A form such as `https://…[@REVISION]`, or the user of `ssh://git@host`.
+        found.name("user").is_none()
+            && (&found["secret"] == "git" || !found["secret"].contains(|c: char| c.is_ascii_alphanumeric()))
+    };
+    if pattern.captures_iter(text).all(|found| is_syntax(&found)) {
+        return Cow::Borrowed(text);
+    }
     pattern.replace_all(text, |found: &Captures<'_>| match found.name("user") {
+        _ if is_syntax(found) => found[0].to_owned(),
         Some(user) => format!("{}{}:{REDACTED}@", &found["before"], user.as_str()),
         None => format!("{}{REDACTED}@", &found["before"]),
     })
@@ -206,33 +218,57 @@ impl SecretPattern {
     }
 }
 
-/// The forms, and what else must hold of a match.
-const FORMS: [(&str, Judge); 12] = [
-    // Keys of model providers: OpenAI, Anthropic and those that follow them; Google.
+/// Forms of secrets, each with a check of the match.
+const FORMS: [(&str, Judge); 20] = [
+    // Muster: dashboard tokens and invitations, task tokens, session addresses and cookies.
+    (r"(?-u:\b)muster(?:token_|[0-9]{1,5}\.)[A-Za-z0-9_-]{40,}", always),
+    (r"(?-u:\b)mt[0-9]+-[0-9a-f]{16,}-[0-9a-f]{32}(?-u:\b)", always),
+    (r"(?-u:\b)(?:token|muster_ui_[0-9]+)=(?<secret>[0-9a-f]{64})(?-u:\b)", always),
+    // OpenAI, Anthropic and compatible providers; Google.
     (r"(?-u:\b)sk-[A-Za-z0-9_-]{16,}", has_digit),
-    (r"(?-u:\b)AIza[A-Za-z0-9_-]{30,}", always),
-    // AWS key ids. The secret half is found as an assignment.
+    (
+        r"(?-u:\b)(?:AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,})",
+        always,
+    ),
+    // Groq, Hugging Face, Replicate, xAI, Perplexity, NVIDIA, Tavily; Stripe, npm, PyPI, SendGrid, Twilio, Telegram.
+    (
+        r"(?-u:\b)(?:gsk_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|r8_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{40,}|pplx-[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{30,}|tvly-[A-Za-z0-9-]{20,})",
+        has_digit,
+    ),
+    (
+        r"(?-u:\b)(?:[srp]k_(?:live|test)_[0-9A-Za-z]{16,}|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|SK[0-9a-f]{32}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33})(?-u:\b)",
+        has_digit,
+    ),
+    // AWS key ids; an assignment contains the secret half.
     (r"(?-u:\b)(?:AKIA|ASIA)[A-Z0-9]{16}(?-u:\b)", always),
-    // GitHub, Slack.
+    // GitHub, GitLab, Slack, webhooks of Slack and Discord.
     (r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})", always),
-    (r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{10,}", has_digit),
+    (r"(?-u:\b)gl(?:pat|dt|rt|cbt|ptt|ft|soat|oas|agent|ffct|imt)-[A-Za-z0-9_.-]{20,}", has_digit),
+    (r"(?-u:\b)(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}", has_digit),
+    (
+        r"(?-u:\b)(?:hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/)(?<secret>[A-Za-z0-9/_-]{16,})",
+        has_digit,
+    ),
     // JSON Web Tokens; seeds of NATS nkeys.
     (r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*", always),
-    (r"(?-u:\b)S[ACFNOUX][A-Z2-7]{56}(?-u:\b)", always),
+    (r"(?-u:\b)S[ACFMNOUVX][A-Z2-7]{56}(?-u:\b)", always),
     // Private keys, also where the end was cut off.
     (
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?:(?s:.*?)-----END [A-Z0-9 ]*PRIVATE KEY-----|(?:(?:[ \t\r\n]|\\n)*[A-Za-z0-9+/=]{16,})*)",
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?s:.*?)-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|(?:(?:[ \t\r\n]|\\n)*[A-Za-z0-9+/=]{16,})*)",
         always,
     ),
     // What is sent to log in.
     (
-        r#"(?i-u:authorization)["']?[ \t]*[:=][ \t]*["']?(?i-u:bearer|basic|token)[ \t]+(?<secret>[^ \t\r\n"'`,;]{8,})"#,
+        r#"(?i-u:authorization)\\?["']?[ \t]*[:=][ \t]*\\?["']?(?i-u:bearer|basic|token|apikey|negotiate)[ \t]+(?<secret>[^ \t\r\n"'`,;\\]{8,})"#,
         no_placeholder,
     ),
+    (r#"(?i-u:authorization)\\?["']?[ \t]*[:=][ \t]*\\?["']?(?<secret>[^ \t\r\n"'`,;\\]{16,})"#, |found| {
+        has_digit(found) && is_value("token", &found["secret"], false)
+    }),
     (r"(?i-u:\bbearer)[ \t]+(?<secret>[A-Za-z0-9._~+/=-]{16,})", has_digit),
     (
-        r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://(?:[^/ \t\r\n:@"'<>`]*:(?<secret>[^/ \t\r\n@"'<>`]+)@|[A-Za-z0-9_-]{16,}@)"#,
-        no_placeholder,
+        r#"(?-u:\b)[A-Za-z][A-Za-z0-9+.-]*://(?:[^/ \t\r\n:@"'<>`]*:(?<secret>[^/ \t\r\n"'<>`,]+)@|[A-Za-z0-9_-]{16,}@)"#,
+        is_password,
     ),
     // Assignments, in code, settings, JSON and URLs.
     (
@@ -254,7 +290,9 @@ static PATTERNS: LazyLock<Vec<SecretPattern>> = LazyLock::new(|| {
 /// nothing is missed, and takes a fraction of the memory, in every process.
 #[expect(clippy::expect_used, reason = "constant patterns, used by tests")]
 static PATTERNS_IN_BYTES: LazyLock<regex::bytes::RegexSet> = LazyLock::new(|| {
-    let forms = FORMS.iter().map(|(form, _)| form);
+    // In MessagePack the header of a string separates the name of a field from its value.
+    let packed = r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|key|credentials?|authorization|cookie)(?s:[\xa8-\xbf]|\xd9.|\xda..|\xdb....)";
+    let forms = FORMS.iter().map(|(form, _)| *form).chain([packed]);
     regex::bytes::RegexSetBuilder::new(forms).unicode(false).build().expect("patterns")
 });
 
@@ -269,6 +307,15 @@ fn has_digit(found: &Captures<'_>) -> bool {
 fn no_placeholder(found: &Captures<'_>) -> bool {
     let value = found.name("secret").unwrap_or_else(|| found.get_match());
     !is_placeholder(value.as_str())
+}
+
+fn is_password(found: &Captures<'_>) -> bool {
+    // In `http://host:8080?to=a@b` a port follows the colon.
+    let is_port = |secret: &str| {
+        let digits = secret.trim_start_matches(|c: char| c.is_ascii_digit());
+        digits.len() < secret.len() && digits.starts_with(['?', '#'])
+    };
+    no_placeholder(found) && !found.name("secret").is_some_and(|secret| is_port(secret.as_str()))
 }
 
 fn is_assignment(found: &Captures<'_>) -> bool {
@@ -289,6 +336,17 @@ fn is_assigned_secret(name: &str, text: &str) -> bool {
     let named = NAME.as_ref().is_some_and(|pattern| pattern.is_match(name));
     let own = name == "secret" && is_run_secret(text);
     named && !own && text.len() >= MIN_KNOWN_BYTES && text != REDACTED && is_value(name, text, true)
+}
+
+/// Returns true if a field is a header that authenticates its sender.
+fn is_credential(name: &str, text: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let value = text.rsplit_once(' ').map_or(text, |(_, value)| value);
+    (name.ends_with("authorization") || name == "cookie" || name == "set-cookie")
+        && value.len() >= MIN_KNOWN_BYTES
+        && value != REDACTED
+        && !is_placeholder(value)
+        && value.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn is_run_secret(text: &str) -> bool {

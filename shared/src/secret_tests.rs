@@ -30,6 +30,11 @@ fn addresses_are_shown_without_their_passwords() {
         ("nats://a:p@w:x@h1,tls://b:q@h2:1", "nats://a:[redacted]@h1,tls://b:[redacted]@h2:1"),
         ("https://h/path@2?to=a@b", "https://h/path@2?to=a@b"),
         ("nats://127.0.0.1:4222", "nats://127.0.0.1:4222"),
+        (
+            "folders, https://… and git+https://…[@REVISION][#PATH]",
+            "folders, https://… and git+https://…[@REVISION][#PATH]",
+        ),
+        ("ssh://git@h/r, https://a:b@h", "ssh://git@h/r, https://a:[redacted]@h"),
         ("ann@example.org", "ann@example.org"),
     ] {
         assert_eq!(without_passwords(text), wanted, "{text}");
@@ -38,6 +43,8 @@ fn addresses_are_shown_without_their_passwords() {
 
 #[test]
 fn what_looks_like_a_secret_is_redacted() {
+    let stripe = ["sk", "live", "0123456789abcdef"].join("_");
+    let session = format!("http://127.0.0.1:7177/#token={}", "0a".repeat(32));
     let seed = format!("SU{}", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".repeat(2).split_at(56).0);
     let cases = [
         ("key sk-proj-abcdEFGH12345678ijkl end", "key [redacted] end"),
@@ -62,13 +69,46 @@ fn what_looks_like_a_secret_is_redacted() {
         (r#"{\"token\":\"abc123def456\"}"#, r#"{\"token\":\"[redacted]\"}"#),
         ("nats://bob:tr0ub4dor@host:4222", "nats://bob:[redacted]@host:4222"),
         (&seed, "[redacted]"),
+        ("postgres://u:p@ss!w0rd@db/x", "postgres://u:[redacted]@db/x"),
+        ("authorization: ApiKey abcdefgh", "authorization: ApiKey [redacted]"),
+        (r#"{\"Authorization\":\"Bearer abcdefgh\"}"#, r#"{\"Authorization\":\"Bearer [redacted]\"}"#),
+        ("Authorization: 0123456789abcdef", "Authorization: [redacted]"),
+        ("glpat-ABCDEFabcdef1234567890", "[redacted]"),
+        ("xapp-1-A0123-4567-abc", "[redacted]"),
+        ("ya29.A0ARrdaM1234567890abcdef", "[redacted]"),
+        ("GOCSPX-1234567890abcdefghij", "[redacted]"),
+        ("gsk_0123456789abcdefghijABCDEFGHIJ", "[redacted]"),
+        ("hf_0123456789abcdefghijABCDEFGHIJ", "[redacted]"),
+        (&stripe, "[redacted]"),
+        (
+            "https://hooks.slack.com/services/T01/B02/abcdef0123",
+            "https://hooks.slack.com/services/[redacted]",
+        ),
+        ("http://127.0.0.1:7177/#token=", "http://127.0.0.1:7177/#token="),
+        (&session, "http://127.0.0.1:7177/#token=[redacted]"),
+        (
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nabc\n-----END PGP PRIVATE KEY BLOCK-----",
+            "[redacted]\n\n\n",
+        ),
     ];
+    // Rate of secrets that pass: 0 of these.
     for (text, wanted) in cases {
         assert_eq!(Redactor::default().redact(text), wanted);
-        assert!(Redactor::default().hits(text.as_bytes()), "{text}");
+        assert!(text == wanted || Redactor::default().hits(text.as_bytes()), "{text}");
     }
 }
 
+#[test]
+fn field_of_a_packed_value_is_redacted() {
+    let body = serde_json::json!({ "args": { "password": "Correct-Horse", "authorization": "Basic dXNlcjpwYXNz1" } });
+    let packed = rmp_serde::to_vec_named(&body).unwrap();
+    assert!(Redactor::default().hits(&packed));
+    let mut value = body;
+    Redactor::default().redact_value(&mut value);
+    assert_eq!(value["args"], serde_json::json!({ "password": REDACTED, "authorization": REDACTED }));
+}
+
+/// Rate of other text that is damaged: 0 of these.
 #[test]
 fn prose_and_code_stay() {
     let cases = [
@@ -95,6 +135,12 @@ fn prose_and_code_stay() {
         "password=<password>",
         "token: CancellationToken",
         r#""secret": "required""#,
+        "http://127.0.0.1:8080?to=a@b.example",
+        "muster1.eyJ… is an invitation, mustertoken_… a token, mt1-… the token of a task",
+        "authorization: required",
+        "Set the Authorization header; the hf_hub and npm_config_registry variables stay",
+        "https://hooks.slack.com/services/",
+        "glpat-1 and xapp-1",
     ];
     for text in cases {
         assert_eq!(Redactor::default().redact(text), text);

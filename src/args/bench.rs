@@ -41,7 +41,7 @@ pub(crate) enum Bench {
     /// Measure how the cost of a step grows over a long task.
     Steps {
         /// Number of steps.
-        #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(200..=5_000))]
+        #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(200..=990))]
         steps: u32,
         /// Print JSON.
         #[arg(long)]

@@ -54,6 +54,7 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.push(space(app));
     checks.extend(keys(app));
     checks.push(server_program(app).await);
+    checks.extend(neighbors(app));
     checks.extend(bus(app).await);
     checks.extend(super::models::checks(app).await);
     checks.push(sandbox::check(app));
@@ -121,6 +122,20 @@ fn keys(app: &App) -> Option<Check> {
         ));
     }
     folder.is_dir().then(|| Check::ok("keys", format!("{} is closed to others", folder.display())))
+}
+
+/// Files and servers that are left out, and processes of the fleet here that are not restarted.
+fn neighbors(app: &App) -> Vec<Check> {
+    const REMEDY: &str = "correct the file; a running fleet reads it again";
+    let left_out = super::agent::tools::left_out(app);
+    let members = app.fleet.live().into_iter().flat_map(|state| state.members);
+    let given_up = members.filter(|member| member.given_up).map(|member| {
+        let log = app.fleet.log(&member.name);
+        let how = member.how.unwrap_or_else(|| "ended too often".to_owned());
+        let remedy = format!("{} has the reason", log.display());
+        Check::warn("process", format!("{} {how} and is not restarted", member.name), remedy)
+    });
+    left_out.into_iter().map(|line| Check::warn("left out", line, REMEDY)).chain(given_up).collect()
 }
 
 /// Room on the disk that the store is on, which need not be that of the fleet's folder.

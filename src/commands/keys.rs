@@ -403,4 +403,68 @@ mod tests {
             assert!(holder(&asked(word)).is_ok(), "{word}");
         }
     }
+
+    /// Each secret that `muster keys` and `muster invite` issue. An additional kind of command or holder does not compile.
+    #[test]
+    fn issued_secret_is_redacted() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = FleetKeys::open_or_make(&folder.path().join("keys")).unwrap();
+        let words = [
+            "operator",
+            "person:ann",
+            "observer",
+            "orchestrator",
+            "worker",
+            "word_counter",
+            "guard:g",
+            "tools:t",
+        ];
+        let name = || "h".parse().unwrap();
+        let asked =
+            |holder: &str| IssueArgs { holder: holder.to_owned(), name: None, expires: None, out: None };
+        let mut issued: Vec<String> = Vec::new();
+        for holder in words.iter().map(|word| holder(&asked(word)).unwrap()) {
+            let has_file = |kind: &HolderKind| match kind {
+                HolderKind::Operator
+                | HolderKind::Person
+                | HolderKind::Observer
+                | HolderKind::Orchestrator => true,
+                HolderKind::Agent(_)
+                | HolderKind::Program(_)
+                | HolderKind::Guard(_)
+                | HolderKind::ToolServer(_) => true,
+                HolderKind::Host | HolderKind::Guest | HolderKind::Presence => false,
+            };
+            assert!(has_file(&holder.kind()));
+            let file = keys.issue(&holder, None).unwrap().to_file().expose_secret().to_owned();
+            issued.extend(
+                file.lines()
+                    .filter(|line| line.starts_with("eyJ") || line.starts_with('S'))
+                    .map(str::to_owned),
+            );
+        }
+        assert_eq!(issued.len(), 2 * words.len(), "a JWT and a seed each");
+        let token = |role| keys.token(name(), role, None).unwrap().expose_secret().to_owned();
+        issued.extend(muster_bus::credentials::DashboardRole::ALL.map(token));
+        let until = now().after(std::time::Duration::from_secs(60));
+        let invited =
+            muster_bus::credentials::Invited { roles: vec!["worker".parse().unwrap()], uses: 1, until };
+        let invitation = keys.invite(&invited, vec!["127.0.0.1:4222".to_owned()], None).unwrap();
+        issued.push(invitation.to_line().unwrap().expose_secret().to_owned());
+        let prints_no_other = |command: &KeysCommand| match command {
+            KeysCommand::Init | KeysCommand::Issue(_) | KeysCommand::Person(_) | KeysCommand::Token(_) => {
+                true
+            }
+            KeysCommand::Export
+            | KeysCommand::Certificate(_)
+            | KeysCommand::Public
+            | KeysCommand::List { .. } => true,
+            KeysCommand::Revoke { .. } | KeysCommand::Rotate(_) | KeysCommand::Context(_) => true,
+        };
+        assert!(prints_no_other(&KeysCommand::Init));
+        for secret in issued {
+            let shown = crate::secrets::redacted(&format!("see {secret} here"));
+            assert!(!shown.contains(&secret[..32]) && shown.contains("[redacted]"), "{shown}");
+        }
+    }
 }

@@ -43,6 +43,8 @@ pub(crate) struct FleetShown {
     pub(crate) silent: Vec<String>,
     /// Tools of MCP servers that wait for a person.
     pub(crate) held: Vec<HeldTool>,
+    /// Files and servers of the fleet here that are not used, each with the reason.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// What there is to know of a fleet beside what its processes say of themselves.
@@ -64,7 +66,10 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     }
     let bus = app.connect("reader").await?;
     let profiles = bus.registry().list().await?;
-    let fleet = Around::look(app, &bus).await.with(profiles);
+    let mut fleet = Around::look(app, &bus).await.with(profiles);
+    if local(app).is_some() {
+        fleet.left_out = super::agent::tools::left_out(app);
+    }
     if args.json {
         output::json(&fleet.in_json())?;
     } else {
@@ -101,7 +106,8 @@ impl Around {
         let listed: Vec<Listed> = listed.collect();
         let hosts = machines(&self.issued, &listed);
         let (members, open, silent) = (self.members.clone(), self.open.clone(), self.silent.clone());
-        FleetShown { listed, members, hosts, open, silent, held: self.held.clone() }
+        let held = self.held.clone();
+        FleetShown { listed, members, hosts, open, silent, held, left_out: Vec::new() }
     }
 }
 
@@ -159,7 +165,8 @@ impl FleetShown {
         });
         let silent = self.silent.iter().map(|why| json!({ "guard_without_verdict": why }));
         let held = self.held.iter().map(|one| json!({ "held_back": one.name, "look": one.look }));
-        listed.chain(given_up).chain(hosts).chain(open).chain(silent).chain(held).collect()
+        let left_out = self.left_out.iter().map(|why| json!({ "left_out": why }));
+        listed.chain(given_up).chain(hosts).chain(open).chain(silent).chain(held).chain(left_out).collect()
     }
 
     /// Who is there by role, for the rules on who waits for whom.
@@ -170,7 +177,7 @@ impl FleetShown {
 
 async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
     let agents = fleet.agents();
-    let FleetShown { listed, members, hosts, open, silent, held } = fleet;
+    let FleetShown { listed, members, hosts, open, silent, held, left_out } = fleet;
     if let Some(team) = app.fleet.live().and_then(|state| state.team) {
         output::line(&format!("team {team}"))?;
     }
@@ -192,8 +199,8 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     for one in &held {
         output::line(&format!("the tool {} is {}", one.name, one.describe()))?;
     }
-    for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
-        output::line(&format!("an agent file is left out: {}", file.reason))?;
+    for line in &left_out {
+        output::line(&figures::one_line(&format!("left out: {line}"), LINE))?;
     }
     runs(bus, &agents).await
 }

@@ -65,8 +65,6 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     // As commands do, from the folder in which they are given.
     let (fleet, _) = FleetFolder::nearest(&inputs.folder);
     let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
-    let mut files: Vec<PathBuf> =
-        loaded.file.iter().chain(&inputs.team).cloned().chain(file.clone()).collect();
     let agents = files_of(&beside.join(AGENTS_DIR), ".agent.md");
     let mut tools = tool_files::files_in(&beside.join(TOOLS_DIR));
     tools.extend(file.iter().filter(|file| file.to_string_lossy().ends_with(TOOL_ENDING)).cloned());
@@ -77,6 +75,7 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     items.extend(
         loaded.templates_of_project().iter().flat_map(|path| template_items(&inputs.folder.join(path))),
     );
+    let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
     files.extend(agents.into_iter().chain(tools));
     files.extend(tool_files::composites_in(&beside.join(TOOLS_DIR)));
     for member in loaded.team.iter().flat_map(|team| &team.specialists) {

@@ -1,5 +1,6 @@
 //! Refuses values that are out of range.
 
+use muster_agents::model::target::ModelProvider;
 use muster_shared::setting::Takes;
 use serde_json::Value;
 
@@ -16,6 +17,13 @@ pub(super) fn check(effective: &[Effective], keys: &Keys) -> Result<(), Settings
         let takes = keys.find(&setting.key).map(|key| key.setting.takes).filter(Takes::is_bounded);
         if let Some(takes) = takes.filter(|takes| !takes.allows(&setting.value)) {
             return Err(wrong(setting, format!("it must be {takes}")));
+        }
+        if let Some(name) = setting.key.strip_prefix("agent.rates.") {
+            let name = name.trim_start_matches('"').split(['/', '.', '"']).next().unwrap_or_default();
+            if ModelProvider::recorded_name(name) != Some(name) {
+                let rule = "NAME in agent.rates.NAME must be openai, anthropic, gemini, ollama, or \"PROVIDER/MODEL\"";
+                return Err(wrong(setting, rule.to_owned()));
+            }
         }
     }
     Ok(())
@@ -106,6 +114,8 @@ mod tests {
             ("bus.heartbeat", "0s", "a span of time from 100ms to 1h"),
             ("limits.max_width", "51", "from 1 to 50"),
             ("limits.budget.model_calls", "0", "from 1 to"),
+            ("agent.rates.opnai.requests_per_minute", "5", "PROVIDER/MODEL"),
+            ("agent.rates.google.requests_per_minute", "5", "gemini"),
         ] {
             let error = with(&[(key, value)]).unwrap_err();
             assert!(matches!(error, SettingsError::OutOfRange { .. }), "{key}: {error:?}");
@@ -125,7 +135,8 @@ mod tests {
                 match name.split('.').next() {
                     // Of guards, one of which nothing else has to be said.
                     Some("guards") => "secrets",
-                    _ if name.contains("prices") || name.contains("rates") => "m",
+                    _ if name.contains("prices") => "m",
+                    _ if name.contains("rates") => "openai/m",
                     _ => "worker",
                 },
             );

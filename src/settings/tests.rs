@@ -112,6 +112,29 @@ fn the_example_is_what_the_declarations_say() {
     assert_eq!(example(), here, "write it anew: muster config --example > deploy/muster.example.toml");
 }
 
+/// Blocks that belong to files of other kinds start with the key of such a file or with its name.
+#[test]
+fn documented_settings_are_accepted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut count = 0;
+    for entry in std::fs::read_dir(root.join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let blocks = text.split("\n```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("toml\n"));
+        for block in blocks.filter(|block| block.starts_with("# muster.toml") || block.starts_with('[')) {
+            count += 1;
+            let read = read_settings_text(block);
+            assert!(
+                read.is_ok(),
+                "{}: {:?}\n{block}",
+                path.display(),
+                read.err().map(|error| error.to_string())
+            );
+        }
+    }
+    assert!(count > 8, "{count} blocks were found");
+}
+
 /// Each setting has a user who would change it: an additional one has to replace another.
 #[test]
 fn there_are_at_most_200_settings_and_the_documentation_lists_them() {

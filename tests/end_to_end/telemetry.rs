@@ -150,8 +150,8 @@ fn those_that_take_no_tasks_tell_their_figures_too() {
     folder.write("tools/say.tool.toml", tool).unwrap();
     folder.output(&["trust", "--yes"]).unwrap();
     let listen = format!("metrics.listen={at}");
-    let settings = [listen.as_str(), "agent.model=openai/scripted"];
-    let fleet = folder.up(&settings.map(|setting| ["--set", setting]).concat()).unwrap();
+    // The only flag: none of it reaches the processes, each of which has a port of its own.
+    let fleet = folder.with("MUSTER_AGENT_MODEL", "openai/scripted").up(&["--set", &listen]).unwrap();
     let folder = fleet.folder();
     let roles = ["guard-secrets", "tools-own"];
     let are_there =

@@ -109,6 +109,7 @@ mod tests {
         let text = token().signed("secret");
         assert_eq!(Token::read(&text).unwrap().proven("secret"), Some(token()));
         assert_eq!(Token::read(&text).unwrap().proven("another"), None);
+        assert_eq!(muster_shared::secret::Redactor::default().redact(&text), "[redacted]");
         assert_ne!(text, Token { started: Seq(18), ..token() }.signed("secret"));
     }
 

@@ -336,7 +336,6 @@ impl AgentContext {
                 max_tokens: self.settings.max_answer_tokens,
             },
             // A higher limit of steps is of no use without the calls for them; a step may need a second one.
-            max_calls: crate::settings::MAX_CALLS.max(2 * u64::from(limits.max_steps)),
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {

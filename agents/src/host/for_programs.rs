@@ -8,7 +8,7 @@ use std::time::Duration;
 use muster_bus::{Bus, GuardDoor};
 use muster_corpus::{CitedPlace, Corpus};
 use muster_shared::flow::{
-    Budget, CorpusRef, ModelCall, PlaceFound, RolePermissions, TaskOffered, TaskRights, TemplateRef, Usage,
+    CorpusRef, ModelCall, PlaceFound, RolePermissions, TaskOffered, TaskRights, TemplateRef, Usage,
 };
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
@@ -125,11 +125,11 @@ impl ForPrograms {
     /// The gate that every model call of a task passes; `used` is what was used before.
     #[must_use]
     pub fn gate(&self, offer: &TaskOffered, used: Usage, ownership: Arc<dyn Ownership>) -> CallAdmission {
-        let usual = Some(crate::settings::MAX_CALLS).filter(|most| *most > 0);
-        let budget = offer.budget.or(&Budget { model_calls: usual, ..Budget::UNLIMITED });
         let common = self.common.get_or_init(|| common(&self.bus, &self.settings)).clone();
         let pricing = Pricing::with_overrides(self.settings.prices.clone());
-        CallAdmission::new(budget, pricing, used, common).until(offer.deadline).held_by(ownership)
+        CallAdmission::new(crate::settings::budget_of(offer), pricing, used, common)
+            .until(offer.deadline)
+            .held_by(ownership)
     }
 
     /// Asks the model of a role, or the one that the run wants.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use muster_bus::GuardDoor;
 use muster_corpus::{CitedPlace, Corpus};
-use muster_shared::flow::{Budget, PlaceFound, Product, RolePermissions, TaskOffered, TemplateRef, Usage};
+use muster_shared::flow::{PlaceFound, Product, RolePermissions, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 
 use super::decide::{StepContext, StepLimits};
@@ -50,8 +50,6 @@ pub struct TaskResources {
     pub limits: StepLimits,
     /// How sampling is set.
     pub sampling: Sampling,
-    /// Most model calls, where the task's own budget names no number; 0 for any.
-    pub max_calls: u64,
     /// The prices.
     pub pricing: Pricing,
     /// What all tasks share with the whole fleet.
@@ -97,9 +95,8 @@ impl TaskResources {
 
     /// The gate that every model call of this task passes; `used` is what was used before.
     pub(super) fn gate(&self, offer: &TaskOffered, used: Usage) -> CallAdmission {
-        let usual = Some(self.max_calls).filter(|most| *most > 0);
-        let budget = offer.budget.or(&Budget { model_calls: usual, ..Budget::UNLIMITED });
-        CallAdmission::new(budget, self.pricing.clone(), used, self.common.clone()).until(offer.deadline)
+        CallAdmission::new(crate::settings::budget_of(offer), self.pricing.clone(), used, self.common.clone())
+            .until(offer.deadline)
     }
 
     /// Whether a call of this tool changes nothing.

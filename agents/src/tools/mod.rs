@@ -71,7 +71,8 @@ pub fn registry_of(settings: &AgentSettings, further: &[Arc<dyn Tool>]) -> ToolR
         nested::nested_tools(library).into_iter().chain([Arc::new(read_result::ReadResult) as Arc<dyn Tool>]);
     let ours = ours.chain(edges::edge_tools(settings)).map(|tool| registry.register_own(tool));
     let further = further.iter().map(|tool| registry.register(Arc::clone(tool)));
-    for error in further.chain(ours).filter_map(Result::err) {
+    // In this order no tool takes the name of a built-in one.
+    for error in ours.chain(further).filter_map(Result::err) {
         tracing::error!(%error, "a tool is left out");
     }
     settings.composites.register(&registry);

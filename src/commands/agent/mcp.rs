@@ -9,7 +9,6 @@ use muster_agents::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec}
 use muster_bus::{Announced, Bus};
 use muster_mcp::{Callbacks, LeftOut, McpFile, McpServer, PinKeeper, Pins, Reached, ServerConfig, ToolNews};
 use muster_shared::text::counted;
-use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use muster_tool_server::ToolServer;
 use muster_tools::settings::McpSettings;
 use serde_json::{Value, json};
@@ -36,12 +35,6 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     }
     let config = chosen(&file, args.folder.as_deref(), app)?;
     let name = config.namespace.clone();
-    if !is_tool_server_name(&name) {
-        let failure = Failure::usage(format!("{name:?} cannot be the name of a tool server"));
-        return Err(
-            failure.help(format!("name it in {} by {SERVER_NAME_RULE}", mcp_file::path_of(app).display()))
-        );
-    }
     let stop = StopSignals::listen()?.into_token();
     let role = role_of(&name);
     connect_and_work(app, &role, Role::ToolServer, async |bus, url| {
@@ -64,6 +57,20 @@ pub(crate) fn named(app: &App) -> BTreeMap<String, String> {
             tracing::warn!(%failure, "MCP servers skipped");
             BTreeMap::new()
         }
+    }
+}
+
+/// MCP servers that are left out, each with the reason.
+pub(crate) fn left_out(app: &App) -> Vec<String> {
+    let path = mcp_file::path_of(app);
+    match mcp_file::read(app) {
+        _ if !path.exists() => Vec::new(),
+        Ok(file) => {
+            let line =
+                |one: LeftOut| format!("{}: the MCP server {}: {}", path.display(), one.server, one.reason);
+            file.left_out.into_iter().map(line).collect()
+        }
+        Err(failure) => vec![failure.to_string()],
     }
 }
 

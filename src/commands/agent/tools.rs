@@ -25,6 +25,7 @@ use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
 use crate::commands::rejoin::connect_and_work;
 use crate::exit::{Exit, Failure};
+use crate::fleet::specialists::{self, Content};
 use crate::signals::StopSignals;
 use crate::telemetry::Role;
 use crate::trust::{TRUST_HELP, Trust, in_project};
@@ -162,6 +163,19 @@ fn read(app: &App, folder: &Path, hands: &Hands) -> Vec<Arc<dyn Tool>> {
 pub(crate) fn composites(app: &App, folder: &Path) -> (Composites, Vec<String>) {
     let (all, faults) = tool_files::read_composites(folder, base(app, folder), &app.trust);
     (Composites::new(all), faults)
+}
+
+/// Tool files, composites, MCP servers and agent files that are left out, each with the reason.
+pub(crate) fn left_out(app: &App) -> Vec<String> {
+    let folder = tool_files::folder_of(app);
+    let found = tool_files::read(&folder, base(app, &folder), &app.trust, &hands(app));
+    let agents = specialists::settle(&specialists::look_for(app, &specialists::Files::new()));
+    let faulty = agents.into_values().filter_map(|content| match content {
+        Content::Faulty { reason, .. } => Some(reason),
+        Content::Specialist { .. } => None,
+    });
+    let others = composites(app, &folder).1.into_iter().chain(super::mcp::left_out(app)).chain(faulty);
+    found.faults.into_iter().chain(others).collect()
 }
 
 /// The tools of the fleet's folder under the name by which agents know them, called in this process.

@@ -238,13 +238,14 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Words of a command line up to a pipe, a redirection or a comment.
+    /// Words of a command line up to a semicolon, a pipe, a redirection or a comment.
     fn words(line: &str) -> Vec<String> {
         let (mut words, mut quote) = (vec![String::new()], None);
         for letter in line.chars() {
             match (quote, letter) {
                 (Some(open), _) if letter == open => quote = None,
                 (None, '"' | '\'') => quote = Some(letter),
+                (None, ';') => break,
                 (None, ' ') => words.push(String::new()),
                 (None, '|' | '>' | '<' | '&' | '#') if words.last().is_some_and(String::is_empty) => break,
                 (_, _) => words.last_mut().unwrap().push(letter),

@@ -439,7 +439,7 @@ mod tests {
             let file = keys.issue(&holder, None).unwrap().to_file().expose_secret().to_owned();
             issued.extend(
                 file.lines()
-                    .filter(|line| line.starts_with("eyJ") || line.starts_with('S'))
+                    .filter(|line| line.matches('.').count() == 2 || line.starts_with('S'))
                     .map(str::to_owned),
             );
         }

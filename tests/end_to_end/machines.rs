@@ -226,7 +226,8 @@ fn a_machine_that_joined_goes_on_when_the_fleets_keys_are_rotated() {
     fleet.0.output(&["keys", "rotate", "--finish"]).unwrap();
     let summary = ask("Multiply 4 by 5.");
     assert_eq!(summary["status"], "completed", "{summary}\n{}\n{}", fleet.0.logs(), mill.0.logs());
-    assert_eq!(fleet.machines()[0]["agents"].as_array().unwrap().len(), 1);
+    wait_until("its worker is back", LIMIT, || fleet.machines()[0]["agents"].as_array().unwrap().len() == 1)
+        .unwrap();
 }
 
 fn of_worker(request: &CapturedRequest) -> bool {

@@ -335,7 +335,6 @@ impl AgentContext {
                 effort: self.settings.effort(&self.role).filter(|_| able.is_some_and(|able| able.effort)),
                 max_tokens: self.settings.max_answer_tokens,
             },
-            // A higher limit of steps is of no use without the calls for them; a step may need a second one.
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
             documents: offer.corpus.clone().map(|wanted| {

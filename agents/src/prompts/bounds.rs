@@ -12,8 +12,8 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, Template, filters}
 
 /// Most bytes of a rendering, of a value that a filter takes or makes, and of all values that are put into texts on the way.
 pub(super) const MOST_BYTES: usize = 8 * 1024 * 1024;
-/// Most instructions of one rendering: a prompt of a large task takes a hundredth of it, and a loop in a loop ends.
-const MOST_WORK: usize = 2_000_000;
+/// Most instructions of one rendering: a prompt of a large task takes a fiftieth of it, and a loop in a loop ends.
+const MOST_WORK: usize = 1_000_000;
 /// The same where long pieces of text may be repeated.
 const LEAST_WORK: usize = 50_000;
 /// Most bytes of plain text that loops may keep: by the longest piece, this is how much work there may be.

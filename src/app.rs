@@ -18,9 +18,9 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::own_keys;
 use crate::fleet::state::FleetFolder;
 use crate::render::paint::Paint;
-use crate::secrets;
 use crate::settings::{self, Care, Inputs, Loaded, Settings};
 use crate::trust::{self, Trust};
+use crate::{redaction, secrets};
 
 /// What every command has.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ impl App {
         let inputs = Inputs { flags: flags.clone(), care, ..inputs(global, folder.clone(), variables) };
         let mut loaded = settings::load(&inputs)?;
         let redactor = Arc::new(secrets::redactor(&loaded.settings, &inputs.variables));
-        secrets::keep(&redactor);
+        redaction::keep(&redactor);
         let (fleet, not_ours) = FleetFolder::nearest(&folder);
         match (not_ours, care) {
             (None, _) => {}
@@ -211,7 +211,7 @@ pub(crate) fn inputs(global: &Global, folder: PathBuf, variables: Vec<(String, S
     Inputs {
         file,
         found,
-        own: trust::own_settings(&variables),
+        own: trust::own_folder(&variables).map(|folder| folder.join(settings::FILE_NAME)),
         trust: Trust::new(&variables),
         team: global.fleet.clone(),
         folder,

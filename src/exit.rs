@@ -101,7 +101,7 @@ impl Failure {
 
 /// Text without secrets: passwords in addresses, values that this process knows, and known forms.
 fn shown(text: &str) -> String {
-    crate::secrets::redacted(&secret::without_passwords(text))
+    crate::redaction::redacted(&secret::without_passwords(text))
 }
 
 impl fmt::Display for Failure {

@@ -40,6 +40,7 @@ mod logging;
 mod mcp_file;
 mod output;
 mod place;
+mod redaction;
 mod render;
 mod secrets;
 mod settings;

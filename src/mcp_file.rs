@@ -52,7 +52,7 @@ pub(crate) struct HeldTool {
 impl HeldTool {
     /// The held tools of a server.
     pub(crate) fn of(server: &ServerConfig, pins: &Pins) -> Vec<Self> {
-        let one = |held: muster_mcp::HeldTool| Self {
+        let one = |held: muster_mcp::HeldDefinition| Self {
             name: format!("{}.{}", server.namespace, held.name),
             look: accept_command(&server.name, &held.tool),
         };

@@ -65,7 +65,7 @@ pub(crate) fn note(text: &str) {
 
 /// Tells the person what went wrong, its beginning in colour where that is wanted.
 pub(crate) fn fault(report: &str) {
-    let report = crate::secrets::redacted(report);
+    let report = crate::redaction::redacted(report);
     let paint = crate::app::paint(io::stderr().is_terminal());
     let line = |line: &str| match line.trim_start() {
         words if words.starts_with('×') => paint.bad(line),

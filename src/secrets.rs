@@ -1,7 +1,6 @@
 //! The secrets this process can reach, so that none of them is logged, shown or recorded.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 
 use muster_agents::input;
 use muster_shared::secret::Redactor;
@@ -16,21 +15,6 @@ const MAX_KEY_FILE: u64 = 64 * 1024;
 /// Endings of variables that hold secrets by convention.
 const ENDINGS: [&str; 7] =
     ["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PASSWORD", "_ACCESS_KEY", "MUSTER_INVITATION"];
-
-/// The redactor of this process, for text that does not go through the event log.
-static OWN: OnceLock<Arc<Redactor>> = OnceLock::new();
-
-/// Makes this redactor the one of [`redacted`]. The first call wins.
-pub(crate) fn keep(redactor: &Arc<Redactor>) {
-    // Only a test opens several sets of settings in one process.
-    let _ = OWN.set(Arc::clone(redactor));
-}
-
-/// Text without secrets, for errors and notes.
-pub(crate) fn redacted(text: &str) -> String {
-    let own = OWN.get();
-    own.map_or_else(|| Redactor::default().redact(text), |own| own.redact(text)).into_owned()
-}
 
 /// A redactor that knows every secret of the settings and the environment.
 pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> Redactor {

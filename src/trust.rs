@@ -145,7 +145,7 @@ impl Trust {
     /// # Errors
     /// When there is no place for it that is the user's own.
     pub(crate) fn keep(&self, folder: &Path, keys: Item) -> Result<(), RecordError> {
-        let grant = Grant { folder: real(folder), at: crate::app::now().0, items: vec![keys] };
+        let grant = Grant { folder: real(folder), at: muster_bus::now().0, items: vec![keys] };
         self.keys.keep(&grant).map(|_| ())
     }
 
@@ -211,9 +211,9 @@ pub(crate) fn project_server(folder: &Path) -> Option<PathBuf> {
     programs.into_iter().find(is_program)
 }
 
-/// The user's own settings file, if there is a place for one.
-pub(crate) fn own_settings(variables: &[(String, String)]) -> Option<PathBuf> {
-    Some(home(variables, "XDG_CONFIG_HOME", ".config")?.join("muster").join(crate::settings::FILE_NAME))
+/// Directory of the user's own settings file, if there is a place for one.
+pub(crate) fn own_folder(variables: &[(String, String)]) -> Option<PathBuf> {
+    Some(home(variables, "XDG_CONFIG_HOME", ".config")?.join("muster"))
 }
 
 /// A folder of the user's: what the variable names, else this one below the home. By the convention, relative paths do not

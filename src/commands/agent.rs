@@ -48,6 +48,11 @@ pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
     Ok(work(app, role, definition).await?)
 }
 
+/// Files and MCP servers of the fleet here that are left out, each with the reason.
+pub(super) fn left_out(app: &App) -> Vec<String> {
+    tools::left_out(app).into_iter().chain(mcp::left_out(app)).collect()
+}
+
 /// Definition in a file. A file in the directory of agents is a discovered file even if it is named: the fleet starts agents by name.
 fn definition(app: &App, path: &Path) -> Result<Definition, agent_file::AgentFileError> {
     let folder = app.beside_fleet(Path::new(AGENTS_DIR));

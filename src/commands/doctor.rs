@@ -127,7 +127,7 @@ fn keys(app: &App) -> Option<Check> {
 /// Files and servers that are left out, and processes of the fleet here that are not restarted.
 fn neighbors(app: &App) -> Vec<Check> {
     const REMEDY: &str = "correct the file; a running fleet reads it again";
-    let left_out = super::agent::tools::left_out(app);
+    let left_out = super::agent::left_out(app);
     let members = app.fleet.live().into_iter().flat_map(|state| state.members);
     let given_up = members.filter(|member| member.given_up).map(|member| {
         let log = app.fleet.log(&member.name);

@@ -463,7 +463,7 @@ mod tests {
         };
         assert!(prints_no_other(&KeysCommand::Init));
         for secret in issued {
-            let shown = crate::secrets::redacted(&format!("see {secret} here"));
+            let shown = crate::redaction::redacted(&format!("see {secret} here"));
             assert!(!shown.contains(&secret[..32]) && shown.contains("[redacted]"), "{shown}");
         }
     }

@@ -68,7 +68,7 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     let profiles = bus.registry().list().await?;
     let mut fleet = Around::look(app, &bus).await.with(profiles);
     if local(app).is_some() {
-        fleet.left_out = super::agent::tools::left_out(app);
+        fleet.left_out = super::agent::left_out(app);
     }
     if args.json {
         output::json(&fleet.in_json())?;

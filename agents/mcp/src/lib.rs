@@ -34,7 +34,7 @@ pub use self::{
     error::McpError,
     names::{namespaces, tool_names},
     oauth::{Authorization, authorization, authorize, forget},
-    pins::{HeldTool, Pin, Pins, PinsError, Review, ReviewRules, ServedTool, ToolNews},
+    pins::{HeldDefinition, Pin, Pins, PinsError, Review, ReviewRules, ServedTool, ToolNews},
     restart::{Deaths, Restart, RestartRules},
     server::{McpServer, ServerState, ToolChanges},
     tool::McpTool,

@@ -42,7 +42,7 @@ pub struct Pin {
 
 /// A tool that is not served until a person accepts its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldTool {
+pub struct HeldDefinition {
     /// Its name at the server.
     pub tool: String,
     /// The second part of its name here.
@@ -167,7 +167,7 @@ impl Pins {
 
     /// The tools of a server that wait for a person.
     #[must_use]
-    pub fn held(&self, server: &str) -> Vec<HeldTool> {
+    pub fn held(&self, server: &str) -> Vec<HeldDefinition> {
         let pins = self.servers.get(server).into_iter().flatten();
         pins.filter_map(|(tool, pin)| pin.held(tool)).collect()
     }
@@ -282,14 +282,14 @@ impl Pin {
         Self { name, digest, accepted, proposed: None, shown: None }
     }
 
-    fn held(&self, tool: &str) -> Option<HeldTool> {
+    fn held(&self, tool: &str) -> Option<HeldDefinition> {
         let proposed = self.proposed.as_ref()?;
         let nothing = ToolDefinition {
             description: String::new(),
             schema: serde_json::Value::Null,
             hints: proposed.hints,
         };
-        Some(HeldTool {
+        Some(HeldDefinition {
             tool: tool.to_owned(),
             name: self.name.clone(),
             digest: proposed.digest(tool),

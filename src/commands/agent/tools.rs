@@ -165,8 +165,8 @@ pub(crate) fn composites(app: &App, folder: &Path) -> (Composites, Vec<String>) 
     (Composites::new(all), faults)
 }
 
-/// Tool files, composites, MCP servers and agent files that are left out, each with the reason.
-pub(crate) fn left_out(app: &App) -> Vec<String> {
+/// Tool files, composites and agent files that are left out, each with the reason.
+pub(super) fn left_out(app: &App) -> Vec<String> {
     let folder = tool_files::folder_of(app);
     let found = tool_files::read(&folder, base(app, &folder), &app.trust, &hands(app));
     let agents = specialists::settle(&specialists::look_for(app, &specialists::Files::new()));
@@ -174,8 +174,7 @@ pub(crate) fn left_out(app: &App) -> Vec<String> {
         Content::Faulty { reason, .. } => Some(reason),
         Content::Specialist { .. } => None,
     });
-    let others = composites(app, &folder).1.into_iter().chain(super::mcp::left_out(app)).chain(faulty);
-    found.faults.into_iter().chain(others).collect()
+    found.faults.into_iter().chain(composites(app, &folder).1).chain(faulty).collect()
 }
 
 /// The tools of the fleet's folder under the name by which agents know them, called in this process.

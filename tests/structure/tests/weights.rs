@@ -1,4 +1,4 @@
-//! Compares the workspace with `weights.toml`, and checks that decision code stays pure.
+//! Compares the workspace with `weights.toml`, and checks that decision code stays pure and that promises have tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure ends the test")]
 
 use std::collections::BTreeSet;
@@ -112,5 +112,38 @@ fn shared_depends_on_no_runtime_bus_or_clock() {
         ["tokio", "tokio-util", "async-nats", "actix", "reqwest", "rand", "getrandom", "jiff", "muster-bus"]
     {
         assert!(!dependencies.contains_key(forbidden), "shared must not depend on {forbidden}");
+    }
+}
+
+/// Text of all Rust files below a directory.
+fn rust_text(directory: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() && !path.ends_with("target") {
+            text += &rust_text(&path);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            text += &fs::read_to_string(&path).unwrap();
+        }
+    }
+    text
+}
+
+/// A promise ends with the names of its tests.
+#[test]
+fn each_promise_of_the_security_page_names_existing_tests() {
+    let test = Regex::new(r"#\[(?:tokio::)?test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:async )?fn (\w+)").unwrap();
+    let code = rust_text(&root());
+    let tests: BTreeSet<&str> = test.captures_iter(&code).map(|found| found.extract::<1>().1[0]).collect();
+    let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let (_, promises) = page.split_once("\n## Promises\n").unwrap();
+    let (promises, _) = promises.split_once("\n## ").unwrap();
+    for promise in promises.split("\n- ").skip(1) {
+        let promise = promise.split("\n\n").next().unwrap();
+        let words = promise.split_whitespace().rev().map(|word| word.trim_end_matches(','));
+        let named: Vec<&str> = words.map_while(|word| word.strip_prefix('`')?.strip_suffix('`')).collect();
+        assert!(!named.is_empty(), "no test proves this promise: {promise}");
+        let missing: Vec<_> = named.into_iter().filter(|name| !tests.contains(name)).collect();
+        assert!(missing.is_empty(), "{missing:?} are no tests, of: {promise}");
     }
 }

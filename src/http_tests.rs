@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use super::*;
@@ -119,6 +119,46 @@ async fn no_more_are_served_at_once_than_may_be() {
         assert!(heard(stream).await.ends_with("done"));
     }
     assert_eq!(most.load(Ordering::SeqCst), LIMITS.connections);
+}
+
+/// Requests that are not complete, and connections that wait for the next request, leave room for a new one.
+#[tokio::test]
+async fn a_full_table_closes_the_oldest_idle_connection() {
+    let here = Router::new().route("/", get(|| async { "here" }).post(|_: String| async { "here" }));
+    let serving = serving(here, Limits { patience: LIMIT * 3, keeps: true, ..LIMITS }).await;
+    let last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let (start, rest) = last.split_at(9);
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\nab";
+    let kept = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (first, then) in [("", last), (start, rest), (post, "cd"), (kept, last)] {
+        let oldest = asking(serving.at, first).await;
+        let mut newer = asking(serving.at, first).await;
+        assert!(heard(asking(serving.at, last).await).await.ends_with("here"), "{first}");
+        heard(oldest).await;
+        newer.write_all(then.as_bytes()).await.unwrap();
+        assert!(heard(newer).await.ends_with("here"), "{first}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_goes_on_is_not_closed_for_others() {
+    let gate = Arc::new(Semaphore::new(0));
+    let goes_on = {
+        let gate = Arc::clone(&gate);
+        move || async move {
+            let end = async move { gate.acquire().await.map(|_| "end").map_err(std::io::Error::other) };
+            Body::from_stream(stream::once(end))
+        }
+    };
+    let serving = serving(Router::new().route("/", get("here")).route("/on", get(goes_on)), LIMITS).await;
+    let ask = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut streamed = asking(serving.at, &ask("/on")).await;
+    timeout(LIMIT, streamed.read_exact(&mut [0; 12])).await.unwrap().unwrap();
+    let silent = asking(serving.at, "").await;
+    assert!(heard(asking(serving.at, &ask("/")).await).await.contains("here"));
+    heard(silent).await;
+    gate.add_permits(1);
+    assert!(heard(streamed).await.contains("end"));
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use crate::auctions::Auctions;
 use crate::backend::Backend;
 use crate::commands::Commands;
 use crate::control::Control;
-use crate::credentials::rights::{consumer_holder, is_abandoned};
+use crate::credentials::rights::{consumer_holder, is_abandoned, of_runs};
 use crate::dead::DeadLetters;
 use crate::error::BusError;
 use crate::files::Files;
@@ -40,6 +40,7 @@ use crate::signatures::Signatures;
 use crate::store::Store;
 use crate::tap::Tap;
 use crate::tool_servers::ToolServerDoor;
+use crate::topology::DEAD;
 use crate::track_record::TrackRecord;
 use crate::trials::Trials;
 
@@ -230,7 +231,7 @@ impl Bus {
         let backend = &self.core.backend;
         let parts = backend.parted().await?.unwrap_or_default();
         let mut found = Vec::new();
-        for stream in crate::credentials::rights::of_runs(parts) {
+        for stream in of_runs(parts).chain([DEAD]) {
             found.extend(backend.in_hand(stream).await?.into_keys().map(|name| (stream, name)));
         }
         Ok(found)

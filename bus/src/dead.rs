@@ -322,8 +322,11 @@ impl Core {
         let Ok(signature) = signature.map(str::parse).transpose() else { return false };
         let who = self.signatures.verify(Purpose::Letter, signature.as_ref(), &said_by(subject, payload), at);
         who.is_ok_and(|who| {
-            who.is_none_or(|who| {
-                matches!(signer_kind(&who.kind), Ok(SignerKind::Operator | SignerKind::Orchestrator))
+            who.is_none_or(|who| match signer_kind(&who.kind) {
+                // Each program of an operator has a separate name.
+                Ok(SignerKind::Operator) => true,
+                Ok(SignerKind::Orchestrator) => subject.starts_with(&format!("dlq.{}.", who.name)),
+                Ok(SignerKind::Person) | Err(_) => false,
             })
         })
     }

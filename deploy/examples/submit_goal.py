@@ -17,12 +17,14 @@ import base64
 import json
 import os
 import pathlib
+import random
 import ssl
 import sys
 import time
 import uuid
 
 import nats
+import nats.js.api
 
 
 def server_url() -> str:
@@ -126,8 +128,12 @@ async def follow(client, run: str) -> int:
     found = await client.request("$JS.API.STREAM.NAMES", b'{"subject": "run.>"}')
     for stream in json.loads(found.data)["streams"]:  # one, or RUNS_0_OF_4 and so on: then its number is in the subjects
         part = "" if stream == "RUNS" else stream.split("_")[1] + "."
-        for subject in (f"run.{part}{run}.>", f"evt.{part}{run}.>"):
-            await jetstream.subscribe(subject, stream=stream, ordered_consumer=True, cb=show)
+        # A person has eight consumers of each stream, with fixed names; the owner has any number, with any name.
+        me = os.environ.get("NATS_INBOX_PREFIX", "").removeprefix("_INBOX.")
+        names = [f"{me}-{number}" for number in random.sample(range(1, 9), 2)] if me else [None, None]
+        for subject, name in zip((f"run.{part}{run}.>", f"evt.{part}{run}.>"), names):
+            config = nats.js.api.ConsumerConfig(name=name, inactive_threshold=30)
+            await jetstream.subscribe(subject, stream=stream, ordered_consumer=True, config=config, cb=show)
     return await asyncio.wait_for(ended, timeout=300)
 
 

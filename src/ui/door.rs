@@ -29,7 +29,7 @@ pub(crate) async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Nex
     let takes_gzip = zip::is_taken(request.headers());
     let is_api = request.uri().path().starts_with("/api/");
     let answer = match judge(&ui, request).await {
-        Ok((request, cookie)) => {
+        Ok((request, cookie, _place)) => {
             let limit = ui.limit_of(request.method(), request.uri().path());
             let mut answer = match tokio::time::timeout(limit, next.run(request)).await {
                 Ok(answer) => answer,
@@ -67,14 +67,17 @@ fn say(headers: &mut HeaderMap, is_api: bool) {
     }
 }
 
-/// Lets a request pass with who sends it, and with the cookie that he is to keep.
-async fn judge(ui: &Arc<Ui>, mut request: Request) -> Result<(Request, Option<String>), Problem> {
+/// Lets a request pass with its sender, the cookie to keep, and its place among the requests in progress.
+async fn judge(
+    ui: &Arc<Ui>,
+    mut request: Request,
+) -> Result<(Request, Option<String>, Option<Arc<()>>), Problem> {
     let headers = request.headers();
     called_by_a_known_name(headers, ui)?;
     let path = request.uri().path().to_owned();
     if !path.starts_with("/api/") {
         return match *request.method() {
-            Method::GET | Method::HEAD => Ok((request, None)),
+            Method::GET | Method::HEAD => Ok((request, None, None)),
             _ => Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, "the page is only read")),
         };
     }
@@ -87,15 +90,16 @@ async fn judge(ui: &Arc<Ui>, mut request: Request) -> Result<(Request, Option<St
         is_json(headers)?;
     }
     if (asks, path.as_str()) == (Asks::ToDo, "/api/login") {
-        return Ok((request, None));
+        return Ok((request, None, None));
     }
     let peer = request.extensions().get::<Peer>().copied();
     let (session, cookie) = login::known(ui, headers, peer.map(|Peer(peer)| peer.ip())).await?;
     let deed = rights::deed(asks, &path)
         .ok_or_else(|| Problem::not_found(format!("there is no {path} to be done")))?;
     allows(&session, asks, deed, headers)?;
+    let place = ui.requests.take(&session.person)?;
     request.extensions_mut().insert(session);
-    Ok((request, cookie))
+    Ok((request, cookie, Some(place)))
 }
 
 /// Whether somebody may do this, and it is his page that asks.

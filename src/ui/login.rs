@@ -70,15 +70,9 @@ pub(crate) async fn by_token(
         None => of_token(ui, token).await,
     };
     // Only wrong log-ins are limited: tokens cannot be guessed, and wrong ones must not lock the owner out.
-    let person = person.map_err(|problem| {
-        let is_limited = ui.sessions.is_tried_too_often(Instant::now());
-        ui.sessions.failed(Instant::now());
-        match is_limited {
-            true => {
-                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many log-ins failed").help("wait a minute")
-            }
-            false => problem,
-        }
+    let person = person.map_err(|problem| match ui.sessions.fails_too_often(Instant::now()) {
+        true => Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many log-ins failed").help("wait a minute"),
+        false => problem,
     })?;
     let (cookie, session) = ui.sessions.begin(person, Instant::now());
     Ok((session, to_keep(ui.port, &cookie, is_encrypted(headers))))

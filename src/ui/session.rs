@@ -31,6 +31,13 @@ pub(crate) struct Person {
     pub(crate) by: KnownBy,
 }
 
+impl Person {
+    /// Whether the person started the dashboard.
+    pub(crate) const fn is_owner(&self) -> bool {
+        matches!(self.by, KnownBy::Link)
+    }
+}
+
 /// How somebody is known, and in whose name what he does is recorded.
 #[derive(Debug, Clone)]
 pub(crate) enum KnownBy {
@@ -82,8 +89,7 @@ struct Inner {
     kept: BTreeMap<[u8; 32], Kept>,
     /// Addresses that were printed, by a hash of their tokens, with the role and until when they can be opened.
     links: BTreeMap<[u8; 32], (DashboardRole, Instant)>,
-    failed: u32,
-    failing_since: Option<Instant>,
+    failed: PeriodCount,
 }
 
 /// A name that nobody guesses: 256 bits, in hexadecimal.
@@ -121,20 +127,9 @@ impl Sessions {
         (until > now).then_some(role)
     }
 
-    /// Whether too many log-ins failed of late.
-    pub(crate) fn is_tried_too_often(&self, now: Instant) -> bool {
-        let inner = self.inner();
-        let is_recent = inner.failing_since.is_some_and(|since| now.duration_since(since) < MINUTE);
-        is_recent && inner.failed >= MOST_FAILED
-    }
-
-    /// A log-in failed.
-    pub(crate) fn failed(&self, now: Instant) {
-        let mut inner = self.inner();
-        if inner.failing_since.is_none_or(|since| now.duration_since(since) >= MINUTE) {
-            (inner.failing_since, inner.failed) = (Some(now), 0);
-        }
-        inner.failed = inner.failed.saturating_add(1);
+    /// Counts a log-in that failed; returns true if too many did in this minute.
+    pub(crate) fn fails_too_often(&self, now: Instant) -> bool {
+        self.inner().failed.one_more(now, MINUTE, MOST_FAILED).is_err()
     }
 
     /// Logs somebody in; gives the cookie.
@@ -144,10 +139,12 @@ impl Sessions {
         let mut inner = self.inner();
         self.drop_idle(&mut inner, now);
         while inner.kept.len() >= self.most {
-            let Some(oldest) = inner.kept.iter().min_by_key(|(_, kept)| kept.seen).map(|(key, _)| *key)
-            else {
-                break;
+            // Those of the same person go first, and those of the owner last.
+            let order = |(_, kept): &(&[u8; 32], &Kept)| {
+                let person = &kept.session.person;
+                (person.is_owner(), person.name != session.person.name, kept.seen)
             };
+            let Some(oldest) = inner.kept.iter().min_by_key(order).map(|(key, _)| *key) else { break };
             inner.kept.remove(&oldest);
         }
         inner.kept.insert(hash(&cookie), Kept { session: session.clone(), seen: now });
@@ -175,6 +172,27 @@ impl Sessions {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // Every change of it is whole.
         lock(&self.inner)
+    }
+}
+
+/// Number of events in a period.
+#[derive(Debug, Default)]
+pub(crate) struct PeriodCount {
+    since: Option<Instant>,
+    count: u32,
+}
+
+impl PeriodCount {
+    /// Number that is left of `most` in this period after one more.
+    pub(crate) fn one_more(&mut self, now: Instant, period: Duration, most: u32) -> Result<u32, ()> {
+        if self.since.is_none_or(|since| now.duration_since(since) >= period) {
+            *self = Self { since: Some(now), count: 0 };
+        }
+        if self.count >= most {
+            return Err(());
+        }
+        self.count += 1;
+        Ok(most - self.count)
     }
 }
 
@@ -219,6 +237,16 @@ mod tests {
         let eve = log_in("eve", 3);
         let there = [&ann, &bob, &eve].map(|cookie| sessions.of(cookie, now + SECOND * 4).is_some());
         assert_eq!(there, [true, false, true]);
+        // The owner stays logged in while a viewer starts one session after the other.
+        let by = KnownBy::Proxy { user: "val".into(), signatures: None };
+        let viewer = || Person { by: by.clone(), ..person("val", DashboardRole::Viewer) };
+        let mut last = String::new();
+        assert!(sessions.of(&eve, now + SECOND * 5).is_some());
+        for at in 6..9 {
+            last = sessions.begin(viewer(), now + SECOND * at).0;
+        }
+        let there = [&ann, &eve, &last].map(|cookie| sessions.of(cookie, now + SECOND * 9).is_some());
+        assert_eq!(there, [false, true, true]);
     }
 
     #[test]
@@ -240,16 +268,10 @@ mod tests {
 
     #[test]
     fn who_fails_too_often_waits_for_the_next_minute() {
-        let sessions = Sessions::new(2, SECOND, SECOND);
-        let now = Instant::now();
-        for _ in 0..MOST_FAILED {
-            assert!(!sessions.is_tried_too_often(now));
-            sessions.failed(now);
-        }
-        assert!(sessions.is_tried_too_often(now + SECOND));
-        assert!(!sessions.is_tried_too_often(now + MINUTE));
-        sessions.failed(now + MINUTE);
-        assert!(!sessions.is_tried_too_often(now + MINUTE));
+        let (mut count, now) = (PeriodCount::default(), Instant::now());
+        assert_eq!([(); 3].map(|()| count.one_more(now, MINUTE, 2)), [Ok(1), Ok(0), Err(())]);
+        assert_eq!(count.one_more(now + MINUTE, MINUTE, 2), Ok(1));
+        assert_eq!(PeriodCount::default().one_more(now, MINUTE, 0), Err(()));
     }
 
     #[test]

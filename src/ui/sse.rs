@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
 use futures::Stream;
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::api::run_of;
 use super::reply::{Problem, Reply};
+use super::session::Session;
 use super::state::Ui;
 use super::watcher::{MOST_WAITING, TapFilter, Told, Watcher};
 
@@ -38,11 +40,12 @@ pub(crate) struct Wanted {
 }
 
 /// Keeps a page up to date until it leaves.
-pub(crate) async fn events(State(ui): State<Arc<Ui>>, Query(wanted): Query<Wanted>) -> Reply {
-    let permit = Arc::clone(&ui.streams).try_acquire_owned().map_err(|_| {
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many pages are kept up to date already")
-            .help("close one")
-    })?;
+pub(crate) async fn events(
+    State(ui): State<Arc<Ui>>,
+    Extension(session): Extension<Session>,
+    Query(wanted): Query<Wanted>,
+) -> Reply {
+    let place = ui.streams.take(&session.person)?;
     let run = match wanted.run.as_str() {
         "" => None,
         // A page that comes back while the fleet is away names its run in full.
@@ -57,7 +60,7 @@ pub(crate) async fn events(State(ui): State<Arc<Ui>>, Query(wanted): Query<Wante
     if !ui.hub.watch(Watcher { run, tap, tells }).await {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the dashboard ends"));
     }
-    let stream = Events { told, _permit: permit, begun: false };
+    let stream = Events { told, _place: place, begun: false };
     Ok(Sse::new(stream).into_response())
 }
 
@@ -76,7 +79,7 @@ fn filter(wanted: &Wanted, run: Option<muster_shared::ids::RunId>) -> Result<Tap
 /// What a page is told, until it leaves or does not keep up.
 struct Events {
     told: mpsc::Receiver<Told>,
-    _permit: OwnedSemaphorePermit,
+    _place: Arc<()>,
     begun: bool,
 }
 

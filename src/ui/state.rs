@@ -1,18 +1,18 @@
 //! What all requests share.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
 use muster_bus::{Bus, Signatures};
+use muster_shared::ids::AgentId;
 use muster_shared::sync::lock;
-use tokio::sync::Semaphore;
 
 use super::briefs::Briefs;
 use super::hub::{Hub, Way};
 use super::records::Records;
 use super::reply::Problem;
-use super::session::{KnownBy, Person, Sessions};
+use super::session::{KnownBy, PeriodCount, Person, Sessions};
 use crate::app::App;
 use crate::settings::UiSettings;
 
@@ -24,6 +24,10 @@ const MAX_SESSIONS: usize = 100;
 
 /// Most pages with live updates at once; further ones are refused. Each of them reads the fleet separately.
 const MAX_STREAMS: usize = 32;
+
+/// Most requests in progress at once; further ones are refused. With the pages, persons other than the owner take fewer connections
+/// than there are.
+const MAX_REQUESTS: usize = 128;
 
 /// Longest time for an answer. Asking a model in the playground, and sending documents, may take ten times as
 /// long. What takes longer has stopped, as a browser would say.
@@ -47,8 +51,10 @@ pub(crate) struct Ui {
     pub(crate) records: Records,
     pub(crate) briefs: Briefs,
     /// One for each page that is kept up to date.
-    pub(crate) streams: Arc<Semaphore>,
-    asked: Mutex<HourlyCount>,
+    pub(crate) streams: Quota,
+    /// One for each request in progress.
+    pub(crate) requests: Quota,
+    asked: Mutex<PeriodCount>,
 }
 
 impl Ui {
@@ -62,7 +68,8 @@ impl Ui {
             hub: Hub::begin(app),
             records: Records::default(),
             briefs: Briefs::default(),
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            streams: Quota::new(MAX_STREAMS),
+            requests: Quota::new(MAX_REQUESTS),
             asked: Mutex::default(),
             settings,
         }
@@ -122,7 +129,7 @@ impl Ui {
     pub(crate) fn count_question(&self) -> Result<u32, Problem> {
         let most = PLAYGROUND_CALLS;
         let mut asked = lock(&self.asked);
-        asked.one_more(Instant::now(), most).map_err(|()| {
+        asked.one_more(Instant::now(), HOUR, most).map_err(|()| {
             Problem::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 format!("the playground may ask {most} questions an hour"),
@@ -132,36 +139,33 @@ impl Ui {
     }
 }
 
-/// How often something was done in this hour.
-#[derive(Debug, Default)]
-struct HourlyCount {
-    since: Option<Instant>,
-    count: u32,
+/// A limited number of places, held by persons: a quarter of them at most by one, and the last quarter by the owner only.
+pub(crate) struct Quota {
+    most: usize,
+    held: Mutex<Vec<(AgentId, Weak<()>)>>,
 }
 
-impl HourlyCount {
-    /// How many are left after one more.
-    fn one_more(&mut self, now: Instant, most: u32) -> Result<u32, ()> {
-        if self.since.is_none_or(|since| now.duration_since(since) >= HOUR) {
-            *self = Self { since: Some(now), count: 0 };
-        }
-        if self.count >= most {
-            return Err(());
-        }
-        self.count += 1;
-        Ok(most - self.count)
+impl Quota {
+    fn new(most: usize) -> Self {
+        Self { most, held: Mutex::default() }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn questions_are_counted_by_the_hour() {
-        let (mut count, now) = (HourlyCount::default(), Instant::now());
-        assert_eq!([(); 3].map(|()| count.one_more(now, 2)), [Ok(1), Ok(0), Err(())]);
-        assert_eq!(count.one_more(now + HOUR, 2), Ok(1));
-        assert_eq!(HourlyCount::default().one_more(now, 0), Err(()));
+    /// Gives a person a place, until the result is dropped.
+    ///
+    /// # Errors
+    /// If the person has too many, or none is left.
+    pub(crate) fn take(&self, person: &Person) -> Result<Arc<()>, Problem> {
+        let mut held = lock(&self.held);
+        held.retain(|(_, place)| place.strong_count() > 0);
+        let own = held.iter().filter(|(name, _)| *name == person.name).count();
+        let quarter = self.most / 4;
+        let most = if person.is_owner() { self.most } else { self.most - quarter };
+        if held.len() >= most || !person.is_owner() && own >= quarter {
+            let error = "too many pages or requests at once";
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, error).help("close a page, or wait"));
+        }
+        let place = Arc::default();
+        held.push((person.name.clone(), Arc::downgrade(&place)));
+        Ok(place)
     }
 }

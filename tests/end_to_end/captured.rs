@@ -294,3 +294,49 @@ fn whoever_captured_somebody_else_can_say_and_hear_no_more_than_he() {
     });
     goes_on(&fleet);
 }
+
+/// An observer has eight consumers of each stream, in its own name, for a limited time; the next person reads anyway.
+#[test]
+fn an_observer_takes_neither_the_event_log_nor_requests_from_others() {
+    let fleet = folder().up(&[]).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let create = async |client: &Client, name: &str, config: Value| {
+        let body = json!({ "stream_name": "RUNS", "config": config }).to_string();
+        let asked = client.request(format!("$JS.API.CONSUMER.CREATE.RUNS.{name}"), body.into()).await;
+        serde_json::from_slice::<Value>(&asked.unwrap().payload).unwrap()
+    };
+    let consumers = async || {
+        let owner = way::client(&fleet.url()).await.unwrap();
+        let listed = owner.request("$JS.API.CONSUMER.NAMES.RUNS", "".into()).await.unwrap();
+        String::from_utf8_lossy(&listed.payload).into_owned()
+    };
+    runtime.block_on(async {
+        let (client, refused) = holding(&fleet, "observer", "dash").await;
+        let (other, _) = holding(&fleet, "observer", "eve").await;
+        create(&other, "eve-1", json!({ "ack_policy": "none" })).await;
+        for number in 1..=8 {
+            let made = create(&client, &format!("dash-{number}"), json!({ "ack_policy": "none" })).await;
+            assert_eq!(made["config"]["inactive_threshold"], 300_000_000_000_u64, "{made}");
+        }
+        for (config, error) in [
+            (json!({ "inactive_threshold": 301_000_000_000_u64, "ack_policy": "none" }), 10153),
+            (json!({ "durable_name": "eve-2", "ack_policy": "none" }), 10017),
+        ] {
+            assert_eq!(create(&client, "dash-1", config).await["error"]["err_code"], error);
+        }
+        let attacks = "CREATE.RUNS.dash-9 CREATE.RUNS.eve-2 CREATE.RUNS DURABLE.CREATE.RUNS.dash-9 DELETE.RUNS.eve-1 MSG.NEXT.RUNS.eve-1";
+        let attacks = attacks.split(' ').map(|end| format!("$JS.API.CONSUMER.{end}")).collect::<Vec<_>>();
+        tries(&client, &refused, &attacks, &[]).await;
+        for (subject, group) in [("guard.*", "watch"), ("ask.*", "orchestrators"), ("dlq.>", "x")] {
+            let _member = client.queue_subscribe(subject, group.to_owned()).await.unwrap();
+            client.flush().await.unwrap();
+            let denied = format!("\"{subject}\" using queue \"{group}\"");
+            wait_until(&denied, LIMIT, || refused.lock().unwrap().iter().any(|said| said.contains(&denied))).unwrap();
+        }
+    });
+    assert!(runtime.block_on(consumers()).contains("dash-8"));
+    fleet.folder().output(&["keys", "revoke", "dash"]).unwrap();
+    let left = runtime.block_on(consumers());
+    assert!(!left.contains("dash-") && left.contains("eve-1"), "{left}");
+    assert!(fleet.folder().run(&["run", "What is 3 + 4?", "--quiet"]).unwrap().status.success());
+}

@@ -2,6 +2,7 @@
 //! what it may and no more, and bad requests get a clear answer.
 #![allow(clippy::print_stdout, reason = "figures are told beside what is asserted")]
 
+use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use muster_support::dashboard::Dashboard;
@@ -526,6 +527,41 @@ async fn bad_requests_get_a_clear_answer(owner: &Visitor, run: &str, port: u64) 
         let asked = owner.request(method.clone(), "/api/runs").send().await.unwrap();
         assert_eq!(read(asked).await.0, 405, "{method}");
     }
+}
+
+#[test]
+fn the_dashboard_stays_open_for_its_owner() {
+    let fleet = folder().up(&[]).unwrap();
+    let dashboard = Dashboard::start(fleet.folder(), &[]).unwrap();
+    let base = dashboard.base();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let address = base.strip_prefix("http://").unwrap();
+        // More half-open connections than the dashboard serves, and more wrong tokens than it checks in a minute.
+        let halves: Vec<_> = (0..150).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
+        for mut half in &halves {
+            half.write_all(b"POST /api/login HTTP/1.1\r\nHost: ").unwrap();
+        }
+        for _ in 0..31 {
+            assert!(Visitor::log_in(base, "nonsense").await.is_err());
+        }
+        let owner = Visitor::log_in(base, dashboard.token()).await.ok().unwrap();
+        let mut visitors = Vec::new();
+        for (name, most) in [("ann", 8), ("bob", 8), ("eve", 8), ("zoe", 0)] {
+            let token = fleet.folder().output(&["keys", "token", name, "--role", "viewer"]).unwrap();
+            visitors.push((Visitor::log_in(base, token.trim()).await.ok().unwrap(), most));
+        }
+        // A person has a quarter of the live pages; the last quarter is the owner's.
+        visitors.push((owner, 8));
+        let mut open = Vec::new();
+        for (visitor, most) in &visitors {
+            for at in 0..=*most {
+                let page = visitor.request(Method::GET, "/api/events").send().await.unwrap();
+                assert_eq!(page.status(), if at < *most { 200 } else { 429 }, "{at} of {}", visitor.me);
+                open.push(page);
+            }
+        }
+    });
 }
 
 #[test]

@@ -156,6 +156,7 @@ async fn only_a_signed_command_in_a_letter_of_an_orchestrator_is_sent_again_in_i
     let fleet = Fleet::new();
     let (queue, operator) = (fleet.queue().await, fleet.of(Scope::Operator, "operator"));
     let (ann, orchestrator) = (fleet.of(Scope::Person, "ann"), fleet.of(Scope::Orchestrator, "o-1"));
+    let (other, orchestrator) = (orchestrator.clone(), orchestrator.as_agent(&"o-1".parse().unwrap()));
     let order = message(&ann, |envelope| envelope.sent = Millis(envelope.sent.0 - 301_000)).await;
     let unsigned = Message { headers: Headers::default(), ..order.clone() };
     let changed = Message {
@@ -173,6 +174,7 @@ async fn only_a_signed_command_in_a_letter_of_an_orchestrator_is_sent_again_in_i
         (fleet.of(Scope::Agent, "worker-1"), &order, "only a letter of an orchestrator"),
         (ann.clone(), &order, "only a letter of an orchestrator"),
         (fleet.bus.clone(), &order, "only a letter of an orchestrator"),
+        (other, &order, "cli-1 wrote it"),
         (orchestrator.clone(), &unsigned, "it is not signed"),
         (orchestrator.clone(), &changed, "the signature is not that of ann"),
         (orchestrator.clone(), &moved, "the signature is not that of ann"),

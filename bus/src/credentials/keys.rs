@@ -408,10 +408,12 @@ pub fn presence_file(folder: &Path) -> PathBuf {
     folder.join("presence.creds")
 }
 
-/// Tags of the credentials of a holder.
+/// Tags of the credentials of a holder. Only those that read streams name consumers: a JWT must be small.
 pub(super) fn tags(holder: &Holder) -> Vec<String> {
     let kind = holder.kind();
     let role = kind.role().map(|role| format!("{ROLE}{role}"));
-    let consumers = consumer_names(holder.name()).map(|name| format!("{CONSUMER}{name}"));
+    let rights = holder.rights(Partitions::default());
+    let reads = rights.publish.iter().any(|subject| subject.contains("CONSUMER.CREATE"));
+    let consumers = consumer_names(holder.name()).filter(|_| reads).map(|name| format!("{CONSUMER}{name}"));
     std::iter::once(format!("{KIND}{kind}")).chain(role).chain(consumers).collect()
 }

@@ -198,6 +198,10 @@ mod tests {
         for scope in Scope::ALL {
             let template = scope.template(&every_way()).unwrap();
             let rest = format!("{template:?}");
+            // A server refuses a template that names a tag which the credentials lack.
+            let holder = scope.holder("worker".parse().unwrap(), "w-1".parse().unwrap());
+            let tags = crate::credentials::keys::tags(&holder);
+            assert_eq!(rest.contains(OWN_CONSUMER), tags.contains(&"consumer:w-1-8".to_owned()), "{tags:?}");
             assert!(!rest.contains(ANY_ROLE) && !rest.contains(ANY_NAME), "{rest}");
         }
     }

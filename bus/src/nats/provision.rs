@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::stream::{
-    Config, DiscardPolicy, PersistenceMode, Republish, RetentionPolicy, Source, StorageType, SubjectTransform,
+    Config, ConsumerLimits, DiscardPolicy, PersistenceMode, Republish, RetentionPolicy, Source, StorageType,
+    SubjectTransform,
 };
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -26,6 +27,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(30);
 /// How often, and how long after each other, servers of a cluster are asked that lack others to keep a stream on.
 const MOST_LOOKS_FOR_PEERS: u32 = 50;
 const LOOK_FOR_PEERS: Duration = Duration::from_millis(200);
+/// Longest time that a consumer of a stream without queues may be inactive: the default of ordered consumers of NATS clients. The
+/// server refuses consumers with more, so readers that end without notice leave nothing behind.
+const MAX_INACTIVE: Duration = Duration::from_secs(300);
 /// How long the mark of an expired message stays.
 const MARK_TTL: Duration = Duration::from_secs(60);
 
@@ -135,8 +139,16 @@ async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
     // The server does not change this of an existing stream.
     let wanted = Config { persist_mode: found.persist_mode, ..wanted };
     tracing::info!(stream = spec.name, "it is laid out anew: it was not as it is meant to be");
-    nats.limited(&what, nats.context.update_stream(wanted)).await?;
-    Ok(())
+    let update = |wanted: Config| nats.limited(&what, nats.context.update_stream(wanted));
+    let updated = match update(wanted.clone()).await {
+        // A server takes no limit that an existing consumer exceeds, and the fleet must start anyway.
+        Err(error) if wanted.consumer_limits != found.consumer_limits => {
+            tracing::warn!(%error, "inactive consumers stay; delete them and run `muster up` again");
+            update(Config { consumer_limits: found.consumer_limits, ..wanted }).await
+        }
+        updated => updated,
+    };
+    updated.map(drop)
 }
 
 /// Creates a stream. Servers that came up just now do not know yet who of them is there, and refuse for a while.
@@ -191,6 +203,7 @@ fn set_by_us(config: &Config) -> Config {
         allow_atomic_publish: config.allow_atomic_publish,
         sources: (config.sources.is_some()).then(|| sources.collect()),
         republish: config.republish.clone(),
+        consumer_limits: config.consumer_limits.clone(),
         ..Config::default()
     }
 }
@@ -237,6 +250,9 @@ fn config(spec: &StreamSpec, replicas: usize) -> Config {
             destination: format!("{to}>"),
             headers_only: false,
         }),
+        // Queues are durable: that of a role must outlive its agents.
+        consumer_limits: (spec.retention == Retention::Limits)
+            .then(|| ConsumerLimits { inactive_threshold: MAX_INACTIVE, ..ConsumerLimits::default() }),
         metadata: HashMap::from([(VERSION.to_owned(), TOPOLOGY_VERSION.to_string())]),
         ..Config::default()
     }

@@ -42,11 +42,11 @@ const SUBJECTS: &str = "
     agent.ROLE.take agent.ROLE.step agent.ROLE.finish agent.ROLE.wait agent.ROLE.beat agent.ROLE.files agent.ROLE.model
     agent.planner.take agent.planner.step agent.planner.finish agent.planner.model gateway.moved gateway.OWN.ROLE.step
     guard.ROLE guard.other guard.* guard.> hb.guard-ROLE.OWN hb.guard-ROLE.other-2 hb.guard-other.OWN ctl.role.guard-ROLE
-    err.OWN err.other-2 err.> dlq.cmd.RUN.cancel dlq.>
+    dlq.OWN.cmd.RUN.cancel dlq.other-2.cmd.RUN.cancel dlq.cmd.RUN.cancel dlq.>
     watch.all watch.who watch.RUN watch.>
     join.OWN join.other-2 join.> host.OWN.credentials host.other-2.credentials host.OWN.other host.>
     $KV.AGENTS.OWN $KV.AGENTS.other-2 $KV.LEASE.shard-1 $KV.ALLOWANCE.RUN.x $KV.LESSONS.one
-    $KV.ANSWERS.ROLE.one $KV.ANSWERS.other.one $KV.ASKED.one $KV.FILES.RUN $KV.TRACK_RECORD.one $KV.TRIALS.one $KV.OTHER.one $KV.>
+    $KV.ANSWERS.ROLE.one $KV.ANSWERS.other.one $KV.ASKED.one $KV.FILES.RUN $KV.KEPT.one $KV.TRACK_RECORD.one $KV.TRIALS.one $KV.OTHER.one $KV.>
     $O.MUSTER.C.one $O.MUSTER.M.one $O.OTHER.C.one $O.>
     $JS.API.INFO $JS.API.ACCOUNT.PURGE.X $JS.API.STREAM.NAMES $JS.API.STREAM.LIST $JS.API.STREAM.INFO.RUNS
     $JS.API.STREAM.CREATE.RUNS $JS.API.STREAM.UPDATE.RUNS $JS.API.STREAM.DELETE.RUNS $JS.API.STREAM.PURGE.RUNS
@@ -63,7 +63,7 @@ const SUBJECTS: &str = "
     $JS.API.CONSUMER.MSG.NEXT.TASKS.@other-2 $JS.API.CONSUMER.MSG.NEXT.COMMANDS.orchestrators
     $JS.API.CONSUMER.CREATE.RUNS.OWN-1.evt.> $JS.API.CONSUMER.CREATE.RUNS.OWN-8 $JS.API.CONSUMER.CREATE.RUNS.OWN-9
     $JS.API.CONSUMER.CREATE.RUNS.other-2-1 $JS.API.CONSUMER.CREATE.RUNS $JS.API.CONSUMER.DELETE.RUNS.OWN-1
-    $JS.API.CONSUMER.DELETE.RUNS.other-2-1 $JS.API.CONSUMER.MSG.NEXT.RUNS.OWN-1 $JS.API.CONSUMER.MSG.NEXT.RUNS.other-2-1
+    $JS.API.CONSUMER.DELETE.RUNS.other-2-1 $JS.API.CONSUMER.DELETE.DLQ.other-2-1 $JS.API.CONSUMER.PAUSE.RUNS.OWN-1 $JS.API.CONSUMER.MSG.NEXT.RUNS.OWN-1 $JS.API.CONSUMER.MSG.NEXT.RUNS.other-2-1
     $JS.API.CONSUMER.CREATE.KV_AGENTS.OWN-1 $JS.API.CONSUMER.CREATE.OBJ_MUSTER.OWN-1 $SRV.PING $SRV.>
     $JS.API.CONSUMER.MSG.NEXT.RUNS.mine $JS.API.CONSUMER.DELETE.TASKS.ROLE $JS.API.CONSUMER.DELETE.TASKS.planner
     $JS.API.CONSUMER.DELETE.COMMANDS.orchestrators $JS.API.CONSUMER.DELETE.RUNS.mine $JS.API.CONSUMER.INFO.TASKS.ROLE

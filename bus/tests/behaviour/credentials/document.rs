@@ -65,7 +65,9 @@ const fn about(scope: Scope) -> &'static str {
         }
         Scope::Observer => "Whoever watches and changes nothing.",
         Scope::Orchestrator => {
-            "Decides for everybody, and mends what is missing of the bus; takes nothing out of the record."
+            "Decides all runs and restores missing parts of the bus; takes nothing out of the record. It writes dead letters for messages \
+             that it cannot handle and for tasks whose agents died. NATS cannot deny all of `dlq.>` except its own subject, so it may publish \
+             any of them. `muster dead retry` accepts a letter of an orchestrator only if the writer in its subject signed it."
         }
         Scope::Agent => {
             "Works by itself on queues and record, speaks for itself alone, and lends under the name of its role."

@@ -71,9 +71,3 @@ impl Answers {
         format!("{}.{hash}", self.role)
     }
 }
-
-impl std::fmt::Debug for Answers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Answers").field("role", &self.role).finish_non_exhaustive()
-    }
-}

@@ -169,15 +169,6 @@ impl Asked {
     }
 }
 
-impl std::fmt::Debug for Asked {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asked")
-            .field("sender", &self.sender)
-            .field("what", &self.what)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Keeps a request that counts for nothing, whoever hears the answer. One that cannot be kept is answered all the same.
 async fn bury(core: &Core, message: &Message, reason: &str) {
     if let Err(error) = core.bury(DeadLetter::of(message, reason)).await {

@@ -317,13 +317,6 @@ impl TakenCommand {
     }
 }
 
-impl std::fmt::Debug for TakenCommand {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut text = f.debug_struct("TakenCommand");
-        text.field("command", &self.command).field("sender", &self.sender).finish_non_exhaustive()
-    }
-}
-
 /// The content of a signed order, if it is signed by the author that it names.
 fn opened(signatures: &Signatures, order: &SignedOrder, at: Millis) -> Result<(Identity, Envelope), String> {
     let SignedOrder { subject, payload, signature, .. } = order;

@@ -151,9 +151,3 @@ impl Kept {
         Err(BusError::Conflict { what: format!("what is noted of run {}", run.short()) })
     }
 }
-
-impl std::fmt::Debug for Kept {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kept").finish_non_exhaustive()
-    }
-}

@@ -283,13 +283,6 @@ impl TakenTask {
     }
 }
 
-impl std::fmt::Debug for TakenTask {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut text = f.debug_struct("TakenTask");
-        text.field("offer", &self.offer).field("delivered", &self.delivered).finish_non_exhaustive()
-    }
-}
-
 /// The offer in a queue entry, if it is the one that its subject names.
 fn offer_in(subject: &str, envelope: Envelope) -> Result<TaskOffered, String> {
     let Subject::Task(queue, run, task) = Subject::parse(subject)? else {

@@ -297,12 +297,6 @@ impl Drop for Announced {
     }
 }
 
-impl std::fmt::Debug for Announced {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Announced").field("agent", &self.agent).finish_non_exhaustive()
-    }
-}
-
 /// Says that the agent lives, at every beat and when its load changed.
 async fn beat(core: Arc<Core>, mut profile: Profile, state: Arc<Load>) {
     let pause = LOAD_PAUSE.min(core.settings.heartbeat);

@@ -96,8 +96,7 @@ impl ToolServerDoor {
     /// When there is no answer, or it is none.
     pub async fn specs(&self, of: &ToolServerNotice) -> Result<ToolSpecs, ToolServerFailure> {
         let subject = tool_subject(&of.server, &format!("specs.{}", of.process));
-        let answer = self.ask(&of.server, subject, &(), SPECS).await?;
-        let specs: ToolSpecs = read(&of.server, &answer)?;
+        let specs: ToolSpecs = self.ask(&of.server, subject, &(), SPECS).await?;
         let garbage = |why: String| ToolServerFailure::Garbage { server: of.server.clone(), why };
         if specs.tools.len() > MOST_TOOLS {
             return Err(garbage(format!("it has {} tools, {MOST_TOOLS} are the most", specs.tools.len())));
@@ -117,8 +116,7 @@ impl ToolServerDoor {
         patience: Duration,
     ) -> Result<ToolReply, ToolServerFailure> {
         let subject = tool_subject(server, &format!("call.{role}.{}", self.core.who));
-        let answer = self.ask(server, subject, call, patience).await?;
-        read(server, &answer)
+        self.ask(server, subject, call, patience).await
     }
 
     /// Asks the process that is at a call for what came of it.
@@ -134,8 +132,7 @@ impl ToolServerDoor {
         patience: Duration,
     ) -> Result<ToolReply, ToolServerFailure> {
         let subject = tool_subject(server, &format!("wait.{process}.{role}.{}", self.core.who));
-        let answer = self.ask(server, subject, ticket, patience).await?;
-        read(server, &answer)
+        self.ask(server, subject, ticket, patience).await
     }
 
     /// Answers what a call asks of the process that is at it, and asks on.
@@ -151,8 +148,7 @@ impl ToolServerDoor {
         patience: Duration,
     ) -> Result<ToolReply, ToolServerFailure> {
         let subject = tool_subject(server, &format!("answer.{process}.{role}.{}", self.core.who));
-        let reply = self.ask(server, subject, answer, patience).await?;
-        read(server, &reply)
+        self.ask(server, subject, answer, patience).await
     }
 
     /// Says that a call of this agent is not waited for any more.
@@ -222,8 +218,7 @@ impl ToolServerDoor {
 
     fn call_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
         let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
-        let call = serde_json::from_slice(&incoming.message.payload).map_err(|error| error.to_string());
-        Some(ToolRequest::Call { from, call: call.map(Box::new), reply })
+        Some(ToolRequest::Call { from, call: body(incoming).map(Box::new), reply })
     }
 
     fn specs_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
@@ -232,19 +227,19 @@ impl ToolServerDoor {
 
     fn cancel_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
         let from = caller(&incoming.message.subject)?;
-        let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
+        let ticket: ToolTicket = body(incoming).ok()?;
         Some(ToolRequest::Cancel { from, ticket: ticket.ticket })
     }
 
     fn wait_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
         let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
-        let ticket: ToolTicket = serde_json::from_slice(&incoming.message.payload).ok()?;
+        let ticket: ToolTicket = body(incoming).ok()?;
         Some(ToolRequest::Wait { from, ticket: ticket.ticket, reply })
     }
 
     fn answer_of(&self, incoming: &Incoming) -> Option<ToolRequest> {
         let (from, reply) = (caller(&incoming.message.subject)?, self.open(incoming)?);
-        let ToolAnswer { ticket, answered } = serde_json::from_slice(&incoming.message.payload).ok()?;
+        let ToolAnswer { ticket, answered } = body(incoming).ok()?;
         Some(ToolRequest::Answer { from, ticket, answered: Box::new(answered), reply })
     }
 
@@ -258,20 +253,20 @@ impl ToolServerDoor {
         self.core.backend.publish(message(subject, body)?).await
     }
 
-    async fn ask<T: Serialize + Sync>(
+    async fn ask<R: DeserializeOwned>(
         &self,
         server: &str,
         subject: String,
-        body: &T,
+        body: &(impl Serialize + Sync),
         patience: Duration,
-    ) -> Result<Message, ToolServerFailure> {
+    ) -> Result<R, ToolServerFailure> {
         let not_asked = |error: BusError| ToolServerFailure::NotAsked {
             server: server.to_owned(),
             why: error.to_string(),
         };
         let message = message(subject, body).map_err(not_asked)?;
         match self.core.backend.request(message, patience).await {
-            Ok(answer) => Ok(answer),
+            Ok(answer) => read(server, &answer),
             Err(BusError::TimedOut { .. }) => {
                 Err(ToolServerFailure::Silent { server: server.to_owned(), millis: patience.as_millis() })
             }
@@ -301,6 +296,10 @@ fn read<T: DeserializeOwned>(server: &str, message: &Message) -> Result<T, ToolS
     serde_json::from_slice(&message.payload).map_err(|error| garbage(error.to_string()))
 }
 
+fn body<T: DeserializeOwned>(incoming: &Incoming) -> Result<T, String> {
+    serde_json::from_slice(&incoming.message.payload).map_err(|error| error.to_string())
+}
+
 fn notice(message: &Message) -> Option<ToolServerNotice> {
     if message.payload.len() > MOST_NOTICE {
         return None;
@@ -328,7 +327,6 @@ pub struct ToolCaller {
 }
 
 /// What a tool server is asked.
-#[derive(Debug)]
 pub enum ToolRequest {
     /// To call a tool.
     Call {
@@ -400,12 +398,6 @@ impl ToolAsker {
     /// When the answer is too large, or the bus fails.
     pub async fn describe(&self, specs: &ToolSpecs) -> Result<(), BusError> {
         self.core.backend.publish(message(self.reply.clone(), specs)?).await
-    }
-}
-
-impl std::fmt::Debug for ToolAsker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolAsker").finish_non_exhaustive()
     }
 }
 

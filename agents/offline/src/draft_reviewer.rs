@@ -112,7 +112,7 @@ impl ReportFacts {
             for Finding { text, citations, .. } in &result.findings {
                 texts.push(text.clone());
                 texts.extend(citations.iter().map(|place| place.quote.clone()));
-                places.extend(citations.iter().map(|place| format!("{}:{}", place.path, place.line)));
+                places.extend(citations.iter().map(ToString::to_string));
             }
             numbers.extend(texts.iter().flat_map(|text| self::numbers(text)));
         }

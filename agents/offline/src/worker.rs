@@ -198,7 +198,7 @@ fn submit_checked(findings: &[Finding], observed: &Observed) -> OfflineMove {
         let verdicts: Vec<CitationCheck> =
             finding.citations.iter().map(|citation| verdict(citation, observed)).collect();
         if verdicts.contains(&CitationCheck::Wrong) {
-            dropped.extend(finding.citations.iter().map(|place| format!("{}:{}", place.path, place.line)));
+            dropped.extend(finding.citations.iter().map(ToString::to_string));
             continue;
         }
         let verified = verdicts.iter().all(|verdict| *verdict == CitationCheck::Stands);

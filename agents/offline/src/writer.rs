@@ -97,7 +97,7 @@ fn in_short(material: &Material) -> Option<String> {
         }
         let best = section.findings.iter().take(1);
         lines.extend(
-            best.map(|finding| format!("- **{}** {}{}", section.title(), brief(finding), places(finding))),
+            best.map(|finding| format!("- **{}** {}{}", section.title(), brief(finding), finding.places())),
         );
     }
     (!lines.is_empty()).then(|| format!("## In short\n\n{}", lines.join("\n")))
@@ -131,13 +131,13 @@ fn statements(section: &Section) -> String {
 fn item(finding: &Finding) -> String {
     let mark = if finding.verified { " ✓" } else { "" };
     match finding.text.split_once('\n') {
-        None => format!("- {}{}{mark}", ended(&finding.text), places(finding)),
+        None => format!("- {}{}{mark}", ended(&finding.text), finding.places()),
         Some((title, lines)) => {
             let below: Vec<String> = lines
                 .lines()
                 .map(|line| if line.is_empty() { String::new() } else { format!("  {line}") })
                 .collect();
-            format!("- **{title}**{}{mark}\n\n{}\n", places(finding), below.join("\n"))
+            format!("- **{title}**{}{mark}\n\n{}\n", finding.places(), below.join("\n"))
         }
     }
 }
@@ -162,7 +162,7 @@ fn not_answered(material: &Material, title: &str) -> Option<String> {
         let is_title = is_title(section, title);
         lines.push(format!("- {}", if is_title { "the whole question" } else { section.title() }));
         let nearest = section.findings.iter().take(2);
-        lines.extend(nearest.map(|finding| format!("  - nearest: {}{}", brief(finding), places(finding))));
+        lines.extend(nearest.map(|finding| format!("  - nearest: {}{}", brief(finding), finding.places())));
     }
     for section in material.sections.iter().filter(|section| section.is_answered()) {
         lines.extend(section.open.iter().map(|open| format!("- {}", section.point(open))));
@@ -219,12 +219,6 @@ fn checked(material: &Material) -> String {
         "A worker looked up {} of {cited} (✓) and found the words where they are said to stand.{dropped}",
         material.verified()
     )
-}
-
-fn places(finding: &Finding) -> String {
-    let places: Vec<String> =
-        finding.citations.iter().map(|place| format!("`{}:{}`", place.path, place.line)).collect();
-    if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
 }
 
 /// Where the answer to a question stands that was given under another one. What was not cited has no place.

@@ -1,6 +1,5 @@
 //! What holds on this machine, found out by doing it: a stage is started, does all it does for a program, and tells.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -67,15 +66,8 @@ fn trial() -> Job {
     let mib = 1024 * 1024;
     Job {
         command: ["/bin/sh", "-c", ":"].map(str::to_owned).to_vec(),
-        environment: BTreeMap::new(),
-        input: 0,
-        files: 0,
-        laid: 0,
-        reads: Vec::new(),
         folder: std::env::temp_dir(),
-        proxied: false,
         limits: Limits { time: 10_000, cpu: 10_000, memory: 256 * mib, processes: 16, disk: mib },
-        require: Vec::new(),
-        most_files: 0,
+        ..Job::default()
     }
 }

@@ -34,7 +34,7 @@ impl Mode {
 }
 
 /// What is to be run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// The program by its absolute path, and its arguments.
     pub(crate) command: Vec<String>,
@@ -56,7 +56,7 @@ pub(crate) struct Job {
 }
 
 /// What a program may use: times in milliseconds, sizes in bytes.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Limits {
     pub(crate) time: u64,
     pub(crate) cpu: u64,

@@ -312,10 +312,11 @@ impl std::ops::AddAssign for TokenUsage {
 }
 
 /// Why a model stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
     /// It had said all.
+    #[default]
     Stop,
     /// It wants tools to be run.
     ToolCalls,
@@ -340,7 +341,7 @@ impl FinishReason {
 }
 
 /// A whole answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChatAnswer {
     /// The text of the answer; may be empty beside tool calls.
     pub text: String,

@@ -12,8 +12,9 @@ use super::chat::TokenUsage;
 const MAX_DETAIL: usize = 600;
 
 /// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ModelErrorKind {
     /// Too many requests or tokens for now (status 429).
     RateLimited {
@@ -51,20 +52,7 @@ impl ModelErrorKind {
     /// A short name for logs and metrics.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::RateLimited { .. } => "rate_limited",
-            Self::Overloaded { .. } => "overloaded",
-            Self::Timeout => "timeout",
-            Self::Unreachable => "unreachable",
-            Self::Unauthorized => "unauthorized",
-            Self::BadRequest => "bad_request",
-            Self::ContextTooLong => "context_too_long",
-            Self::BadAnswer => "bad_answer",
-            Self::Refused => "refused",
-            Self::Cancelled => "cancelled",
-            Self::BudgetExhausted => "budget_exhausted",
-            Self::Superseded => "superseded",
-        }
+        self.into()
     }
 }
 

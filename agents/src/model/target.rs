@@ -10,7 +10,8 @@ use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
 /// Who serves a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ModelProvider {
     /// The built-in rules; no key, no network.
     Offline,
@@ -28,13 +29,7 @@ impl ModelProvider {
     /// The name used in specs and records.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Offline => "offline",
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Ollama => "ollama",
-        }
+        self.into()
     }
 
     /// Where the provider is reached unless a setting says otherwise.

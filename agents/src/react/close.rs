@@ -57,15 +57,7 @@ pub(super) async fn write_outcome(
             let reason =
                 format!("the result has {bytes} bytes, {most} is the most: ask for less in one task");
             let usage = outcome.usage;
-            let event = Outcome {
-                ending: Ending::AgentFailed,
-                reason,
-                product: None,
-                last_step: None,
-                steps: Vec::new(),
-                usage,
-                contract_violation: None,
-            };
+            let event = Outcome { reason, usage, ..Outcome::of_fault() };
             journal.append(&AgentEvent::Outcome(event.into())).await.map(|()| CloseOutcome::Closed)
         }
         (written, _) => written.map(|()| CloseOutcome::Closed),

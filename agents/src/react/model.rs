@@ -25,8 +25,7 @@ use super::toolset::Toolset;
 use crate::model::call_admission::CallAdmission;
 use crate::model::capability::Capabilities;
 use crate::model::chat::{
-    ChatAnswer, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorKind, TokenUsage,
-    ToolDecl, Wasted, ignore_deltas,
+    ChatAnswer, ChatModel, ChatRequest, Delta, ModelError, ModelErrorKind, ToolDecl, ignore_deltas,
 };
 
 /// What a model is told when its budget allows one more call and no further one.
@@ -292,14 +291,9 @@ fn withheld(error: &ModelError, redactor: &Redactor, usage: Usage) -> Answered {
     let (provider, model) = error.target.split_once('/').unwrap_or(("", &error.target));
     let answer = ChatAnswer {
         text: redactor.redact(&format!("{WITHHELD} {}", error.message)).into_owned(),
-        reasoning: None,
-        tool_calls: Vec::new(),
-        usage: TokenUsage::default(),
-        wasted: Wasted::default(),
         model: model.to_owned(),
         provider: provider.to_owned(),
-        finish: FinishReason::Stop,
-        millis: 0,
+        ..ChatAnswer::default()
     };
     Answered { answer, usage }
 }

@@ -17,7 +17,6 @@ use crate::model::pricing::Pricing;
 const MARK: &str = "[MARK]";
 
 /// The answers that may serve a task.
-#[derive(Debug)]
 pub struct Reuse {
     answers: Answers,
     /// Older ones serve no more.

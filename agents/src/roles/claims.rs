@@ -42,12 +42,7 @@ pub(super) fn schema() -> Value {
 
 /// The claims of a result.
 pub(super) fn read(document: &Document<'_>) -> Vec<Claim> {
-    let items: Vec<&Value> = match document.get("claims") {
-        None => Vec::new(),
-        Some(Value::Array(items)) => items.iter().collect(),
-        Some(one) => vec![one],
-    };
-    items.into_iter().filter_map(claim).take(Claim::MOST).collect()
+    document.items("claims").iter().filter_map(claim).take(Claim::MOST).collect()
 }
 
 fn claim(item: &Value) -> Option<Claim> {

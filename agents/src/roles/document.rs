@@ -56,15 +56,20 @@ impl<'a> Document<'a> {
         text
     }
 
+    /// Items of a list. Any other value counts as a list of one.
+    #[must_use]
+    pub fn items(&self, name: &str) -> &'a [Value] {
+        match self.get(name) {
+            None => &[],
+            Some(Value::Array(items)) => items,
+            Some(one) => std::slice::from_ref(one),
+        }
+    }
+
     /// A list of texts; a single text counts as a list of one. Empty ones are left out.
     #[must_use]
     pub fn texts(&self, name: &str) -> Vec<String> {
-        let items = match self.get(name) {
-            None => return Vec::new(),
-            Some(Value::Array(items)) => items.iter().map(as_text).collect(),
-            Some(one) => vec![as_text(one)],
-        };
-        let items = items.into_iter().map(|item: String| item.trim().to_owned());
+        let items = self.items(name).iter().map(|item| as_text(item).trim().to_owned());
         items.filter(|item| !item.is_empty()).take(MAX_ITEMS).collect()
     }
 
@@ -104,13 +109,8 @@ impl<'a> Document<'a> {
 
     /// The objects of a list; a single object counts as a list of one. What is no object is a fault.
     pub fn documents(&self, name: &str, faults: &mut Faults) -> Vec<Document<'a>> {
-        let items: Vec<&'a Value> = match self.get(name) {
-            None => return Vec::new(),
-            Some(Value::Array(items)) => items.iter().take(MAX_ITEMS).collect(),
-            Some(one) => vec![one],
-        };
-        let mut documents = Vec::with_capacity(items.len());
-        for (at, item) in items.into_iter().enumerate() {
+        let mut documents = Vec::new();
+        for (at, item) in self.items(name).iter().take(MAX_ITEMS).enumerate() {
             match Document::of(item) {
                 Some(document) => documents.push(document),
                 None => faults.add(format!("`{name}[{at}]` must be an object")),

@@ -66,11 +66,6 @@ fn verdict(document: &Document<'_>, faults: &mut Faults) -> DraftVerdict {
 
 /// Remarks as models write them: with a place each, or as bare texts.
 fn remarks(document: &Document<'_>) -> Vec<DraftRemark> {
-    let items: Vec<&Value> = match document.get("remarks") {
-        None => Vec::new(),
-        Some(Value::Array(items)) => items.iter().collect(),
-        Some(one) => vec![one],
-    };
     let remark = |item: &Value| match Document::of(item) {
         Some(remark) => DraftRemark { place: remark.text("place"), text: remark.text("text") },
         None => DraftRemark {
@@ -78,7 +73,7 @@ fn remarks(document: &Document<'_>) -> Vec<DraftRemark> {
             text: item.as_str().map_or_else(|| item.to_string(), |text| text.trim().to_owned()),
         },
     };
-    items.into_iter().map(remark).filter(|remark| !remark.text.is_empty()).collect()
+    document.items("remarks").iter().map(remark).filter(|remark| !remark.text.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -107,14 +107,7 @@ fn closed(mut body: String) -> String {
 }
 
 fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
-    Product::Report(Report {
-        title: title_of(offer),
-        body: prose.to_owned(),
-        unanswered: Vec::new(),
-        offline: false,
-        partial: false,
-        artifacts: Vec::new(),
-    })
+    Product::Report(Report { title: title_of(offer), body: prose.to_owned(), ..Report::default() })
 }
 
 fn title_of(offer: &TaskOffered) -> String {

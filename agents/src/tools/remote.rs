@@ -124,17 +124,15 @@ impl RemoteTool {
                 Ok(ToolReply::Running { key, ticket, process }) if key == call.key => {
                     away_since = None;
                     match self.wait_for(&process, ticket, None, &mut asking).await {
-                        Waited::Ended(result) => return Ok(CarriedOut::Ended(result)),
-                        Waited::Person(wait) => return Ok(CarriedOut::Waits(wait)),
-                        Waited::Lost(why) => (true, why),
+                        Ok(carried_out) => return Ok(carried_out),
+                        Err(why) => (true, why),
                     }
                 }
                 Ok(ToolReply::Asks { key, ticket, process, asked }) if key == call.key => {
                     away_since = None;
                     match self.wait_for(&process, ticket, Some(*asked), &mut asking).await {
-                        Waited::Ended(result) => return Ok(CarriedOut::Ended(result)),
-                        Waited::Person(wait) => return Ok(CarriedOut::Waits(wait)),
-                        Waited::Lost(why) => (true, why),
+                        Ok(carried_out) => return Ok(carried_out),
+                        Err(why) => (true, why),
                     }
                 }
                 Ok(ToolReply::Changed) => return Err(self.changed()),
@@ -172,20 +170,23 @@ impl RemoteTool {
     }
 
     /// Asks the process that is at the call until it has ended, and answers what it asks.
+    ///
+    /// # Errors
+    /// Says why the call was lost.
     async fn wait_for(
         &self,
         process: &AgentId,
         ticket: String,
         mut asked: Option<OpenQuestion>,
         asking: &mut Asking<'_>,
-    ) -> Waited {
+    ) -> Result<CarriedOut, String> {
         let waited = ToolTicket { ticket: ticket.clone() };
         loop {
             let reply = match asked.take() {
                 Some(question) => {
                     let answered = match self.answer(question, asking) {
                         Asked::Answered(answered) => answered,
-                        Asked::Waits(wait) => return Waited::Person(wait),
+                        Asked::Waits(wait) => return Ok(CarriedOut::Waits(wait)),
                     };
                     let answer = ToolAnswer { ticket: ticket.clone(), answered };
                     self.door.answer(&self.server, process, &self.role, &answer, NEXT_ANSWER).await
@@ -193,28 +194,20 @@ impl RemoteTool {
                 None => self.door.wait(&self.server, process, &self.role, &waited, NEXT_ANSWER).await,
             };
             match reply {
-                Ok(ToolReply::Done { result, .. }) => return Waited::Ended(result),
+                Ok(ToolReply::Done { result, .. }) => return Ok(CarriedOut::Ended(result)),
                 Ok(ToolReply::Running { .. }) => {}
                 Ok(ToolReply::Asks { asked: question, .. }) => asked = Some(*question),
                 Ok(ToolReply::Busy | ToolReply::Changed | ToolReply::Unknown) => {
                     let why =
                         format!("the process of `{}` that was at the call knows it no more", self.server);
-                    return Waited::Lost(why);
+                    return Err(why);
                 }
                 Err(failure) => {
-                    return Waited::Lost(format!("the call was lost with its process: {failure}"));
+                    return Err(format!("the call was lost with its process: {failure}"));
                 }
             }
         }
     }
-}
-
-/// What came of waiting.
-enum Waited {
-    Ended(ServedResult),
-    /// It asks a person something.
-    Person(Box<Wait>),
-    Lost(String),
 }
 
 /// What came of a call.

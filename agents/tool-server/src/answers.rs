@@ -38,6 +38,7 @@ enum Entry {
 }
 
 /// What a server remembers of calls, by ticket.
+#[derive(Default)]
 pub(crate) struct Answers {
     entries: HashMap<String, Entry>,
     /// Those that ended, the oldest first.
@@ -59,7 +60,7 @@ pub(crate) struct Begun {
 
 impl Answers {
     pub(crate) fn new(settings: ToolServerSettings) -> Self {
-        Self { entries: HashMap::new(), ended: VecDeque::new(), bytes: 0, running: 0, settings }
+        Self { settings, ..Self::default() }
     }
 
     /// What is known of a call; from now on this agent waits for it too.

@@ -17,8 +17,22 @@ pub const MAX_NAME: usize = 64;
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a tool must be allowed to do before it may be called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Permission {
     /// Search and read the documents given with the goal.
     ReadDocuments,
@@ -53,23 +67,8 @@ impl Permission {
 
     /// The name used in settings and messages.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ReadDocuments => "read_documents",
-            Self::ReadWorkspace => "read_workspace",
-            Self::WriteWorkspace => "write_workspace",
-            Self::Network => "network",
-            Self::Execute => "execute",
-            Self::Memory => "memory",
-            Self::AskPerson => "ask_person",
-            Self::Money => "money",
-        }
-    }
-}
-
-impl std::fmt::Display for Permission {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -12,7 +12,7 @@ use muster_shared::wire::lending::{
 };
 use serde::Serialize;
 
-use super::{ToolAsker, ToolCaller, ToolRequest, ToolServerDoor, ToolServerFailure, caller, message, read};
+use super::{ToolAsker, ToolCaller, ToolRequest, ToolServerDoor, ToolServerFailure, body, caller, message};
 use crate::backend::Incoming;
 use crate::error::BusError;
 use crate::subject::{TOOL_WHO, tool_subject};
@@ -36,7 +36,6 @@ impl Lender<'_> {
 }
 
 /// What a lender is asked besides what every tool server is.
-#[derive(Debug)]
 pub enum LendingRequest {
     /// For a lease.
     Lease {
@@ -86,7 +85,7 @@ impl ToolServerDoor {
         request: &LeaseRequest,
     ) -> Result<LeaseReply, ToolServerFailure> {
         let subject = of.subject(&format!("lease.{}.{role}.{}", of.process, self.core.who));
-        let reply: LeaseReply = read(of.server, &self.ask(of.server, subject, request, PATIENCE).await?)?;
+        let reply: LeaseReply = self.ask(of.server, subject, request, PATIENCE).await?;
         if let LeaseReply::Granted { lease, .. } = &reply
             && lease.len() > MOST_LEASE_NAME
         {
@@ -108,7 +107,7 @@ impl ToolServerDoor {
         patience: Duration,
     ) -> Result<LentReply, ToolServerFailure> {
         let subject = of.subject(&format!("use.{}.{role}.{}", of.process, self.core.who));
-        read(of.server, &self.ask(of.server, subject, call, patience).await?)
+        self.ask(of.server, subject, call, patience).await
     }
 
     /// Gives a lease of this agent back.
@@ -125,7 +124,7 @@ impl ToolServerDoor {
     /// When there is no answer, or it is none. [`ToolServerFailure::Nobody`] when the process lends nothing.
     pub async fn leases(&self, of: Lender<'_>) -> Result<ToolLeases, ToolServerFailure> {
         let subject = of.subject(&format!("leases.{}", of.process));
-        read(of.server, &self.ask(of.server, subject, &(), PATIENCE).await?)
+        self.ask(of.server, subject, &(), PATIENCE).await
     }
 
     /// Ends leases that a process has given; gives those that were ended.
@@ -134,7 +133,7 @@ impl ToolServerDoor {
     /// As [`Self::leases`].
     pub async fn revoke(&self, of: Lender<'_>, which: &Revocation) -> Result<ToolLeases, ToolServerFailure> {
         let subject = of.subject(&format!("revoke.{}", of.process));
-        read(of.server, &self.ask(of.server, subject, which, PATIENCE).await?)
+        self.ask(of.server, subject, which, PATIENCE).await
     }
 
     /// What this process is asked from now on as a lender of its role.
@@ -196,10 +195,6 @@ impl ToolAsker {
 
 const fn lending(request: LendingRequest) -> ToolRequest {
     ToolRequest::Lending(request)
-}
-
-fn body<T: serde::de::DeserializeOwned>(incoming: &Incoming) -> Result<T, String> {
-    serde_json::from_slice(&incoming.message.payload).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -37,10 +37,7 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     match event {
         AgentEvent::Started(started) => began(decision, key, &started),
         AgentEvent::Outcome(outcome) if guards::hold(decision, &key, seq, &outcome) => {}
-        AgentEvent::Outcome(outcome) => {
-            auction::held(decision, &key, outcome.counts());
-            ended(decision, &key.task, seq, &outcome);
-        }
+        AgentEvent::Outcome(outcome) => ended(decision, &key, seq, &outcome),
         AgentEvent::Released(released) if released.parked => match released.wait {
             Some(awaited) => waits::begin(decision, key.task, key.generation, *awaited),
             None => control::put_down(decision, key.task, key.generation),
@@ -56,8 +53,7 @@ pub(super) fn take_in_guarded(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     if let AgentEvent::Outcome(outcome) = event
         && decision.open().is_some_and(|run| is_current(run, &key))
     {
-        auction::held(decision, &key, outcome.counts());
-        ended(decision, &key.task, seq, &outcome);
+        ended(decision, &key, seq, &outcome);
     }
 }
 
@@ -140,7 +136,9 @@ fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {
     control::stop_early_bird(decision, &task);
 }
 
-fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: &Outcome) {
+fn ended(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, outcome: &Outcome) {
+    auction::held(decision, key, outcome.counts());
+    let task = &key.task;
     let (counts, kind) = (outcome.counts(), FailureKind::of(outcome));
     let Outcome { ending, reason, product, .. } = outcome;
     let (ending, product) = (*ending, product.as_ref());

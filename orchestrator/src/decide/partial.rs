@@ -39,7 +39,7 @@ pub(super) fn report(run: &RunState, reason: &str, reader: &Reader<'_>) -> Optio
         body.push_str("\n## What is missing\n\n");
         body.extend(unanswered.iter().map(|what| format!("- {what}\n")));
     }
-    Some(Report { title, body, unanswered, offline: false, partial: true, artifacts: Vec::new() })
+    Some(Report { title, body, unanswered, partial: true, ..Report::default() })
 }
 
 /// The report of a run that is stopped for this reason where guards of reports gave no leave: nothing of what was found.
@@ -74,10 +74,7 @@ fn add(body: &mut String, leaf: &LeafRef) {
 }
 
 fn finding(finding: &Finding) -> String {
-    let places: Vec<String> =
-        finding.citations.iter().map(|at| format!("`{}:{}`", at.path, at.line)).collect();
-    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
-    format!("- {}{places}\n", line(&finding.text, LONGEST_LINE))
+    format!("- {}{}\n", line(&finding.text, LONGEST_LINE), finding.places())
 }
 
 /// What tasks could not answer, tasks that gave nothing, and those that were never done.

@@ -19,16 +19,19 @@ pub(super) fn dissent_note(run: &RunState) -> Option<String> {
 
 /// What is said in a report of results that were to be verified by a model, and were not; nothing when all were.
 pub(super) fn unchecked_note(run: &RunState) -> Option<String> {
+    let unchecked = marked(run, NOT_CHECKED)?;
+    Some(format!("Not verified, because the model that was asked gave no verdict: {unchecked}."))
+}
+
+/// Tasks with a result whose outcome has a reason with this mark, each with the words after the mark. Absent: no such task.
+fn marked(run: &RunState, mark: &str) -> Option<String> {
     let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
-    let unchecked = given.filter_map(|(index, task, state)| {
-        let reason = &state.outcome.as_ref()?.reason;
-        let why = reason.split(NOT_CHECKED).nth(1)?.trim_start_matches(':').trim();
-        Some(format!("{index} {} ({why})", task.name))
+    let marked = given.filter_map(|(index, task, state)| {
+        let why = state.outcome.as_ref()?.reason.split(mark).nth(1)?;
+        Some(format!("{index} {} ({})", task.name, why.trim_start_matches(':').trim()))
     });
-    let unchecked: Vec<String> = unchecked.collect();
-    (!unchecked.is_empty()).then(|| {
-        format!("Not verified, because the model that was asked gave no verdict: {}.", unchecked.join("; "))
-    })
+    let marked: Vec<String> = marked.collect();
+    (!marked.is_empty()).then(|| marked.join("; "))
 }
 
 /// What is said in a report of changes of the plan that were wanted and could not be made; nothing when all could, or a
@@ -50,13 +53,8 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
 
 /// The tasks whose cited places could not be looked up, and why.
 pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
-    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
-    let unknown = given.filter_map(|(index, task, state)| {
-        let why = state.outcome.as_ref()?.reason.split(NOT_LOOKED_UP).nth(1)?;
-        Some(format!("{index} {} ({})", task.name, why.trim_start_matches(':').trim()))
-    });
-    let unknown: Vec<String> = unknown.collect();
-    (!unknown.is_empty()).then(|| format!("What these tasks cite was not looked up: {}.", unknown.join("; ")))
+    let unknown = marked(run, NOT_LOOKED_UP)?;
+    Some(format!("What these tasks cite was not looked up: {unknown}."))
 }
 
 /// What was left out by decision, one line each.

@@ -37,8 +37,7 @@ fn made(run: &RunState) -> Option<Report> {
         body: body(result),
         unanswered: result.unanswered.clone(),
         offline: is_offline(outcome),
-        partial: false,
-        artifacts: Vec::new(),
+        ..Report::default()
     })
 }
 
@@ -83,8 +82,5 @@ fn listed(lines: impl Iterator<Item = String>) -> String {
 
 /// `It is so (notes.md:12)`.
 fn in_words(finding: &Finding) -> String {
-    let places: Vec<String> =
-        finding.citations.iter().map(|at| format!("`{}:{}`", at.path, at.line)).collect();
-    let text = normalise_space(&finding.text);
-    if places.is_empty() { text } else { format!("{text} ({})", places.join(", ")) }
+    normalise_space(&finding.text) + &finding.places()
 }

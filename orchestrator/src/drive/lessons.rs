@@ -1,7 +1,7 @@
 //! What earlier runs taught, at hand for goals that come in. It is held in memory, so that no goal waits for it: one
 //! that comes before the lessons were read waits a moment at most and then goes on without them.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -12,12 +12,10 @@ use muster_shared::sync::lock;
 use tokio_util::sync::CancellationToken;
 
 use super::context::OrchestratorContext;
+use super::repeat;
 
 /// The longest that a goal waits for lessons (W11).
 const PATIENCE: Duration = Duration::from_millis(200);
-
-/// After how long reading is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// What earlier runs taught.
 #[derive(Debug, Default)]
@@ -30,7 +28,7 @@ pub(crate) struct Lessons {
 impl Lessons {
     /// Takes the lessons of a run in.
     pub(super) fn learn(&self, lessons: RunLessons) {
-        self.lock().learn(lessons.bounded());
+        lock(&self.known).learn(lessons.bounded());
     }
 
     /// At most `most` lessons for a goal; none when they are not at hand in time.
@@ -41,23 +39,13 @@ impl Lessons {
         if tokio::time::timeout(PATIENCE, self.read.cancelled()).await.is_err() {
             tracing::warn!("the lessons of earlier runs are not at hand; the run begins without them");
         }
-        self.lock().recall(goal, most)
-    }
-
-    /// Both parts are whole after every call that changes them, so a panic elsewhere does not spoil them.
-    fn lock(&self) -> MutexGuard<'_, recall::Lessons> {
-        lock(&self.known)
+        lock(&self.known).recall(goal, most)
     }
 }
 
 /// Reads what there is, then follows what others keep, for as long as it is polled.
 pub(super) async fn follow(context: Arc<OrchestratorContext>) {
-    loop {
-        if let Err(error) = read(&context).await {
-            tracing::warn!(%error, "the lessons of earlier runs cannot be read; trying again");
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
+    repeat("the lessons of earlier runs cannot be read", || read(&context)).await;
 }
 
 async fn read(context: &OrchestratorContext) -> Result<(), BusError> {

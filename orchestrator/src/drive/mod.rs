@@ -124,6 +124,16 @@ fn begin_parts(context: &Arc<OrchestratorContext>, after: Places) -> JoinSet<Res
     parts
 }
 
+/// Runs `read` again, a second after each end, for as long as it is polled. A failure is logged with the words `cannot`.
+async fn repeat<F: Future<Output = Result<(), BusError>>>(cannot: &str, read: impl Fn() -> F) {
+    loop {
+        if let Err(error) = read().await {
+            tracing::warn!(%error, "{cannot}; trying again");
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
 /// How a part ended. A fault in one of them is one of the orchestrator.
 fn end_of_part(ended: Result<Result<(), BusError>, JoinError>) -> Result<(), BusError> {
     match ended.map_err(JoinError::try_into_panic) {

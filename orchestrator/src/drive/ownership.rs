@@ -18,7 +18,6 @@ use super::sessions::Sessions;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The lease that this process holds, and what is known of others.
-#[derive(Debug)]
 pub(crate) struct Ownership {
     bus: Bus,
     domains: Vec<String>,

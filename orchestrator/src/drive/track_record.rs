@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::BusError;
@@ -12,9 +11,7 @@ use muster_shared::sync::lock;
 use muster_shared::track_record::{Identity, RunTrackRecord, Tally, TrackRecords};
 
 use super::context::OrchestratorContext;
-
-/// After how long reading is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
+use super::repeat;
 
 /// What is known of everybody's work.
 #[derive(Debug, Default)]
@@ -50,12 +47,7 @@ impl TrackRecord {
 
 /// Reads what there is, then follows what others keep, for as long as it is polled.
 pub(super) async fn follow(context: Arc<OrchestratorContext>) {
-    loop {
-        if let Err(error) = read(&context).await {
-            tracing::warn!(%error, "what agents did in earlier runs cannot be read; trying again");
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
+    repeat("what agents did in earlier runs cannot be read", || read(&context)).await;
 }
 
 async fn read(context: &OrchestratorContext) -> Result<(), BusError> {

@@ -1,7 +1,6 @@
 //! How trials stand, as orchestrators count it and hear of it. Nothing of this is done in a fleet without trials.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::BusError;
@@ -12,10 +11,8 @@ use muster_shared::trial_state::TrialState;
 use muster_shared::wire::{Command, Encoding};
 
 use super::context::OrchestratorContext;
+use super::repeat;
 use super::run_actor::RunMessage;
-
-/// After how long reading is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
 
 /// The trials that a run takes part in which begins now: those that were not withdrawn, with what is known of them. Where
 /// that cannot be read the run takes part in none.
@@ -116,12 +113,7 @@ pub(super) async fn follow(context: Arc<OrchestratorContext>) {
     if context.settings.limits.trials.is_empty() {
         return std::future::pending().await;
     }
-    loop {
-        if let Err(error) = read(&context).await {
-            tracing::warn!(%error, "how trials stand cannot be followed; trying again");
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
+    repeat("how trials stand cannot be followed", || read(&context)).await;
 }
 
 async fn read(context: &OrchestratorContext) -> Result<(), BusError> {

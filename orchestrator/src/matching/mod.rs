@@ -283,15 +283,14 @@ impl Roster {
             let member = self.members.get(agent);
             member.is_some_and(|member| search.as_ref().is_none_or(|search| search.suits(member)))
         };
-        if let Some(agent) = wanted.awarded.as_ref().filter(|agent| takes_it_on(agent)) {
+        let awarded = wanted.awarded.as_ref().filter(|agent| takes_it_on(agent));
+        let named = || self.named(wanted, kept).filter(|agent| takes_it_on(agent));
+        let chosen = awarded
+            .map(|agent| (agent, "its bid was the best"))
+            .or_else(|| Some((named()?, "whoever handed the task back named it")));
+        if let Some((agent, reason)) = chosen {
             let (task, to) = (wanted.task.clone(), Queue::Agent(agent.clone()));
-            let reasons = vec!["its bid was the best".to_owned()];
-            return Some(Placement { task, to, reasons, passed_over: Vec::new() });
-        }
-        if let Some(agent) = self.named(wanted, kept).filter(|agent| takes_it_on(agent)) {
-            let (task, to) = (wanted.task.clone(), Queue::Agent(agent.clone()));
-            let reasons = vec!["whoever handed the task back named it".to_owned()];
-            return Some(Placement { task, to, reasons, passed_over: Vec::new() });
+            return Some(Placement { task, to, reasons: vec![reason.to_owned()], passed_over: Vec::new() });
         }
         let (pool, search) = (pool?, search?);
         let chosen = search.choose()?;

@@ -21,6 +21,8 @@ mod template;
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -78,7 +80,7 @@ const _: fn(FallbackStep) = |FallbackStep { name: _, role: _, goal: _, expected_
 
 /// A plan written beforehand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Blueprint {
     /// What it is called by: lower case letters, digits and `_`.
@@ -102,7 +104,7 @@ pub struct Blueprint {
 
 /// A parameter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Param {
     /// What kind of value it takes.
@@ -124,7 +126,7 @@ pub struct Param {
 
 /// The kind of a parameter's value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ParamKind {
     /// Text.
@@ -142,7 +144,7 @@ pub enum ParamKind {
 
 /// A part of the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// What stands in it.
@@ -159,7 +161,7 @@ const fn yes() -> bool {
 
 /// A step: a task of the run, or one task for each item of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlueprintStep {
     /// What other steps call it by: `{{id.result}}`.
@@ -218,7 +220,7 @@ impl BlueprintStep {
 
 /// A step of a failure block. The result of the last one stands for that of the step that failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FallbackStep {
     /// A few words that name it.
@@ -236,7 +238,7 @@ pub struct FallbackStep {
 
 /// A blueprint with values for its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Filled {
     /// The blueprint.
     pub blueprint: Blueprint,
@@ -247,7 +249,7 @@ pub struct Filled {
 
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
     /// It stands in the plan.

@@ -40,7 +40,7 @@ impl Side {
         };
         let method =
             if self.claim.method.is_empty() { String::new() } else { format!(" ({})", self.claim.method) };
-        format!("{self}{sure}{}{method}", places(&self.claim.evidence))
+        format!("{self}{sure}{}{method}", Citation::places(&self.claim.evidence))
     }
 }
 
@@ -49,10 +49,4 @@ impl std::fmt::Display for Side {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.task, self.claim.value)
     }
-}
-
-/// Where evidence stands: ` [notes.md:3]`.
-pub(crate) fn places(evidence: &[Citation]) -> String {
-    let places: Vec<String> = evidence.iter().map(|place| format!("{}:{}", place.path, place.line)).collect();
-    if places.is_empty() { String::new() } else { format!(" [{}]", places.join(", ")) }
 }

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use super::demand::Demand;
+use crate::text::number_in_words;
 
 /// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub(super) enum Measure {
     /// Things that are listed; of a JSON array alone where one is asked for.
     Items {
@@ -21,19 +23,6 @@ pub(super) enum Measure {
 }
 
 impl Measure {
-    pub(super) const fn in_words(self) -> &'static str {
-        match self {
-            Self::Items { .. } => "items",
-            Self::Words => "words",
-            Self::Sentences => "sentences",
-            Self::Paragraphs => "paragraphs",
-            Self::Lines => "lines",
-            Self::Characters => "characters",
-            Self::Rows => "rows",
-            Self::Columns => "columns",
-        }
-    }
-
     fn named(word: &str) -> Option<Self> {
         match word {
             "word" | "words" => Some(Self::Words),
@@ -223,35 +212,11 @@ fn leading_count(word: &str) -> Option<Leading<'_>> {
 
 /// A whole number in digits or words.
 pub(super) fn count(word: &str) -> Option<usize> {
-    const SMALL: [&str; 21] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
     const LARGE: [(&str, usize); 6] =
         [("thirty", 30), ("forty", 40), ("fifty", 50), ("hundred", 100), ("dozen", 12), ("single", 1)];
     if word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || c == ',')
     {
         return word.replace(',', "").parse().ok();
     }
-    let small = SMALL.iter().position(|known| *known == word);
-    small.or_else(|| LARGE.iter().find(|(known, _)| *known == word).map(|(_, count)| *count))
+    number_in_words(word).or_else(|| LARGE.iter().find(|(known, _)| *known == word).map(|(_, count)| *count))
 }

@@ -52,7 +52,7 @@ fn fault(
             let fits = counts.iter().any(|count| bound.holds(*count));
             (!fits).then(|| {
                 let found = counts.first().map_or_else(|| "none".to_owned(), ToString::to_string);
-                format!("{bound} {} are meant; there are {found}", measure.in_words())
+                format!("{bound} {} are meant; there are {found}", measure.into_str())
             })
         }
         Demand::Number { only } => {

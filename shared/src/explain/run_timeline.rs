@@ -20,7 +20,7 @@ pub struct PhaseTime {
     pub millis: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RunTimeline<'a> {
     pub(super) entries: &'a [Entry],
     pub(super) roles: BTreeMap<TaskId, Role>,
@@ -35,15 +35,7 @@ pub(super) struct RunTimeline<'a> {
 
 impl<'a> RunTimeline<'a> {
     pub(super) fn read(state: &RunState, entries: &'a [Entry]) -> Self {
-        let mut timeline = Self {
-            entries,
-            roles: BTreeMap::new(),
-            phases: Vec::new(),
-            ended: None,
-            ledger: Ledger::default(),
-            tools: ToolUses::default(),
-            ends: BTreeMap::new(),
-        };
+        let mut timeline = Self { entries, ..Self::default() };
         let (mut folded, mut is_foldable, mut last) = (None::<RunState>, true, None::<&Entry>);
         for entry in entries {
             let passed = last.map_or(0, |last| entry.at.0.saturating_sub(last.at.0));

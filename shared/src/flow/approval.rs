@@ -5,12 +5,14 @@
 
 use std::fmt;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A call that is not made before a person approves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallToApprove {
     /// Which call of the step, from 0.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -35,7 +37,7 @@ impl CallToApprove {
 
 /// What a person said of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallVerdict {
     /// Which call of the step, from 0.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -52,7 +54,7 @@ pub struct CallVerdict {
 
 /// What becomes of a call that a person was asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallRuling {
     /// It is made.

@@ -1,6 +1,8 @@
 //! Auctions: agents bid for a task, and the best bid gets it (O1). After the contract net protocol (Smith, 1980): a call
 //! for proposals, bids within a time limit, one award.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, Role, RunId, TaskId};
@@ -9,7 +11,7 @@ use crate::time::Millis;
 
 /// A call for proposals: who wants to do this task, and at what price?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallForProposals {
     /// The run.
     pub run: RunId,
@@ -37,7 +39,7 @@ impl CallForProposals {
 
 /// An agent's answer to a call: what it takes to do the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Bid {
     /// The agent.
     pub agent: AgentId,
@@ -75,7 +77,7 @@ impl Bid {
 settings! {
     /// How auctions are held.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[cfg_attr(test, derive(JsonSchema))]
     #[serde(default)]
     pub const struct AuctionRules {
         /// How much time counts against cost when bids are compared, in percent.
@@ -85,7 +87,7 @@ settings! {
 
 /// The auction of a task, as its run knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Auction {
     /// Which auction of the task, from 1.
     pub number: u32,
@@ -103,7 +105,7 @@ pub struct Auction {
 
 /// How an auction ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Award {
     /// Whose bid won; nobody's when the task is given out as any other.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,7 +20,7 @@ const MOST_SAID: usize = 200;
 
 /// A blueprint as a planner is told of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BlueprintBrief {
     /// What it is called by.
     pub name: String,
@@ -32,7 +34,7 @@ pub struct BlueprintBrief {
 
 /// A task that is done by a blueprint, with values for its parameters as far as the plan knows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BlueprintCall {
     /// The blueprint.
     pub name: String,

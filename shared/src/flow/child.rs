@@ -1,5 +1,7 @@
 //! Runs that belong to a task of another run (R6).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rights::TaskRights;
@@ -8,7 +10,7 @@ use crate::text::beginning;
 
 /// The task that a run was begun for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Parent {
     /// The run of the task.
     pub run: RunId,
@@ -29,7 +31,7 @@ pub struct Parent {
 
 /// What a run within a run is told of the work that it is a part of. Each of its texts, and how many there are, is bounded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Background {
     /// What the person asked, in their words.

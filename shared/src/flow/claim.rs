@@ -1,12 +1,14 @@
 //! Claims: statements in a form that can be compared with what others say of the same subject (O3).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Citation;
 
 /// A statement of a result in a form that can be compared with what others say of the same subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Claim {
     /// What it is about, in a few words: `chance of rain, Paris, 2026-11-22`.
     pub subject: String,
@@ -32,7 +34,7 @@ impl Claim {
 
 /// What is claimed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimValue {
     /// A number, with its unit if it has one.
@@ -55,7 +57,7 @@ pub enum ClaimValue {
 
 /// A number that is neither infinite nor undefined, and so equals itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(try_from = "f64", into = "f64")]
 #[cfg_attr(test, schemars(with = "f64"))]
 pub struct Finite(f64);

@@ -1,7 +1,7 @@
 //! What is done about results that contradict each other (O3).
 
-use std::fmt;
-
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::LONGEST_RUN_MS;
@@ -10,7 +10,7 @@ use crate::settings;
 settings! {
     /// When claims count as contradicting each other, and how that is settled. Part of a run's limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[cfg_attr(test, derive(JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub struct Conflicts {
         /// The ways to settle a conflict, in order: methods (each side shows how it came to its value), majority,
@@ -44,9 +44,12 @@ settings! {
     Deserialize,
     strum::EnumMessage,
     strum::VariantArray,
+    strum::Display,
+    strum::IntoStaticStr,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ConflictStep {
     /// Each side shows how it came to its value, and looks at it once more.
     Methods,
@@ -71,21 +74,7 @@ impl ConflictStep {
 
     /// The name, as it is written in settings.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Methods => "methods",
-            Self::Majority => "majority",
-            Self::Confidence => "confidence",
-            Self::Authority => "authority",
-            Self::Arbiter => "arbiter",
-            Self::Verify => "verify",
-            Self::Person => "person",
-        }
-    }
-}
-
-impl fmt::Display for ConflictStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

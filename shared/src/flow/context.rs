@@ -1,5 +1,7 @@
 //! What the tasks of a run know in common: values by key, each with its version and where it comes from (O5).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +14,7 @@ pub const MAX_KEY: usize = 64;
 
 /// A value of the shared context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ContextEntry {
     /// What it is. Its type stays what it was when it was written first.
     pub value: Value,
@@ -62,7 +64,7 @@ pub fn is_key(name: &str) -> bool {
 
 /// Who wrote a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextAuthor {
     /// A task of the run.
@@ -90,7 +92,7 @@ impl std::fmt::Display for ContextAuthor {
 settings! {
     /// How much the tasks of a run may know in common. Part of a run's limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[cfg_attr(test, derive(JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct ContextLimits {
         /// Most values in the shared context of one run.

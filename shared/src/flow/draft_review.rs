@@ -1,5 +1,7 @@
 //! The review of a report's draft before it is delivered (O10).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether somebody other than the writer looks at a report before it is delivered.
@@ -15,7 +17,7 @@ use serde::{Deserialize, Serialize};
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DraftReviewPolicy {
     /// The report is delivered as it was written.
@@ -27,7 +29,7 @@ pub enum DraftReviewPolicy {
 
 /// What a reviewer says of a draft.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct DraftReview {
     /// Whether the draft may be delivered as it is.
@@ -45,7 +47,7 @@ pub struct DraftReview {
 
 /// Whether a draft may be delivered as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DraftVerdict {
     /// It may.
@@ -57,7 +59,7 @@ pub enum DraftVerdict {
 
 /// One thing that is wrong with a draft.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct DraftRemark {
     /// Where: a heading, or the first words of a sentence.
@@ -123,7 +125,7 @@ impl DraftRemark {
 
 /// What a writer is told that writes a draft again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Revision {
     /// The draft as it was, without what is added to reports by rule.

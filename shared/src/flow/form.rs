@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,7 +24,7 @@ const DONE: [&str; 4] = ["done", "yes", "ok", "accept"];
 
 /// What a person is asked for, beside the words of the question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// Values that fit this JSON Schema: an object of plain values.
@@ -33,7 +35,7 @@ pub enum Form {
 
 /// A form, and the question of a call that it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallForm {
     /// Names the question within its call: the same each time the call is made.
     pub id: String,
@@ -43,7 +45,7 @@ pub struct CallForm {
 
 /// What came of a form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FormReply {
     /// The question of the call.
     pub id: String,
@@ -56,7 +58,7 @@ pub struct FormReply {
 
 /// What somebody gave who was asked for something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Given {
     /// The values; none where none were asked for.

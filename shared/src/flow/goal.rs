@@ -1,5 +1,7 @@
 //! What a person asks.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -19,8 +21,8 @@ use crate::wire::{Encoding, TraceContext};
 pub const MAX_GOAL_BYTES: usize = 16 * 1024;
 
 /// What a person asks, with what belongs to the asking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Goal {
     /// The person's own words.
     pub text: String,
@@ -132,7 +134,7 @@ pub const MAX_ROLE_NAME_BYTES: usize = 200;
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Planning {
     /// Unless the goal is small.
@@ -209,34 +211,7 @@ impl Goal {
     /// A goal with nothing but its words.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            corpus: None,
-            deadline_ms: None,
-            model: None,
-            asked_by: String::new(),
-            encoding: Encoding::default(),
-            limits: None,
-            set_limits: Map::new(),
-            budget: Budget::UNLIMITED,
-            review: None,
-            blueprint: None,
-            planning: None,
-            plan: None,
-            role_name: String::new(),
-            conversation: Vec::new(),
-            priority: 0,
-            draft_review: None,
-            wait_for_role_ms: None,
-            blueprints: Vec::new(),
-            domain: None,
-            unread: String::new(),
-            fetched: Vec::new(),
-            attended: false,
-            parent: None,
-            trace: None,
-            shadow: None,
-        }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// Checks what can be checked before work starts.
@@ -278,7 +253,7 @@ impl Goal {
 
 /// Documents that were fetched from elsewhere when a goal was asked: from where, and as of when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FetchedDocuments {
     /// What their paths begin with, as they are cited: `example.org/guide.html`, `example.org/owner/repo`.
     pub path: String,
@@ -307,7 +282,7 @@ impl FetchedDocuments {
 
 /// The documents of a run: a manifest in the object store, by content hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CorpusRef {
     /// Content hash that names the corpus.
     pub id: String,

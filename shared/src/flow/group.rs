@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
@@ -12,7 +14,7 @@ use crate::settings;
 settings! {
     /// What holds of committees. Part of a run's limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[cfg_attr(test, derive(JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct Committees {
         // As many as a committee has members.
@@ -25,7 +27,7 @@ settings! {
 
 /// How a member goes about its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Temperament {
     /// Says only what it has made sure of.
@@ -50,7 +52,7 @@ impl Temperament {
 
 /// What a member is told of the group that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Membership {
     /// How many members there are.
     pub members: u8,
@@ -67,7 +69,7 @@ pub struct Membership {
 
 /// What a member found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct View {
     /// The member.
     pub member: TaskIndex,
@@ -90,7 +92,7 @@ impl View {
 
 /// How the result of a group was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GroupVerdict {
     /// The member whose result is that of the task.
     pub counts: TaskIndex,
@@ -105,7 +107,7 @@ pub struct GroupVerdict {
 
 /// What decided which result counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
     /// It was the first good one.
@@ -136,7 +138,7 @@ impl DecidedBy {
 
 /// A result that the verdict is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Dissent {
     /// Whose it is.
     pub member: TaskIndex,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,9 +31,11 @@ const MOST_NAME: usize = 48;
     Deserialize,
     strum::EnumMessage,
     strum::VariantArray,
+    strum::IntoStaticStr,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Hook {
     /// Before a model is asked: the messages that it has not been sent yet.
     BeforeModel,
@@ -52,14 +56,8 @@ impl Hook {
 
     /// The word for it in settings and messages.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BeforeModel => "before_model",
-            Self::BeforeTool => "before_tool",
-            Self::AfterObservation => "after_observation",
-            Self::BeforePlan => "before_plan",
-            Self::BeforeReport => "before_report",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -78,7 +76,7 @@ impl Hook {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// As if it had allowed.
@@ -90,7 +88,7 @@ pub enum OnFailure {
 
 /// What a guard says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// It may go on as it is.
@@ -104,7 +102,7 @@ pub enum Ruling {
 /// A guard of a run: when it is asked, and what holds when it gives no verdict. Fixed when the run is created. It is never
 /// the guard's own word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GuardRule {
     /// Its name: it answers on `guard.<name>`.
     pub name: String,
@@ -269,7 +267,7 @@ impl GuardFailure {
 
 /// The verdict of a guard, as the record keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GuardVerdict {
     /// The guard.
     pub guard: String,
@@ -351,7 +349,7 @@ impl std::fmt::Display for GuardVerdict {
 
 /// What the guards of a hook said of one thing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Guarded {
     /// How many of them had nothing against it.
     #[serde(default, skip_serializing_if = "crate::is_default")]

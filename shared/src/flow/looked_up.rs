@@ -1,6 +1,8 @@
 //! What was found when places that a result cites were looked up in the documents (W8). It stands in the record, so that
 //! decisions go by the record and never by the documents.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::counted;
@@ -10,7 +12,7 @@ pub const MOST_PLACES: usize = 1_000;
 
 /// One place that a result cites, and what was found there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LookedUp {
     /// The document, as it was cited.
     pub path: String,
@@ -24,7 +26,7 @@ pub struct LookedUp {
 
 /// What was found at a place that is cited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceFound {
     /// The words stand there, or near: then what is to be corrected is named.
@@ -59,7 +61,7 @@ pub enum PlaceFound {
 
 /// Where the words stand, as far as that is not as it was cited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Standing {
     /// The document's path in full.

@@ -1,6 +1,8 @@
 //! What the loop itself remarks on a step, beside what the model thought and did. It stands in the record, so that
 //! whoever goes on with the task goes on by it.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::approval::CallVerdict;
@@ -12,7 +14,7 @@ use super::rights::Refusal;
 
 /// A remark of the loop on one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
     /// The model goes in circles (W4).
@@ -90,7 +92,7 @@ pub enum Note {
 
 /// A message that a model was sent in other words than the task has for it: a guard changed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Reworded {
     /// SHA-256 of its own text, in hexadecimal.
     pub of: String,
@@ -167,7 +169,7 @@ impl Note {
 
 /// How going in circles was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SpinLevel {
     /// The very same action.
@@ -180,7 +182,7 @@ pub enum SpinLevel {
 
 /// Who verified a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verifier {
     /// Rules.
@@ -191,7 +193,7 @@ pub enum Verifier {
 
 /// A link of the chain of verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// Everything that was asked is answered, or named as unanswered.
@@ -222,7 +224,7 @@ impl Check {
 
 /// What did not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Fault {
     /// Which check.
     pub check: Check,

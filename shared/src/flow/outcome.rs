@@ -1,5 +1,7 @@
 //! How a task ended, and what it gave.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
@@ -14,7 +16,7 @@ use super::usage::Usage;
 
 /// The end of one generation of a task. Terminal: the fence lets only the first through.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
@@ -84,7 +86,7 @@ impl Outcome {
 
 /// How a task ended (W6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// It was done.
@@ -121,7 +123,7 @@ impl Ending {
 
 /// What a task gave, by its kind of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Product {
     /// Of planning.
@@ -140,7 +142,7 @@ pub enum Product {
 
 /// What a leaf found or made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct TaskResult {
     /// The answer in a few sentences; what `{{1-2.result}}` stands for.
@@ -187,7 +189,7 @@ impl TaskResult {
 
 /// A statement and where it comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Finding {
     /// The statement.
@@ -207,9 +209,18 @@ pub struct Finding {
     pub looked_up: bool,
 }
 
+impl Finding {
+    /// Places of its citations, for Markdown: ` (`notes.md:3`)`. Empty without citations.
+    #[must_use]
+    pub fn places(&self) -> String {
+        let places: Vec<String> = self.citations.iter().map(|place| format!("`{place}`")).collect();
+        if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
+    }
+}
+
 /// A place in a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Citation {
     /// Path relative to the folder given with `--docs`.
     pub path: String,
@@ -220,9 +231,25 @@ pub struct Citation {
     pub quote: String,
 }
 
+/// `notes.md:12`.
+impl std::fmt::Display for Citation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.path, self.line)
+    }
+}
+
+impl Citation {
+    /// Places of citations in brackets: ` [notes.md:3]`. Empty without citations.
+    #[must_use]
+    pub fn places(citations: &[Self]) -> String {
+        let places: Vec<String> = citations.iter().map(ToString::to_string).collect();
+        if places.is_empty() { String::new() } else { format!(" [{}]", places.join(", ")) }
+    }
+}
+
 /// What an agent says of the plan when it submits (W6).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Advice {
     /// Whether the plan should be refined.
@@ -238,7 +265,7 @@ pub struct Advice {
 
 /// One step in brief.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StepDigest {
     /// The step's number.
     pub number: u32,
@@ -256,7 +283,7 @@ pub struct StepDigest {
 
 /// One more call of a step in brief.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CallDigest {
     /// The tool.
     pub tool: String,

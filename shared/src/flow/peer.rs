@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,7 +16,7 @@ use crate::settings;
 
 /// A request of a task to its peers. Names are text as the asker wrote them: what is wrong with one is the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum PeerRequest {
     /// Another agent answers a question, as a task of its own.
@@ -88,7 +90,7 @@ impl PeerRequest {
 
 /// A question to another agent. It becomes a task, so that it is answered once whoever dies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct HelpRequest {
     /// Who is asked.
     pub to: Peer,
@@ -101,7 +103,7 @@ pub struct HelpRequest {
 
 /// Who is asked for help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Peer {
     /// Any agent of a role.
@@ -131,7 +133,7 @@ impl Peer {
 
 /// Something that other tasks of the run should know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct InformationShare {
     /// What.
@@ -144,7 +146,7 @@ pub struct InformationShare {
 
 /// A wish to know what other tasks gave, or how the run stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ContextRequest {
     /// Of which tasks, by index or name; of the run when empty.
@@ -157,7 +159,7 @@ pub struct ContextRequest {
 
 /// A wish to know who can do something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct CapabilityQuery {
     /// What is to be done, in a word or two each; everybody is named when empty.
@@ -166,7 +168,7 @@ pub struct CapabilityQuery {
 
 /// A value that is to stand in the shared context of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ContextWrite {
     /// What it is called.
     pub key: String,
@@ -179,7 +181,7 @@ pub struct ContextWrite {
 
 /// A wish to know what the shared context has. Whoever asks is told when it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ContextRead {
     /// The key, or how keys begin.
@@ -191,7 +193,7 @@ pub struct ContextRead {
 
 /// The answer to a request, for programs. The observation says the same in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum PeerAnswer {
     /// Help was given.
@@ -234,7 +236,7 @@ pub enum PeerAnswer {
 
 /// A role that can be asked for help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Capable {
     /// The role.
     pub role: Role,
@@ -248,7 +250,7 @@ pub struct Capable {
 
 /// Something that a task was told by another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Information {
     /// Its number in the run: it is heard once, however often it is told.
     pub number: u32,
@@ -272,7 +274,7 @@ impl Information {
 settings! {
     /// How much tasks may ask of each other. Part of a run's limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[cfg_attr(test, derive(JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct Peers {
         /// Most requests to peers of one run (help, information, context, capabilities); further ones are refused.

@@ -1,5 +1,7 @@
 //! What people have a say in while a run goes on.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits::LONGEST_RUN_MS;
@@ -10,7 +12,7 @@ settings! {
     /// When people are asked, for how long an answer is waited for, and what follows when none comes. Part of a run's
     /// limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[cfg_attr(test, derive(JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct People {
         /// Whether a person looks at the plan before it is carried out: auto (nobody does), ask, or ask-if-risky.
@@ -121,7 +123,7 @@ impl People {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReviewPolicy {
     /// It is carried out at once.

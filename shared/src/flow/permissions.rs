@@ -1,6 +1,7 @@
 //! Permissions of a role: what a role may do beyond thinking (W7). What is not allowed is refused, and the model is told so.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// One thing that a role may do or not.
 #[derive(
@@ -34,10 +35,6 @@ pub enum RolePermission {
 }
 
 impl RolePermission {
-    /// All permissions.
-    pub const ALL: [Self; 6] =
-        [Self::Plan, Self::Tools, Self::People, Self::Blueprints, Self::Delegate, Self::Peers];
-
     /// What goes through it, after "may".
     #[must_use]
     pub const fn as_words(self) -> &'static str {
@@ -92,7 +89,7 @@ impl From<Vec<RolePermission>> for RolePermissions {
 
 impl From<RolePermissions> for Vec<RolePermission> {
     fn from(permissions: RolePermissions) -> Self {
-        RolePermission::ALL.into_iter().filter(|one| permissions.is_open(*one)).collect()
+        RolePermission::VARIANTS.iter().copied().filter(|one| permissions.is_open(*one)).collect()
     }
 }
 
@@ -125,6 +122,6 @@ mod tests {
         let listed: Vec<RolePermission> = permissions.into();
         assert_eq!(listed, [RolePermission::Plan, RolePermission::People]);
         let all: Vec<RolePermission> = RolePermissions::default().into();
-        assert_eq!(all, RolePermission::ALL);
+        assert_eq!(all, RolePermission::VARIANTS);
     }
 }

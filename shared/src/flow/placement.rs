@@ -1,5 +1,7 @@
 //! To whom a task goes, and why.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, Queue, TaskId};
@@ -7,7 +9,7 @@ use crate::ids::{AgentId, Queue, TaskId};
 /// To whom a task goes. Stands in the decision that offered it, where it made a difference: a replay is told, and does
 /// not look at the fleet again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Placement {
     /// The task.
     pub task: TaskId,
@@ -34,7 +36,7 @@ impl Placement {
 
 /// An agent that a task does not go to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PassedOver {
     /// The agent.
     pub agent: AgentId,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::blueprints::BlueprintCall;
@@ -13,7 +15,7 @@ use crate::ids::{Role, TaskIndex};
 
 /// What a planner proposes, before any check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanDraft {
     /// The goal in the planner's words.
     #[serde(default)]
@@ -27,7 +29,7 @@ pub struct PlanDraft {
 
 /// One proposed task, with its subtasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskDraft {
     /// A few words that name it.
     pub name: String,
@@ -84,7 +86,7 @@ pub struct TaskDraft {
 
 /// A checked plan: every task under its index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Plan {
     /// The goal in the planner's words.
     pub goal: String,
@@ -94,7 +96,7 @@ pub struct Plan {
 
 /// A node of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanTask {
     /// A few words that name it.
     pub name: String,

@@ -1,11 +1,27 @@
 //! What an agent says of itself while it is there: what each of its slots does, what it can do, what that costs.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a slot of an agent does (R3).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AgentState {
     /// It has no task.
     #[default]
@@ -28,36 +44,18 @@ pub enum AgentState {
 
 impl AgentState {
     /// All states.
-    pub const ALL: [Self; 8] = [
-        Self::Idle,
-        Self::Planning,
-        Self::Thinking,
-        Self::Acting,
-        Self::Observing,
-        Self::Replanning,
-        Self::Finished,
-        Self::Error,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Its name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Planning => "planning",
-            Self::Thinking => "thinking",
-            Self::Acting => "acting",
-            Self::Observing => "observing",
-            Self::Replanning => "replanning",
-            Self::Finished => "finished",
-            Self::Error => "error",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// What an agent says of itself beside who it is (F5). All of it may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Presence {
     /// What those of its slots do that have a task; the others are idle. As of its last heartbeat.

@@ -1,11 +1,13 @@
 //! What a task is for, as fields. Whoever plans by rule says it beside the words of the goal, so that whoever works by
 //! rule need not read it out of them again. Language models are told the goal alone, and neither read nor write this.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a task is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskQuery {
     /// Documents are searched for the answer to a question.
@@ -21,7 +23,7 @@ pub enum TaskQuery {
 
 /// A question to documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SearchQuery {
     /// The question.
     pub question: String,

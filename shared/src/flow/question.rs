@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form::CallForm;
@@ -16,7 +18,7 @@ pub const MAX_CHOICES: usize = 20;
 
 /// What a person is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Question {
     /// The question itself.
@@ -109,7 +111,7 @@ impl Question {
 
 /// What a question is about, and so what its answer is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum About {
     /// A task waits for the answer: it is the observation of its step.
@@ -172,7 +174,7 @@ impl fmt::Display for About {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
     /// Go on with the question's default; without one, it counts as not answered.
@@ -186,7 +188,7 @@ pub enum OnTimeout {
 
 /// An answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Reply {
     /// The question.
     pub question: QuestionId,

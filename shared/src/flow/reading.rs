@@ -1,13 +1,15 @@
 //! What rules about language made of texts. Word lists, stems and thresholds change from version to version; a decision
 //! that was made by them stands, and a replay is told what they said then.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::ClaimValue;
 
 /// What a rule about language made of a text, where that is not what it makes of most. Stands in the decision that used it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Reading {
     /// The rule.
     pub rule: ReadingRule,
@@ -23,7 +25,7 @@ pub struct Reading {
 
 /// A rule about language that decisions go by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReadingRule {
     /// Whether a goal is small enough to be done without a plan: its number of words.
@@ -66,7 +68,7 @@ pub enum ReadingRule {
 
 /// What a rule came to. Places are counted from 0 in what the rule was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
     /// What it says of most texts, after it had said something else.
@@ -93,7 +95,7 @@ pub enum Said {
 
 /// A part of a text that is on one line, with its words one space apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TextPart {
     /// Where it begins, in bytes.
     pub at: u32,
@@ -119,7 +121,7 @@ impl TextPart {
 
 /// Claims about one subject that contradict each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Contradiction {
     /// The places of the claims.
     pub sides: Vec<u32>,

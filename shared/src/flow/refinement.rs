@@ -1,5 +1,7 @@
 //! Changes of plan (P4).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::plan::TaskDraft;
@@ -7,7 +9,7 @@ use crate::ids::TaskIndex;
 
 /// One change of plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "operation", rename_all = "snake_case")]
 pub enum RefineOperation {
     /// Replace a failed, current or future leaf by 2 to 4 smaller ones below it.
@@ -55,7 +57,7 @@ impl RefineOperation {
 
 /// An operation that was refused, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RefusedOperation {
     /// What was wanted.
     pub operation: RefineOperation,

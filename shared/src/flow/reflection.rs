@@ -1,5 +1,7 @@
 //! What was learnt from a task (M1).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Ending, Outcome, StepDigest, TaskResult};
@@ -8,7 +10,7 @@ use super::step::ObservationStatus;
 
 /// Posterior knowledge of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Reflection {
     /// What was done and what came of it.
@@ -29,7 +31,7 @@ pub struct Reflection {
 
 /// What a task says of one tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolNote {
     /// The tool.
     pub tool: String,
@@ -50,7 +52,7 @@ pub struct ToolNote {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReflectionLevel {
     /// None.

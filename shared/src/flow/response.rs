@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Ending, Outcome};
@@ -28,8 +30,8 @@ pub const EFFECT_UNKNOWN: &str = "it must not be done twice";
 pub const BEFORE_A_RESULT: &str = "before a result was submitted";
 
 /// What kind of failure a try of a task ended with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::VariantArray)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// No model answered: rate limits, outages, a wrong key.
@@ -90,35 +92,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// All of them.
-    pub const ALL: [Self; 27] = [
-        Self::ModelUnavailable,
-        Self::ModelDeclined,
-        Self::AnswersUnusable,
-        Self::QuestionTooLong,
-        Self::LoopDetected,
-        Self::OutOfSteps,
-        Self::GaveUp,
-        Self::ToolFailed,
-        Self::ToolTimedOut,
-        Self::ToolRefused,
-        Self::EffectUnknown,
-        Self::Blocked,
-        Self::InputUnfit,
-        Self::HandedBack,
-        Self::AgentFault,
-        Self::AgentsDied,
-        Self::TimeUp,
-        Self::FellSilent,
-        Self::NobodyTookIt,
-        Self::NobodyThere,
-        Self::ContractBroken,
-        Self::NotAccepted,
-        Self::WrongProduct,
-        Self::PlanRefused,
-        Self::NeedsPerson,
-        Self::BudgetUsedUp,
-        Self::Cancelled,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The kind of failure that an outcome tells of.
     #[must_use]
@@ -202,7 +176,7 @@ fn of_last_tool(outcome: &Outcome) -> Option<FailureKind> {
 
 /// What is done about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
     /// It is tried once more, told how it failed.
@@ -224,18 +198,6 @@ pub enum Response {
 }
 
 impl Response {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Retry,
-        Self::OtherAgent,
-        Self::OtherTool,
-        Self::OtherModel,
-        Self::Person,
-        Self::Replan,
-        Self::Degrade,
-        Self::Stop,
-    ];
-
     /// Whether the task is offered again at once.
     #[must_use]
     pub const fn tries_again(self) -> bool {
@@ -277,7 +239,7 @@ impl fmt::Display for Response {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Acceptance {
     /// By rule: what was asked for is there, and the milestones were reached.
@@ -293,7 +255,7 @@ const MODEL_FAILURES: u32 = 8;
 settings! {
     /// What is done when something goes wrong. Part of a run's limits.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[cfg_attr(test, derive(JsonSchema))]
     #[serde(default, deny_unknown_fields)]
     pub const struct Responses {
         /// Models that try what others failed, one after the other: more capable, or with a larger window.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -13,7 +15,7 @@ use crate::ids::Role;
 
 /// What a role is for, as planners are told it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Specialty {
     /// The role.
     pub role: Role,
@@ -86,7 +88,7 @@ impl Specialty {
 
 /// The JSON Schemas that a specialist holds to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ContractSchemas {
     /// Of what it takes on, see [`given`].
@@ -119,7 +121,7 @@ impl ContractSchemas {
 
 /// A contract that was not held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ContractViolation {
     /// Whose part of it.
     pub side: ContractSide,
@@ -129,7 +131,7 @@ pub struct ContractViolation {
 
 /// A side of a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContractSide {
     /// What was asked: the task does not fit `contract.input`. The agent did not begin it.

@@ -1,5 +1,7 @@
 //! One turn of a ReAct loop: thought, action, observation.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cached::CachedAnswer;
@@ -9,7 +11,7 @@ use super::usage::Usage;
 
 /// One turn of a ReAct loop, as it stands in the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Step {
     /// From 1 within a generation, over all its attempts.
     pub number: u32,
@@ -42,7 +44,7 @@ pub struct Step {
 
 /// Another action of the same answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FurtherAction {
     /// What the model chose to do.
     pub action: Action,
@@ -66,7 +68,7 @@ impl Step {
 
 /// What a model thought before it acted (W1).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Thought {
     /// The thought itself.
@@ -84,7 +86,7 @@ pub struct Thought {
 
 /// What a model chose to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Action {
     /// A tool, or `submit` when the task ends with this step.
     pub name: String,
@@ -100,7 +102,7 @@ impl Action {
 
 /// What came of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Observation {
     /// How it went.
     pub status: ObservationStatus,
@@ -127,7 +129,7 @@ impl Observation {
 
 /// How an action went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationStatus {
     /// It did what it should.
@@ -142,7 +144,7 @@ pub enum ObservationStatus {
 
 /// One call of a model, with the exact request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ModelCall {
     /// The model that answered, as `provider/model`.
     pub model: String,
@@ -182,7 +184,7 @@ pub struct ModelCall {
 
 /// One message of a request as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StoredMessage {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
@@ -192,7 +194,7 @@ pub struct StoredMessage {
 
 /// Which template a prompt was made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TemplateRef {
     /// Name, such as `worker`.
     pub name: String,

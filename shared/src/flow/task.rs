@@ -1,5 +1,7 @@
 //! Tasks: what is offered to agents, and the states they pass through.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
@@ -17,11 +19,12 @@ use crate::time::Millis;
 use crate::wire::{Encoding, TraceContext};
 
 /// The state of a task (R3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
     /// In the plan, or put down; not offered.
+    #[default]
     Created,
     /// Put down until what it waits for is there. In nobody's hands and not offered meanwhile.
     Waiting,
@@ -70,7 +73,7 @@ impl TaskStatus {
 
 /// An offer of a task. Its record entry is at the same time its queue entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskOffered {
     /// The run.
     pub run: RunId,

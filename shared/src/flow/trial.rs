@@ -1,6 +1,8 @@
 //! Trials: another role, model or prompt beside the usual one. As a shadow it does the same tasks and nothing of it counts;
 //! as a canary it gets a share of the tasks, and what it gives counts like anything else.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
@@ -25,7 +27,7 @@ pub fn is_trial_name(name: &str) -> bool {
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::EnumMessage, strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TrialMode {
     /// It does the same tasks besides, and nothing of it counts.
@@ -47,7 +49,7 @@ impl TrialMode {
 
 /// What is tried in place of the usual.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Variant {
     /// The role whose agents do it; the same role where absent.
@@ -81,7 +83,7 @@ impl std::fmt::Display for Variant {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// The share of tasks whose first try ended well.
@@ -95,7 +97,7 @@ pub enum Measure {
 
 /// When a canary is withdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WithdrawRule {
     /// By what.
     pub measure: Measure,
@@ -162,7 +164,7 @@ fn dollars(micros: u64) -> String {
 
 /// What tasks of one arm came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ArmCount {
     /// Tasks whose first try has ended.
@@ -202,7 +204,7 @@ impl ArmCount {
 
 /// What both arms of a trial came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct TrialCounts {
     /// The usual.
@@ -227,7 +229,7 @@ impl TrialCounts {
 
 /// A trial, as it holds for a run. Fixed when the run is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TrialRule {
     /// Its name.
     pub name: String,
@@ -269,7 +271,7 @@ impl TrialRule {
 
 /// On which side of a trial a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
     /// It is done as usual, and compared with.
@@ -294,7 +296,7 @@ impl Arm {
 
 /// Which trial a task takes part in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TrialMark {
     /// The trial.
     pub trial: String,
@@ -304,7 +306,7 @@ pub struct TrialMark {
 
 /// What the first try of a task came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TrialSample {
     /// Whether it ended well.
     pub done: bool,
@@ -319,7 +321,7 @@ pub struct TrialSample {
 
 /// A task that takes part in a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskTrial {
     /// Which, and on which side.
     pub mark: TrialMark,
@@ -330,7 +332,7 @@ pub struct TaskTrial {
 
 /// What a run is that does one task of another run once more, to see how a variant does it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ShadowOf {
     /// The trial.
     pub trial: String,

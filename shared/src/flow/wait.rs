@@ -1,5 +1,7 @@
 //! What a task waits for while it holds no slot.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::approval::{CallToApprove, CallVerdict};
@@ -12,7 +14,7 @@ use crate::blueprint::Filled;
 
 /// What a task waits for. It is put down meanwhile, and goes on with what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
     /// An answer to a question: a person's, or the one that is taken when nobody gives any.
@@ -43,7 +45,7 @@ impl Wait {
 
 /// The goal of a run that a task waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ChildGoal {
     /// What is to be achieved.
@@ -58,7 +60,7 @@ pub struct ChildGoal {
 
 /// What an agent waits for, and the step that it belongs to: begun, and without an observation so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Awaited {
     /// The step.
     pub step: u32,
@@ -68,7 +70,7 @@ pub struct Awaited {
 
 /// What came of a wait: the observation of the step that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Answered {
     /// The step.
     pub step: u32,

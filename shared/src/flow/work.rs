@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::blueprints::BlueprintBrief;
@@ -18,7 +20,7 @@ use crate::ids::TaskIndex;
 
 /// What is to be done, by kind. Carries all that the agent needs to know of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Split the goal into a plan.
@@ -184,7 +186,7 @@ impl Work {
 /// What a plan, or a change of one, is held against besides the limits, roles and tools that an offer names: whoever
 /// makes it can look by the same rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct HeldTo {
     /// How far the tasks of the plan are, as a change of it sees them.
@@ -197,7 +199,7 @@ pub struct HeldTo {
 
 /// What whoever reflects is told of the plan, to change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RefineBrief {
     /// The plan as it stands.
     pub plan: Plan,
@@ -216,7 +218,7 @@ pub struct RefineBrief {
 
 /// What a writer is told of results that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ConflictBrief {
     /// What they are about.
     pub subject: String,
@@ -231,7 +233,7 @@ pub struct ConflictBrief {
 
 /// What a planner is told of a plan that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ReplanBrief {
     /// The plan as it stands.
     pub plan: Plan,
@@ -254,7 +256,7 @@ pub struct ReplanBrief {
 
 /// A leaf and what it gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LeafRef {
     /// The leaf.
     pub index: TaskIndex,

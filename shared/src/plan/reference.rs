@@ -218,7 +218,7 @@ fn part(result: &TaskResult, field: TaskField) -> String {
 }
 
 fn finding_line(finding: &Finding) -> String {
-    let places: Vec<String> = finding.citations.iter().map(|at| format!("{}:{}", at.path, at.line)).collect();
+    let places: Vec<String> = finding.citations.iter().map(ToString::to_string).collect();
     if places.is_empty() {
         format!("- {}", finding.text)
     } else {

@@ -1,5 +1,7 @@
 //! Runs that were begun for tasks of a run.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::RunStatus;
@@ -9,7 +11,7 @@ use crate::time::Millis;
 
 /// A run that was begun for a task (R6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Child {
     /// The task.
     pub task: TaskId,
@@ -26,7 +28,7 @@ pub struct Child {
 
 /// How a run ended that was begun for a task of another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ChildEnd {
     /// How.
     pub status: RunStatus,

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
-use crate::conflict::side::places;
 use crate::conflict::{ConflictVerdict, Side, Subject};
-use crate::flow::{ConflictStep, PlanTask};
+use crate::flow::{Citation, ConflictStep, PlanTask};
 use crate::ids::{AgentId, TaskIndex};
 use crate::time::Millis;
 
 /// Results of a run that contradict each other, and who helps to settle that.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Conflicts {
     /// Every conflict that was found, by its number, and what became of it.
@@ -26,7 +27,7 @@ pub struct Conflicts {
 
 /// Claims of different tasks that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ConflictState {
     /// What they are about, in the words of a claim.
     pub subject: String,
@@ -80,7 +81,7 @@ impl ConflictState {
 
 /// How a conflict ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictEnd {
     /// It is known what holds.
@@ -105,7 +106,7 @@ impl ConflictEnd {
                     [] => String::new(),
                     redone => format!("; {} is done again", list(redone)),
                 };
-                let (places, losers) = (places(evidence), list(losers));
+                let (places, losers) = (Citation::places(evidence), list(losers));
                 format!("{value} holds, by {by}: {why}{places}; not what {losers} claims{again}")
             }
             Self::Unsettled(why) => format!("not settled: {why}"),
@@ -117,7 +118,7 @@ impl ConflictEnd {
 
 /// A small task outside the plan that helps to settle a conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Settling {
     /// The conflict.
     pub conflict: u32,
@@ -129,7 +130,7 @@ pub struct Settling {
 
 /// What a task is for that helps to settle a conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SettlingFor {
     /// To show how this task came to its value.

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -9,7 +11,7 @@ use crate::time::Millis;
 
 /// What people have a run do: whether it rests, and what they asked of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Control {
     /// Whether nothing is offered for now, and why.
@@ -22,7 +24,7 @@ pub struct Control {
 
 /// Why and since when nothing is offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Paused {
     /// Since when.
     pub since: Millis,

@@ -1,5 +1,7 @@
 //! What became of the drafts of a run's report, where a reviewer looks at them before one is delivered.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{DraftReview, Report};
@@ -7,7 +9,7 @@ use crate::time::Millis;
 
 /// What became of the drafts of a run's report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct DraftHistory {
     /// The reviews, in order: the first one has the number 1.
@@ -21,7 +23,7 @@ pub struct DraftHistory {
 
 /// One review of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ReviewOfDraft {
     /// Until when it is waited for.
     pub until: Millis,
@@ -32,7 +34,7 @@ pub struct ReviewOfDraft {
 
 /// How the review of a draft ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DraftReviewEnd {
     /// The reviewer said something.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::conflicts::{ConflictState, Conflicts, Settling};
@@ -20,7 +22,7 @@ use crate::ids::{Attempt, RunId, Seq, TaskId, TaskIndex};
 
 /// Where a forked run came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Origin {
     /// The run.
     pub run: RunId,
@@ -42,7 +44,7 @@ impl Origin {
 /// What a forked run takes over: the plan and all that had ended. It shares no entry of the record with its origin,
 /// and has a secret, a deadline and a count of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Inherited {
     /// What it goes on with.
     pub phase: Phase,
@@ -98,7 +100,7 @@ pub struct Inherited {
 
 /// What had become of the plans of the run that was forked, as it stands in the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct InheritedPlanning {
     /// The person's first words, where the goal was changed since.
@@ -251,7 +253,7 @@ fn taken_over(task: &TaskState) -> TaskState {
         reflection: None,
         handed_over_by: None,
         auction: None,
-        answers: Answers::new(),
+        answers: Answers::default(),
         ..task.clone()
     };
     if task.status.is_ended() {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{AgentKey, GivingUp, HandOver, Request, StepsExpanded, Stopped};
@@ -15,7 +17,7 @@ const MOST_KEPT: usize = 32;
 
 /// What guards are asked about, and what they said.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Guarding {
     /// How often guards were asked.
@@ -37,7 +39,7 @@ pub struct Guarding {
 
 /// What guards are asked about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct HeldBack {
     /// At which hook.
     pub hook: Hook,
@@ -52,7 +54,7 @@ pub struct HeldBack {
 
 /// What waits for the verdict of guards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     /// What an agent gave: its outcome is decided upon when the verdict is there.

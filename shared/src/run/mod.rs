@@ -34,8 +34,8 @@ pub mod trials;
 pub mod unguarded;
 
 pub use apply::{
-    ApplyError, WrittenDecision, apply, apply_event, apply_late, apply_offer, begin_run, close_inputs,
-    failed_plan, fold_event, note_decided,
+    ApplyError, ApplyResult, WrittenDecision, apply, apply_event, apply_late, apply_offer, begin_run,
+    close_inputs, failed_plan, fold_event, note_decided,
 };
 pub use chain::{Chain, ChainEntry, Covered, LinkDraft};
 pub use children::{Child, ChildEnd};

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +14,7 @@ use crate::time::Millis;
 
 /// What tasks asked and told each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct PeerTalk {
     /// How many requests there were.
@@ -33,7 +35,7 @@ pub struct PeerTalk {
 
 /// Something that a task, or a person by a value, told others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Shared {
     /// The task that told it; nothing when a person did.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Checked, FailedPlan};
@@ -11,7 +13,7 @@ use crate::ids::TaskIndex;
 
 /// What became of a run's plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Planning {
     /// The person's first words, where the goal was changed since.
@@ -51,7 +53,7 @@ pub struct Planning {
 
 /// How far a run's plan is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStage {
     /// Nobody has given one that is in order.
@@ -67,7 +69,7 @@ pub enum PlanStage {
 
 /// How a plan was improved.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Iterated {
     /// What earlier runs had taught.
     pub lessons: Vec<String>,
@@ -77,7 +79,7 @@ pub struct Iterated {
 
 /// One time that what was left was planned anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Replan {
     /// The plan that failed, and why.
     pub failed: FailedPlan,
@@ -89,7 +91,7 @@ pub struct Replan {
 
 /// What there is to say of a run whose plans all failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GivenUp {
     /// The plans, in order.
     pub plans: Vec<FailedPlan>,

@@ -1,5 +1,7 @@
 //! What people are asked about a run, and what they answer.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
@@ -9,7 +11,7 @@ use crate::time::Millis;
 
 /// A question of the run, answered or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionState {
     /// What its answer is for.
     pub about: About,
@@ -37,7 +39,7 @@ pub struct QuestionState {
 
 /// How a question ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionEnd {
     /// It was answered, or its default was taken.

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{FailureKind, Response};
 
 /// What was done about failures in a run so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct ResponseHistory {
     /// Failures of all kinds that count against the error budget.
@@ -24,7 +26,7 @@ pub struct ResponseHistory {
 
 /// How the failures of one task were answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Answers {
     /// How often each response was given.
@@ -44,12 +46,6 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// No answer so far.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { given: BTreeMap::new(), last: None, model: None, withheld: BTreeSet::new(), marked: None }
-    }
-
     /// Whether no failure was answered.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,5 +1,7 @@
 //! What a run used, and what is set aside for what it has in work.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{Budget, Usage};
@@ -8,7 +10,7 @@ use crate::run::AgentKey;
 
 /// What a run used, and what is set aside for what it has in work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Spending {
     /// What its tasks used, as far as decisions know.
@@ -23,7 +25,7 @@ pub struct Spending {
 
 /// Whoever had a generation of a task last, and has not said what was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Uncounted {
     /// The task.
     pub task: TaskId,
@@ -35,7 +37,7 @@ pub struct Uncounted {
 
 /// A part of the run's budget that was set aside for one generation of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Allotment {
     /// The task.
     pub task: TaskId,

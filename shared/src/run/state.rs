@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -31,7 +33,7 @@ use crate::track_record::Tally;
 
 /// The state of a run (R3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// It exists; nothing was offered yet.
@@ -56,7 +58,7 @@ impl RunStatus {
 
 /// What a run is busy with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Making the plan.
@@ -71,7 +73,7 @@ pub enum Phase {
 
 /// The state of a run. Only [`apply`](super::apply()) changes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunState {
     /// The run.
     pub id: RunId,
@@ -300,7 +302,7 @@ pub type Statuses = BTreeMap<TaskIndex, TaskStatus>;
 
 /// What an agent was seen doing with a task, decided upon or not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Seen {
     /// The generation that this is about.
     pub generation: Generation,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::responses::Answers;
@@ -12,8 +14,8 @@ use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskIndex};
 use crate::time::Millis;
 
 /// The state of one task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskState {
     /// Its state.
     pub status: TaskStatus,
@@ -166,7 +168,7 @@ impl TaskState {
 
     /// Forgets what was tried for it: that does not count when it is done again from its beginning.
     pub fn forget_answers(&mut self) {
-        self.answers = Answers::new();
+        self.answers = Answers::default();
     }
 
     /// It is in work from now on, and its members do it.
@@ -199,45 +201,11 @@ impl TaskState {
             | TaskStatus::Split) => status,
         }
     }
-
-    /// A task that was planned and not offered yet.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            status: TaskStatus::Created,
-            generation: Generation(0),
-            queue: None,
-            offered_at: None,
-            deadline: None,
-            agent: None,
-            attempt: Attempt(0),
-            ack: None,
-            last_step: 0,
-            deaths: Vec::new(),
-            lost: None,
-            outcome: None,
-            earlier: None,
-            reasons: Vec::new(),
-            failures: 0,
-            continues: None,
-            waiting: None,
-            answered: None,
-            ended_by: None,
-            avoid: Vec::new(),
-            alone: false,
-            skipped_by_person: false,
-            reflection: None,
-            handed_over_by: None,
-            auction: None,
-            answers: Answers::new(),
-            trial: None,
-        }
-    }
 }
 
 /// An agent that a task should rather not go to again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Avoided {
     /// The agent.
     pub agent: AgentId,
@@ -250,7 +218,7 @@ pub struct Avoided {
 
 /// What a task waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Waiting {
     /// The step that is begun.
     pub step: u32,
@@ -268,7 +236,7 @@ pub struct Waiting {
 
 /// An agent that was lost while it had a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Death {
     /// The agent.
     pub agent: AgentId,
@@ -283,7 +251,7 @@ pub struct Death {
 
 /// Who had a task, and lost it by a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Lost {
     /// The agent.
     pub agent: AgentId,
@@ -307,11 +275,5 @@ impl Death {
     #[must_use]
     pub const fn had_company(&self) -> bool {
         self.beside > 0
-    }
-}
-
-impl Default for TaskState {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
@@ -14,7 +16,7 @@ use crate::time::{Millis, millis};
 
 /// What trials came to in a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Trials {
     /// What was counted here, by trial.
@@ -30,7 +32,7 @@ pub struct Trials {
 
 /// A run that does a task of another one once more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Shadow {
     /// The trial.
     pub trial: String,

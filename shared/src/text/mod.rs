@@ -21,6 +21,6 @@ pub use calendar::MONTHS;
 pub use cut::{at_word, beginning, first_line, normalise_space, one_line, quoted, within_bytes};
 pub use fault::Fault;
 pub use nearest::nearest_name;
-pub use numeral::{Numeral, numerals};
+pub use numeral::{Numeral, number_in_words, numerals};
 pub use unseen::is_control;
 pub use words::{counted, is_with_an};

@@ -160,6 +160,35 @@ fn decimal(digits: &str) -> String {
     }
 }
 
+/// Value of a number in words: zero to twenty, in lower case.
+#[must_use]
+pub fn number_in_words(word: &str) -> Option<usize> {
+    const NUMBERS: [&str; 21] = [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+    ];
+    NUMBERS.iter().position(|known| *known == word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::seen::Stage;
 use super::tries::{End, How, Said, Tries, Try};
 use crate::ids::{AgentId, Attempt, Generation, TaskId, TaskIndex};
 use crate::run::event::TaskStarted;
@@ -183,11 +184,13 @@ impl Course {
                 let held = Try::started(key.agent.clone(), key.role.clone(), entry.at, started);
                 tries.open.push(Try { began: Some(entry.seq), ..held });
             }
-            AgentEvent::ToolStarted(begun) => tries.begun(&key.agent, &begun.step, entry.at, content),
-            AgentEvent::Step(step) => tries.step(&key.agent, step, entry.at, content),
+            AgentEvent::ToolStarted(begun) => {
+                tries.step(&key.agent, &begun.step, Stage::Begun, entry.at, content);
+            }
+            AgentEvent::Step(step) => tries.step(&key.agent, step, Stage::Taken, entry.at, content),
             AgentEvent::Outcome(outcome) => {
                 if let Some(step) = &outcome.last_step {
-                    tries.step(&key.agent, step, entry.at, content);
+                    tries.step(&key.agent, step, Stage::Taken, entry.at, content);
                 }
                 if let Some(held) = tries.of(&key.agent) {
                     held.said = said(How::Outcome(outcome.clone()));

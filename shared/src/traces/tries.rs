@@ -173,23 +173,11 @@ impl Tries {
         self.open.is_empty() && self.told.is_none()
     }
 
-    /// A tool is about to be called: what the model answered is known.
-    pub(super) fn begun(&mut self, agent: &AgentId, step: &Step, stored: Millis, content: bool) {
-        let told = self.told_of(step);
+    /// A step was taken, or begun: a tool is about to be called, and what the model answered is known.
+    pub(super) fn step(&mut self, agent: &AgentId, step: &Step, stage: Stage, stored: Millis, content: bool) {
+        let told = self.told.filter(|(number, _)| *number == step.number).map_or(0, |(_, count)| count);
         let Some(held) = self.of(agent) else { return };
-        held.see(StepSeen::new(step, stored, Stage::Begun, told, content));
-        self.told = Some((step.number, step.calls.len().max(told)));
-    }
-
-    /// A step was taken.
-    pub(super) fn step(&mut self, agent: &AgentId, step: &Step, stored: Millis, content: bool) {
-        let told = self.told_of(step);
-        let Some(held) = self.of(agent) else { return };
-        held.see(StepSeen::new(step, stored, Stage::Taken, told, content));
-        self.told = None;
-    }
-
-    fn told_of(&self, step: &Step) -> usize {
-        self.told.filter(|(number, _)| *number == step.number).map_or(0, |(_, count)| count)
+        held.see(StepSeen::new(step, stored, stage, told, content));
+        self.told = (stage == Stage::Begun).then(|| (step.number, step.calls.len().max(told)));
     }
 }

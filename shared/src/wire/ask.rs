@@ -1,6 +1,8 @@
 //! What is asked of the fleet by NATS request, and what it answers: `ask.<name>`. An answer comes in the encoding of the
 //! request, with the request's id as `correlation`.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::Goal;
@@ -11,7 +13,7 @@ pub const MAX_ASK_ID: usize = 256;
 
 /// A request: `ask.submit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Ask {
     /// Work on a goal. It is answered as soon as an orchestrator has taken it up or refused it.
@@ -40,7 +42,7 @@ impl Ask {
 
 /// The answer to a request that is granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Accepted {
     /// The run. What happens to it stands in its record.
     pub run: RunId,
@@ -51,7 +53,7 @@ pub struct Accepted {
 
 /// The answer to a request that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Refused {
     /// Why, and what to do, with the field that is wrong if it is one.
     pub reason: String,

@@ -1,5 +1,7 @@
 //! The envelope that every message travels in (F7).
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -16,7 +18,7 @@ pub const WIRE_VERSION: u16 = 1;
 /// The envelope of a message. What may be left out has a sense of its own when it is missing, so that a
 /// program writing JSON by hand needs `body` only, and its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Envelope {
     /// Version of the envelope and of the body's schema.
     #[serde(default = "first_version")]
@@ -86,13 +88,13 @@ fn anonymous() -> AgentId {
 
 /// W3C trace context, in its header form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(transparent)]
 pub struct TraceContext(pub String);
 
 /// What a message says. The tag is the message's type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "type", content = "content", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "an envelope is built, sent and dropped")]
 pub enum Body {
@@ -139,7 +141,7 @@ pub const INLINE_LIMIT: usize = 128 * 1024;
 
 /// A reference to a body in the object store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StoredBody {
     /// Its kind.
     pub kind: MessageKind,
@@ -150,10 +152,13 @@ pub struct StoredBody {
 }
 
 /// The type of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the Body variant of the same name")]
+#[strum(serialize_all = "snake_case")]
 pub enum MessageKind {
     Decided,
     Offered,
@@ -177,50 +182,12 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [Self; 18] = [
-        Self::Decided,
-        Self::Offered,
-        Self::Started,
-        Self::ToolStarted,
-        Self::Step,
-        Self::Released,
-        Self::Outcome,
-        Self::Command,
-        Self::Heartbeat,
-        Self::Profile,
-        Self::Live,
-        Self::Control,
-        Self::Call,
-        Self::Bid,
-        Self::Ask,
-        Self::Accepted,
-        Self::Error,
-        Self::Stored,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The kind as it stands in an envelope's `body.type`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Decided => "decided",
-            Self::Offered => "offered",
-            Self::Started => "started",
-            Self::ToolStarted => "tool_started",
-            Self::Step => "step",
-            Self::Released => "released",
-            Self::Outcome => "outcome",
-            Self::Command => "command",
-            Self::Heartbeat => "heartbeat",
-            Self::Profile => "profile",
-            Self::Live => "live",
-            Self::Control => "control",
-            Self::Call => "call",
-            Self::Bid => "bid",
-            Self::Ask => "ask",
-            Self::Accepted => "accepted",
-            Self::Error => "error",
-            Self::Stored => "stored",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

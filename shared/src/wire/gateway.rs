@@ -1,7 +1,6 @@
 //! What programs in other languages ask of a task gateway (`agent.<role>.<verb>`), and what it answers. Plain bodies, in
 //! JSON or MessagePack, without an envelope. `muster schema` prints their schemas.
 
-use std::fmt;
 use std::str::FromStr;
 
 #[cfg(test)]
@@ -17,8 +16,21 @@ use crate::ids::{AgentId, Generation, RunId, Seq, TaskId};
 pub const MAX_MESSAGE_ID: usize = 128;
 
 /// What a program may ask of a gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum GatewayVerb {
     /// A task to do.
     Take,
@@ -43,22 +55,8 @@ impl GatewayVerb {
 
     /// Its name, as it stands in subjects.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Take => "take",
-            Self::Step => "step",
-            Self::Finish => "finish",
-            Self::Wait => "wait",
-            Self::Beat => "beat",
-            Self::Files => "files",
-            Self::Model => "model",
-        }
-    }
-}
-
-impl fmt::Display for GatewayVerb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -12,7 +14,7 @@ use crate::run::{ChildEnd, Origin, Request, SignedOrder};
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
     /// Work on a goal. The asker names the run, so that asking twice makes one run.
@@ -114,7 +116,7 @@ impl Command {
 
     /// The last token of its subject.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Submit { .. } => "submit",
             Self::Attend { .. } => "attend",
@@ -127,7 +129,7 @@ impl Command {
 
 /// What an agent is and can do (F5). Kept in the registry while the agent lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Profile {
     /// The process.
     pub agent: AgentId,
@@ -247,7 +249,7 @@ impl Profile {
 
 /// A run that its orchestrator leaves alone for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SetAside {
     /// The run.
     pub run: RunId,
@@ -270,7 +272,7 @@ const fn one() -> u32 {
 
 /// What a specialist says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default)]
 pub struct Advertised {
     /// What it is for, in a sentence or two.
@@ -285,7 +287,7 @@ pub struct Advertised {
 /// A message that interrupts at once: `ctl.all`, `ctl.role.<role>`, `ctl.agent.<agent>`. May be lost; a durable
 /// command or the record says the same for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "control", rename_all = "snake_case")]
 pub enum ControlMessage {
     /// Drop all tasks of a run.
@@ -352,7 +354,7 @@ pub enum ControlMessage {
 /// What orchestrators tell each other about runs that another one has. All of it may be lost: a command stays in its
 /// queue until it is on record, and whoever takes a run over looks at its deadlines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum OwnerMessage {
     /// A command came to the wrong one. A request: it is answered.
@@ -377,7 +379,7 @@ pub enum OwnerMessage {
 
 /// What became of a command that was handed to another orchestrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerAnswer {
     /// It stands in the record, or changes nothing any more.
@@ -390,7 +392,7 @@ pub enum OwnerAnswer {
 
 /// An agent is alive: `hb.<role>.<agent>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Heartbeat {
     /// The process.
     pub agent: AgentId,
@@ -407,7 +409,7 @@ pub struct Heartbeat {
 
 /// What is happening right now: `live.<run>.<role>.<agent>.<task>`. May be lost; the record has what counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Live {
     /// The run.
     pub run: RunId,
@@ -428,7 +430,7 @@ pub const UNANSWERED: &str = "no answer from ";
 
 /// What is watched live (W13).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LiveKind {
     /// More of the model's thought.

@@ -45,7 +45,7 @@ fn every_message_and_event_is_written_and_read_as_in_the_golden_set() {
 #[test]
 fn there_is_an_example_of_every_kind_and_every_run_event() {
     let examples = examples::envelopes();
-    for kind in MessageKind::ALL {
+    for &kind in MessageKind::ALL {
         assert!(examples.iter().any(|(_, envelope)| envelope.body.kind() == kind), "{kind:?}");
     }
     let decided = examples.iter().filter_map(|(_, envelope)| match &envelope.body {

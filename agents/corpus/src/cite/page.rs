@@ -77,8 +77,8 @@ impl Page {
                     note(&mut self.names, chunk.replace('_', "").to_lowercase(), number);
                 }
                 for word in words_of(chunk) {
-                    if let Some(digits) = number_of(&word) {
-                        note(&mut self.numbers, digits.to_owned(), number);
+                    if let Some(value) = number_of(&word) {
+                        note(&mut self.numbers, value.to_string(), number);
                     }
                     note(&mut self.words, stem(&word), number);
                 }
@@ -337,8 +337,7 @@ fn spaced_thousands(line: &str) -> Vec<String> {
 /// Numbers of several words: "twenty-five", "three hundred".
 fn in_several_words(line: &str) -> Vec<String> {
     let words: Vec<String> = chunks(line).map(str::to_lowercase).collect();
-    let value = |word: &String| number_of(word).and_then(|digits| digits.parse::<u64>().ok());
-    let pair = |pair: &[String]| match (value(&pair[0])?, value(&pair[1])?) {
+    let pair = |pair: &[String]| match (number_of(&pair[0])?, number_of(&pair[1])?) {
         (tens @ 20..=90, unit @ 1..=9) if tens % 10 == 0 => Some(tens + unit),
         (some @ 1..=999, many @ (100 | 1_000 | 1_000_000)) => Some(some * many),
         _ => None,

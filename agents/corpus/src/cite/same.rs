@@ -141,7 +141,7 @@ fn words(text: &str) -> Vec<Word> {
                     other if before_t => other.strip_suffix('n').unwrap_or(other),
                     other => other,
                 };
-                let number = number_of(word).map(str::to_owned);
+                let number = number_of(word).map(|number| number.to_string());
                 found.push(Word {
                     stem: number.unwrap_or_else(|| stem(word)),
                     text: (*chunk).to_owned(),

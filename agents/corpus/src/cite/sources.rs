@@ -141,12 +141,13 @@ impl Sources<'_> {
             let is_part = number_of(&next).is_some() || number_of(&before).is_some();
             let word = bare(word);
             let is_month = MONTHS.contains(&word.as_str());
-            let Some(digits) = number_of(&word).filter(|_| !is_part && !is_month) else { continue };
+            let Some(number) = number_of(&word).filter(|_| !is_part && !is_month) else { continue };
+            let digits = number.to_string();
             let Ok(value) = digits.parse::<f64>() else { continue };
             let read = format!("{digits} {next}");
             let is_there = || {
                 numerals(&read).first().is_none_or(|number| self.known.has(&read, number))
-                    || self.has_digits(digits)
+                    || self.has_digits(&digits)
                     || self.follows(said, value, 0)
             };
             if (LEAST_IN_WORDS..=MOST_IN_WORDS).contains(&value) && !is_there() {

@@ -1,7 +1,7 @@
 //! The telling words of a text, in a form in which a paraphrase has them too.
 
-use muster_shared::text::numerals;
 use muster_shared::text::stop::{is_light_in_search, is_link};
+use muster_shared::text::{MONTHS, number_in_words, numerals};
 
 /// Letters of a word that are compared: endings differ between a text and what is said of it.
 const STEM: usize = 6;
@@ -96,55 +96,24 @@ pub(super) fn stem(word: &str) -> String {
 }
 
 /// Numbers that are written as words, and months.
-pub(super) fn number_of(word: &str) -> Option<&'static str> {
-    const WORDS: [(&str, &str); 45] = [
-        ("zero", "0"),
-        ("one", "1"),
-        ("two", "2"),
-        ("three", "3"),
-        ("four", "4"),
-        ("five", "5"),
-        ("six", "6"),
-        ("seven", "7"),
-        ("eight", "8"),
-        ("nine", "9"),
-        ("ten", "10"),
-        ("eleven", "11"),
-        ("twelve", "12"),
-        ("thirteen", "13"),
-        ("fourteen", "14"),
-        ("fifteen", "15"),
-        ("sixteen", "16"),
-        ("seventeen", "17"),
-        ("eighteen", "18"),
-        ("nineteen", "19"),
-        ("twenty", "20"),
-        ("thirty", "30"),
-        ("forty", "40"),
-        ("fifty", "50"),
-        ("sixty", "60"),
-        ("seventy", "70"),
-        ("eighty", "80"),
-        ("ninety", "90"),
-        ("hundred", "100"),
-        ("thousand", "1000"),
-        ("million", "1000000"),
-        ("once", "1"),
-        ("twice", "2"),
-        ("january", "1"),
-        ("february", "2"),
-        ("march", "3"),
-        ("april", "4"),
-        ("may", "5"),
-        ("june", "6"),
-        ("july", "7"),
-        ("august", "8"),
-        ("september", "9"),
-        ("october", "10"),
-        ("november", "11"),
-        ("december", "12"),
+pub(super) fn number_of(word: &str) -> Option<usize> {
+    const FURTHER: [(&str, usize); 12] = [
+        ("thirty", 30),
+        ("forty", 40),
+        ("fifty", 50),
+        ("sixty", 60),
+        ("seventy", 70),
+        ("eighty", 80),
+        ("ninety", 90),
+        ("hundred", 100),
+        ("thousand", 1_000),
+        ("million", 1_000_000),
+        ("once", 1),
+        ("twice", 2),
     ];
-    WORDS.iter().find(|(known, _)| *known == word).map(|(_, number)| *number)
+    let further = || FURTHER.iter().find(|(known, _)| *known == word).map(|(_, number)| *number);
+    let month = || MONTHS.iter().position(|known| *known == word).map(|month| month + 1);
+    number_in_words(word).or_else(further).or_else(month)
 }
 
 /// Whether a word in lower case turns what is said into its opposite.

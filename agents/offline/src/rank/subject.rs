@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use muster_shared::text::numerals;
+use muster_shared::text::{number_in_words, numerals};
 
 use super::super::question::{ParsedQuestion, Term};
 use super::super::statements::Statement;
@@ -49,39 +49,13 @@ pub(super) fn says_another_value(left: &str, right: &str) -> bool {
 }
 
 fn values(text: &str) -> BTreeSet<String> {
-    let in_words =
-        words(text).map(|word| word.text.to_lowercase()).filter(|word| NUMBERS.contains(&word.as_str()));
+    let in_words = words(text).map(|word| word.text.to_lowercase()).filter(|word| is_number(word));
     numerals(text).into_iter().map(|number| number.digits).chain(in_words).collect()
 }
 
-/// Numbers in words. "One" is an article as often.
-const NUMBERS: [&str; 28] = [
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-    "thirty",
-    "forty",
-    "fifty",
-    "sixty",
-    "seventy",
-    "eighty",
-    "ninety",
-    "hundred",
-    "thousand",
-];
+/// Whether a word is a number. "One" is an article as often.
+fn is_number(word: &str) -> bool {
+    const ABOVE_TWENTY: [&str; 9] =
+        ["thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred", "thousand"];
+    number_in_words(word).is_some_and(|number| number > 1) || ABOVE_TWENTY.contains(&word)
+}

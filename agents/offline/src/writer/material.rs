@@ -6,7 +6,6 @@ use muster_shared::flow::{Citation, Finding, LeafRef};
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::reference;
 
-use super::places;
 use crate::planner::{is_check, to_compute};
 use crate::rank::share_in_common;
 use crate::researcher::NOTHING_ON;
@@ -114,7 +113,7 @@ impl Material {
             .iter()
             .filter(|finding| self.is_said(finding, &subquestion) && !verdicts.is_dropped(finding));
         let also: Vec<String> =
-            said.take(2).map(|finding| places(finding).trim_matches([' ', '(', ')']).to_owned()).collect();
+            said.take(2).map(|finding| finding.places().trim_matches([' ', '(', ')']).to_owned()).collect();
         let mut open = leaf.result.unanswered.clone();
         let all_dropped = fresh.is_empty() && also.is_empty() && !leaf.result.findings.is_empty();
         if all_dropped && open.is_empty() {
@@ -237,7 +236,7 @@ impl Verdicts {
     }
 
     fn is_dropped(&self, finding: &Finding) -> bool {
-        let dropped = |place: &Citation| self.dropped.contains(&format!("{}:{}", place.path, place.line));
+        let dropped = |place: &Citation| self.dropped.contains(&place.to_string());
         !self.is_verified(finding) && finding.citations.iter().any(dropped)
     }
 }

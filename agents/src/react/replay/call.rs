@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::decide::{NO_THOUGHT, StepLimits};
 use super::super::limits::{AtLimit, Verification};
-use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
+use crate::model::chat::{ChatAnswer, FinishReason, ToolCall};
 
 /// The limits that the agent worked by, where the call says so.
 pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
@@ -48,11 +48,7 @@ pub(super) fn heard(call: &ModelCall, step: &Step) -> ChatAnswer {
             (false, false) => FinishReason::ToolCalls,
         },
         tool_calls,
-        usage: TokenUsage::default(),
-        wasted: Wasted::default(),
-        model: String::new(),
-        provider: String::new(),
-        millis: 0,
+        ..ChatAnswer::default()
     }
 }
 

@@ -50,8 +50,7 @@ fn in_results(ctx: &ToolContext) -> Vec<(String, String)> {
         let source = format!("task {}", leaf.index);
         all.extend(sentences(&leaf.result.conclusion).map(|text| (source.clone(), text.to_owned())));
         for finding in &leaf.result.findings {
-            let places: Vec<String> =
-                finding.citations.iter().map(|place| format!("{}:{}", place.path, place.line)).collect();
+            let places: Vec<String> = finding.citations.iter().map(ToString::to_string).collect();
             let source =
                 if places.is_empty() { source.clone() } else { format!("{source}, {}", places.join(", ")) };
             all.push((source, finding.text.clone()));

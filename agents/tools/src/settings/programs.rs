@@ -1,6 +1,5 @@
 //! Settings of the sandbox.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -84,8 +83,11 @@ impl SandboxSettings {
     Deserialize,
     strum::EnumMessage,
     strum::VariantArray,
+    strum::Display,
+    strum::IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Part {
     /// No file outside of what a program is given is read or written.
     Files,
@@ -108,15 +110,8 @@ impl Part {
 
     /// Its name, as in settings.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Files => "files",
-            Self::Network => "network",
-            Self::Processes => "processes",
-            Self::Signals => "signals",
-            Self::Syscalls => "syscalls",
-            Self::Hosts => "hosts",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// What it promises, in words.
@@ -130,11 +125,5 @@ impl Part {
             Self::Syscalls => "the kernel is asked only for what ordinary programs need",
             Self::Hosts => "hosts that were granted are reached, and no others",
         }
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::conflict::{Position, Side, positions};
 use muster_shared::flow::{
-    About, Claim, ConflictStep, Plan, PlanTask, Question, RefineOperation, RunLimits, TaskDraft,
+    About, Citation, Claim, ConflictStep, Plan, PlanTask, Question, RefineOperation, RunLimits, TaskDraft,
 };
 use muster_shared::ids::{Role, TaskIndex};
 use muster_shared::plan::{self, Refined};
@@ -188,9 +188,7 @@ fn listed(sides: &[Side]) -> String {
     let line = |side: &Side| {
         let Claim { value, confidence, evidence, method, .. } = &side.claim;
         let sure = if *confidence == 0 { String::new() } else { format!(", {confidence} % sure") };
-        let places: Vec<String> =
-            evidence.iter().take(4).map(|at| format!("{}:{}", at.path, at.line)).collect();
-        let places = if places.is_empty() { String::new() } else { format!(" [{}]", places.join(", ")) };
+        let places = Citation::places(evidence.get(..4).unwrap_or(evidence));
         let method =
             if method.is_empty() { String::new() } else { format!("; method: {}", cut(method, LONGEST)) };
         format!("- {}: {}{sure}{places}{method}", side.task, cut(&value.to_string(), LONGEST))

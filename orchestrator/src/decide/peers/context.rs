@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use muster_shared::flow::{ContextRequest, PeerAnswer, TaskResult, TaskStatus};
+use muster_shared::flow::{Citation, ContextRequest, PeerAnswer, TaskResult, TaskStatus};
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::progress;
 use muster_shared::run::RunState;
@@ -78,11 +78,8 @@ fn of_task(run: &RunState, leaf: &TaskIndex) -> String {
 fn of_result(result: &TaskResult) -> String {
     let mut text = result.conclusion.clone();
     for found in &result.findings {
-        let places: Vec<String> =
-            found.citations.iter().map(|place| format!("{}:{}", place.path, place.line)).collect();
-        let places = if places.is_empty() { String::new() } else { format!(" [{}]", places.join(", ")) };
         // Writing into a text cannot fail.
-        let _ = write!(text, "\n- {}{places}", found.text);
+        let _ = write!(text, "\n- {}{}", found.text, Citation::places(&found.citations));
     }
     for open in &result.unanswered {
         let _ = write!(text, "\n- not answered: {open}");

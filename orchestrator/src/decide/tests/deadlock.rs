@@ -26,7 +26,7 @@ fn begun(needs: &[Vec<u16>]) -> (Fleet, Vec<TaskDraft>) {
     for (number, needs) in (1..).zip(needs) {
         let task = run.plan.as_mut().unwrap().tasks.get_mut(&TaskIndex::top(number)).unwrap();
         task.depends_on = needs.iter().map(|needed| TaskIndex::top(*needed)).collect();
-        *of(run, number) = TaskState::new();
+        *of(run, number) = TaskState::default();
     }
     (fleet, tasks)
 }

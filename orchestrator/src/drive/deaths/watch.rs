@@ -42,7 +42,7 @@ struct Suspect {
 }
 
 /// Who is connected, and who may be dead. Knows of no clock: the time is given.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watch {
     /// The connections of each process, as far as they were told of.
     connected: HashMap<AgentId, HashSet<Instance>>,
@@ -65,17 +65,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(heartbeat: Duration) -> Self {
-        Self {
-            connected: HashMap::new(),
-            suspects: HashMap::new(),
-            ended: None,
-            forgotten: HashSet::new(),
-            unnamed: HashSet::new(),
-            absent: HashSet::new(),
-            rolled: HashSet::new(),
-            nameless: HashSet::new(),
-            heartbeat,
-        }
+        Self { heartbeat, ..Self::default() }
     }
 
     /// A connection was made.

@@ -1,5 +1,7 @@
 //! What a run chooses between.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How large the tasks of a plan are to be (P3).
@@ -15,7 +17,7 @@ use serde::{Deserialize, Serialize};
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Granularity {
     /// A few large ones.
@@ -45,7 +47,7 @@ impl Granularity {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Writing {
     /// A writer, from what all tasks gave.
@@ -68,7 +70,7 @@ pub enum Writing {
     strum::EnumMessage,
     strum::VariantArray,
 )]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelVerification {
     /// As the settings of whoever does the task have it.

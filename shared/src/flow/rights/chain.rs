@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Right, Rights, Use};
@@ -16,7 +18,7 @@ const MOST_TOLD: usize = 200;
 
 /// Who narrowed the rights of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grantor {
     /// Whoever asked, or the fleet: the limits of the run.
@@ -73,7 +75,7 @@ impl fmt::Display for Grantor {
 
 /// One link of the chain: who narrowed the rights, and to what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Grant {
     /// Who.
     pub by: Grantor,
@@ -83,7 +85,7 @@ pub struct Grant {
 
 /// What a task may use: what every grant of its chain allows. Without a grant, everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(transparent)]
 pub struct TaskRights {
     grants: Vec<Grant>,
@@ -188,7 +190,7 @@ impl TaskRights {
 
 /// What one grant of a chain says of the right that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RefusalLink {
     /// Who granted.
     pub by: String,
@@ -201,7 +203,7 @@ pub struct RefusalLink {
 
 /// A use that a task has no right to, with the chain of grants that say something of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Refusal {
     /// The right that is missing.
     pub right: Right,

@@ -10,6 +10,7 @@ mod statement;
 mod uses;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 pub use allowed::{
     Allowed, ContextKeys, DocumentPaths, EVERYTHING, HostNames, LONGEST_PATTERN, MOST_PATTERNS, PatternKind,
@@ -165,7 +166,7 @@ impl Rights {
     /// All that is not open, in words, for people; nothing where all is.
     #[must_use]
     pub fn told(&self) -> Vec<String> {
-        let closed = Right::ALL.into_iter().filter(|right| !self.leaves_open(*right));
+        let closed = Right::VARIANTS.iter().copied().filter(|right| !self.leaves_open(*right));
         let mut told: Vec<String> =
             closed.map(|right| format!("{}: {}", right.as_str(), self.in_words(right))).collect();
         if !self.budget.is_unlimited() {

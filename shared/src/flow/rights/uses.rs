@@ -10,9 +10,22 @@ use crate::wire::lending::own_name;
 const WAYS: [&str; 2] = ["find_tool", "use_tool"];
 
 /// One kind of things that may be used or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Right {
     /// Calling tools.
     Tools,
@@ -37,35 +50,10 @@ pub enum Right {
 }
 
 impl Right {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::Tools,
-        Self::Documents,
-        Self::ReadContext,
-        Self::WriteContext,
-        Self::Hosts,
-        Self::People,
-        Self::HandOver,
-        Self::Runs,
-        Self::WriteFiles,
-        Self::Effects,
-    ];
-
     /// Its name, as in settings.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Documents => "documents",
-            Self::ReadContext => "read_context",
-            Self::WriteContext => "write_context",
-            Self::Hosts => "hosts",
-            Self::People => "people",
-            Self::HandOver => "hand_over",
-            Self::Runs => "runs",
-            Self::WriteFiles => "write_files",
-            Self::Effects => "effects",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -5,6 +5,9 @@ use super::super::state::Phase;
 use crate::flow::TaskStatus;
 use crate::ids::{Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 
+/// Result of folding an entry.
+pub type ApplyResult<T = ()> = Result<T, ApplyError>;
+
 /// Why an entry cannot be folded. Whoever meets one drops the state and stops owning the run: the record is
 /// not what this build believes it to be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

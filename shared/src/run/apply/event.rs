@@ -15,7 +15,7 @@ use super::super::responses::ResponseHistory;
 use super::super::spending::Spending;
 use super::super::state::{Phase, RunState, RunStatus};
 use super::super::trials::Trials;
-use super::error::ApplyError;
+use super::error::{ApplyError, ApplyResult};
 use super::groups;
 use super::plan::derive_parents;
 use crate::flow::Goal;
@@ -26,12 +26,7 @@ use crate::time::Millis;
 ///
 /// # Errors
 /// When the event cannot follow what was folded so far.
-pub fn apply_event(
-    state: &mut Option<RunState>,
-    run: RunId,
-    event: &RunEvent,
-    now: Millis,
-) -> Result<(), ApplyError> {
+pub fn apply_event(state: &mut Option<RunState>, run: RunId, event: &RunEvent, now: Millis) -> ApplyResult {
     match state {
         Some(state) => fold_event(state, event, now),
         None => {
@@ -45,7 +40,7 @@ pub fn apply_event(
 ///
 /// # Errors
 /// When it begins none.
-pub fn begin_run(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyError> {
+pub fn begin_run(run: RunId, event: &RunEvent, now: Millis) -> ApplyResult<RunState> {
     let RunEvent::RunCreated(created) = event else { return Err(ApplyError::NotCreated(Seq(0))) };
     begun(run, created, now)
 }
@@ -54,7 +49,7 @@ pub fn begin_run(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, 
 ///
 /// # Errors
 /// When the event cannot follow what was folded so far.
-pub fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(), ApplyError> {
+pub fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> ApplyResult {
     if state.status.is_ended() {
         return Err(ApplyError::RunEnded { run: state.id, event: event.name() });
     }
@@ -64,7 +59,7 @@ pub fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result
     Ok(())
 }
 
-fn begun(run: RunId, created: &RunCreated, now: Millis) -> Result<RunState, ApplyError> {
+fn begun(run: RunId, created: &RunCreated, now: Millis) -> ApplyResult<RunState> {
     if created.event_version != EVENT_VERSION {
         return Err(ApplyError::UnknownVersion { run, version: created.event_version });
     }

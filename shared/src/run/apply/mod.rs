@@ -22,7 +22,7 @@ use crate::ids::Seq;
 use crate::time::Millis;
 
 pub use agent::close_inputs;
-pub use error::ApplyError;
+pub use error::{ApplyError, ApplyResult};
 pub use event::{apply_event, begin_run, fold_event};
 pub use offer::apply_offer;
 pub use plan::failed_plan;
@@ -33,7 +33,7 @@ use agent::apply_agent;
 ///
 /// # Errors
 /// When the entry cannot follow what was folded so far. The state may then be half changed: drop it.
-pub fn apply(state: &mut Option<RunState>, entry: &Entry) -> Result<(), ApplyError> {
+pub fn apply(state: &mut Option<RunState>, entry: &Entry) -> ApplyResult {
     if let Some(run) = state {
         if run.id != entry.run {
             return Err(ApplyError::OtherRun { wanted: run.id, found: entry.run });
@@ -108,7 +108,7 @@ fn takes_tasks(decided: &Decided) -> bool {
     decided.events.iter().any(|event| matches!(event, RunEvent::TaskOrphaned(_)))
 }
 
-fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided) -> Result<(), ApplyError> {
+fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided) -> ApplyResult {
     if let Some((_, missing)) = state.as_ref().and_then(|run| run.batch).filter(|(_, missing)| *missing > 0) {
         return Err(ApplyError::BatchIncomplete { seq: entry.seq, missing });
     }
@@ -131,7 +131,7 @@ fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided)
     }
 }
 
-fn apply_offer_entry(run: &mut RunState, seq: Seq, offer: &TaskOffered) -> Result<(), ApplyError> {
+fn apply_offer_entry(run: &mut RunState, seq: Seq, offer: &TaskOffered) -> ApplyResult {
     let Some((batch, missing)) = run.batch.filter(|(_, missing)| *missing > 0) else {
         return Err(ApplyError::OfferWithoutDecision { task: offer.task.clone(), seq });
     };

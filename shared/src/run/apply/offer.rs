@@ -3,7 +3,7 @@
 use super::super::spending::Allotment;
 use super::super::state::{RunState, RunStatus};
 use super::super::trials;
-use super::error::ApplyError;
+use super::error::{ApplyError, ApplyResult};
 use super::plan::derive_parents;
 use super::task::illegal;
 use crate::flow::{TaskOffered, TaskStatus};
@@ -18,7 +18,7 @@ const EVENT: &str = "an offer";
 ///
 /// # Errors
 /// When the task cannot be offered.
-pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Result<(), ApplyError> {
+pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> ApplyResult {
     check(state, offer)?;
     let task = state.tasks.entry(offer.task.clone()).or_default();
     check_turn(task, offer)?;
@@ -41,7 +41,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
 }
 
 /// Whether the run may offer this task.
-fn check(state: &RunState, offer: &TaskOffered) -> Result<(), ApplyError> {
+fn check(state: &RunState, offer: &TaskOffered) -> ApplyResult {
     if offer.run != state.id {
         return Err(ApplyError::OtherRun { wanted: state.id, found: offer.run });
     }
@@ -60,7 +60,7 @@ fn check(state: &RunState, offer: &TaskOffered) -> Result<(), ApplyError> {
 }
 
 /// Whether it is the turn of this generation of the task.
-fn check_turn(task: &TaskState, offer: &TaskOffered) -> Result<(), ApplyError> {
+fn check_turn(task: &TaskState, offer: &TaskOffered) -> ApplyResult {
     match task.status {
         TaskStatus::Created | TaskStatus::Queued => {}
         from @ (TaskStatus::Waiting

@@ -1,6 +1,6 @@
 //! What a run is busy with: what may happen then, and what follows when it is busy with something else.
 
-use super::error::ApplyError;
+use super::error::{ApplyError, ApplyResult};
 use super::task::move_to;
 use crate::flow::TaskStatus;
 use crate::ids::TaskId;
@@ -14,11 +14,7 @@ const CHANGED: &str = "what the report is made of changed";
 ///
 /// # Errors
 /// When the run is busy with another.
-pub(in crate::run) fn require(
-    run: &RunState,
-    allowed: &[Phase],
-    event: &'static str,
-) -> Result<(), ApplyError> {
+pub(in crate::run) fn require(run: &RunState, allowed: &[Phase], event: &'static str) -> ApplyResult {
     if allowed.contains(&run.phase) {
         Ok(())
     } else {
@@ -47,7 +43,7 @@ fn drop_draft(run: &mut RunState) {
 }
 
 /// Ends the task of a review that nobody waits for any more.
-pub(in crate::run) fn close_review(run: &mut RunState, number: u32, reason: &str) -> Result<(), ApplyError> {
+pub(in crate::run) fn close_review(run: &mut RunState, number: u32, reason: &str) -> ApplyResult {
     let id = TaskId::DraftReview(number);
     let Some(task) = run.tasks.get_mut(&id).filter(|task| !task.status.is_ended()) else { return Ok(()) };
     move_to(task, &id, TaskStatus::Aborted)?;

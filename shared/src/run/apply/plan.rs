@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::event::FailedPlan;
 use super::super::state::RunState;
 use super::super::task_state::TaskState;
-use super::error::ApplyError;
+use super::error::{ApplyError, ApplyResult};
 use super::task::move_to;
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
@@ -13,7 +13,7 @@ use crate::plan::order;
 use crate::plan::progress::{self, Detail};
 
 /// Takes over a plan: new tasks appear, tasks that were not begun may go, leaves may be split.
-pub(in crate::run) fn change_plan(state: &mut RunState, plan: &Plan) -> Result<(), ApplyError> {
+pub(in crate::run) fn change_plan(state: &mut RunState, plan: &Plan) -> ApplyResult {
     let before = state.plan.take().unwrap_or_default();
     for index in before.tasks.keys() {
         let id = TaskId::Leaf(index.clone());
@@ -46,7 +46,7 @@ pub(in crate::run) fn add_task<'a>(
     event: &'static str,
     task: &TaskIndex,
     plan: &Plan,
-) -> Result<&'a mut TaskState, ApplyError> {
+) -> ApplyResult<&'a mut TaskState> {
     let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(task.clone()), event };
     let is_new = state.plan.as_ref().is_some_and(|plan| !plan.tasks.contains_key(task));
     if !is_new || !plan.is_leaf(task) {

@@ -7,7 +7,7 @@ use super::super::state::RunState;
 use super::super::task_state::{Lost, TaskState, Waiting};
 use super::super::trials;
 use super::agent::count_usage;
-use super::error::ApplyError;
+use super::error::{ApplyError, ApplyResult};
 use crate::flow::{Ending, Outcome, TaskStatus};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
 use crate::time::Millis;
@@ -38,7 +38,7 @@ pub(in crate::run) fn end_generation<'a>(
     state: &'a mut RunState,
     event: &'static str,
     end: &GenerationEnd<'_>,
-) -> Result<&'a mut TaskState, ApplyError> {
+) -> ApplyResult<&'a mut TaskState> {
     let GenerationEnd { task, generation, to, now, .. } = *end;
     at_generation(state, task, generation, event)?;
     let outcome = end.outcome.map(|seq| take_end(state, end, seq)).transpose()?;
@@ -83,7 +83,7 @@ pub(in crate::run) fn waiting<'a>(
     state: &'a mut RunState,
     task: &TaskId,
     event: &'static str,
-) -> Result<&'a mut Waiting, ApplyError> {
+) -> ApplyResult<&'a mut Waiting> {
     let found = state.tasks.get_mut(task).and_then(|found| found.waiting.as_mut());
     found.ok_or_else(|| ApplyError::NotWaiting { task: task.clone(), event })
 }
@@ -128,7 +128,7 @@ pub(in crate::run) fn end_without_outcome<'a>(
     task: &TaskId,
     to: TaskStatus,
     reason: &str,
-) -> Result<&'a mut TaskState, ApplyError> {
+) -> ApplyResult<&'a mut TaskState> {
     let found = executable(state, task, event)?;
     move_to(found, task, to)?;
     found.agent = None;
@@ -143,7 +143,7 @@ pub(in crate::run) fn at_generation<'a>(
     task: &TaskId,
     generation: Generation,
     event: &'static str,
-) -> Result<&'a mut TaskState, ApplyError> {
+) -> ApplyResult<&'a mut TaskState> {
     let found = executable(state, task, event)?;
     if found.generation == generation {
         Ok(found)
@@ -156,7 +156,7 @@ pub(in crate::run) fn executable<'a>(
     state: &'a mut RunState,
     task: &TaskId,
     event: &'static str,
-) -> Result<&'a mut TaskState, ApplyError> {
+) -> ApplyResult<&'a mut TaskState> {
     let unknown = || ApplyError::UnknownTask { task: task.clone(), event };
     if let TaskId::Leaf(index) = task
         && !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned()))
@@ -167,11 +167,7 @@ pub(in crate::run) fn executable<'a>(
     }
 }
 
-pub(in crate::run) fn move_to(
-    state: &mut TaskState,
-    task: &TaskId,
-    to: TaskStatus,
-) -> Result<(), ApplyError> {
+pub(in crate::run) fn move_to(state: &mut TaskState, task: &TaskId, to: TaskStatus) -> ApplyResult {
     if may_become(state.status, to) {
         state.end_wait();
         state.status = to;
@@ -209,11 +205,7 @@ pub(in crate::run) fn illegal(task: &TaskId, from: TaskStatus, to: TaskStatus) -
 }
 
 /// What ended the generation: its outcome, or an entry that was none and counts as the failure of its agent.
-fn take_end(
-    state: &mut RunState,
-    end: &GenerationEnd<'_>,
-    seq: Seq,
-) -> Result<(AgentId, Arc<Outcome>), ApplyError> {
+fn take_end(state: &mut RunState, end: &GenerationEnd<'_>, seq: Seq) -> ApplyResult<(AgentId, Arc<Outcome>)> {
     let missing = || ApplyError::NoOutcome { task: end.task.clone(), generation: end.generation, seq };
     // What one build cannot read another may: then it is an entry like others, and ends nothing well.
     let fits = |(key, event): &&(AgentKey, AgentEvent)| {

@@ -13,6 +13,8 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -57,7 +59,7 @@ pub fn add(so_far: Digest, place: Seq, entry: Digest) -> Digest {
 
 /// An entry of an agent: its place, and its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Covered {
     /// Its place.
     pub seq: Seq,
@@ -81,7 +83,7 @@ pub enum ChainEntry {
 
 /// The chain of a run as an orchestrator carries it on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Chain {
     /// The hash of the newest link.
     head: Option<Digest>,

@@ -1,9 +1,10 @@
 //! What agents report of the tasks they hold.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{Awaited, Outcome, Step, Usage};
@@ -11,7 +12,7 @@ use crate::ids::{AgentId, Attempt, Generation, Role, TaskId};
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct AgentKey {
     /// The agent's role.
     pub role: Role,
@@ -25,7 +26,7 @@ pub struct AgentKey {
 
 /// What an agent reports of the task it holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEvent {
     /// It started.
@@ -70,7 +71,7 @@ impl AgentEvent {
 /// An entry under an agent's name that cannot be read. Nobody ever writes one: it is what a reader makes of what is
 /// damaged, foreign, or not what the protocol has. One that was to begin or to end a generation ends it as a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Unreadable {
     /// What its subject says it is.
     pub kind: EventKind,
@@ -79,9 +80,10 @@ pub struct Unreadable {
 }
 
 /// The last token of an agent's subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display, strum::IntoStaticStr)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum EventKind {
     /// See [`AgentEvent::Started`].
     Started,
@@ -101,26 +103,14 @@ impl EventKind {
 
     /// Its name, as it stands in subjects.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Tool => "tool",
-            Self::Step => "step",
-            Self::Released => "released",
-            Self::Outcome => "outcome",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Whether orchestrators decide upon it: it begins, hands over or ends a generation of a task.
     #[must_use]
     pub const fn is_decided_upon(self) -> bool {
         !matches!(self, Self::Tool | Self::Step)
-    }
-}
-
-impl fmt::Display for EventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -134,7 +124,7 @@ impl FromStr for EventKind {
 
 /// An agent started a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Started {
     /// Which try of this generation, from 1; 0, or left out, leaves the counting to whoever decides.
     #[serde(default)]
@@ -154,7 +144,7 @@ pub struct Started {
 
 /// A tool whose effect cannot be taken back is about to be called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ToolStarted {
     /// The step as far as it is known: the model's answer is journaled with it.
     pub step: Step,
@@ -165,7 +155,7 @@ pub struct ToolStarted {
 
 /// A task is handed over in good order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Released {
     /// Why.
     pub reason: String,

@@ -1,19 +1,21 @@
 //! Tasks that go to whoever bids best.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{Auction, Award, Bid};
 use crate::ids::{AgentId, TaskId, TaskIndex};
-use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::task::executable;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::state::{Phase, RunState};
 use crate::time::Millis;
 
 /// Agents are asked to bid for a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct AuctionOpened {
     /// The task.
     pub task: TaskIndex,
@@ -32,7 +34,7 @@ impl Payload for AuctionOpened {
         format!("agents are asked to bid for {}", self.task)
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         let (number, closes) = (self.number, self.closes);
         let auction = Auction { number, opened_at: now, closes, bids: Vec::new(), award: None };
@@ -44,7 +46,7 @@ impl Payload for AuctionOpened {
 
 /// The auction of a task is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskAwarded {
     /// The task.
     pub task: TaskIndex,
@@ -69,7 +71,7 @@ impl Payload for TaskAwarded {
         format!("{} is awarded to {whose}: {}", self.task, self.reasons.join("; "))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let found = auction(run, &self.task).filter(|auction| auction.number == self.number);
         let found = found.ok_or_else(|| none_of(&self.task, Self::NAME))?;
         found.bids.clone_from(&self.bids);
@@ -81,7 +83,7 @@ impl Payload for TaskAwarded {
 
 /// It shows whether an agent held its bid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BidHeld {
     /// The task.
     pub task: TaskIndex,
@@ -106,7 +108,7 @@ impl Payload for BidHeld {
         format!("{agent} {how} its bid for {task}: {took_ms} ms, promised {promised_ms} ms")
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         if let Some(tally) = run.tally(&self.agent) {
             let count = if self.kept { &mut tally.bids_kept } else { &mut tally.bids_broken };
             *count = count.saturating_add(1);

@@ -1,19 +1,21 @@
 //! How a run begins.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{Goal, RunLimits};
 use crate::ids::TaskId;
-use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::fork::{Inherited, Origin};
 use crate::run::state::{Phase, RunState};
 use crate::time::Millis;
 
 /// The run exists. Always the first event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunCreated {
     /// The goal.
     pub goal: Box<Goal>,
@@ -37,14 +39,14 @@ impl Payload for RunCreated {
     }
 
     /// Another one: the first makes the state that all others change.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         Err(ApplyError::CreatedTwice { run: run.id })
     }
 }
 
 /// The run goes on from where another one stood. Comes with its creation only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunForked {
     /// Where that was.
     pub from: Origin,
@@ -57,7 +59,7 @@ impl Payload for RunForked {
         format!("forked from {} at entry {}", self.from.run, self.from.at)
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         if !Inherited::fits(run) {
             return Err(ApplyError::WrongPhase { event: Self::NAME, phase: run.phase });
         }
@@ -68,7 +70,7 @@ impl Payload for RunForked {
 
 /// Earlier runs with a like goal taught something. Comes with the run's creation only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LessonsRecalled {
     /// The lessons, those of the likest goals first.
     pub lessons: Vec<String>,
@@ -83,7 +85,7 @@ impl Payload for LessonsRecalled {
         format!("taught by earlier runs:{}", words.lines("", &self.lessons))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Planning], Self::NAME)?;
         run.planning.lessons.clone_from(&self.lessons);
         Ok(())

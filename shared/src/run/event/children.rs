@@ -1,19 +1,21 @@
 //! Runs that are begun for tasks of a run.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::Goal;
 use crate::ids::{Generation, RunId, TaskId};
-use crate::run::apply::ApplyError;
 use crate::run::apply::task::waiting;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::children::{Child, ChildEnd};
 use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// A run was begun for a task that waits for its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ChildBegun {
     /// The task.
     pub task: TaskId,
@@ -35,7 +37,7 @@ impl Payload for ChildBegun {
         format!("{task} waits for a run of its own, {run}: {}", words.brief(&self.goal.text))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         waiting(run, &self.task, Self::NAME)?.for_run = Some(self.run);
         let (task, generation, goal) = (self.task.clone(), self.generation, self.goal.clone());
         run.children.insert(self.run, Child { task, generation, goal, asked_at: now, end: None });
@@ -45,7 +47,7 @@ impl Payload for ChildBegun {
 
 /// Nothing was heard of a child for long: word of it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ChildAsked {
     /// The run.
     pub run: RunId,
@@ -56,7 +58,7 @@ impl Payload for ChildAsked {
         format!("nothing was heard of {} for long: it is asked", self.run.short())
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         open(run, self.run, Self::NAME)?.asked_at = now;
         Ok(())
     }
@@ -64,7 +66,7 @@ impl Payload for ChildAsked {
 
 /// A run that was begun for a task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ChildEnded {
     /// The run.
     pub run: RunId,
@@ -83,7 +85,7 @@ impl Payload for ChildEnded {
     }
 
     /// What it used was used by this run.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         open(run, self.run, Self::NAME)?.end = Some(self.end.clone());
         run.spending.used += self.end.usage;
         Ok(())
@@ -91,7 +93,7 @@ impl Payload for ChildEnded {
 }
 
 /// A child whose end is not known.
-fn open<'a>(run: &'a mut RunState, child: RunId, event: &'static str) -> Result<&'a mut Child, ApplyError> {
+fn open<'a>(run: &'a mut RunState, child: RunId, event: &'static str) -> ApplyResult<&'a mut Child> {
     let id = run.id;
     let found = run.children.get_mut(&child).filter(|child| child.end.is_none());
     found.ok_or(ApplyError::NoSuchChild { run: id, child, event })

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::conflict::Side;
 use crate::flow::{ConflictStep, Plan};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::plan::add_task;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::conflicts::{ConflictEnd, ConflictState, Settling, SettlingFor};
 use crate::run::state::{Phase, RunState};
 use crate::run::task_state::TaskState;
@@ -18,7 +20,7 @@ use crate::time::Millis;
 
 /// Results contradict each other, or another one takes part where they do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ConflictFound {
     /// Which conflict of the run, from 1; that of an open one when another result takes part in it.
     pub id: u32,
@@ -40,7 +42,7 @@ impl Payload for ConflictFound {
         format!("conflict {}: results {what} on {subject}{sides}", self.id)
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         if run.conflicts.found.contains_key(&self.id) {
             let known = open(run, Self::NAME, self.id)?;
@@ -75,7 +77,7 @@ impl ConflictFound {
 
 /// Somebody is asked about a conflict: the sides for their methods, or a judge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ConflictExamined {
     /// The conflict.
     pub id: u32,
@@ -103,13 +105,13 @@ impl Payload for ConflictExamined {
         format!("conflict {} is looked into: {step}{asked}", self.id)
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         open(run, Self::NAME, self.id)?.steps.extend(self.step);
         for (number, settling) in &self.tasks {
             if run.conflicts.settling.insert(*number, settling.clone()).is_some() {
                 return Err(ApplyError::NoSuchConflict { id: self.id, event: Self::NAME });
             }
-            run.tasks.insert(TaskId::Settle(*number), TaskState::new());
+            run.tasks.insert(TaskId::Settle(*number), TaskState::default());
         }
         Ok(())
     }
@@ -128,7 +130,7 @@ fn asked_for(purpose: &SettlingFor) -> String {
 
 /// The plan has a task more, which finds out what holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct VerificationAdded {
     /// The conflict.
     pub id: u32,
@@ -147,7 +149,7 @@ impl Payload for VerificationAdded {
         format!("conflict {}: {} is to find out what holds", self.id, self.task)
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         open(run, Self::NAME, self.id)?;
         add_task(run, Self::NAME, &self.task, &self.plan)?;
         let conflict = open(run, Self::NAME, self.id)?;
@@ -159,7 +161,7 @@ impl Payload for VerificationAdded {
 
 /// A conflict ended: settled, or not, or it is none any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ConflictResolved {
     /// The conflict.
     pub id: u32,
@@ -175,7 +177,7 @@ impl Payload for ConflictResolved {
         format!("conflict {}: {}", self.id, words.brief(&self.end.in_full(&self.redone)))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let conflict = open(run, Self::NAME, self.id)?;
         conflict.end = Some(self.end.clone());
         conflict.redone.clone_from(&self.redone);
@@ -183,11 +185,7 @@ impl Payload for ConflictResolved {
     }
 }
 
-fn open<'a>(
-    run: &'a mut RunState,
-    event: &'static str,
-    id: u32,
-) -> Result<&'a mut ConflictState, ApplyError> {
+fn open<'a>(run: &'a mut RunState, event: &'static str, id: u32) -> ApplyResult<&'a mut ConflictState> {
     let found = run.conflicts.found.get_mut(&id).filter(|conflict| conflict.is_open());
     found.ok_or(ApplyError::NoSuchConflict { id, event })
 }

@@ -1,19 +1,21 @@
 //! What people have a run do.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::payload::{Payload, Words};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::apply::ApplyError;
 use crate::run::apply::phase::back_to_executing;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::control::Paused;
 use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// Nothing is offered until the run is resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunPaused {
     /// Who asked for it, and why.
     pub reason: String,
@@ -24,7 +26,7 @@ impl Payload for RunPaused {
         format!("run paused: {}", words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         if run.control.paused.is_some() {
             return Err(ApplyError::WrongPause { event: Self::NAME, paused: true });
         }
@@ -35,7 +37,7 @@ impl Payload for RunPaused {
 
 /// The run goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunResumed {
     /// Who asked for it, and why.
     pub reason: String,
@@ -50,7 +52,7 @@ impl Payload for RunResumed {
     }
 
     /// The time of the pause is not counted against reviews of drafts.
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let Some(paused) = run.control.paused.take() else {
             return Err(ApplyError::WrongPause { event: Self::NAME, paused: false });
         };
@@ -65,7 +67,7 @@ impl Payload for RunResumed {
 
 /// A goal was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GoalEdited {
     /// The task whose goal it is; the run's own when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +88,7 @@ impl Payload for GoalEdited {
         format!("goal of {whose} changed ({}): {}", words.brief(&self.reason), words.brief(&self.goal))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         run.take_approvals_back();
         let Some(index) = &self.task else {
             let first_words = std::mem::replace(&mut run.goal.text, self.goal.clone());
@@ -103,7 +105,7 @@ impl Payload for GoalEdited {
 
 /// What somebody asked of the run cannot be done. Nothing else changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RequestRefused {
     /// The request.
     pub id: Uuid,
@@ -116,7 +118,7 @@ impl Payload for RequestRefused {
         format!("refused: {}", words.brief(&self.reason))
     }
 
-    fn fold(&self, _: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, _: &mut RunState, _: Millis) -> ApplyResult {
         Ok(())
     }
 }

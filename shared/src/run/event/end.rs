@@ -1,12 +1,14 @@
 //! How a run ends.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use super::{AgentEvent, StopReason};
 use crate::flow::{Report, TaskStatus};
 use crate::ids::TaskId;
-use crate::run::apply::ApplyError;
+use crate::run::apply::ApplyResult;
 use crate::run::apply::agent::count_usage_said;
 use crate::run::apply::phase::require;
 use crate::run::guarding::Held;
@@ -16,7 +18,7 @@ use crate::time::Millis;
 
 /// The run ended well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunCompleted {
     /// The answer.
     pub report: Report,
@@ -31,7 +33,7 @@ impl Payload for RunCompleted {
         format!("run completed: {}", words.brief(&self.report.title))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         require(run, &[Phase::Writing], Self::NAME)?;
         run.report = Some(self.report.clone());
         end(run, RunStatus::Completed, "the run was completed without it", now);
@@ -41,7 +43,7 @@ impl Payload for RunCompleted {
 
 /// The run failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunFailed {
     /// Why, and what to do.
     pub reason: String,
@@ -52,7 +54,7 @@ impl Payload for RunFailed {
         format!("run failed: {}", words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         run.reason = Some(self.reason.clone());
         end(run, RunStatus::Failed, "the run failed", now);
         Ok(())
@@ -61,7 +63,7 @@ impl Payload for RunFailed {
 
 /// The run was stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunAborted {
     /// What stopped it.
     pub why: StopReason,
@@ -77,7 +79,7 @@ impl Payload for RunAborted {
         format!("run stopped: {}", words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         run.report = self.report.as_deref().cloned();
         run.reason = Some(self.reason.clone());
         end(run, RunStatus::Aborted(self.why), &self.reason, now);

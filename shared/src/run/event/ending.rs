@@ -1,12 +1,14 @@
 //! How tasks end, and are opened again.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Evidence;
 use super::payload::{Payload, Words};
 use crate::flow::{TaskStatus, Usage};
 use crate::ids::{Generation, Seq, TaskId, TaskIndex};
-use crate::run::apply::ApplyError;
+use crate::run::apply::ApplyResult;
 use crate::run::apply::phase::back_to_executing;
 use crate::run::apply::task::{
     GenerationEnd, count_in_a_row, end_generation, end_without_outcome, executable, illegal,
@@ -16,7 +18,7 @@ use crate::time::Millis;
 
 /// A task ended well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskCompleted {
     /// The task.
     pub task: TaskId,
@@ -35,7 +37,7 @@ impl Payload for TaskCompleted {
         format!("{} completed", self.task)
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let end = GenerationEnd {
             task: &self.task,
             generation: self.generation,
@@ -52,7 +54,7 @@ impl Payload for TaskCompleted {
 
 /// A try of a task failed; it will be offered again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskRetried {
     /// The task.
     pub task: TaskId,
@@ -76,7 +78,7 @@ impl Payload for TaskRetried {
         format!("{} to be tried again: {}", self.task, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let first = run.tasks.get(&self.task).and_then(|state| state.continues).or(Some(self.generation));
         let end = GenerationEnd {
             task: &self.task,
@@ -94,7 +96,7 @@ impl Payload for TaskRetried {
 
 /// A task failed for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskFailed {
     /// The task.
     pub task: TaskId,
@@ -115,7 +117,7 @@ impl Payload for TaskFailed {
         format!("{} failed: {}", self.task, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let end = GenerationEnd {
             task: &self.task,
             generation: self.generation,
@@ -132,7 +134,7 @@ impl Payload for TaskFailed {
 
 /// A task that agents kept dying of is given to nobody any more: it failed for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskQuarantined {
     /// The task.
     pub task: TaskId,
@@ -151,7 +153,7 @@ impl Payload for TaskQuarantined {
         format!("{} is in quarantine: {}", self.task, words.brief(&self.evidence.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         count_unanswered(run, &self.task);
         let end = GenerationEnd {
             task: &self.task,
@@ -175,7 +177,7 @@ fn count_unanswered(run: &mut RunState, task: &TaskId) {
 
 /// A task cannot start because one it needs gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskBlocked {
     /// The task.
     pub task: TaskIndex,
@@ -192,7 +194,7 @@ impl Payload for TaskBlocked {
         format!("{} blocked: {}", self.task, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let task = self.task.to_task_id();
         end_without_outcome(run, Self::NAME, &task, TaskStatus::Blocked, &self.reason).map(drop)
     }
@@ -200,7 +202,7 @@ impl Payload for TaskBlocked {
 
 /// A task was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskAborted {
     /// The task.
     pub task: TaskId,
@@ -217,14 +219,14 @@ impl Payload for TaskAborted {
         format!("{} stopped: {}", self.task, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         end_without_outcome(run, Self::NAME, &self.task, TaskStatus::Aborted, &self.reason).map(drop)
     }
 }
 
 /// A task was left out by decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskSkipped {
     /// The task.
     pub task: TaskIndex,
@@ -244,7 +246,7 @@ impl Payload for TaskSkipped {
         format!("{} skipped: {}", self.task, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let task = self.task.to_task_id();
         if self.by_person {
             run.take_approvals_back();
@@ -257,7 +259,7 @@ impl Payload for TaskSkipped {
 
 /// A task that was begun, or had ended, is to be done again from its beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskReopened {
     /// The task.
     pub task: TaskId,
@@ -275,7 +277,7 @@ impl Payload for TaskReopened {
     }
 
     /// What was being written is no longer what is to be written.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let found = executable(run, &self.task, Self::NAME)?;
         if !found.status.was_begun() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));

@@ -1,12 +1,14 @@
 //! What events tell besides: evidence, what stopped a run, plans that failed.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::AgentId;
 
 /// Why a task is in quarantine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Evidence {
     /// The agents that died of it, in order.
     pub agents: Vec<AgentId>,
@@ -18,7 +20,7 @@ pub struct Evidence {
 
 /// What stopped a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// Somebody cancelled it.
@@ -33,7 +35,7 @@ pub enum StopReason {
 
 /// What is held against the person's own words (P8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
     /// The plan.
@@ -44,7 +46,7 @@ pub enum Checked {
 
 /// A plan that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FailedPlan {
     /// Its tasks, one line each, with how they ended.
     pub tasks: Vec<String>,

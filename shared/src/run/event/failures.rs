@@ -1,18 +1,20 @@
 //! What is done about failures.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{FailureKind, Response};
 use crate::ids::{Generation, TaskId};
-use crate::run::apply::ApplyError;
+use crate::run::apply::ApplyResult;
 use crate::run::apply::task::executable;
 use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// How a failed try of a task is answered. What follows from it comes next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FailureAnswered {
     /// The task.
     pub task: TaskId,
@@ -44,7 +46,7 @@ impl Payload for FailureAnswered {
         format!("{}: {}; {}{which}", self.task, self.failure.in_words(), self.response)
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let answers = &mut executable(run, &self.task, Self::NAME)?.answers;
         let given = answers.given.entry(self.response).or_default();
         *given = given.saturating_add(1);
@@ -66,7 +68,7 @@ impl Payload for FailureAnswered {
 
 /// The run had as many failures as it may have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ErrorBudgetUsedUp {
     /// How many.
     pub failures: u32,
@@ -82,7 +84,7 @@ impl Payload for ErrorBudgetUsedUp {
     }
 
     /// Where a person is asked, it begins anew if they let the run go on.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         if self.asked {
             run.responses.failures = 0;
             run.responses.model_failures = 0;

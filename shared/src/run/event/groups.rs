@@ -1,14 +1,16 @@
 //! Tasks that several members do.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{GroupVerdict, Outcome, Pattern, Product, TaskStatus, View};
 use crate::ids::{Generation, TaskId, TaskIndex};
 use crate::plan::check::list;
-use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::task::{at_generation, count_in_a_row, executable, illegal, move_to};
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::group::Group;
 use crate::run::state::{Phase, RunState};
 use crate::run::task_state::TaskState;
@@ -16,7 +18,7 @@ use crate::time::Millis;
 
 /// Several members do a task, each as a task of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MembersBegun {
     /// The task.
     pub task: TaskIndex,
@@ -38,7 +40,7 @@ impl Payload for MembersBegun {
     }
 
     /// The task is in work, and each member a task of its own that is to be offered.
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         let id = self.task.to_task_id();
         let found = executable(run, &id, Self::NAME)?;
@@ -61,19 +63,14 @@ impl Payload for MembersBegun {
 }
 
 /// A member begins anew. Its generations go on: what is about earlier ones stays closed.
-fn admit(
-    run: &mut RunState,
-    event: &'static str,
-    task: &TaskIndex,
-    member: &TaskIndex,
-) -> Result<(), ApplyError> {
+fn admit(run: &mut RunState, event: &'static str, task: &TaskIndex, member: &TaskIndex) -> ApplyResult {
     let id = member.to_task_id();
     if !member.is_member() || !member.is_same_place(task) {
         return Err(ApplyError::UnknownTask { task: id, event });
     }
     let found = run.tasks.entry(id).or_default();
     let (generation, attempt) = (found.generation, found.attempt);
-    *found = TaskState { generation, attempt, ..TaskState::new() };
+    *found = TaskState { generation, attempt, ..TaskState::default() };
     Ok(())
 }
 
@@ -83,7 +80,7 @@ fn in_work<'a>(
     event: &'static str,
     task: &TaskIndex,
     generation: Generation,
-) -> Result<&'a mut Group, ApplyError> {
+) -> ApplyResult<&'a mut Group> {
     let id = task.to_task_id();
     let status = at_generation(run, &id, generation, event)?.status;
     let is_in_work = run.group_in_work(task).is_some();
@@ -93,7 +90,7 @@ fn in_work<'a>(
 
 /// The members of a task are to think again, knowing what the others found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MembersDiscuss {
     /// The task.
     pub task: TaskIndex,
@@ -115,7 +112,7 @@ impl Payload for MembersDiscuss {
     }
 
     /// Members that gave a result are to think again, knowing what the others found.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         in_work(run, Self::NAME, &self.task, self.generation)?;
         for view in &self.views {
             let id = view.member.to_task_id();
@@ -139,7 +136,7 @@ fn told(views: &[View]) -> Vec<String> {
 
 /// A task that members did ended with the result of one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MembersSettled {
     /// The task.
     pub task: TaskIndex,
@@ -161,7 +158,7 @@ impl Payload for MembersSettled {
         format!("{} completed with the result of {counts} ({}){others}", self.task, by.in_words())
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         in_work(run, Self::NAME, &self.task, self.generation)?;
         let counts = self.verdict.counts.to_task_id();
         let outcome = executable(run, &counts, Self::NAME)?.outcome.clone();

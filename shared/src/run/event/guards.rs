@@ -1,5 +1,7 @@
 //! Guards are asked about what a run is about to adopt or deliver, and answer.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -7,14 +9,14 @@ use super::payload::{Payload, Words};
 use super::{AgentEvent, Request, RequestAction, RunGivenUp, StepsExpanded, StopReason};
 use crate::flow::{Guarded, Hook, Outcome, Product, Report, TaskDraft};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
-use crate::run::apply::ApplyError;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::guarding::{Held, HeldBack};
 use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// Guards are asked. What they are asked about waits for their verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GuardsAsked {
     /// Which question of the run, from 1.
     pub number: u32,
@@ -29,7 +31,7 @@ pub struct GuardsAsked {
 
 /// What guards are asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskedAbout {
     /// What an agent gave.
@@ -81,7 +83,7 @@ impl AskedAbout {
 
 /// Work that a task hands over: it waits until guards have said whether it may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct HandOver {
     /// The task.
     pub task: TaskId,
@@ -96,7 +98,7 @@ pub struct HandOver {
 
 /// A run that is to be given up as soon as guards have said what becomes of its report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GivingUp {
     /// What was tried and learnt, with what there is to report.
     pub given_up: RunGivenUp,
@@ -106,7 +108,7 @@ pub struct GivingUp {
 
 /// A run that is to be stopped as soon as guards have said what becomes of its report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Stopped {
     /// What stops it.
     pub why: StopReason,
@@ -130,7 +132,7 @@ impl Payload for GuardsAsked {
         format!("guards are asked, {}{again}", self.hook.as_str())
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let Self { number, hook, about, until } = self;
         let what = match about {
             None => {
@@ -170,7 +172,7 @@ impl Payload for GuardsAsked {
 
 /// Guards gave their verdict. What waited for it goes on: as it was, as they changed it, or refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GuardsAnswered {
     /// Which question of the run.
     pub number: u32,
@@ -189,7 +191,7 @@ impl Payload for GuardsAnswered {
     }
 
     /// The outcome waits for a decision again, which is the one that this event belongs to.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let Self { number, hook, said, product } = self;
         let held = run.guarding.open.remove(number).filter(|held| held.hook == *hook);
         let HeldBack { what, .. } = held.ok_or_else(|| unknown(*number, Self::NAME))?;

@@ -1,21 +1,23 @@
 //! Who has a task in hand, and how it leaves their hands unfinished.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use super::{AgentEvent, AgentKey};
 use crate::flow::TaskStatus;
 use crate::ids::{AgentId, Attempt, Generation, TaskId};
-use crate::run::apply::ApplyError;
 use crate::run::apply::agent::{count_usage, is_to_count};
 use crate::run::apply::task::{GenerationEnd, at_generation, end_generation, illegal, move_to};
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::state::RunState;
 use crate::run::task_state::{Death, Lost, TaskState};
 use crate::time::Millis;
 
 /// An agent started a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskStarted {
     /// The task.
     pub task: TaskId,
@@ -43,7 +45,7 @@ impl Payload for TaskStarted {
     }
 
     /// Only now is it certain how far the one before it came.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let task = at_generation(run, &self.task, self.generation, Self::NAME)?;
         move_to(task, &self.task, TaskStatus::Processing)?;
         if self.attempt <= task.attempt {
@@ -64,7 +66,7 @@ impl Payload for TaskStarted {
 
 /// The agent that had a task was lost. The task goes to another within the same generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskOrphaned {
     /// The task.
     pub task: TaskId,
@@ -95,7 +97,7 @@ impl Payload for TaskOrphaned {
     }
 
     /// The task waits for another, which goes on after the last step.
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let task = back_in_queue(run, Self::NAME, &self.task, self.generation, self.attempt, now)?;
         note_step(task, self.last_step);
         let (agent, attempt, step) = (self.agent.clone(), self.attempt, task.last_step);
@@ -107,7 +109,7 @@ impl Payload for TaskOrphaned {
 
 /// The agent that had a task handed it over in good order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskReleased {
     /// The task.
     pub task: TaskId,
@@ -128,7 +130,7 @@ impl Payload for TaskReleased {
         format!("{} goes to another agent: {} handed it over", self.task, self.agent)
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         back_in_queue(run, Self::NAME, &self.task, self.generation, self.attempt, now).map(drop)
     }
 }
@@ -142,7 +144,7 @@ fn back_in_queue<'a>(
     generation: Generation,
     attempt: Attempt,
     now: Millis,
-) -> Result<&'a mut TaskState, ApplyError> {
+) -> ApplyResult<&'a mut TaskState> {
     if let Some(seen) = run.seen.get_mut(id).filter(|seen| seen.generation == generation) {
         seen.agent = None;
     }
@@ -169,7 +171,7 @@ fn note_step(task: &mut TaskState, step: u32) {
 /// Whoever had a task wrote nothing about it for too long. It is offered to another, which goes on after the last
 /// step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskTakenBack {
     /// The task.
     pub task: TaskId,
@@ -190,7 +192,7 @@ impl Payload for TaskTakenBack {
         format!("{} is taken from {}: {}", self.task, self.agent, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let before = at_generation(run, &self.task, self.generation, Self::NAME)?;
         let (agent, continues) = (before.agent.clone(), before.continues.or(Some(self.generation)));
         let end = GenerationEnd {
@@ -212,7 +214,7 @@ impl Payload for TaskTakenBack {
 
 /// A task was put down where it stands, to be offered again: the next generation goes on from there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskParked {
     /// The task.
     pub task: TaskId,
@@ -230,7 +232,7 @@ impl Payload for TaskParked {
     }
 
     /// The next generation goes on from the steps of this one.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let found = at_generation(run, &self.task, self.generation, Self::NAME)?;
         if !found.status.is_in_work() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));

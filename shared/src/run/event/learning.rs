@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::FailedPlan;
@@ -9,16 +11,16 @@ use super::payload::{Payload, Words, plural};
 use super::planning::ask_again;
 use crate::flow::{Plan, Reflection, RefusedOperation, Report};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::apply::ApplyError;
 use crate::run::apply::phase::require;
 use crate::run::apply::plan::{change_plan, failed_plan};
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::planning::{GivenUp, PlanStage, Replan};
 use crate::run::state::{Phase, RunState};
 use crate::time::Millis;
 
 /// What was learnt from a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Reflected {
     /// The task.
     pub task: TaskIndex,
@@ -35,7 +37,7 @@ impl Payload for Reflected {
         format!("reflection on {}: {}", self.task, words.brief(&self.reflection.summary))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let planned = run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(&self.task));
         let found = run.planned_mut(&self.task).filter(|_| planned);
         let unknown = || ApplyError::UnknownTask { task: self.task.to_task_id(), event: Self::NAME };
@@ -46,7 +48,7 @@ impl Payload for Reflected {
 
 /// Somebody asks for a change of plan. Wishes are collected until the refinement is offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RefinementWanted {
     /// Which refinement of the run, from 1.
     pub number: u32,
@@ -63,7 +65,7 @@ impl Payload for RefinementWanted {
         format!("change of plan wanted: {}", words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         run.refining.wanted.entry(self.number).or_default().push(self.reason.clone());
         Ok(())
@@ -72,7 +74,7 @@ impl Payload for RefinementWanted {
 
 /// The plan was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanRefined {
     /// Which refinement of the run, from 1.
     pub number: u32,
@@ -107,7 +109,7 @@ impl Payload for PlanRefined {
         format!("{what}{by}{}{}", words.lines("+ ", &self.changes), words.lines("refused: ", &refused))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         change_plan(run, &self.plan)?;
         run.take_approvals_back();
@@ -121,7 +123,7 @@ impl Payload for PlanRefined {
 
 /// What is left is to be planned anew. Nothing new is begun until it is; more reasons may follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ReplanWanted {
     /// Which new plan of the run, from 1.
     pub number: u32,
@@ -143,7 +145,7 @@ impl Payload for ReplanWanted {
         format!("new plan {} wanted for what is left: {}", self.number, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         match &mut run.planning.stage {
             PlanStage::Replanning(reasons) => {
@@ -165,7 +167,7 @@ impl Payload for ReplanWanted {
 
 /// What was left is planned anew. What has ended stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Replanned {
     /// Which new plan of the run, from 1.
     pub number: u32,
@@ -185,7 +187,7 @@ impl Payload for Replanned {
     }
 
     /// Wishes for changes of the old plan are of no interest any more.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         let (failed, ended) = (failed_plan(run), ended_leaves(run));
         change_plan(run, &self.plan)?;
@@ -215,7 +217,7 @@ fn drop_untouched_refinements(run: &mut RunState) {
 
 /// The plans of the run failed, and there will be no other. The run fails with the next event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RunGivenUp {
     /// The plans that failed, in order.
     pub plans: Vec<FailedPlan>,
@@ -234,7 +236,7 @@ impl Payload for RunGivenUp {
         format!("given up after {plans}; ask for less: {}", words.brief(&self.simpler))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing, Phase::Writing], Self::NAME)?;
         run.report = self.report.as_deref().cloned();
         let (plans, lessons, simpler) = (self.plans.clone(), self.lessons.clone(), self.simpler.clone());

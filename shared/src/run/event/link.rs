@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Seq;
@@ -83,7 +85,7 @@ pub struct NotHexadecimal(usize);
 /// What a decision says of the record before it, and of itself: a link of the run's hash chain. It stands in the header
 /// [`Link::HEADER`] of the decision's message, as JSON, so that the message's own bytes can be hashed as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Link {
     /// The beginning of the hash of the link before it; nothing where the chain begins.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,12 +134,12 @@ impl Link {
 
 /// An entry that a link covers: where it stands, and the beginning of the hash so far after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct MarkedEntry(pub Seq, pub Mark);
 
 /// Who vouches for a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Seal {
     /// Who it is, as signatures tell it; his public key alone where a link of the run before tells it.
     pub by: String,

@@ -1,7 +1,7 @@
 //! What every kind of event says of itself.
 
 use crate::ids::TaskId;
-use crate::run::apply::ApplyError;
+use crate::run::apply::ApplyResult;
 use crate::run::state::RunState;
 use crate::time::Millis;
 
@@ -19,7 +19,7 @@ pub(crate) trait Payload {
     ///
     /// # Errors
     /// When it cannot follow what was folded so far. The state may then be half changed.
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError>;
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult;
 }
 
 /// How words of others are told: cut to what there is room for, and without what could steer a terminal.
@@ -29,12 +29,6 @@ pub struct Words<'a> {
     pub brief: &'a dyn Fn(&str) -> String,
     /// Tells what somebody is called.
     pub name: &'a dyn Fn(&str) -> String,
-}
-
-impl std::fmt::Debug for Words<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Words").finish_non_exhaustive()
-    }
 }
 
 impl Words<'_> {

@@ -1,5 +1,7 @@
 //! What tasks, and people, tell each other.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,14 +9,14 @@ use super::payload::{Payload, Words};
 use crate::flow::{ContextAuthor, ContextEntry};
 use crate::ids::{TaskId, TaskIndex};
 use crate::plan::check::list;
-use crate::run::apply::ApplyError;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::peers::Shared;
 use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// A task, or a person by a value, told others something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct InformationShared {
     /// Its number in the run, from 1.
     pub number: u32,
@@ -44,7 +46,7 @@ impl Payload for InformationShared {
         format!("{from} shares information {number} with {to}: {text}")
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let known =
             |index: &&TaskIndex| run.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(*index));
         if let Some(unknown) = self.from.iter().chain(&self.to).find(|index| !known(index)) {
@@ -73,7 +75,7 @@ impl InformationShared {
 
 /// A value of the shared context was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ContextWritten {
     /// Its key.
     pub key: String,
@@ -98,7 +100,7 @@ impl Payload for ContextWritten {
         format!("{by} writes context.{key} (version {version}): {}", words.brief(&self.value.to_string()))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let Self { key, value, version, by } = self;
         let wanted = run.peers.context.get(key).map_or(0, |entry| entry.version).saturating_add(1);
         if *version != wanted {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Checked;
@@ -10,7 +12,7 @@ use crate::blueprint::StepOutcome;
 use crate::flow::{Plan, PlanTask};
 use crate::ids::{TaskId, TaskIndex};
 use crate::plan::check::list;
-use crate::run::apply::ApplyError;
+use crate::run::apply::ApplyResult;
 use crate::run::apply::phase::require;
 use crate::run::apply::plan::{change_plan, grow_plan};
 use crate::run::planning::{Iterated, PlanStage};
@@ -19,7 +21,7 @@ use crate::time::Millis;
 
 /// The planner's plan was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanRefused {
     /// Why, one line each.
     pub reasons: Vec<String>,
@@ -34,7 +36,7 @@ impl Payload for PlanRefused {
         format!("plan refused: {}", words.brief(&self.reasons.join("; ")))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         if !run.planning.is_replanning() {
             // What a blueprint gives, or a fork took over, is refused while it is carried out.
             require(run, &[Phase::Planning, Phase::Executing], Self::NAME)?;
@@ -46,7 +48,7 @@ impl Payload for PlanRefused {
 
 /// No planner is asked: the goal is small, the person brought a plan, or wants none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanningSkipped {
     /// Why.
     pub reason: String,
@@ -61,7 +63,7 @@ impl Payload for PlanningSkipped {
         format!("no planner is asked: {}", words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Planning], Self::NAME)?;
         run.planning.skipped = Some(self.reason.clone());
         Ok(())
@@ -70,7 +72,7 @@ impl Payload for PlanningSkipped {
 
 /// The planner's plan is in order, and is to be improved from lessons of earlier runs before it is carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanDrafted {
     /// The plan.
     pub plan: Plan,
@@ -92,7 +94,7 @@ impl Payload for PlanDrafted {
     }
 
     /// The draft is kept until it has been improved, and the planner is asked once more.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Planning], Self::NAME)?;
         run.planning.stage = PlanStage::Improving(self.plan.clone());
         ask_again(run);
@@ -108,7 +110,7 @@ pub(super) fn ask_again(run: &mut RunState) {
 
 /// The plan was improved from lessons of earlier runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanIterated {
     /// The lessons.
     pub lessons: Vec<String>,
@@ -126,7 +128,7 @@ impl Payload for PlanIterated {
         format!("plan improved from earlier runs{taught}{changed}")
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Planning], Self::NAME)?;
         let (lessons, changes) = (self.lessons.clone(), self.changes.clone());
         run.planning.iterated = Some(Iterated { lessons, changes });
@@ -136,7 +138,7 @@ impl Payload for PlanIterated {
 
 /// There is a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanAdopted {
     /// The plan.
     pub plan: Plan,
@@ -154,7 +156,7 @@ impl Payload for PlanAdopted {
         format!("plan adopted: {tasks}{}", words.lines("repaired: ", &self.repairs))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Planning], Self::NAME)?;
         run.planning.stage = PlanStage::Adopted;
         change_plan(run, &self.plan)?;
@@ -165,7 +167,7 @@ impl Payload for PlanAdopted {
 
 /// A person gave the plan as it is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanEdited {
     /// The plan.
     pub plan: Plan,
@@ -182,7 +184,7 @@ impl Payload for PlanEdited {
         format!("plan edited ({}): {}", words.brief(&self.reason), plural(self.plan.tasks.len(), "task"))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         run.take_approvals_back();
         change_plan(run, &self.plan)
@@ -191,7 +193,7 @@ impl Payload for PlanEdited {
 
 /// It was decided of steps of the run's blueprint what becomes of them, and the plan grew by their tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StepsExpanded {
     /// What became of each step.
     pub step_outcomes: BTreeMap<String, StepOutcome>,
@@ -211,7 +213,7 @@ impl Payload for StepsExpanded {
         format!("blueprint expanded by {tasks}{}", words.lines("", &lines))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         grow_plan(run, &self.tasks);
         run.planning.expansion.extend(self.step_outcomes.clone());
@@ -234,7 +236,7 @@ fn became_of(step: &str, outcome: &StepOutcome) -> String {
 
 /// The plan, or the report, was held against the person's own words, and does not speak of all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WordsUncovered {
     /// What was checked.
     pub by: Checked,
@@ -251,7 +253,7 @@ impl Payload for WordsUncovered {
         format!("{who}: {}", words.brief(&self.words.join("; ")))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         run.planning.uncovered.push((self.by, self.words.clone()));
         Ok(())
     }

@@ -1,18 +1,20 @@
 //! What people are asked, and what becomes of that.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{About, OnTimeout, Question, Reply};
 use crate::ids::QuestionId;
-use crate::run::apply::ApplyError;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::questions::{QuestionEnd, QuestionState};
 use crate::run::state::RunState;
 use crate::time::Millis;
 
 /// Somebody is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionAsked {
     /// The question's number in this run.
     pub id: QuestionId,
@@ -31,7 +33,7 @@ impl Payload for QuestionAsked {
         format!("question {} about {}: {}", self.id, self.about, words.brief(&self.question.text))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let wanted = run.questions.last_key_value().map_or(QuestionId(0), |(id, _)| *id).next();
         if self.id != wanted {
             return Err(ApplyError::WrongQuestion { run: run.id, id: self.id, event: Self::NAME });
@@ -54,7 +56,7 @@ impl Payload for QuestionAsked {
 
 /// A question was answered, or its time is up and its default is taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionAnswered {
     /// The answer.
     pub reply: Reply,
@@ -75,14 +77,14 @@ impl Payload for QuestionAnswered {
         }
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         end(run, Self::NAME, self.reply.question, QuestionEnd::Answered(self.reply.clone()))
     }
 }
 
 /// Somebody approved what is asked about, and others have to as well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ApprovalGiven {
     /// The question.
     pub id: QuestionId,
@@ -102,7 +104,7 @@ impl Payload for ApprovalGiven {
         )
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let asked = run.questions.get_mut(&self.id).filter(|asked| asked.is_open());
         let asked = asked.ok_or(ApplyError::WrongQuestion { run: run.id, id: self.id, event: Self::NAME })?;
         asked.approvals.push(self.by.clone());
@@ -112,7 +114,7 @@ impl Payload for ApprovalGiven {
 
 /// Nobody answered in time: somebody else is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionPassedOn {
     /// The question.
     pub id: QuestionId,
@@ -127,7 +129,7 @@ impl Payload for QuestionPassedOn {
         format!("question {} goes to {}: nobody answered", self.id, self.to)
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let open = open(run, Self::NAME, self.id)?;
         open.asked_of = Some(self.to.clone());
         open.passed_on = open.passed_on.saturating_add(1);
@@ -138,7 +140,7 @@ impl Payload for QuestionPassedOn {
 
 /// Nobody needs the answer any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct QuestionWithdrawn {
     /// The question.
     pub id: QuestionId,
@@ -151,13 +153,13 @@ impl Payload for QuestionWithdrawn {
         format!("question {} is withdrawn: {}", self.id, words.brief(&self.reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         end(run, Self::NAME, self.id, QuestionEnd::Withdrawn(self.reason.clone()))
     }
 }
 
 /// Time during which the whole run waited for an answer is not counted against its phase.
-fn end(run: &mut RunState, event: &'static str, id: QuestionId, end: QuestionEnd) -> Result<(), ApplyError> {
+fn end(run: &mut RunState, event: &'static str, id: QuestionId, end: QuestionEnd) -> ApplyResult {
     open(run, event, id)?.end = Some(end);
     Ok(())
 }
@@ -166,7 +168,7 @@ fn open<'a>(
     run: &'a mut RunState,
     event: &'static str,
     id: QuestionId,
-) -> Result<&'a mut QuestionState, ApplyError> {
+) -> ApplyResult<&'a mut QuestionState> {
     let of = run.id;
     let found = run.questions.get_mut(&id).filter(|question| question.is_open());
     found.ok_or(ApplyError::WrongQuestion { run: of, id, event })

@@ -1,13 +1,15 @@
 //! The report, its drafts, and their reviews.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{DraftReview, Outcome, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::apply::ApplyError;
 use crate::run::apply::phase::{close_review, require};
 use crate::run::apply::task::illegal;
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::drafts::{DraftReviewEnd, ReviewOfDraft};
 use crate::run::state::{Phase, RunState};
 use crate::run::task_state::TaskState;
@@ -15,7 +17,7 @@ use crate::time::Millis;
 
 /// The report is being written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WritingBegan {
     /// The only task of the plan, where what it gave is the report and no writer is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +36,7 @@ impl Payload for WritingBegan {
         }
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Executing], Self::NAME)?;
         run.phase = Phase::Writing;
         Ok(())
@@ -43,7 +45,7 @@ impl Payload for WritingBegan {
 
 /// The report is written, and a reviewer reads this draft before it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DraftReviewBegun {
     /// Which review of the run, from 1.
     pub number: u32,
@@ -60,7 +62,7 @@ impl Payload for DraftReviewBegun {
         format!("the draft of the report is reviewed before it is delivered (review {})", self.number)
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Writing], Self::NAME)?;
         let id = TaskId::DraftReview(self.number);
         let is_next = run.drafts.open().is_none() && self.number == run.drafts.number().saturating_add(1);
@@ -70,14 +72,14 @@ impl Payload for DraftReviewBegun {
         let unknown = || ApplyError::UnknownTask { task: id.clone(), event: Self::NAME };
         run.drafts.kept = Some(Box::new(draft.cloned().ok_or_else(unknown)?));
         run.drafts.reviews.push(ReviewOfDraft { until: self.until, end: None });
-        run.tasks.insert(id, TaskState::new());
+        run.tasks.insert(id, TaskState::default());
         Ok(())
     }
 }
 
 /// A reviewer has read the draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DraftReviewed {
     /// Which review of the run, from 1.
     pub number: u32,
@@ -98,7 +100,7 @@ impl Payload for DraftReviewed {
     }
 
     /// What is to be written again is opened again.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Writing], Self::NAME)?;
         let (review, revise) = (self.review.clone(), self.revise);
         end(run, Self::NAME, self.number, DraftReviewEnd::Reviewed { review, revise })?;
@@ -118,7 +120,7 @@ impl Payload for DraftReviewed {
 
 /// The review of the draft did not take place, or nothing came of it. The draft is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DraftReviewMissed {
     /// Which review of the run, from 1.
     pub number: u32,
@@ -136,14 +138,14 @@ impl Payload for DraftReviewMissed {
         format!("review {number} of the draft gave nothing: {reason}; the draft is delivered")
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         require(run, &[Phase::Writing], Self::NAME)?;
         end(run, Self::NAME, self.number, DraftReviewEnd::Missed(self.reason.clone()))?;
         close_review(run, self.number, &self.reason)
     }
 }
 
-fn end(run: &mut RunState, event: &'static str, number: u32, end: DraftReviewEnd) -> Result<(), ApplyError> {
+fn end(run: &mut RunState, event: &'static str, number: u32, end: DraftReviewEnd) -> ApplyResult {
     let is_open = run.drafts.open().is_some_and(|(open, _)| open == number);
     let unknown = ApplyError::UnknownTask { task: TaskId::DraftReview(number), event };
     run.drafts.reviews.last_mut().filter(|_| is_open).ok_or(unknown)?.end = Some(end);

@@ -1,5 +1,7 @@
 //! What people and programs ask of a run that goes on.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -10,7 +12,7 @@ use crate::ids::{QuestionId, RunId, TaskIndex};
 
 /// Something that is asked of a run: the same on its way (`cmd.<run>.<action>`) and in the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Request {
     /// The run.
     pub run: RunId,
@@ -32,9 +34,10 @@ pub struct Request {
 }
 
 /// What can be asked of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RequestAction {
     /// Stop the run.
     Cancel,
@@ -147,18 +150,7 @@ impl Request {
 impl RequestAction {
     /// The last token of the subject of a request.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Cancel => "cancel",
-            Self::Pause => "pause",
-            Self::Resume { .. } => "resume",
-            Self::Skip { .. } => "skip",
-            Self::Redo { .. } => "redo",
-            Self::Edit { .. } => "edit",
-            Self::Approve { .. } => "approve",
-            Self::Reject { .. } => "reject",
-            Self::Answer { .. } => "answer",
-            Self::SetContext { .. } => "set_context",
-        }
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }

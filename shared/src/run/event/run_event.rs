@@ -20,7 +20,7 @@ use super::{
     TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use crate::ids::TaskId;
-use crate::run::apply::ApplyError;
+use crate::run::apply::ApplyResult;
 use crate::run::state::RunState;
 use crate::time::Millis;
 
@@ -71,7 +71,7 @@ macro_rules! run_events {
             }
 
             /// What it changes, for a decision that took `now` for the time.
-            pub(in crate::run) fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+            pub(in crate::run) fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
                 match self { $(Self::$kind(payload) => payload.fold(run, now)),+ }
             }
         }

@@ -1,11 +1,13 @@
 //! Who gave an order, by which anybody can tell who knows the fleet's public keys.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An order as it was signed: a durable command, or a request that became one. Kept in the record, so that it can be verified
 /// whenever somebody wants to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SignedOrder {
     /// Who signed it: the name in the credentials.
     pub by: String,
@@ -24,7 +26,7 @@ pub struct SignedOrder {
 
 /// What credentials are for by which an order was signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SignerKind {
     /// Whoever runs the fleet: he gives orders in the name of whoever he says.

@@ -1,10 +1,12 @@
 //! Trials: a shadow was asked for, or a trial was withdrawn.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::ids::{Generation, RunId, TaskId};
-use crate::run::apply::ApplyError;
+use crate::run::apply::ApplyResult;
 use crate::run::apply::task::executable;
 use crate::run::state::RunState;
 use crate::run::trials::Shadow;
@@ -13,7 +15,7 @@ use crate::time::Millis;
 /// A task is to be done once more, by what a trial tries, in a run of its own. Nobody waits for that, and nothing of it
 /// comes back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ShadowAsked {
     /// The trial.
     pub trial: String,
@@ -39,7 +41,7 @@ impl Payload for ShadowAsked {
         )
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         executable(run, &self.task, Self::NAME)?;
         let shadow = Shadow { trial: self.trial.clone(), run: self.run };
         run.trials.shadows.insert(self.task.clone(), shadow);
@@ -49,7 +51,7 @@ impl Payload for ShadowAsked {
 
 /// Nothing more of this run goes to what a trial tries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TrialWithdrawn {
     /// The trial.
     pub trial: String,
@@ -66,7 +68,7 @@ impl Payload for TrialWithdrawn {
         format!("trial {} is withdrawn: {}", words.name(trial), words.brief(reason))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         run.trials.withdrawn.insert(self.trial.clone(), self.reason.clone());
         Ok(())
     }

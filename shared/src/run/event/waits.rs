@@ -1,5 +1,7 @@
 //! Tasks that wait, and what comes of that.
 
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
@@ -8,16 +10,16 @@ use crate::flow::{
     Wait,
 };
 use crate::ids::{AgentId, Generation, TaskId, TaskIndex};
-use crate::run::apply::ApplyError;
 use crate::run::apply::plan::add_task;
 use crate::run::apply::task::{at_generation, executable, waiting};
+use crate::run::apply::{ApplyError, ApplyResult};
 use crate::run::state::RunState;
 use crate::run::task_state::Waiting;
 use crate::time::Millis;
 
 /// A task was put down until what it waits for is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskWaits {
     /// The task.
     pub task: TaskId,
@@ -38,7 +40,7 @@ impl Payload for TaskWaits {
         format!("{} waits for {}", self.task, words.brief(&self.wait.in_words()))
     }
 
-    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {
         let found = at_generation(run, &self.task, self.generation, Self::NAME)?;
         // What is not of a step is of the task as a whole, which nobody goes on with from where it stood.
         if found.status != TaskStatus::Created || (found.continues.is_none() && self.step > 0) {
@@ -64,7 +66,7 @@ fn count_request(run: &mut RunState, task: &TaskId, request: &PeerRequest) {
 
 /// What a task waited for is there: its next generation goes on with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskAnswered {
     /// The task.
     pub task: TaskId,
@@ -92,7 +94,7 @@ impl Payload for TaskAnswered {
         format!("{} goes on: {}", self.task, words.brief(&self.observation.content))
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let found = executable(run, &self.task, Self::NAME)?;
         if found.end_wait().is_none_or(|waiting| waiting.step != self.step) {
             return Err(ApplyError::NotWaiting { task: self.task.clone(), event: Self::NAME });
@@ -105,7 +107,7 @@ impl Payload for TaskAnswered {
 
 /// A task handed over part of its work: the plan has a task more, and the one that asked for it waits for its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskDelegated {
     /// The task that waits.
     pub task: TaskIndex,
@@ -124,7 +126,7 @@ impl Payload for TaskDelegated {
         format!("{} hands work over to the new task {}", self.task, self.to)
     }
 
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         add_task(run, Self::NAME, &self.to, &self.plan)?.handed_over_by = Some(self.task.clone());
         let task = self.task.to_task_id();
         waiting(run, &task, Self::NAME)?.for_task = Some(self.to.clone());
@@ -135,7 +137,7 @@ impl Payload for TaskDelegated {
 /// Handing work over would have gone in a circle, or too far. The task goes on by itself, with another agent if there
 /// is one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct HandOverRefused {
     /// The task that wanted to hand work over.
     pub task: TaskIndex,
@@ -159,7 +161,7 @@ impl Payload for HandOverRefused {
     }
 
     /// Who goes round in circles should rather not have the task again.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         let task = self.task.to_task_id();
         waiting(run, &task, Self::NAME)?;
         if let Some(agent) = &self.agent {
@@ -171,7 +173,7 @@ impl Payload for HandOverRefused {
 
 /// Tasks waited for each other, or for what cannot come. One of them goes on without.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct DeadlockEnded {
     /// The task that goes on.
     pub task: TaskId,
@@ -191,7 +193,7 @@ impl Payload for DeadlockEnded {
     }
 
     /// What comes next ends its wait.
-    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
         waiting(run, &self.task, Self::NAME).map(drop)
     }
 }

@@ -84,7 +84,7 @@ fn gateway_schemas_are_up_to_date() {
 fn bundle() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let envelope = inline::<Envelope>(&mut generator);
-    for kind in MessageKind::ALL {
+    for &kind in MessageKind::ALL {
         reference_of(kind)(&mut generator);
     }
     gateway::define(&mut generator);
@@ -99,7 +99,7 @@ fn asyncapi(version: &str) -> Value {
         .into_generator();
     let envelope = generator.subschema_for::<Envelope>();
     let mut messages = Map::new();
-    for kind in MessageKind::ALL {
+    for &kind in MessageKind::ALL {
         let content = reference_of(kind)(&mut generator);
         for encoding in [Encoding::MessagePack, Encoding::Json] {
             let mut message = json!({

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::convert::arguments_sent;
 use super::Wishes;
 use super::anthropic_limits::most_tokens;
-use super::body::{Body, list, next};
+use super::body::{Body, next};
 use super::loose::{Count, Object, Text};
 use super::openai::write_text;
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
@@ -101,14 +101,11 @@ struct Declared<'a> {
 }
 
 fn write_tools(tools: &[ToolDecl], into: &mut Vec<u8>) {
-    let declared = |tool: &'_ ToolDecl| -> Vec<u8> {
-        let ToolDecl { name, description, parameters } = tool;
-        let mut written = Vec::new();
-        write_json(&Declared { name, input_schema: parameters, description }, &mut written);
-        written
-    };
     into.push(b'[');
-    list(tools.iter().map(declared), into);
+    for ToolDecl { name, description, parameters } in tools {
+        next(into);
+        write_json(&Declared { name, input_schema: parameters, description }, into);
+    }
     into.push(b']');
 }
 

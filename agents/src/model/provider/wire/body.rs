@@ -69,11 +69,3 @@ pub(super) fn next(into: &mut Vec<u8>) {
         into.push(b',');
     }
 }
-
-/// Writes items that were written before, each after a comma unless it is the first of its list.
-pub(super) fn list<T: AsRef<[u8]>>(items: impl Iterator<Item = T>, into: &mut Vec<u8>) {
-    for item in items {
-        next(into);
-        into.extend_from_slice(item.as_ref());
-    }
-}

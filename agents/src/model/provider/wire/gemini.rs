@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::convert::arguments_sent;
 use super::Wishes;
-use super::body::{Body, list, next};
+use super::body::{Body, next};
 use super::loose::{Count, First, Flag, Given, List, Object, Text};
 use super::openai::write_text;
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
@@ -103,14 +103,11 @@ struct Declared<'a> {
 }
 
 fn write_tools(tools: &[ToolDecl], into: &mut Vec<u8>) {
-    let declared = |tool: &'_ ToolDecl| -> Vec<u8> {
-        let ToolDecl { name, description, parameters } = tool;
-        let mut written = Vec::new();
-        write_json(&Declared { name, description, parameters_json_schema: parameters }, &mut written);
-        written
-    };
     into.extend_from_slice(br#"[{"functionDeclarations":["#);
-    list(tools.iter().map(declared), into);
+    for ToolDecl { name, description, parameters } in tools {
+        next(into);
+        write_json(&Declared { name, description, parameters_json_schema: parameters }, into);
+    }
     into.extend_from_slice(b"]}]");
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::convert::arguments_sent;
 use super::Wishes;
-use super::body::{Body, list};
+use super::body::{Body, next};
 use super::loose::{self, Count, First, Given, List, Loose, Object, Text};
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
 use super::sse::SseEvent;
@@ -65,7 +65,6 @@ pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, wishes:
         body.field_if("parallel_tool_calls", request.one_call.then_some(false));
     }
     let system = (!request.system.is_empty()).then(|| request.system.written(WireForm::OpenAi, write_text));
-    let messages = request.messages.iter().map(|message| message.written(WireForm::OpenAi, write_message));
     body.list("messages", |into| {
         if let Some(system) = system {
             into.extend_from_slice(br#"{"role":"system","content":"#);
@@ -78,7 +77,10 @@ pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, wishes:
             }
             into.push(b'}');
         }
-        list(messages, into);
+        for message in &request.messages {
+            next(into);
+            into.extend_from_slice(message.written(WireForm::OpenAi, write_message));
+        }
     });
     if let Some(schema) = request.schema.as_ref().filter(|_| wishes.formatted) {
         let schema = sanitize_json_schema(schema, JsonSchemaDialect::OpenAiStrict);
@@ -135,15 +137,12 @@ struct DeclaredFunction<'a> {
 }
 
 fn write_tools(tools: &[ToolDecl], into: &mut Vec<u8>) {
-    let declared = |tool: &'_ ToolDecl| -> Vec<u8> {
-        let ToolDecl { name, description, parameters } = tool;
-        let function = DeclaredFunction { name, description, parameters, strict: false };
-        let mut written = Vec::new();
-        write_json(&Declared { r#type: "function", function }, &mut written);
-        written
-    };
     into.push(b'[');
-    list(tools.iter().map(declared), into);
+    for ToolDecl { name, description, parameters } in tools {
+        let function = DeclaredFunction { name, description, parameters, strict: false };
+        next(into);
+        write_json(&Declared { r#type: "function", function }, into);
+    }
     into.push(b']');
 }
 

@@ -28,7 +28,7 @@ pub(super) fn of(kind: MessageKind) -> Vec<Value> {
 #[test]
 fn examples_are_read_as_what_they_are_said_to_be() {
     let mut read = 0;
-    for kind in MessageKind::ALL {
+    for &kind in MessageKind::ALL {
         for example in of(kind) {
             let text = example.to_string();
             let envelope: Envelope =

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use muster_agents::AgentSettings;
-use muster_agents::model::budget_lease::{FleetBudget, Period};
+use muster_agents::model::budget_lease::Period;
 use muster_agents::tools::ToolSettings;
 use muster_bus::BusSettings;
 use muster_bus::server::ServerSettings;
@@ -110,12 +110,7 @@ settings! {
     }
 }
 
-impl FleetSettings {
-    /// The most that the whole fleet may use.
-    pub(crate) const fn whole_budget(&self) -> FleetBudget {
-        FleetBudget { budget: self.budget, per: self.budget_per }
-    }
-}
+impl FleetSettings {}
 
 settings! {
     /// What processes log.

@@ -1,7 +1,7 @@
 //! What `muster doctor` says of the record: whether anything of it is lost, or cannot be read.
 
 use muster_bus::{Bus, BusError};
-use muster_shared::run::{Entry, apply};
+use muster_shared::run::apply;
 
 use super::select;
 use crate::app::App;
@@ -93,7 +93,7 @@ async fn look(bus: &Bus) -> Result<Check, BusError> {
 }
 
 /// What is wrong with the record of a run. An entry of an agent that cannot be read is none: its task failed of it.
-fn fault(entries: Vec<Result<Entry, muster_bus::Unreadable>>) -> Option<String> {
+fn fault(entries: select::EachEntry) -> Option<String> {
     let read = match select::readable(entries) {
         Ok(read) => read,
         Err(unreadable) => return Some(figures::one_line(&unreadable.to_string(), 300)),

@@ -162,11 +162,11 @@ pub(super) async fn wanted_whole(
     Ok((run, entries, missing))
 }
 
+/// The entries of a run, each as far as it can be read.
+pub(super) type EachEntry = Vec<Result<Entry, Unreadable>>;
+
 /// Each entry of a run, and what the server holds back of them.
-pub(super) async fn each(
-    bus: &Bus,
-    run: RunId,
-) -> Result<(Vec<Result<Entry, Unreadable>>, Option<String>), BusError> {
+pub(super) async fn each(bus: &Bus, run: RunId) -> Result<(EachEntry, Option<String>), BusError> {
     let record = bus.record();
     // Counted first: what is written meanwhile is no loss.
     let counted = record.counted(run).await?;
@@ -182,7 +182,7 @@ pub(crate) fn held_back(counted: u64, came: usize) -> Option<String> {
 }
 
 /// The entries without those of no agent that cannot be read, or the first other one that cannot be read.
-pub(super) fn readable(each: Vec<Result<Entry, Unreadable>>) -> Result<Vec<Entry>, Unreadable> {
+pub(super) fn readable(each: EachEntry) -> Result<Vec<Entry>, Unreadable> {
     let is_stray = |read: &Result<Entry, Unreadable>| read.as_ref().is_err_and(|stray| stray.of_nobody);
     each.into_iter().filter(|read| !is_stray(read)).collect()
 }

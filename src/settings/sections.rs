@@ -110,8 +110,6 @@ settings! {
     }
 }
 
-impl FleetSettings {}
-
 settings! {
     /// What processes log.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,12 +5,12 @@ use std::path::Path;
 use muster_agents::tools::edges::absent_feature;
 
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::mcp_file;
 
 /// The error of a request for a capability that this build lacks.
 pub(crate) fn missing(capability: &str) -> Failure {
-    Failure::usage(format!("this muster binary was built without the capability `{capability}`"))
+    usage!("this muster binary was built without the capability `{capability}`")
         .help("`make build` builds muster with all capabilities: target/release/muster")
 }
 

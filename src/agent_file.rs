@@ -72,49 +72,38 @@ impl AgentFileError {
 
 /// Reads a file that was named.
 pub(crate) fn read_own(path: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
-    read(path, |text| trust.fault_of_named(path, text)).map(|(_, definition)| definition)
+    Ok(read(path, |text| trust.fault_of_named(path, text))?.0)
 }
 
 /// Reads a file that was found in a folder.
 pub(crate) fn read_found(path: &Path, folder: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
-    let (text, definition) = read(path, |text| trust.fault_of_found(path, folder, text))?;
-    let consent = trust.consent(path, trust::items_of(path, &text, &definition.claims(), &[]));
-    consent.map_err(|reason| AgentFileError::Untrusted { reason })?;
+    let (definition, items) = read(path, |text| trust.fault_of_found(path, folder, text))?;
+    trust.consent(path, items).map_err(|reason| AgentFileError::Untrusted { reason })?;
     Ok(definition)
 }
 
 /// Items of an agent file that need the user's consent; empty if the file cannot be read.
 pub(crate) fn wanted(path: &Path) -> Vec<trust::Item> {
-    let read = read(path, |_| None);
-    read.map_or_else(
-        |_| Vec::new(),
-        |(text, definition)| trust::items_of(path, &text, &definition.claims(), &[]),
-    )
+    read(path, |_| None).map(|(_, items)| items).unwrap_or_default()
 }
 
-/// Reads a file with which nothing is wrong.
+/// Reads a file with which nothing is wrong, and its items that need the user's consent.
 fn read(
     path: &Path,
     fault: impl Fn(&str) -> Option<trust::Fault>,
-) -> Result<(String, Definition), AgentFileError> {
+) -> Result<(Definition, Vec<trust::Item>), AgentFileError> {
     let unreadable = |reason| AgentFileError::Unreadable { path: path.to_owned(), reason };
     let text = muster_agents::input::text(path, MAX_BYTES).map_err(unreadable)?;
-    match fault(&text) {
-        Some(fault) => Err(foreign(path, &fault)),
-        None => match Definition::parse(&text) {
-            Ok(definition) => Ok((text, definition)),
-            Err(fault) => Err(faulty(path, fault)),
-        },
+    if let Some(fault) = fault(&text) {
+        let (path, mend) = (path.to_owned(), fault.mend());
+        return Err(AgentFileError::Foreign { fault: fault.about(&path), path, mend });
     }
+    let definition = Definition::parse(&text).map_err(|fault| faulty(path, text.clone(), fault))?;
+    let items = trust::items_of(path, &text, &definition.claims(), &[]);
+    Ok((definition, items))
 }
 
-fn foreign(path: &Path, fault: &trust::Fault) -> AgentFileError {
-    AgentFileError::Foreign { path: path.to_owned(), fault: fault.about(path), mend: fault.mend() }
-}
-
-fn faulty(path: &Path, Fault { line, column, what, advice }: Fault) -> AgentFileError {
-    // The file was read a moment ago; if it is gone meanwhile, the place is said without its text.
-    let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
+fn faulty(path: &Path, text: String, Fault { line, column, what, advice }: Fault) -> AgentFileError {
     let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
     let within = text[before..].lines().next().unwrap_or_default();
     let within = within.char_indices().nth(column - 1).map_or(within.len(), |(at, _)| at);

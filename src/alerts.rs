@@ -24,7 +24,7 @@ use tokio::time::{Instant, interval_at, sleep, timeout};
 
 use crate::absent::missing;
 use crate::app::{App, now};
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::fleet::private;
 use crate::render::figures::one_line;
 use crate::settings::AlertSettings;
@@ -87,9 +87,7 @@ impl State {
     }
 
     fn save(&self, file: &Path) -> std::io::Result<()> {
-        let next = file.with_extension("new");
-        private::write(&next, &serde_json::to_vec(self)?)?;
-        std::fs::rename(next, file)
+        private::replace(file, &serde_json::to_vec(self)?)
     }
 
     fn apply(&mut self, entry: &Entry) {
@@ -223,7 +221,7 @@ impl Alerts {
     pub(crate) fn of(app: &App) -> Result<Option<Self>, Failure> {
         let limits = app.settings().alerts.clone();
         let wrong = |why: &str| {
-            Failure::usage(format!("cannot use alerts.webhook: {why}"))
+            usage!("cannot use alerts.webhook: {why}")
                 .help(format!("set {WEBHOOK_VARIABLE} to a URL such as https://hooks.example.org/muster"))
         };
         let Some(url) = limits.url().map_err(|why| wrong(&why))? else { return Ok(None) };

@@ -14,7 +14,7 @@ use muster_shared::secret::Redactor;
 use uuid::Uuid;
 
 use crate::args::Global;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::fleet::own_keys;
 use crate::fleet::state::FleetFolder;
 use crate::render::paint::Paint;
@@ -76,8 +76,7 @@ impl App {
     /// What a process that is started is told of our settings file, where that was found: it trusts it no more than we do.
     pub(crate) fn found_file(&self) -> Option<(String, String)> {
         let file = self.loaded.file.as_ref().filter(|_| self.loaded.is_found)?;
-        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-        Some((trust::FOUND.to_owned(), file.display().to_string()))
+        Some((trust::FOUND.to_owned(), trust::absolute(file).display().to_string()))
     }
 
     /// The settings.
@@ -222,9 +221,8 @@ pub(crate) fn inputs(global: &Global, folder: PathBuf, variables: Vec<(String, S
 
 /// The folder that the command works in.
 pub(crate) fn current_folder() -> Result<PathBuf, Failure> {
-    std::env::current_dir().map_err(|e| {
-        Failure::usage(format!("cannot find the current folder: {e}")).help("change to a folder that exists")
-    })
+    std::env::current_dir()
+        .map_err(|e| usage!("cannot find the current folder: {e}").help("change to a folder that exists"))
 }
 
 /// Refuses to believe what a folder of somebody else's says of a fleet.
@@ -243,7 +241,7 @@ fn check_templates(loaded: &Loaded, trust: &Trust) -> Result<(), Failure> {
     }
     match trust.fault_within(folder, ".j2") {
         None => Ok(()),
-        Some(fault) => Err(Failure::usage(format!("prompt templates do not count: {fault}"))
+        Some(fault) => Err(usage!("prompt templates do not count: {fault}")
             .help(format!("{}; MUSTER_TRUST names folders that you trust as a whole", fault.mend()))),
     }
 }

@@ -100,7 +100,7 @@ pub(crate) struct Cli {
 }
 
 /// Options of every command.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct Global {
     /// Settings file; default: the nearest muster.toml, upward from the current folder.
     #[arg(long, global = true, value_name = "FILE", env = "MUSTER_CONFIG", value_hint = ValueHint::FilePath)]
@@ -213,18 +213,6 @@ pub(crate) enum Command {
         /// Shell.
         shell: Shell,
     },
-}
-
-impl Command {
-    /// Whether the command runs actors, which need a system of their own.
-    pub(crate) const fn has_actors(&self) -> bool {
-        matches!(self, Self::Agent(_) | Self::Orchestrator | Self::CheckAgent(_))
-    }
-
-    /// Whether the command serves many at the same time.
-    pub(crate) const fn is_served(&self) -> bool {
-        matches!(self, Self::Ui(_))
-    }
 }
 
 #[cfg(test)]

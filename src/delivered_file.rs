@@ -9,7 +9,7 @@ use muster_agents::definition::EXTENSION;
 use muster_shared::ids::RunId;
 
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::settings::FILE_NAME;
 use crate::trust::real;
 
@@ -56,14 +56,15 @@ pub(crate) fn download_name(path: &str) -> String {
 /// # Errors
 /// Names the file, and another one to use.
 pub(crate) fn check(app: &App, path: &Path) -> Result<(), Failure> {
-    let is_in_fleet = real_parts(path).iter().any(|part| part == ".muster")
-        || real_place(path).starts_with(real(app.fleet.path()));
+    let place = real_place(path);
+    let is_in_fleet = place.starts_with(real(app.fleet.path()))
+        || place.iter().any(|part| folded(&part.to_string_lossy()) == ".muster");
     if !is_in_fleet && !is_configuration(app, path) {
         return Ok(());
     }
     let why =
         if is_in_fleet { "it is in the directory of a fleet" } else { "Muster reads it as configuration" };
-    Err(Failure::usage(format!("cannot write results of a run to {}: {why}", path.display()))
+    Err(usage!("cannot write results of a run to {}: {why}", path.display())
         .help("name another one, such as report.md"))
 }
 
@@ -90,11 +91,6 @@ fn is_configuration_name(path: &Path) -> bool {
     NAMES.contains(&name.as_str())
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || name.ends_with(".toml") && folders.iter().any(|folder| folder == "blueprints")
-}
-
-/// The names of a path as a file system that ignores case compares them, with links on the way followed.
-fn real_parts(path: &Path) -> Vec<String> {
-    real_place(path).iter().map(|part| folded(&part.to_string_lossy())).collect()
 }
 
 /// An absolute path without links and `..`, also of a file that does not exist yet.
@@ -124,8 +120,8 @@ pub(crate) fn relinked(body: &str, place: impl Fn(&str) -> Option<String>) -> St
         let end = after.find(|c: char| c == ')' || c.is_whitespace()).unwrap_or(after.len());
         let target = &after[..end];
         let path = target.trim_start_matches('<').trim_end_matches('>');
-        text.push_str(before);
-        text.push_str(&place(path.strip_prefix("./").unwrap_or(path)).unwrap_or_else(|| target.to_owned()));
+        text += before;
+        text += &place(path.strip_prefix("./").unwrap_or(path)).unwrap_or_else(|| target.to_owned());
         rest = &after[end..];
     }
     text + rest
@@ -183,9 +179,12 @@ mod tests {
         let at = |path: &str| root.path().join(path);
         std::fs::create_dir_all(at("p/.muster")).unwrap();
         std::os::unix::fs::symlink(at("p/.muster"), at("out")).unwrap();
+        let is_in_muster = |path: &str| {
+            real_place(&at(path)).iter().any(|part| folded(&part.to_string_lossy()) == ".muster")
+        };
         for path in ["out/r.md", "out/new/r.md", "p/.muster/x", "p/.MUSTER/x", "new/../out/x"] {
-            assert!(real_parts(&at(path)).contains(&".muster".to_owned()), "{path}");
+            assert!(is_in_muster(path), "{path}");
         }
-        assert!(!real_parts(&at("p/.muster/../r.md")).contains(&".muster".to_owned()));
+        assert!(!is_in_muster("p/.muster/../r.md"));
     }
 }

@@ -99,6 +99,19 @@ impl Failure {
     }
 }
 
+/// Forms of [`Failure::usage`] and [`Failure::failed`] that take the arguments of `format!`.
+mod formatted {
+    macro_rules! usage {
+        ($($text:tt)*) => { $crate::exit::Failure::usage(format_args!($($text)*)) };
+    }
+    macro_rules! failed {
+        ($($text:tt)*) => { $crate::exit::Failure::failed(format_args!($($text)*)) };
+    }
+    pub(crate) use {failed, usage};
+}
+
+pub(crate) use formatted::{failed, usage};
+
 /// Text without secrets: passwords in addresses, values that this process knows, and known forms.
 fn shown(text: &str) -> String {
     crate::redaction::redacted(&secret::without_passwords(text))

@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::log_line::{JsonLine, PLACES, Places};
 use crate::render::safe;
 use crate::settings::{LogFormat, LogSettings};
@@ -49,7 +49,7 @@ pub(crate) fn begin(
     };
     let quiet = format!("{level}{}{places}", quiet.collect::<String>());
     let filter = EnvFilter::try_new(quiet).map_err(|error| {
-        Failure::usage(format!("log.level = {:?} is not a log filter: {error}", settings.level))
+        usage!("log.level = {:?} is not a log filter: {error}", settings.level)
             .help("write a level (error, warn, info, debug, trace) or modules, such as info,muster_bus=debug; MUSTER_LOG sets it too")
     })?;
     let builder = tracing_subscriber::fmt()

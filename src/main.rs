@@ -61,8 +61,9 @@ use absent::telemetry;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use tokio::runtime::Builder;
 
-use crate::args::Cli;
+use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
 use crate::render::safe;
 
@@ -92,7 +93,7 @@ fn main() -> ExitCode {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(report)) => tell(&report).into(),
         Err(reason) => {
-            output::note(&format!("error: cannot start: {reason}"));
+            output::note!("error: cannot start: {reason}");
             Exit::Failed.into()
         }
     }
@@ -103,20 +104,20 @@ fn main() -> ExitCode {
 #[inline(never)]
 fn perform(cli: Cli) -> Result<miette::Result<Exit>, String> {
     let Cli { command, global } = cli;
-    if command.has_actors() {
+    // Actors need a system of their own.
+    if matches!(command, Command::Agent(_) | Command::Orchestrator | Command::CheckAgent(_)) {
         let begin = || Box::pin(commands::perform(command, global));
         return muster_orchestrator::with_system(begin).map_err(|error| error.to_string());
     }
-    if command.is_served() {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(SERVING).enable_all().build();
+    if matches!(command, Command::Ui(_)) {
+        let runtime = Builder::new_multi_thread().worker_threads(SERVING).enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let performed = runtime.block_on(Box::pin(commands::perform(command, global)));
         // Somebody may still wait for a line to be typed, which nobody will.
         runtime.shutdown_background();
         return Ok(performed);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     Ok(runtime.block_on(Box::pin(commands::perform(command, global))))
 }

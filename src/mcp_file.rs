@@ -15,7 +15,7 @@ use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
 use crate::app::App;
 #[cfg(feature = "mcp")]
 use crate::commands::agent::tools::OWN;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 #[cfg(feature = "mcp")]
 use crate::render::figures::quoted;
 use crate::trust::Item;
@@ -116,25 +116,24 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
     let path = path_of(app);
     let shown = path.display();
     if !path.exists() {
-        return Err(Failure::usage(format!("there is no {shown}")).help(
+        return Err(usage!("there is no {shown}").help(
             "write it as for other tools: {\"mcpServers\": {\"time\": {\"command\": \"mcp-server-time\"}}}; tool.mcp.file names \
              another",
         ));
     }
     let text = muster_agents::input::text(&path, MAX_BYTES)
-        .map_err(|why| Failure::usage(format!("{shown} cannot be read: {why}")))?;
+        .map_err(|why| usage!("{shown} cannot be read: {why}"))?;
     let base = app.fleet.path().parent().unwrap_or(&path);
     if let Some(fault) = app.trust.fault_of_found(&path, base, &text) {
         let (about, mend) = (fault.about(&path), fault.mend());
-        return Err(Failure::usage(format!("{shown} does not count: {about}"))
+        return Err(usage!("{shown} does not count: {about}")
             .help(format!("{mend}, or `muster trust {shown}` lets it count as it is now")));
     }
     // It runs programs and says who is sent what, wherever it comes from.
     let consent = app.trust.consent(&path, items(&path, &text, base));
     consent.map_err(Failure::usage)?;
     let environment = |name: &str| std::env::var(name).ok();
-    let mut file =
-        parsed(&text, &environment).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let mut file = parsed(&text, &environment).map_err(|error| usage!("{shown}: {error}"))?;
     let is_taken =
         |server: &mut ServerConfig| server.namespace == OWN || !is_tool_server_name(&server.namespace);
     for ServerConfig { name, namespace, .. } in file.servers.extract_if(.., is_taken) {

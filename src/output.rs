@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed};
 use crate::render::safe;
 
 /// Writes text and a line end to standard output. What could steer a terminal is shown as what it is, whoever wrote it.
@@ -16,10 +16,23 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
         .and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::reader_gone(),
-        _ => Failure::failed(format!("cannot write to standard output: {error}"))
+        _ => failed!("cannot write to standard output: {error}")
             .help("check that the disk or the program that reads the output has room"),
     })
 }
+
+/// Forms of [`line()`] and [`note()`] that take the arguments of `format!`.
+mod formatted {
+    macro_rules! line {
+        ($($text:tt)*) => { $crate::output::line(&format!($($text)*)) };
+    }
+    macro_rules! note {
+        ($($text:tt)*) => { $crate::output::note(&format!($($text)*)) };
+    }
+    pub(crate) use {line, note};
+}
+
+pub(crate) use formatted::{line, note};
 
 /// Writes text that may or may not end its last line.
 pub(crate) fn text(text: &str) -> Result<(), Failure> {
@@ -37,9 +50,10 @@ pub(crate) fn json_or_line<T: Serialize, S: AsRef<str>>(
     value: impl FnOnce() -> T,
     text: impl FnOnce() -> S,
 ) -> Result<Exit, Failure> {
-    match as_json {
-        true => json(&value())?,
-        false => line(text().as_ref())?,
+    if as_json {
+        json(&value())?
+    } else {
+        line(text().as_ref())?
     }
     Ok(Exit::Completed)
 }
@@ -109,5 +123,5 @@ fn terminal() -> (usize, usize) {
 }
 
 fn not_json(error: impl std::fmt::Display) -> Failure {
-    Failure::failed(format!("cannot write the result as JSON: {error}"))
+    failed!("cannot write the result as JSON: {error}")
 }

@@ -15,7 +15,7 @@ const MOST_LEVELS: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place<T> {
     /// The tasks whose runs are gone through, from the outside in.
-    pub(crate) within: Vec<TaskIndex>,
+    within: Vec<TaskIndex>,
     /// What is meant there.
     pub(crate) at: T,
 }
@@ -31,6 +31,11 @@ impl<T> Place<T> {
         let within = self.within.iter().map(|task| format!("/{task}"));
         format!("{run}{}", within.collect::<String>())
     }
+}
+
+/// Name of the run that a place is in; `run` itself if there is no place.
+pub(crate) fn run_of<T>(place: Option<&Place<T>>, run: &str) -> String {
+    place.map_or_else(|| run.to_owned(), |place| place.run(run))
 }
 
 impl<T: FromStr<Err: Display>> FromStr for Place<T> {

@@ -3,7 +3,11 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
+
+fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|e| failed!("cannot listen for signals: {e}"))
+}
 
 /// Listens from the moment it is made: a signal that comes before it is waited for is not lost.
 pub(crate) struct StopSignals {
@@ -14,8 +18,6 @@ pub(crate) struct StopSignals {
 impl StopSignals {
     /// Begins to listen.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen =
-            |kind| signal(kind).map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")));
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
@@ -50,8 +52,6 @@ pub(crate) struct TerminalSignals {
 impl TerminalSignals {
     /// Begins to listen.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen =
-            |kind| signal(kind).map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")));
         Ok(Self {
             stop: StopSignals::listen()?,
             hang_up: listen(SignalKind::hangup())?,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_agents::tools::Tool;
 use muster_composite::{Composite, together};
 use muster_shared::claim::TrustClaim;
-use muster_tool_server::file::{ENDING, Hands, MAX_BYTES, ToolFile, tools_of};
+use muster_tool_server::file::{ENDING, Fault, Hands, MAX_BYTES, ToolFile, tools_of};
 
 use crate::app::App;
 use crate::settings::TOOLS_DIR;
@@ -32,51 +32,46 @@ pub(crate) fn folder_of(app: &App) -> PathBuf {
     app.beside_fleet(Path::new(TOOLS_DIR))
 }
 
-/// The tool files in a folder, by name. One that is not there has none.
-pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
-    files_of(folder, ENDING).into_iter().take(MOST_FILES).collect()
-}
-
-/// The files with composite tools in a folder, by name. One that is not there has none.
-pub(crate) fn composites_in(folder: &Path) -> Vec<PathBuf> {
-    files_of(folder, muster_composite::ENDING).into_iter().take(MOST_FILES).collect()
+/// The files with tools or composite tools in a folder, by name. One that is not there has none.
+pub(crate) fn files_in(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    files_of(folder, ending).into_iter().take(MOST_FILES).collect()
 }
 
 /// The composite tools of a folder, which lies in `base`, and what is wrong with those that are left out.
 pub(crate) fn read_composites(folder: &Path, base: &Path, trust: &Trust) -> (Vec<Composite>, Vec<String>) {
+    use muster_composite::{ENDING, MAX_BYTES};
     let (mut read, mut faults) = (Vec::new(), Vec::new());
-    for path in composites_in(folder) {
-        match read_composite(&path, base, trust) {
-            Ok(one) => read.push(one),
+    for path in files_in(folder, ENDING) {
+        let composite = counted(&path, base, trust, MAX_BYTES)
+            .and_then(|text| Ok((parsed(&path, &text, ENDING, Composite::parse)?, text)));
+        match composite {
+            Ok((composite, text)) => read.push((text, composite)),
             Err(fault) => faults.push(fault),
         }
     }
     let (sound, wrong) = together(read);
-    let at = |name: &str| {
+    faults.extend(wrong.iter().map(|(name, fault)| {
         let stem = name.rsplit('.').next().unwrap_or_default();
-        folder.join(format!("{stem}{}", muster_composite::ENDING))
-    };
-    faults.extend(
-        wrong
-            .iter()
-            .map(|(name, fault)| placed(&at(name), (fault.line, fault.column), &fault.what, &fault.advice)),
-    );
+        placed(&folder.join(format!("{stem}{ENDING}")), fault)
+    }));
     (sound, faults)
 }
 
-fn read_composite(path: &Path, base: &Path, trust: &Trust) -> Result<(String, Composite), String> {
-    let text = counted(path, base, trust, muster_composite::MAX_BYTES)?;
-    let stem = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = stem.trim_end_matches(muster_composite::ENDING);
-    let composite = Composite::parse(&text, stem)
-        .map_err(|fault| placed(path, (fault.line, fault.column), &fault.what, &fault.advice))?;
-    Ok((text, composite))
-}
-
 /// A fault with its place, in one line.
-fn placed(path: &Path, (line, column): (usize, usize), what: &str, advice: &str) -> String {
+fn placed(path: &Path, Fault { line, column, what, advice }: &Fault) -> String {
     let advice = if advice.is_empty() { String::new() } else { format!(" ({advice})") };
     format!("{}:{line}:{column}: {what}{advice}", path.display())
+}
+
+/// The tool of a file, whose name without the ending the parser needs.
+fn parsed<T>(
+    path: &Path,
+    text: &str,
+    ending: &str,
+    parse: impl Fn(&str, &str) -> Result<T, Fault>,
+) -> Result<T, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    parse(text, name.trim_end_matches(ending)).map_err(|fault| placed(path, &fault))
 }
 
 /// The text of a file, if it counts.
@@ -98,32 +93,23 @@ fn counted(path: &Path, base: &Path, trust: &Trust, most: u64) -> Result<String,
 /// Items of a tool file that need the user's consent; empty if the file cannot be read.
 pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
     let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
-    parse(path, &text).map_or_else(|_| Vec::new(), |file| items(&file, path, &text, base))
+    let file = parsed(path, &text, ENDING, ToolFile::parse);
+    file.map(|file| items(&file, path, &text, base)).unwrap_or_default()
 }
 
 fn items(file: &ToolFile, path: &Path, text: &str, base: &Path) -> Vec<Item> {
     let folder = path.parent().unwrap_or(base);
     let mut claims = file.claims();
-    let outside =
-        file.paths().into_iter().filter(|(_, path)| !real(&folder.join(path)).starts_with(real(base)));
-    claims.extend(outside.map(|(key, path)| {
-        TrustClaim::new(Danger::Read, key, real(&folder.join(path)).display().to_string())
-    }));
+    let paths = file.paths().into_iter().map(|(key, path)| (key, real(&folder.join(path))));
+    let outside = paths.filter(|(_, path)| !path.starts_with(real(base)));
+    claims.extend(outside.map(|(key, path)| TrustClaim::new(Danger::Read, key, path.display().to_string())));
     // A claim may send the secrets: the user has to see them.
-    if !claims.is_empty() {
+    if !claims.is_empty() && !file.secrets.is_empty() {
         let shown = file.secrets.iter().map(|(name, path)| format!("{name} from {}", path.display()));
-        let shown: Vec<String> = shown.collect();
-        if !shown.is_empty() {
-            claims.push(TrustClaim::new(Danger::Secret, "secrets", shown.join(", ")));
-        }
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        claims.push(TrustClaim::new(Danger::Secret, "secrets", shown));
     }
     items_of(path, text, &claims, &in_project(file.command(), folder, base))
-}
-
-fn parse(path: &Path, text: &str) -> Result<ToolFile, String> {
-    let stem = path.file_name().unwrap_or_default().to_string_lossy();
-    ToolFile::parse(text, stem.trim_end_matches(ENDING))
-        .map_err(|fault| placed(path, (fault.line, fault.column), &fault.what, &fault.advice))
 }
 
 /// Tells whether anything in the folder is not as it was, files beside the tool files too.
@@ -139,7 +125,7 @@ pub(crate) fn stamp(folder: &Path) -> BTreeMap<PathBuf, (Option<std::time::Syste
 /// Reads the tool files of a folder, which lies in `base`. Of several that define one tool, the first by name counts.
 pub(crate) fn read(folder: &Path, base: &Path, trust: &Trust, hands: &Hands) -> Found {
     let (mut found, mut taken) = (Found::default(), BTreeSet::new());
-    for path in files_in(folder) {
+    for path in files_in(folder, ENDING) {
         let shown = path.display();
         let defined = read_one(&path, base, trust)
             .and_then(|file| tools_of(file, folder, hands).map_err(|why| format!("{shown}: {why}")));
@@ -167,7 +153,7 @@ pub(crate) fn read(folder: &Path, base: &Path, trust: &Trust, hands: &Hands) -> 
 fn read_one(path: &Path, base: &Path, trust: &Trust) -> Result<ToolFile, String> {
     let shown = path.display();
     let text = counted(path, base, trust, MAX_BYTES)?;
-    let file = parse(path, &text)?;
+    let file = parsed(path, &text, ENDING, ToolFile::parse)?;
     trust.consent(path, items(&file, path, &text, base))?;
     // Whoever can change the program can have anything run.
     let folder = path.parent().unwrap_or(base);

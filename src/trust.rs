@@ -17,7 +17,8 @@ pub(crate) use danger::{Danger, danger};
 pub(crate) use owner::{Fault, Me, is_own_process, of_own};
 pub(crate) use programs::in_project;
 pub(crate) use record::{
-    Grant, Item, RecordError, Records, difference, fingerprint, real, short, untrusted_lines,
+    Grant, Item, RecordError, Records, absolute, difference, digest, fingerprint, real, short,
+    untrusted_lines,
 };
 
 /// Holds folders that the user trusts with all that is in them, with `:` between them.
@@ -52,8 +53,9 @@ impl Trust {
         // What a relative one would mean depends on where a process is.
         let folders = folders.filter(|folder| folder.is_absolute()).map(|folder| real(&folder)).collect();
         let state = home(variables, "XDG_STATE_HOME", ".local/state");
-        let (records, keys) = (Records::new(me, state.clone()), Records::of_keys(me, state));
-        Self { me, folders: Arc::new(folders), records, keys }
+        let records = |name| Records::new(me, state.as_deref(), name);
+        // One file for each project, and one for each folder of keys of a fleet that the user made.
+        Self { me, folders: Arc::new(folders), records: records("trust"), keys: records("keys") }
     }
 
     /// What is kept of what was allowed.
@@ -67,15 +69,10 @@ impl Trust {
         self.folders.iter().any(|folder| path.starts_with(folder))
     }
 
-    /// What was allowed to a project.
-    pub(crate) fn grant(&self, project: &Path) -> Result<Option<Grant>, RecordError> {
-        self.records.of(project)
-    }
-
     /// What is wrong with a file that was found and has this content, unless it was trusted with it. Whoever may change it
     /// may do so between two looks: what was looked at is what is used.
     pub(crate) fn fault_of_found(&self, path: &Path, base: &Path, content: &str) -> Option<Fault> {
-        owner::of_found(self.me, path, base).filter(|_| !self.is_trusted_with(path, content))
+        self.plain_fault(path, base).filter(|_| !self.is_trusted_with(path, content))
     }
 
     /// The same for one that was named.
@@ -102,13 +99,13 @@ impl Trust {
 
     /// Whether a file of others was trusted with this content.
     fn is_trusted_with(&self, path: &Path, content: &str) -> bool {
-        self.allows(path, || Some(Item::file(Danger::Foreign, path, content.as_bytes(), String::new())))
+        self.allows(path, || Some(Item::file(Danger::Foreign, path, content.as_bytes(), "")))
     }
 
     /// Whether a program of a project was trusted with what is in it now, and nobody else can change that.
     pub(crate) fn trusts_program(&self, path: &Path) -> bool {
         let closed = |_: &Item| self.plain_fault(path, path.parent().unwrap_or(path)).is_none();
-        self.allows(path, || file_item(Danger::Program, path, String::new()).filter(closed))
+        self.allows(path, || file_item(Danger::Program, path, "").filter(closed))
     }
 
     /// Checks that the user has trusted these items with their present content.
@@ -181,15 +178,15 @@ pub(crate) fn items_of(path: &Path, text: &str, claims: &[TrustClaim], programs:
     if claims.is_empty() {
         return Vec::new();
     }
-    let file = Item::file(Danger::File, path, text.as_bytes(), "its claims are listed".to_owned());
+    let file = Item::file(Danger::File, path, text.as_bytes(), "its claims are listed");
     let claimed = claims.iter().map(|claim| Item::claim(path, claim));
-    let run = || format!("run by {}", path.display());
-    let programs = programs.iter().filter_map(|program| file_item(Danger::Program, program, run()));
+    let run = format!("run by {}", path.display());
+    let programs = programs.iter().filter_map(|program| file_item(Danger::Program, program, &run));
     std::iter::once(file).chain(claimed).chain(programs).collect()
 }
 
 /// A file as a thing to be trusted; nothing when it cannot be read.
-pub(crate) fn file_item(what: Danger, path: &Path, why: String) -> Option<Item> {
+pub(crate) fn file_item(what: Danger, path: &Path, why: &str) -> Option<Item> {
     let is_fit = std::fs::metadata(path).is_ok_and(|known| known.is_file() && known.len() <= MAX_PROGRAM);
     let content = is_fit.then(|| std::fs::read(path).ok()).flatten()?;
     Some(Item::file(what, path, &content, why))
@@ -197,18 +194,14 @@ pub(crate) fn file_item(what: Danger, path: &Path, why: String) -> Option<Item> 
 
 /// Items of the prompt templates in a directory.
 pub(crate) fn template_items(folder: &Path) -> Vec<Item> {
-    let item = |path: &PathBuf| file_item(Danger::Prompt, path, "a prompt template".to_owned());
-    files_of(folder, ".j2").iter().filter_map(item).collect()
+    let files = files_of(folder, ".j2");
+    files.iter().filter_map(|path| file_item(Danger::Prompt, path, "a prompt template")).collect()
 }
 
 /// A server program that lies in the project, as `.muster/bin/nats-server` in this folder or one above.
 pub(crate) fn project_server(folder: &Path) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let programs = folder.ancestors().map(|folder| folder.join(".muster/bin/nats-server"));
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|known| known.is_file() && known.permissions().mode() & 0o111 != 0)
-    };
-    programs.into_iter().find(is_program)
+    let mut servers = folder.ancestors().map(|folder| folder.join(".muster/bin/nats-server"));
+    servers.find(|path| path.is_file() && programs::is_executable(path))
 }
 
 /// Directory of the user's own settings file, if there is a place for one.

@@ -2,24 +2,24 @@
 
 use clap::{Args, ValueEnum};
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct JsonArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// Schema format.
     #[arg(long, value_enum, default_value_t = SchemaForm::JsonSchema)]
-    pub(crate) form: SchemaForm,
+    form: SchemaForm,
     /// Same as --form asyncapi.
     #[arg(long, conflicts_with_all = ["form", "json_schema"])]
-    pub(crate) asyncapi: bool,
+    asyncapi: bool,
     /// Same as --form json-schema.
     #[arg(long, conflicts_with = "form")]
-    pub(crate) json_schema: bool,
+    json_schema: bool,
 }
 
 /// In which form schemas are printed.
@@ -38,7 +38,7 @@ impl SchemaArgs {
     }
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
     /// Only settings with this prefix, such as `limits`.
     pub(crate) prefix: Option<String>,

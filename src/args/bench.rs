@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand, ValueEnum};
 
 /// Run chaos tests and benchmarks on a private fleet.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(crate) what: Bench,
 }
 
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
     /// Run many short runs while killing and freezing random processes; check that no work is lost or done twice.
     Chaos {

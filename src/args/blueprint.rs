@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueHint};
 ///
 /// A blueprint is a TOML file `NAME.toml` in a folder of `agent.blueprints` (default: `blueprints` beside the fleet), or
 /// one that is built in.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster blueprint list
@@ -21,7 +21,7 @@ pub(crate) struct BlueprintArgs {
     pub(crate) action: BlueprintAction,
 }
 
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum BlueprintAction {
     /// List blueprints.
     List(BlueprintListArgs),
@@ -33,14 +33,14 @@ pub(crate) enum BlueprintAction {
     Save(BlueprintSaveArgs),
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct BlueprintListArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct BlueprintNameArgs {
     /// Blueprint name or file.
     #[arg(value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
@@ -50,7 +50,7 @@ pub(crate) struct BlueprintNameArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct BlueprintSaveArgs {
     /// Run id, the last digits of it, or `last`.
     pub(crate) run: String,

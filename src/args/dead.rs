@@ -5,13 +5,13 @@ use clap::{Args, Subcommand};
 /// Manage dead letters: unreadable messages and quarantined tasks.
 ///
 /// A dead letter keeps the original message and the reason for 30 days.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct DeadArgs {
     #[command(subcommand)]
     pub(crate) action: DeadAction,
 }
 
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum DeadAction {
     /// List the newest dead letters, oldest first.
     List(DeadListArgs),
@@ -23,7 +23,7 @@ pub(crate) enum DeadAction {
     Drop(DeadLetterArgs),
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct DeadListArgs {
     /// Maximum number of letters.
     #[arg(long, short = 'n', default_value_t = 50)]
@@ -33,7 +33,7 @@ pub(crate) struct DeadListArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct DeadLetterArgs {
     /// Number of the letter, as `muster dead list` shows it.
     #[arg(value_name = "SEQ")]
@@ -47,7 +47,7 @@ pub(crate) struct DeadLetterArgs {
 ///
 /// Only a letter that an orchestrator wrote is retried, and a command only if its author signed it. At a terminal you are asked
 /// first. Elsewhere nothing is sent without --yes: the letter is shown, and the exit code is 2.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  muster dead retry 3\n  muster dead retry 3 --yes --json")]
 pub(crate) struct DeadRetryArgs {
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::eval::suite::Setting;
 /// A suite is a TOML file with goals and checks: what the report holds, whether its citations are true, which files are
 /// made, how many model calls, tokens and dollars it takes. Every goal is an ordinary run (`muster runs` lists them). The
 /// results are kept as JSON Lines in `.muster/eval`. Ends with exit code 7 when a check does not pass.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster eval                                   # lists the suites that come with Muster

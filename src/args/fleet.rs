@@ -14,7 +14,7 @@ use super::read::{parse_role, parse_scale, parse_span};
 /// Starts a NATS server unless a URL is set (data in .muster/nats), an orchestrator, and a process for each role. Restarts
 /// processes that die, with increasing delays; reports those that die too often and stops restarting them. Logs are in
 /// .muster/log.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster up
@@ -30,7 +30,7 @@ pub(crate) struct UpArgs {
     #[arg(long)]
     pub(crate) tls: bool,
     /// Listen on this address for other machines, with TLS; 0.0.0.0 is every address of this one. Default port: any.
-    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_listen)]
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = str::parse::<Listen>)]
     pub(crate) listen: Option<Listen>,
     /// Run in the background; returns once every process has joined and takes tasks.
     #[arg(short, long)]
@@ -46,15 +46,11 @@ pub(crate) struct UpArgs {
     pub(crate) while_used: bool,
 }
 
-fn parse_listen(text: &str) -> Result<Listen, String> {
-    text.parse()
-}
-
 /// Print or serve the figures of the fleet for Prometheus.
 ///
 /// Figures of the fleet as a whole: processes, queues, dead letters, restarts. Those of a single process are at its own address,
 /// where metrics.listen is set; --targets lists these.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster metrics
@@ -72,7 +68,7 @@ pub(crate) struct MetricsArgs {
     pub(crate) openmetrics: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct DownArgs {
     /// Print the stopped processes as JSON.
     #[arg(long)]
@@ -89,7 +85,7 @@ pub(crate) struct DownArgs {
 ///
 /// `tools` serves the tools that files NAME.tool.toml of a folder define to all agents. `muster up` does it for the folder
 /// tools. `mcp NAME` serves those of an MCP server that mcp.json names, and so does `muster up` for each.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher\n  muster agent deploy/examples/fact-checker.agent.md\n  muster agent --check mine.agent.md\n  muster agent tools --check\n  muster agent tools mine --name mine\n  muster agent mcp time"
 )]
@@ -144,7 +140,7 @@ fn parse_kind(text: &str) -> Result<AgentKind, String> {
 /// Starts a private fleet and the command, with credentials of the role in its environment. Gives the program four tasks: one
 /// as usual, one during which it is killed and started again, one that is cancelled, and one that is suspended. docs/gateway.md
 /// describes the requests.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  muster check-agent word_counter -- python3 deploy/examples/specialist.py\n\nA check with the verdict \"warn\" could not be made, or found a weakness. It does not fail the test.\n\nExit codes:\n  0  no check failed\n  1  a check failed: each has a line with the fix\n  2  invalid arguments, or the command cannot be started\n  3  the bus cannot be reached or used"
 )]

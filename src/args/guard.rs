@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueHint};
 /// A guard is asked at hooks of a run whether it may go on so, and says allow, change or refuse. Which guards are asked, and
 /// when, stands in the settings ([guards.NAME]); `muster up` starts those of them that come with Muster.
 /// docs/guards.md describes hooks, settings and the protocol for guards of your own.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster guard secrets
@@ -21,7 +21,7 @@ pub(crate) struct GuardArgs {
 }
 
 /// Which guard.
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum GuardChoice {
     /// Find keys, tokens and personal data, and take them out.
     Secrets {

@@ -13,7 +13,7 @@ Examples:
   muster runs archive 0193c2 ~/archive       # export, then delete";
 
 /// List runs, newest first; keep, export, import, archive or delete one.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArgs {
     /// Maximum number of runs.
@@ -26,7 +26,7 @@ pub(crate) struct RunsArgs {
     pub(crate) action: Option<RunsAction>,
 }
 
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum RunsAction {
     /// Write a run that has ended to a file: its record, its files, and what it needs of the object store.
     Export(ExportArgs),
@@ -40,7 +40,7 @@ pub(crate) enum RunsAction {
     Archive(ArchiveArgs),
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 The documents that the run was given are not in the file; their manifest is named in it. Runs within it are runs of their
 own: export them as well.
@@ -59,7 +59,7 @@ pub(crate) struct ExportArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster runs import run.muster\n  muster audit 0193c2       # whether it is as it was written"
 )]
@@ -72,7 +72,7 @@ pub(crate) struct ImportArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  muster runs keep last\n  muster runs keep last --off")]
 pub(crate) struct KeepArgs {
     /// Run id, the last digits of it, or `last`.
@@ -85,7 +85,7 @@ pub(crate) struct KeepArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  muster runs delete 0193c2\n  muster runs delete 0193c2 --yes --json")]
 pub(crate) struct DeleteArgs {
     /// Run id or the last digits of it.
@@ -98,7 +98,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster runs archive 0193c2 ~/archive --yes\n  muster runs import ~/archive/0193c2….muster"
 )]
@@ -120,7 +120,7 @@ pub(crate) struct ArchiveArgs {
 ///
 /// How long what is kept is said by the settings `keep.*`; by default everything is, and only removals that were cut short are
 /// finished.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster gc --dry-run

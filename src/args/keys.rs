@@ -13,7 +13,7 @@ use super::read::parse_span;
 /// A local fleet makes its keys at its first start, in .muster/nats/keys (mode 0700), and gives each of its processes
 /// credentials of its own: nobody connects without. Whoever reads this folder is the fleet's owner. Credentials are
 /// `.creds` files (NATS JWT and NKey) that `nats` and every NATS client read; docs/rights.md says what each kind may do.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster keys issue word_counter --out word_counter.creds\n  muster keys issue worker --expires 30d > worker.creds\n  muster keys issue observer --name dashboard --out dashboard.creds\n  muster keys person ann --out ann.creds\n  muster keys token ann --role operator\n  muster keys context && nats --context muster sub 'run.>'\n  muster keys rotate --grace 10m\n  muster keys export > accounts.conf\n  muster keys certificate nats-0.example.org 10.0.0.5 --out nats-0\n\nExit codes:\n  0  done\n  1  the file cannot be written\n  2  invalid arguments, or there are no keys, or others can read them"
 )]
@@ -26,7 +26,7 @@ pub(crate) struct KeysArgs {
 }
 
 /// What is done with keys.
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// Make the keys of a fleet where there are none, and say where they are.
     Init,
@@ -60,7 +60,7 @@ pub(crate) enum KeysCommand {
 }
 
 /// Credentials that are asked for.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct IssueArgs {
     /// For whom: operator, person:NAME, observer, orchestrator, guard:NAME, tools:NAME, a built-in role (worker), the role of a
     /// program (word_counter), or agent:ROLE for an agent of a definition file.
@@ -80,13 +80,13 @@ pub(crate) struct IssueArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PersonArgs {
     /// What the person is called.
-    pub(crate) name: String,
+    name: String,
     /// For how long they count, such as 12h or 30d; default: until they are revoked.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
-    pub(crate) expires: Option<Duration>,
+    expires: Option<Duration>,
     /// File to write, for its owner alone; default: standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) out: Option<PathBuf>,
+    out: Option<PathBuf>,
 }
 
 impl From<PersonArgs> for IssueArgs {
@@ -99,7 +99,7 @@ impl From<PersonArgs> for IssueArgs {
 ///
 /// It is credentials on one line: whoever has it is who it names. `muster keys list` lists it, `muster keys revoke NAME` makes it
 /// count no more. The text of a .creds file of a person does as well: as an operator.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
     /// What the person is called: what he does is recorded in this name.
     pub(crate) name: String,
@@ -119,7 +119,7 @@ pub(crate) struct TokenArgs {
 /// New keys vouch from now on. Credentials of the fleet's processes and of its owner are made anew in their files, which
 /// connections read whenever they are made; who runs is not disturbed. Credentials that were handed out elsewhere count until
 /// the time is over: make new ones with `muster keys issue`. Certificates are made anew by the same authority.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct RotateArgs {
     /// For how long credentials of before count still.
     #[arg(long, value_name = "TIME", value_parser = parse_span, default_value = "1h")]
@@ -136,7 +136,7 @@ pub(crate) struct RotateArgs {
 ///
 /// Writes server.pem, server.key and ca.pem, to be copied to the server. It holds for 397 days, for clients and for the other
 /// servers of a cluster. Made again, it has a new key; the authority stays. A fleet of `muster up --tls` makes its own.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct CertificateArgs {
     /// Names and addresses by which the server is reached.
     #[arg(required = true, value_name = "NAME")]
@@ -147,7 +147,7 @@ pub(crate) struct CertificateArgs {
 }
 
 /// The context that is asked for.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ContextArgs {
     /// What it is called.
     #[arg(long, default_value = "muster")]

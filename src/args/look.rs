@@ -10,7 +10,7 @@ use crate::place::Place;
 /// Print the plan of a run as a graph, coloured by task state.
 ///
 /// Arrows point from a task to the tasks that depend on it. Parent tasks are boxes around their subtasks.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster graph last                                  # Mermaid, for Markdown
@@ -32,7 +32,7 @@ pub(crate) struct GraphArgs {
 /// List or copy the files that the tasks of a run wrote.
 ///
 /// A file that Muster would read as configuration is copied with the ending .untrusted.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster artifacts last
@@ -68,7 +68,7 @@ pub(crate) enum GraphForm {
     Dot,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster show last
@@ -95,7 +95,7 @@ pub(crate) struct ShowArgs {
     pub(crate) full: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster trace last\n  muster trace 0193c2 1-2\n  muster trace last plan --json\n  muster trace last 1-2/1-1\n  muster trace last --otlp http://127.0.0.1:4318"
 )]
@@ -127,7 +127,7 @@ pub(crate) struct TraceArgs {
 /// Explain a run: result, evidence, failures, and cost.
 ///
 /// All statements come from the event log. Sums are those of `muster show`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster explain last         # result, evidence, failures, time and cost
@@ -153,7 +153,7 @@ pub(crate) struct ExplainArgs {
 ///
 /// Uses the recorded inputs, times, and model and tool responses; calls no model and runs no tool. Reports the first
 /// difference and exits with code 1 if there is one.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// Run id, the last digits of it, or `last`.
     #[arg(default_value = "last")]
@@ -167,7 +167,7 @@ pub(crate) struct ReplayArgs {
 ///
 /// Computes the hash chain of the run again: a changed, missing, inserted or moved entry before the last decision is found
 /// and named. Exits with code 7 if one is, or if the run has no chain.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster audit last
@@ -192,7 +192,7 @@ pub(crate) struct AuditArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct TapArgs {
     /// Only messages of this run.
     #[arg(long, value_name = "RUN")]
@@ -206,7 +206,7 @@ pub(crate) struct TapArgs {
 ///
 /// Views: fleet, runs, one run with what its tasks do, traffic, questions. ? shows the keys, q quits. For programs there are
 /// the --json forms of ps, runs, show, questions and tap.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster top

@@ -12,7 +12,7 @@ use super::read::{parse_role, parse_scale, parse_span};
 /// Prints one line for `muster join` on the other machine. It says where the fleet is, by what its server is known, and holds
 /// a secret: whoever has the line may join as often as it says, until it expires. The fleet must be up, and listen on the
 /// network (`muster up --listen`).
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster invite\n  muster invite --role worker --role researcher --uses 3 --expires 10m\n  muster invite | ssh mill 'cd fleet && muster join -'\n  muster invite --list\n  muster invite --withdraw guest-5f3a9c21\n\nExit codes:\n  0  done\n  2  invalid arguments, or the fleet cannot be reached from elsewhere"
 )]
@@ -47,7 +47,7 @@ pub(crate) struct InviteArgs {
 /// `muster down` stops them. Keys of models are this machine's own (`muster doctor` checks them).
 ///
 /// Arguments can be read by everybody on this machine: use - or MUSTER_INVITATION where others work on it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster join muster1.eyJ…\n  muster join - --scale worker=4 < invitation\n  MUSTER_INVITATION=muster1.eyJ… muster join --detach\n  muster join\n\nExit codes:\n  0  stopped\n  1  the agents died too often\n  2  the line is no invitation, or counts no more\n  3  the fleet cannot be reached, or let this machine in no more"
 )]

@@ -9,7 +9,7 @@ use super::read::parse_span;
 ///
 /// Authorizing shows an address that you open in a browser on this machine. The token that comes of it lies in a file that
 /// only you can read, and is renewed without you.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster mcp list
@@ -20,7 +20,7 @@ pub(crate) struct McpArgs {
     pub(crate) action: McpAction,
 }
 
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum McpAction {
     /// List the servers of the file, how each is reached, and whether it is authorized.
     List(JsonArgs),
@@ -30,7 +30,7 @@ pub(crate) enum McpAction {
     Logout(McpServerArgs),
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct McpLoginArgs {
     /// Server, as mcp.json names it.
     #[arg(value_name = "NAME")]
@@ -40,7 +40,7 @@ pub(crate) struct McpLoginArgs {
     pub(crate) limit: std::time::Duration,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct McpServerArgs {
     /// Server, as mcp.json names it.
     #[arg(value_name = "NAME")]

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 /// Show what models can do, or ask one.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster models show openai/gpt-4.1-mini
@@ -13,7 +13,7 @@ pub(crate) struct ModelsArgs {
     pub(crate) action: ModelsAction,
 }
 
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum ModelsAction {
     /// Show what is known of a model: how long a conversation may be, tools, answers by a schema.
     Show(ModelArgs),
@@ -21,7 +21,7 @@ pub(crate) enum ModelsAction {
     Test(ModelArgs),
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
     /// Model as `provider/model`; default: the one in the settings.
     pub(crate) model: Option<String>,

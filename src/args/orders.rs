@@ -10,7 +10,7 @@ use super::read::parse_span;
 use crate::place::Place;
 
 /// The commands that steer a run.
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum SteerCommand {
     /// Cancel a run.
     Cancel(OrderArgs),
@@ -54,7 +54,7 @@ impl SteerCommand {
 }
 
 /// What is asked of a run, and how long its record is watched for the answer.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct OrderArgs {
     /// Run id, the last digits of it, or `last`; `last/1-2` is the child run of task 1-2.
     pub(crate) run: String,
@@ -73,7 +73,7 @@ pub(crate) struct OrderArgs {
 ///
 /// Tasks continue after their last step, with a new time limit. The deadline of the run is not extended by the pause;
 /// --deadline sets a new one.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "Example:\n  muster resume last --deadline 30m")]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(crate) struct ResumeArgs {
     pub(crate) deadline: Option<Duration>,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
@@ -94,7 +94,7 @@ pub(crate) struct TaskArgs {
 /// Edit the goal of a run or of a task.
 ///
 /// A task that has started is run again, with all tasks that used its result. A new goal of the run refines its plan.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster edit last 1-2 --goal \"Look at 2024 only\"\n  muster edit last --editor"
 )]

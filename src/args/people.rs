@@ -13,7 +13,7 @@ use crate::place::Place;
 /// List the questions that wait for a person.
 ///
 /// Includes the questions of child runs. Each shows the default answer and when it takes effect.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  muster questions\n  muster questions last --all")]
 pub(crate) struct QuestionsArgs {
     /// Only of this run: run id, the last digits of it, or `last`.
@@ -30,7 +30,7 @@ pub(crate) struct QuestionsArgs {
 }
 
 /// Answer a question of a run.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster answer last 1 \"The figures of 2025\"\n  muster answer 0193c2 2 --choice 1"
 )]
@@ -51,7 +51,7 @@ pub(crate) struct AnswerArgs {
 ///
 /// Each value has a version. A write names the version it replaces (0 for a new key) and is refused when the value has
 /// changed since.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster context last
@@ -83,7 +83,7 @@ pub(crate) fn parse_value(text: &str) -> Result<(String, Value), String> {
 ///
 /// The plan can be edited first, as TOML: in an editor or from a file. So can the arguments of a call, as JSON. What is
 /// invalid is refused with the reasons, and the run keeps waiting.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster approve last\n  muster approve last --edit\n  muster approve last --show > plan.toml; muster approve last --plan plan.toml\n  muster approve last --question 3 --arguments '{\"to\": \"ann\"}'"
 )]
@@ -111,7 +111,7 @@ pub(crate) struct ApproveArgs {
 ///
 /// The plan is changed accordingly and waits for approval again. A rejected call is not made; its agent is told why.
 /// `muster cancel` stops the run instead.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "Example:\n  muster reject last \"Leave out the history, and compare prices\"")]
 pub(crate) struct RejectArgs {
     #[command(flatten)]

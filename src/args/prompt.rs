@@ -9,7 +9,7 @@ use crate::place::Place;
 ///
 /// Reads it from the log of the run, without an agent and without rendering it again, and verifies it against the recorded
 /// hash.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster prompt last 1-2          # the last step

@@ -27,7 +27,7 @@ Each gives values to settings that nobody set (limits.planning, limits.reflectio
 /// this run and stops it afterwards. Prints progress to standard error and the report to standard output or a file.
 ///
 /// Ctrl-C cancels the run; a second Ctrl-C leaves it running and prints how to follow it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = format!("\
 Examples:
   muster run \"What limits delegation loops?\" --docs . -o report.md
@@ -193,7 +193,7 @@ pub(crate) enum DraftReviewChoice {
 ///
 /// The new run starts with the plan, results and lessons of the other run at that log entry; tasks that were running start
 /// over. The other run does not change. Waits for the end like `muster run`.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster trace last                       # the first column shows entry numbers

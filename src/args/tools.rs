@@ -10,7 +10,7 @@ use super::about::JsonArgs;
 ///
 /// Calls by hand go through the same engine as those of agents, with the same limits and permissions, in this process: they
 /// need no fleet, and stand in no record.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster tools list
@@ -24,7 +24,7 @@ pub(crate) struct ToolsArgs {
     pub(crate) action: ToolsAction,
 }
 
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum ToolsAction {
     /// List tools: what they touch, whether they change anything, whether they are on.
     List(JsonArgs),
@@ -48,7 +48,7 @@ pub(crate) enum ToolsAction {
 ///
 /// What is revoked is not lent again: of a lease, to its task; of a tool or an agent, at all, until the lender is started anew.
 /// Exits with code 1 if a lender does not answer, 2 if there is no such lease.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster tools revoke researcher-5f3a9c21.3
@@ -74,7 +74,7 @@ pub(crate) struct ToolsRevokeArgs {
 /// A tool is held back if its description differs from the one that was accepted: models do what descriptions say. At a terminal
 /// you are asked. Elsewhere the change is shown, nothing is accepted, and the exit code is 2; --yes then accepts exactly what was
 /// shown.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster tools accept time get_current_time
@@ -93,7 +93,7 @@ pub(crate) struct ToolsAcceptArgs {
     pub(crate) yes: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ToolsNameArgs {
     /// Tool.
     pub(crate) name: String,
@@ -106,7 +106,7 @@ pub(crate) struct ToolsNameArgs {
 ///
 /// Exits with code 0 if the tool did what it was asked, 1 if it failed or took too long, 2 if the call was refused: no such
 /// tool, wrong arguments, or not allowed.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster tools call calculator --args '{\"expression\": \"2 + 3\"}'
@@ -132,7 +132,7 @@ pub(crate) struct ToolsCallArgs {
 /// Check tools: their schemas, and a harmless call of each that has one.
 ///
 /// Exits with code 1 if one of them does not work. What is off is not called.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ToolsTestArgs {
     /// Tool; default: all.
     pub(crate) name: Option<String>,
@@ -141,7 +141,7 @@ pub(crate) struct ToolsTestArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ToolsStatsArgs {
     /// Only this run: its id, the last digits of it, or `last`.
     #[arg(long, value_name = "RUN", conflicts_with = "limit")]

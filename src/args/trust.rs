@@ -17,7 +17,7 @@ use clap::{Args, ValueHint};
 /// Not asked about: files named by a flag or variable, settings by flags and variables, and your own
 /// ~/.config/muster/muster.toml (XDG_CONFIG_HOME). MUSTER_TRUST names folders, with `:` between them, that are trusted
 /// with all that is in them.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  muster trust\n  muster trust --yes ~/work/desk\n  muster trust --list\n  muster trust --revoke\n\nExit codes:\n  0  trusted, or there is nothing that needs it\n  2  not trusted: nobody said yes, or what is trusted cannot be kept"
 )]

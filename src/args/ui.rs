@@ -9,7 +9,7 @@ use super::read::parse_scale;
 ///
 /// Serves the dashboard on 127.0.0.1 and prints an address that logs you in, once; press Enter for another one. Others log in
 /// with a token (`muster keys token`), or by a proxy (docs/dashboard.md). Goes on while the fleet is away. Ctrl-C ends it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   muster ui --open
@@ -34,7 +34,7 @@ pub(crate) struct UiArgs {
 ///
 /// The supervisor of this folder's fleet starts more, or stops the newest ones, which hand over their tasks. Waits until it is
 /// done. The next `muster up` starts as many as its settings say.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 #[command(after_help = "Example:\n  muster scale worker=4 researcher=2")]
 pub(crate) struct ScaleArgs {
     /// Number of processes of a role or specialist, such as worker=4; 0 for none.

@@ -95,15 +95,6 @@ pub(crate) struct AuditedRecord<'a> {
     pub(crate) missing: Option<&'a str>,
 }
 
-/// What the chain says, unless a signature before that is wrong.
-fn first_misfit(found: Result<Verified, Misfit>, fault: Option<Misfit>) -> Result<Verified, Misfit> {
-    match (found, fault) {
-        (Err(misfit), Some(fault)) if misfit.seq < fault.seq => Err(misfit),
-        (_, Some(fault)) => Err(fault),
-        (found, None) => found,
-    }
-}
-
 impl Audit {
     /// Holds the messages of a run against its chain.
     pub(crate) fn of(run: RunId, record: &AuditedRecord<'_>, apart: Apart) -> Self {
@@ -114,7 +105,13 @@ impl Audit {
             Ok(signed) => (signed, None),
             Err(fault) => (None, Some(fault)),
         };
-        let found = match first_misfit(verify(run, &reads), fault) {
+        // The first fault, of the chain or of a signature.
+        let first_misfit = match (verify(run, &reads), fault) {
+            (Err(misfit), Some(fault)) if misfit.seq < fault.seq => Err(misfit),
+            (_, Some(fault)) => Err(fault),
+            (found, None) => found,
+        };
+        let found = match first_misfit {
             Ok(found) if found.begins.is_none() => Found::NoChain { entries: found.entries },
             Ok(found) => Found::Fits(found),
             Err(misfit) => {

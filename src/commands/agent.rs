@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use muster_agents::definition::Definition;
+use muster_agents::model::budget_lease::FleetBudget;
 use muster_agents::{AgentError, AgentSettings, run_agent, run_specialist};
 use muster_bus::Bus;
 use muster_bus::credentials::{HolderKind, Identity, identity};
@@ -19,8 +20,8 @@ use serde_json::json;
 pub(crate) use crate::absent::mcp;
 use crate::app::{App, no_fleet};
 use crate::args::{AgentArgs, AgentKind};
-use crate::exit::{Exit, Failure};
-use crate::settings::AGENTS_DIR;
+use crate::exit::{Exit, Failure, usage};
+use crate::settings::{AGENTS_DIR, FleetSettings};
 use crate::signals::StopSignals;
 use crate::telemetry;
 use crate::trust::real;
@@ -30,7 +31,7 @@ use crate::{agent_file, output};
 pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
     let serves_tools = matches!(args.kind, AgentKind::Tools | AgentKind::Mcp);
     if !serves_tools && (args.folder.is_some() || args.name.is_some()) {
-        let failure = Failure::usage("a folder and --name are for `muster agent tools` alone");
+        let failure = usage!("a folder and --name are for `muster agent tools` alone");
         return Err(failure.help("leave them out").into());
     }
     let (role, definition) = match &args.kind {
@@ -101,7 +102,7 @@ fn are_of_another(path: &Path, role: &Role) -> Option<Failure> {
     let Identity { name, kind } = identity(path).ok().flatten()?;
     let fits = [HolderKind::Operator, HolderKind::Agent(role.clone())].contains(&kind);
     (!fits).then(|| {
-        Failure::usage(format!("the credentials in {} are those of {name} ({kind}), and not of a {role}", path.display()))
+        usage!("the credentials in {} are those of {name} ({kind}), and not of a {role}", path.display())
             .help(format!("`muster keys issue agent:{role}` where the fleet runs makes such ones; bus.credentials names them"))
     })
 }
@@ -128,7 +129,8 @@ pub(super) fn settings(app: &App) -> AgentSettings {
     for left_out in super::blueprint::left_out(app) {
         tracing::warn!("{left_out}");
     }
-    settings.fleet = app.settings().fleet.whole_budget();
+    let FleetSettings { budget, budget_per: per, .. } = app.settings().fleet;
+    settings.fleet = FleetBudget { budget, per };
     settings.tool = app.settings().tool.clone();
     settings.documents = app.settings().documents.clone();
     settings
@@ -137,7 +139,7 @@ pub(super) fn settings(app: &App) -> AgentSettings {
 /// Says what a file defines.
 fn check(args: &AgentArgs, role: &Role, definition: Option<&Definition>) -> Result<Exit, Failure> {
     let Some(definition) = definition else {
-        return Err(Failure::usage(format!("{role} is a built-in role: there is no file to check"))
+        return Err(usage!("{role} is a built-in role: there is no file to check")
             .help("`muster agent --check NAME.agent.md` checks a file"));
     };
     let Definition { description, capabilities, model, tools, sections, hash, .. } = definition;

@@ -13,22 +13,21 @@ use serde_json::json;
 use super::select;
 use crate::app::App;
 use crate::args::ArtifactsArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::{delivered_file, output, render};
 
 /// Lists the files of a run, or copies them.
 pub(super) async fn artifacts(app: &App, args: &ArtifactsArgs) -> Result<Exit, Failure> {
-    select::reading(app, async |bus| list_or_copy(app, bus, args).await).await
-}
-
-async fn list_or_copy(app: &App, bus: &Bus, args: &ArtifactsArgs) -> Result<Exit, Failure> {
-    let run = select::run(bus, &args.run).await?;
-    let listed = bus.files().list(run).await?;
-    let chosen = choose(listed.files, &args.paths, run)?;
-    if args.get {
-        return copy(app, bus, run, &chosen, args).await;
-    }
-    output::json_or_line(args.json, || in_json(run, &chosen), || render::artifacts::list(&chosen, run))
+    select::reading(app, async |bus| {
+        let run = select::run(bus, &args.run).await?;
+        let listed = bus.files().list(run).await?;
+        let chosen = choose(listed.files, &args.paths, run)?;
+        if args.get {
+            return copy(app, bus, run, &chosen, args).await;
+        }
+        output::json_or_line(args.json, || in_json(run, &chosen), || render::artifacts::list(&chosen, run))
+    })
+    .await
 }
 
 /// The files of a run as `muster artifacts --json` lists them.
@@ -45,7 +44,7 @@ fn choose(files: Vec<Artifact>, paths: &[String], run: RunId) -> Result<Vec<Arti
     for path in paths {
         let wanted = path.strip_prefix("./").unwrap_or(path);
         let Some(file) = files.iter().find(|file| file.path == wanted) else {
-            return Err(Failure::usage(format!("run {} has no file {path:?}", run.short()))
+            return Err(usage!("run {} has no file {path:?}", run.short())
                 .help(format!("`muster artifacts {}` lists those it has", run.short())));
         };
         chosen.push(file.clone());
@@ -66,9 +65,9 @@ async fn copy(
     for file in files {
         // The list is data from the bus: only what is a path of a workspace is made a path of this disk.
         let path = WorkspacePath::parse(&file.path)
-            .map_err(|error| Failure::failed(format!("a file of the run cannot be copied: {error}")))?;
+            .map_err(|error| failed!("a file of the run cannot be copied: {error}"))?;
         let Some(bytes) = bus.files().read(run, path.as_str()).await? else {
-            return Err(Failure::failed(format!("{path} was removed in the meantime"))
+            return Err(failed!("{path} was removed in the meantime")
                 .help("list the files again with `muster artifacts`"));
         };
         let target = delivered_file::target(app, &folder, path.as_str());
@@ -87,7 +86,7 @@ async fn copy(
         for (_, target, is_untrusted) in &copied {
             output::line(&target.display().to_string())?;
             if *is_untrusted {
-                output::note(&format!("{} is not in effect; {}", target.display(), delivered_file::REMEDY));
+                output::note!("{} is not in effect; {}", target.display(), delivered_file::REMEDY);
             }
         }
     }
@@ -96,36 +95,35 @@ async fn copy(
 
 /// Writes one file below a folder. A link on the way that leads out of it is not followed.
 pub(super) fn write(folder: &Path, target: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    let cannot = |error: &std::io::Error| {
-        Failure::failed(format!("cannot write {}: {error}", target.display()))
-            .help("choose another folder with -o")
+    let cannot = |error: std::io::Error| {
+        failed!("cannot write {}: {error}", target.display()).help("choose another folder with -o")
     };
     let parent = target.parent().unwrap_or(folder);
-    std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
-    let inside = real(folder).map_err(|error| cannot(&error))?;
+    std::fs::create_dir_all(folder).map_err(cannot)?;
+    let inside = real(folder).map_err(cannot)?;
     let deepest = parent.ancestors().find(|above| above.exists()).unwrap_or(folder);
     let is_outside = |path: &Path| real(path).map(|path| !path.starts_with(&inside));
-    if is_outside(deepest).map_err(|error| cannot(&error))? {
-        return Err(Failure::failed(format!("{} points outside {}", target.display(), folder.display()))
+    if is_outside(deepest).map_err(cannot)? {
+        return Err(failed!("{} points outside {}", target.display(), folder.display())
             .help("a symbolic link is in the way: remove it, or choose another folder with -o"));
     }
-    std::fs::create_dir_all(parent).map_err(|error| cannot(&error))?;
+    std::fs::create_dir_all(parent).map_err(cannot)?;
     if force {
         // A link is removed, not followed.
         match std::fs::remove_file(target) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot(&error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot(error)),
             Ok(()) | Err(_) => {}
         }
     }
     let mut file = match OpenOptions::new().write(true).create_new(true).open(target) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Err(Failure::failed(format!("{} is there already", target.display()))
+            return Err(failed!("{} is there already", target.display())
                 .help("replace it with --force, or choose another folder with -o"));
         }
-        Err(error) => return Err(cannot(&error)),
+        Err(error) => return Err(cannot(error)),
     };
-    file.write_all(bytes).map_err(|error| cannot(&error))
+    file.write_all(bytes).map_err(cannot)
 }
 
 fn real(path: &Path) -> std::io::Result<PathBuf> {

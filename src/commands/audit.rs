@@ -14,7 +14,7 @@ use crate::args::AuditArgs;
 use crate::audit::file::ExportedRecord;
 use crate::audit::signed::{AuditKeys, KeysOrigin};
 use crate::audit::{Apart, Audit, AuditedRecord, WrongBody, file, has_ended};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::{output, render};
 
 /// A record as it was read.
@@ -83,7 +83,7 @@ async fn of_run(bus: &Bus, wanted: &str) -> Result<ReadRecord, Failure> {
 /// The public keys in a file or folder: what `muster keys public` wrote, credentials of the fleet, or its folder of keys.
 fn keys_at(path: &Path) -> Result<AuditKeys, Failure> {
     let wrong = |reason: String| {
-        Failure::usage(format!("there are no keys of a fleet in {}: {reason}", path.display()))
+        usage!("there are no keys of a fleet in {}: {reason}", path.display())
             .help("`muster keys public` writes them for others")
     };
     let trust = if path.is_dir() {
@@ -107,10 +107,9 @@ fn own_keys(app: &App) -> Option<AuditKeys> {
 }
 
 fn of_file(path: &Path) -> Result<ReadRecord, Failure> {
-    let text = std::fs::read(path)
-        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+    let text = std::fs::read(path).map_err(|error| usage!("cannot read {}: {error}", path.display()))?;
     let read = file::read(&String::from_utf8_lossy(&text)).map_err(|wrong| {
-        Failure::usage(format!("{} is not the exported record of a run: {wrong}", path.display()))
+        usage!("{} is not the exported record of a run: {wrong}", path.display())
             .help("`muster audit RUN --export FILE` writes one")
     })?;
     let ExportedRecord { run, messages, keys } = read;
@@ -126,7 +125,7 @@ fn of_file(path: &Path) -> Result<ReadRecord, Failure> {
 fn export(path: &Path, run: RunId, record: &AuditedRecord<'_>) -> Result<(), Failure> {
     let (messages, keys) = (record.messages, record.keys.map(|keys| keys.trust.clone()));
     let text = file::write(run, messages, keys)
-        .map_err(|error| Failure::failed(format!("the record cannot be written as JSON: {error}")))?;
+        .map_err(|error| failed!("the record cannot be written as JSON: {error}"))?;
     write(path, &text, "the record").map_err(|failure| failure.help("give --export another file"))?;
     if has_ended(messages) == Some(false) {
         output::note("the run has not ended: the file tells its secret, keep it to yourself until it has");

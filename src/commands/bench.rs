@@ -16,7 +16,7 @@ use muster_support::model_server::{ModelServer, Script};
 use crate::app::App;
 use crate::args::{Bench, BenchArgs, BenchServers};
 use crate::eval::{Row, summaries};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed};
 use crate::output;
 use crate::render::{eval as eval_text, figures, ordeal};
 use crate::signals::StopSignals;
@@ -47,9 +47,10 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
         &Bench::Steps { steps, json } => many_steps(app, steps, json).await,
         &Bench::Recovery { kills, json } => recovery(app, kills, json).await,
         &Bench::Model { mistakes, seed, weak } => {
-            let script = match weak {
-                true => WeakModel::new(Nature { slips: mistakes, seed, ..Nature::default() }).script(),
-                false => GoodModel::new(Temper { mistakes, seed }).script(),
+            let script = if weak {
+                WeakModel::new(Nature { slips: mistakes, seed, ..Nature::default() }).script()
+            } else {
+                GoodModel::new(Temper { mistakes, seed }).script()
             };
             model(script).await
         }
@@ -66,12 +67,12 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
 
 /// Serves the scripted model until somebody stops it.
 async fn model(script: Script) -> Result<Exit, Failure> {
-    let cannot = |error: std::io::Error| Failure::failed(format!("cannot serve the model: {error}"));
+    let cannot = |error: std::io::Error| failed!("cannot serve the model: {error}");
     let mut stop = StopSignals::listen()?;
     let server = ModelServer::start(script.keeping(0)).map_err(cannot)?;
-    output::line(&format!("OPENAI_BASE_URL={} OPENAI_API_KEY=sk-any", server.openai_url()))?;
+    output::line!("OPENAI_BASE_URL={} OPENAI_API_KEY=sk-any", server.openai_url())?;
     stop.wait().await;
-    output::note(&format!("answered {} requests", server.completed()));
+    output::note!("answered {} requests", server.completed());
     Ok(Exit::Completed)
 }
 
@@ -87,7 +88,7 @@ fn found(suite: &str) -> String {
 
 /// A suite asked of the scripted model that answers in good faith.
 async fn eval(measure: Measure, json: bool) -> Result<Exit, Failure> {
-    let failed = |error: String| Failure::failed(format!("the suite cannot be measured: {error}"));
+    let failed = |error: String| failed!("the suite cannot be measured: {error}");
     let work = move || measure::measure(&measure);
     let measured = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
     let Measured { status, results, made, violations } =
@@ -102,7 +103,7 @@ async fn eval(measure: Measure, json: bool) -> Result<Exit, Failure> {
         output::line(&eval_text::results(&summaries(&rows), &rows))?;
         if !made.is_empty() {
             let told = figures::list(made.iter().map(|(kind, times)| format!("{kind} {times}")));
-            output::line(&format!("\nmistakes of the model: {told}"))?;
+            output::line!("\nmistakes of the model: {told}")?;
         }
         violations.iter().for_each(|violation| output::note(violation));
     }
@@ -150,7 +151,7 @@ async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> 
     let (program, server) = programs(app)?;
     let steps = steps as usize;
     let work = move || growth::measure(&program, Some(&server), steps, ENDS);
-    let failed = |error: String| Failure::failed(format!("the steps benchmark failed: {error}"));
+    let failed = |error: String| failed!("the steps benchmark failed: {error}");
     let grown = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
     let grown = grown.map_err(|error| failed(error.to_string()))?;
     if json {
@@ -163,8 +164,8 @@ async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> 
 
 /// This program, and the nats-server for the fleets that it torments.
 fn programs(app: &App) -> Result<(String, String), Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::failed(format!("this program cannot be found on disk: {error}")))?;
+    let program =
+        std::env::current_exe().map_err(|error| failed!("this program cannot be found on disk: {error}"))?;
     let server = crate::fleet::server_program::of(app)?.map_or_else(find_binary, Ok);
     let server = server.map_err(|error| {
         Failure::bus(error).help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")
@@ -210,6 +211,6 @@ async fn undergo(ordeal: Ordeal) -> Result<ChaosResult, Failure> {
     };
     let verdict = tokio::task::spawn_blocking(move || ordeal.undergo(&stop, tell)).await;
     watch.abort();
-    let failed = |error: String| Failure::failed(format!("the chaos test failed: {error}"));
+    let failed = |error: String| failed!("the chaos test failed: {error}");
     verdict.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::select;
 use crate::app::App;
 use crate::args::{BlueprintAction, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::render::figures;
 use crate::trust::Fault;
 use crate::{output, render};
@@ -108,7 +108,7 @@ fn check(app: &App, args: &BlueprintNameArgs) -> Result<Exit, Failure> {
     let roles: Vec<Role> = [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect();
     let limits = &app.settings().limits;
     if let Some(problem) = check_limits(&found, limits, &roles).first() {
-        return Err(Failure::usage(format!("{} does not fit the limits of runs: {problem}", args.blueprint))
+        return Err(usage!("{} does not fit the limits of runs: {problem}", args.blueprint)
             .help("set what it needs with --set limits.KEY=VALUE, or in muster.toml"));
     }
     output::json_or_line(
@@ -137,22 +137,27 @@ async fn keep(app: &App, args: &BlueprintSaveArgs) -> Result<Exit, Failure> {
         }
     };
     if file.exists() {
-        return Err(Failure::usage(format!("{} is there already", file.display()))
-            .help("choose another name, or remove it first"));
+        return Err(
+            usage!("{} is there already", file.display()).help("choose another name, or remove it first")
+        );
     }
     let found = select::reading(app, async |bus| select::wanted(bus, &args.run).await).await?;
     let Saved { blueprint: made, lost } = save(&found, &args.name).map_err(|error| {
-        Failure::failed(format!("no blueprint can be made of run {}: {error}", args.run))
+        failed!("no blueprint can be made of run {}: {error}", args.run)
             .help("`muster show` tells how the run went; names are lower case letters, digits and _")
     })?;
-    keep_file(&file, &write(&made))?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let written = folder.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&file, write(&made)));
+    written.map_err(|error| {
+        failed!("cannot write {}: {error}", file.display()).help("give --output another file")
+    })?;
     if args.json {
         output::json(&json!({ "name": made.name, "file": file, "steps": made.steps.len(), "lost": lost }))?;
     } else {
         for line in &lost {
-            output::note(&format!("not kept: {}", figures::one_line(line, 300)));
+            output::note!("not kept: {}", figures::one_line(line, 300));
         }
-        output::line(&format!(
+        output::line!(
             "{}: {} steps; put parameters in where runs are to differ, then `muster run --blueprint {}`",
             file.display(),
             made.steps.len(),
@@ -160,16 +165,7 @@ async fn keep(app: &App, args: &BlueprintSaveArgs) -> Result<Exit, Failure> {
             args.output
                 .as_ref()
                 .map_or(made.name.clone(), |file| figures::quoted(&file.display().to_string()))
-        ))?;
+        )?;
     }
     Ok(Exit::Completed)
-}
-
-fn keep_file(file: &Path, text: &str) -> Result<(), Failure> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let made = folder.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(file, text));
-    made.map_err(|error| {
-        Failure::failed(format!("cannot write {}: {error}", file.display()))
-            .help("give --output another file")
-    })
 }

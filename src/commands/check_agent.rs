@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::orchestrator;
 use crate::app::App;
 use crate::args::CheckAgentArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::fleet::pass::{Desk, Duty, OwnDesk, Pass};
 use crate::output;
 use crate::render::checks::{Check, CheckResult, list};
@@ -74,8 +74,8 @@ struct Answers {
 
 impl<'a> TestBench<'a> {
     async fn start(app: &App, args: &'a CheckAgentArgs) -> Result<Self, Failure> {
-        let directory = tempfile::tempdir()
-            .map_err(|error| Failure::failed(format!("cannot create a temporary directory: {error}")))?;
+        let directory =
+            tempfile::tempdir().map_err(|error| failed!("cannot create a temporary directory: {error}"))?;
         let settings = ServerSettings {
             store_dir: directory.path().join("nats"),
             port: 0,
@@ -315,12 +315,12 @@ async fn listen(bus: &Bus, role: &Role, answers: Arc<Mutex<Answers>>) -> Result<
 
 async fn start_program(pass: &Pass, server: &LocalServer, command: &[String]) -> Result<Child, Failure> {
     let variables = pass.issue(true).await.map_err(Failure::failed)?;
-    let (program, arguments) = command.split_first().ok_or_else(|| Failure::usage("no command after --"))?;
+    let (program, arguments) = command.split_first().ok_or_else(|| usage!("no command after --"))?;
     let mut started = Command::new(program);
     started.args(arguments).env("NATS_URL", server.url()).envs(variables);
     started.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
     started.spawn().map_err(|error| {
-        Failure::usage(format!("cannot start {program}: {error}"))
+        usage!("cannot start {program}: {error}")
             .help("after --, give the command that starts the program; it finds the bus in NATS_URL")
     })
 }

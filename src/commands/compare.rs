@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::args::CompareArgs;
 use crate::compare::samples::{Sample, of_run, of_tasks, of_trial};
 use crate::compare::{Comparison, Side, compare};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::render::figures;
 use crate::{output, render};
 
@@ -20,9 +20,7 @@ use crate::{output, render};
 pub(super) async fn perform(app: &App, args: &CompareArgs) -> Result<Exit, Failure> {
     let (comparison, left_out) = select::reading(app, async |bus| compared(bus, args).await).await?;
     output::json_or_line(args.json, || &comparison, || render::compare::page(&comparison))?;
-    if let Some(text) = runs::summary(&left_out) {
-        output::note(&text);
-    }
+    runs::tell_left_out(&left_out);
     Ok(Exit::Completed)
 }
 
@@ -43,11 +41,11 @@ async fn compared(bus: &Bus, args: &CompareArgs) -> Result<(Comparison, LeftOut)
                 Ok((compare("tasks", &one, &other), Vec::new()))
             }
             (Some(_), None) | (None, Some(_)) => {
-                Err(Failure::usage("a run cannot be compared with a filter of runs")
+                Err(usage!("a run cannot be compared with a filter of runs")
                     .help("give two runs, or two filters such as model=openai/a model=openai/b"))
             }
         },
-        _ => Err(Failure::usage("give a trial, two runs, or two filters of runs")),
+        _ => Err(usage!("give a trial, two runs, or two filters of runs")),
     }
 }
 
@@ -106,7 +104,7 @@ impl Filter {
             "model" => Ok(Some(Self::Model(value))),
             "goal" => Ok(Some(Self::Goal(value.to_lowercase()))),
             "by" => Ok(Some(Self::By(value))),
-            _ => Err(Failure::usage(format!("{text:?} is no filter of runs"))
+            _ => Err(usage!("{text:?} is no filter of runs")
                 .help("write model=PROVIDER/MODEL, goal=WORDS or by=NAME")),
         }
     }

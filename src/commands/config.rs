@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::args::ConfigArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::settings::{Effective, example, explain, is_default, sections};
 use crate::{output, render};
 
@@ -37,8 +37,7 @@ pub(super) fn config(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {
 }
 
 fn explained(app: &App, name: &str, as_json: bool) -> Result<Exit, Failure> {
-    let all = explain(&app.loaded, name)
-        .map_err(|advice| Failure::usage(format!("{name} is not a setting")).help(advice))?;
+    let all = explain(&app.loaded, name).map_err(|advice| usage!("{name} is not a setting").help(advice))?;
     output::json_or_line(as_json, || &all, || render::settings::explained(&all))
 }
 
@@ -47,7 +46,7 @@ fn shown(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {
     let chosen: Vec<_> =
         app.loaded.effective.iter().filter(|one| is_under(&one.key, prefix)).cloned().collect();
     if chosen.is_empty() {
-        return Err(Failure::usage(format!("no setting begins with {prefix:?}"))
+        return Err(usage!("no setting begins with {prefix:?}")
             .help("`muster config --all` lists every setting there is"));
     }
     let file = app.loaded.file.as_ref().map(|file| file.display().to_string());
@@ -59,14 +58,15 @@ fn shown(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Completed);
     }
     let is_brief = prefix.is_empty() && !args.all;
-    let (now, later): (Vec<Effective>, Vec<Effective>) =
-        chosen.into_iter().partition(|one| !is_brief || comes_first(one));
+    let (now, later): (Vec<Effective>, Vec<Effective>) = chosen
+        .into_iter()
+        .partition(|one| !is_brief || FIRST.contains(&one.key.as_str()) || !is_default(one));
     output::line(&render::settings::table(&now))?;
     if is_brief {
         output::line(&render::settings::sections(&sections(), &later))?;
     }
     if let Some(own) = &app.loaded.own {
-        output::note(&format!("\nyour own settings file: {}", own.display()));
+        output::note!("\nyour own settings file: {}", own.display());
     }
     output::note(&match file {
         Some(file) => format!("\nsettings file: {file}"),
@@ -75,11 +75,6 @@ fn shown(app: &App, args: &ConfigArgs) -> Result<Exit, Failure> {
         }
     });
     Ok(Exit::Completed)
-}
-
-/// Whether a setting is shown also to whoever asked for nothing in particular.
-fn comes_first(one: &Effective) -> bool {
-    FIRST.contains(&one.key.as_str()) || !is_default(one)
 }
 
 fn is_under(key: &str, prefix: &str) -> bool {

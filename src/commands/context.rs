@@ -11,7 +11,7 @@ use super::select;
 use super::steer::Target;
 use crate::app::App;
 use crate::args::ContextArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::{output, render};
 
 /// Shows values of the shared context, or writes one.
@@ -40,7 +40,7 @@ async fn show(bus: &Bus, args: &ContextArgs) -> Result<Exit, Failure> {
     let (key, prefix) = wanted.strip_suffix('*').map_or((wanted, false), |beginning| (beginning, true));
     let found = state.peers.find(key, prefix);
     if found.is_empty() && !prefix {
-        return Err(Failure::usage(format!("nothing is written under {key:?} in run {}", run.short()))
+        return Err(usage!("nothing is written under {key:?} in run {}", run.short())
             .help(format!("`muster context {}` lists what there is", run.short())));
     }
     output::json_or_line(args.order.json, || json!({ "run": run, "context": found }), || listed(&found))

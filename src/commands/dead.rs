@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::args::{
     DeadAction, DeadLetterArgs, DeadListArgs, DeadRetryArgs, OrderArgs, SteerCommand, TaskArgs,
 };
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::place::Place;
 use crate::{output, render};
 
@@ -55,17 +55,13 @@ async fn retry(
     let author = check(bus, &letter)?;
     let words = asked(&letter, author.as_deref());
     if !args.json {
-        output::line(&format!("{}\n\n{words}", render::dead::letter(&letter)))?;
+        output::line!("{}\n\n{words}", render::dead::letter(&letter))?;
     }
     if !yes && !keep::agreed("Retry it?", NOT_ASKED)? {
         if args.json {
             output::json(&render::dead::json(&letter))?;
         }
-        return Err(Failure::usage(format!(
-            "dead letter {} was not retried: it was not confirmed",
-            args.seq
-        ))
-        .help(NOT_ASKED));
+        return Err(usage!("dead letter {} was not retried: it was not confirmed", args.seq).help(NOT_ASKED));
     }
     match retried(app, bus, bus, args.seq).await? {
         Retried::Sent => {
@@ -87,7 +83,7 @@ pub(crate) enum Retried {
 fn check(bus: &Bus, letter: &DeadLetter) -> Result<Option<String>, Failure> {
     let seq = letter.seq;
     let author = bus.dead().check_retry(letter).map_err(|why| {
-        Failure::usage(format!("dead letter {seq} cannot be retried: {}", render::figures::one_line(&why, 600)))
+        usage!("dead letter {seq} cannot be retried: {}", render::figures::one_line(&why, 600))
             .help(format!("`muster dead show {seq}` shows it, `muster dead drop {seq}` deletes it; give the order yourself if it is right"))
     })?;
     Ok(author.map(|order| order.by))
@@ -123,10 +119,10 @@ pub(crate) async fn retried(app: &App, bus: &Bus, by: &Bus, seq: u64) -> Result<
             bus.dead().remove(letter.seq).await?;
             Ok(Retried::Offered(Box::new(answered)))
         }
-        Origin::Elsewhere => Err(Failure::usage(format!(
+        Origin::Elsewhere => Err(usage!(
             "dead letter {seq} came on {}, which cannot be retried",
             render::figures::one_line(&letter.subject, 80)
-        ))
+        )
         .help("`muster dead drop` deletes it")),
     }
 }
@@ -140,13 +136,11 @@ async fn offer_anew(
     task: &TaskId,
 ) -> Result<steer::Answered, Failure> {
     let TaskId::Leaf(index) = task else {
-        return Err(Failure::usage(format!(
-            "{task} cannot be run again on its own: it depends on the tasks of the plan"
-        ))
-        .help(format!(
-            "run one of those again with `muster redo`; `muster show {}` lists them",
-            run.short()
-        )));
+        return Err(usage!("{task} cannot be run again on its own: it depends on the tasks of the plan")
+            .help(format!(
+                "run one of those again with `muster redo`; `muster show {}` lists them",
+                run.short()
+            )));
     };
     let reason = format!("dead letter {seq} is tried again");
     let order = OrderArgs { run: run.to_string(), reason, wait: WAIT, json: false };
@@ -176,7 +170,7 @@ async fn find(bus: &Bus, seq: u64) -> Result<DeadLetter, Failure> {
     // Numbers start at 1: the server refuses 0.
     let found = if seq == 0 { None } else { bus.dead().get(Seq(seq)).await? };
     found.ok_or_else(|| {
-        Failure::usage(format!("there is no dead letter {seq}"))
+        usage!("there is no dead letter {seq}")
             .help("`muster dead list` lists the dead letters with their numbers")
     })
 }

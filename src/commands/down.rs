@@ -35,9 +35,10 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         members.map(|member| member.name.as_str()).collect()
     };
     let (stopped, given_up) = (named(false), named(true));
-    let before = match given_up.is_empty() {
-        true => String::new(),
-        false => format!("; given up before: {}", given_up.join(", ")),
+    let before = if given_up.is_empty() {
+        String::new()
+    } else {
+        format!("; given up before: {}", given_up.join(", "))
     };
     output::json_or_line(
         args.json,
@@ -54,13 +55,13 @@ fn nothing_runs(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
         process.is_ours().then(|| format!("{name} (process {})", process.pid))
     };
     let named = left.iter().flat_map(named_processes).filter_map(is_left).collect::<Vec<_>>();
-    output::note(&format!("no fleet is running in {}", app.fleet.path().display()));
+    output::note!("no fleet is running in {}", app.fleet.path().display());
     if !named.is_empty() {
-        output::note(&format!(
+        output::note!(
             "not stopped, as nobody watches over what was left in {}: {}; `kill` ends what is yours",
             app.fleet.path().display(),
             named.join(", ")
-        ));
+        );
     }
     app.fleet.clear();
     if args.json {

@@ -17,7 +17,7 @@ use crate::args::EvalArgs;
 use crate::eval::check::{Documents, Given, check};
 use crate::eval::suite::{RunWith, Setting, run_with};
 use crate::eval::{EvalGoal, Row, Suite, results, shipped, summaries};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::fleet::supervisor::global_words;
 use crate::render::{eval as render, figures};
 use crate::signals::StopSignals;
@@ -39,7 +39,7 @@ pub(super) async fn eval(app: &App, args: &EvalArgs) -> Result<Exit, Failure> {
         .filter(|goal| args.only.is_empty() || args.only.iter().any(|part| goal.name.contains(part.as_str())))
         .collect();
     if goals.is_empty() {
-        return Err(Failure::usage(format!("no goal of the suite {} is named so", found.suite.name)));
+        return Err(usage!("no goal of the suite {} is named so", found.suite.name));
     }
     // Read before anything is written: it may be the last one that is asked for.
     let before = earlier(app, args, &found.suite)?;
@@ -86,8 +86,7 @@ pub(super) async fn eval(app: &App, args: &EvalArgs) -> Result<Exit, Failure> {
 fn list() -> Result<Exit, Failure> {
     let mut suites = Vec::new();
     for (name, text) in shipped::SUITES {
-        let suite =
-            Suite::read(text).map_err(|error| Failure::failed(format!("the suite {name}: {error}")))?;
+        let suite = Suite::read(text).map_err(|error| failed!("the suite {name}: {error}"))?;
         suites.push((suite.name, suite.goals.len(), suite.about));
     }
     output::line(&render::suites(&suites))?;
@@ -104,7 +103,7 @@ struct FoundSuite {
 
 impl FoundSuite {
     fn find(wanted: &str) -> Result<Self, Failure> {
-        let wrong = |error: String| Failure::usage(format!("the suite {wanted} cannot be used: {error}"));
+        let wrong = |error: String| usage!("the suite {wanted} cannot be used: {error}");
         if let Some(text) = shipped::find(wanted) {
             let folder = tempfile::tempdir().map_err(|error| wrong(error.to_string()))?;
             shipped::write_documents(folder.path()).map_err(|error| wrong(error.to_string()))?;
@@ -137,9 +136,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     async fn run(&self) -> Result<Row, Failure> {
-        let cannot = |error: std::io::Error| {
-            Failure::failed(format!("cannot run the goal {}: {error}", self.goal.name))
-        };
+        let cannot = |error: std::io::Error| failed!("cannot run the goal {}: {error}", self.goal.name);
         let files = tempfile::tempdir().map_err(cannot)?;
         let documents = self.found.documents_of(self.goal);
         let with = run_with(&self.found.suite, self.goal, self.setting, self.model);
@@ -252,14 +249,12 @@ fn place_for_results(app: &App, args: &EvalArgs, suite: &Suite) -> Result<PathBu
 
 /// Kept after each run: what was paid for is not lost with the next one.
 fn keep(file: &Path, rows: &[Row]) -> Result<(), Failure> {
-    let text =
-        results::written(rows).map_err(|error| Failure::failed(format!("cannot write results: {error}")))?;
+    let text = results::written(rows).map_err(|error| failed!("cannot write results: {error}"))?;
     std::fs::write(file, text).map_err(|error| cannot_keep(file, &error))
 }
 
 fn cannot_keep(place: &Path, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot write results to {}: {error}", place.display()))
-        .help("give another file with -o")
+    failed!("cannot write results to {}: {error}", place.display()).help("give another file with -o")
 }
 
 /// The earlier results that these are to be compared with.
@@ -267,13 +262,12 @@ fn earlier(app: &App, args: &EvalArgs, suite: &Suite) -> Result<Option<Vec<Row>>
     let file = match (&args.against, args.last) {
         (Some(file), _) => file.clone(),
         (None, true) => newest(app, suite).ok_or_else(|| {
-            Failure::usage(format!("there are no earlier results of the suite {}", suite.name))
+            usage!("there are no earlier results of the suite {}", suite.name)
                 .help("run it once without --last")
         })?,
         (None, false) => return Ok(None),
     };
-    let wrong =
-        |error: String| Failure::usage(format!("the results in {} cannot be read: {error}", file.display()));
+    let wrong = |error: String| usage!("the results in {} cannot be read: {error}", file.display());
     let text = std::fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
     results::read(&text).map(Some).map_err(wrong)
 }
@@ -311,8 +305,8 @@ fn tell(
     output::line(&render::results(&now, rows))?;
     if let Some(before) = before {
         let when = before.first().map_or(Millis(0), |row| row.at);
-        output::line(&format!("\n{}", render::beside(&now, &summaries(before), when)))?;
+        output::line!("\n{}", render::beside(&now, &summaries(before), when))?;
     }
-    output::note(&format!("results: {}", file.display()));
+    output::note!("results: {}", file.display());
     Ok(())
 }

@@ -1,29 +1,29 @@
 //! `muster explain`: result, evidence, failures, and cost of a run.
 
-use muster_bus::Bus;
 use muster_shared::explain::{self, Explanation};
 use muster_shared::ids::TaskId;
 use muster_shared::plan::unknown_task;
-use muster_shared::run::{Entry, RunState};
+use muster_shared::run::RunState;
 use serde_json::{Value, json};
 
 use super::select;
 use crate::app::App;
 use crate::args::ExplainArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
+use crate::place::run_of;
 use crate::{output, render};
 
 /// Explains a run, or one task of it.
 pub(super) async fn explain(app: &App, args: &ExplainArgs) -> Result<Exit, Failure> {
-    let run = args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run));
-    let (state, entries, missing) = select::reading(app, async |bus| read(bus, &run).await).await?;
+    let run = run_of(args.task.as_ref(), &args.run);
+    let (run, entries, missing) =
+        select::reading(app, async |bus| select::wanted_whole(bus, &run).await).await?;
+    let state = select::fold(run, &entries)?;
     let task = args.task.as_ref().map(|task| &task.at);
     check(&state, task)?;
     let short = state.id.short();
     if let Some(missing) = &missing {
-        output::note(&format!(
-            "the record of run {short} is damaged, so that this may not be all: {missing}"
-        ));
+        output::note!("the record of run {short} is damaged, so that this may not be all: {missing}");
     }
     let explained = explain::explain(&state, &entries, task);
     let width = output::is_terminal().then(output::columns);
@@ -32,13 +32,6 @@ pub(super) async fn explain(app: &App, args: &ExplainArgs) -> Result<Exit, Failu
         || in_json(&explained, missing.as_deref()),
         || render::explain::text(&explained, args.full, width, app.paint()),
     )
-}
-
-async fn read(bus: &Bus, wanted: &str) -> Result<(RunState, Vec<Entry>, Option<String>), Failure> {
-    let run = select::run(bus, wanted).await?;
-    let (entries, missing) = select::whole(bus, run).await?;
-    let state = select::fold(run, &entries)?;
-    Ok((state, entries, missing))
 }
 
 /// An explanation as `muster explain --json` gives it.
@@ -60,9 +53,11 @@ pub(crate) fn check(state: &RunState, task: Option<&TaskId>) -> Result<(), Failu
             Err(Failure::usage(unknown_task(plan, index))
                 .help(format!("`muster show {short}` lists the tasks")))
         }
-        (Some(_), None) => Err(Failure::usage(format!("run {short} has no plan yet"))
-            .help(format!("`muster show {short}` shows its progress"))),
-        (None, _) => Err(Failure::usage(format!("nothing in this run is about task {task}"))
+        (Some(_), None) => {
+            Err(usage!("run {short} has no plan yet")
+                .help(format!("`muster show {short}` shows its progress")))
+        }
+        (None, _) => Err(usage!("nothing in this run is about task {task}")
             .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")),
     }
 }

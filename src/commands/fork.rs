@@ -11,7 +11,7 @@ use super::run::{self, Wanted};
 use super::select;
 use crate::app::App;
 use crate::args::ForkArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::output;
 
 /// Begins the new run and waits for its end, or only names it.
@@ -50,19 +50,18 @@ async fn check(bus: &Bus, from: Origin) -> Result<(), Failure> {
     };
     let short = from.run.short();
     if !(first..=last).contains(&from.at) {
-        return Err(Failure::usage(format!("run {short} has no entry {}", from.at)).help(format!(
+        return Err(usage!("run {short} has no entry {}", from.at).help(format!(
             "its entries are among {first} to {last}; the first column of `muster trace {short}` has their numbers"
         )));
     }
     let mut state: Option<RunState> = None;
     for entry in entries.iter().filter(|entry| entry.seq <= from.at) {
-        apply(&mut state, entry).map_err(|error| {
-            Failure::failed(format!("the record of run {} cannot be followed: {error}", from.run.short()))
-        })?;
+        apply(&mut state, entry)
+            .map_err(|error| failed!("the record of run {} cannot be followed: {error}", from.run.short()))?;
     }
     match state.as_ref().map(Inherited::of) {
         Some(Some(_)) | None => Ok(()),
-        Some(None) => Err(Failure::usage(format!("run {short} had ended at entry {}", from.at))
+        Some(None) => Err(usage!("run {short} had ended at entry {}", from.at)
             .help("fork it at an earlier entry; the first column of `muster trace` has their numbers")),
     }
 }

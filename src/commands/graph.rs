@@ -3,7 +3,7 @@
 use super::{run, select};
 use crate::app::App;
 use crate::args::{GraphArgs, GraphForm};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed};
 use crate::output;
 use crate::render::graph;
 
@@ -12,8 +12,9 @@ pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> 
     run::check_output(args.output.as_deref())?;
     let state = select::reading(app, async |bus| select::wanted(bus, &args.run).await).await?;
     let Some(plan) = &state.plan else {
-        return Err(Failure::failed(format!("run {} has no plan yet", state.id.short()))
-            .help("`muster show` shows its progress"));
+        return Err(
+            failed!("run {} has no plan yet", state.id.short()).help("`muster show` shows its progress")
+        );
     };
     let text = match args.format {
         GraphForm::Mermaid => graph::mermaid(plan, &state),

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::args::{GuardArgs, GuardChoice};
 use crate::commands::bystander::profile;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::guard::allow_list::AllowList;
 use crate::guard::secrets;
 use crate::output;
@@ -37,14 +37,14 @@ pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
         GuardChoice::AllowList { file, name, check } => {
             let list = read(app, &file)?;
             if check {
-                output::line(&format!("{}: in order", file.display()))?;
+                output::line!("{}: in order", file.display())?;
                 return Ok(Exit::Completed);
             }
             (name, Arc::new(move |request: &GuardRequest| list.verdict(request)))
         }
     };
     if !is_guard_name(&name) {
-        return Err(Failure::usage(format!("{name:?} cannot be the name of a guard"))
+        return Err(usage!("{name:?} cannot be the name of a guard")
             .help("use lower-case letters, digits, - and _, 48 at most"));
     }
     let stop = StopSignals::listen()?.into_token();
@@ -100,14 +100,13 @@ pub(crate) fn check_lists(app: &App) -> Result<(), Failure> {
 /// Reads an allow-list.
 fn read(app: &App, file: &Path) -> Result<AllowList, Failure> {
     let wrong = |why: String| {
-        Failure::usage(format!("the allow-list {} cannot be used: {why}", file.display())).help(
+        usage!("the allow-list {} cannot be used: {why}", file.display()).help(
             "docs/guards.md says how a list is written; `muster guard allow-list FILE --check` looks at one",
         )
     };
     let text = muster_agents::input::text(file, MOST_LIST).map_err(|reason| wrong(reason.to_string()))?;
     if let Some(fault) = app.trust.fault_of_named(file, &text) {
-        return Err(Failure::usage(format!("the allow-list cannot be used: {}", fault.about(file)))
-            .help(fault.mend()));
+        return Err(usage!("the allow-list cannot be used: {}", fault.about(file)).help(fault.mend()));
     }
     AllowList::read(&text).map_err(wrong)
 }

@@ -1,8 +1,7 @@
 //! What `muster doctor` says of the record: whether anything of it is lost, or cannot be read.
 
-use muster_bus::{Bus, BusError, RecordFilter};
-use muster_shared::ids::Seq;
-use muster_shared::run::{Entry, apply};
+use muster_bus::{Bus, BusError};
+use muster_shared::run::apply;
 
 use super::select;
 use crate::app::App;
@@ -62,9 +61,7 @@ async fn look(bus: &Bus) -> Result<Check, BusError> {
     }
     let looked_at = runs.len().min(LOOKED_AT);
     for run in runs.into_iter().take(LOOKED_AT) {
-        let counted = record.counted(run).await?;
-        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await?;
-        let held_back = select::held_back(counted, entries.len());
+        let (entries, held_back) = select::each(bus, run).await?;
         if let Some(fault) = fault(entries).or(held_back) {
             faults.push(format!("run {}: {fault}", run.short()));
         }
@@ -96,15 +93,11 @@ async fn look(bus: &Bus) -> Result<Check, BusError> {
 }
 
 /// What is wrong with the record of a run. An entry of an agent that cannot be read is none: its task failed of it.
-fn fault(entries: Vec<Result<Entry, muster_bus::Unreadable>>) -> Option<String> {
-    let mut read = Vec::with_capacity(entries.len());
-    for entry in entries {
-        match entry {
-            Ok(entry) => read.push(entry),
-            Err(stray) if stray.of_nobody => {}
-            Err(unreadable) => return Some(figures::one_line(&unreadable.to_string(), 300)),
-        }
-    }
+fn fault(entries: select::EachEntry) -> Option<String> {
+    let read = match select::readable(entries) {
+        Ok(read) => read,
+        Err(unreadable) => return Some(figures::one_line(&unreadable.to_string(), 300)),
+    };
     if let Some(missing) = select::missing(&read) {
         return Some(missing);
     }

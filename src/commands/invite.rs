@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::app::{App, no_fleet, now};
 use crate::args::InviteArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::output;
 use crate::render::{figures, table};
 
@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Does what is asked.
 pub(super) fn invite(app: &App, args: &InviteArgs) -> Result<Exit, Failure> {
     if app.fleet.live().is_some_and(|state| state.host.is_some()) {
-        return Err(Failure::usage("this machine joined a fleet that is elsewhere")
+        return Err(usage!("this machine joined a fleet that is elsewhere")
             .help("invite where the fleet's keys are: on the machine of its `muster up`"));
     }
     let found = FleetKeys::open(&app.keys_folder().map_err(Failure::usage)?).map_err(Failure::usage)?;
@@ -47,9 +47,7 @@ struct Reach {
 
 fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
     if args.expires > LONGEST {
-        return Err(
-            Failure::usage("an invitation counts for 30 days at most").help("--expires 1h is the usual")
-        );
+        return Err(usage!("an invitation counts for 30 days at most").help("--expires 1h is the usual"));
     }
     let Reach { addresses, authority } = reach(app, keys, args)?;
     let mut roles = args.roles.clone();
@@ -64,13 +62,13 @@ fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
         return output::json(&in_json(&made, &invited, line.expose_secret()));
     }
     output::line(line.expose_secret())?;
-    output::note(&format!(
+    output::note!(
         "on the other machine: muster join LINE; it counts for {} and {}, until {} UTC; {} withdraws it",
         figures::list(&invited.roles),
         counted(usize::from(invited.uses), "machine", "machines"),
         figures::date(until),
         format_args!("`muster invite --withdraw {}`", made.name),
-    ));
+    );
     Ok(())
 }
 
@@ -93,7 +91,7 @@ fn reach(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<Reach, Failur
     }
     let authority = if state.url.starts_with("tls://") { Some(authority(keys)?) } else { None };
     let unheard = || {
-        Failure::usage(format!("this fleet listens on this machine alone ({})", state.url))
+        usage!("this fleet listens on this machine alone ({})", state.url)
             .help("start it with `muster up --listen 0.0.0.0`, which encrypts connections; --address names where others reach it")
     };
     let listen = state.listen.as_deref().and_then(|listen| listen.parse::<Listen>().ok());
@@ -110,7 +108,7 @@ fn reach(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<Reach, Failur
 
 /// By what the fleet's own authority is known.
 fn authority(keys: &FleetKeys) -> Result<Fingerprint, Failure> {
-    let wrong = |why: String| Failure::failed(format!("the fleet's certificates cannot be used: {why}"));
+    let wrong = |why: String| failed!("the fleet's certificates cannot be used: {why}");
     let tls = FleetTls::open(keys.folder()).map_err(|error| wrong(error.to_string()))?;
     let tls = tls.ok_or_else(|| wrong("there are none".to_owned()))?;
     tls.fingerprint().parse().map_err(|error| wrong(format!("{error}")))
@@ -119,10 +117,8 @@ fn authority(keys: &FleetKeys) -> Result<Fingerprint, Failure> {
 /// The addresses of a server that listens here, those first by which others most likely reach it.
 fn addresses_of(listen: &Listen, machine: &Machine, way_out: Option<IpAddr>) -> Vec<String> {
     let port = listen.port.unwrap_or_default();
-    let with_port = |host: &str| match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
-    };
+    let with_port =
+        |host: &str| if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
     if !listen.is_everywhere() {
         return vec![with_port(&listen.host)];
     }
@@ -131,9 +127,10 @@ fn addresses_of(listen: &Listen, machine: &Machine, way_out: Option<IpAddr>) -> 
     let mut all: Vec<&IpAddr> = machine.addresses.iter().filter(heard).collect();
     all.sort_by_key(|address| (Some(**address) != way_out, address.is_ipv6()));
     all.truncate(MOST_ADDRESSES);
-    match all.is_empty() {
-        true => vec![with_port(&listen.from_here())],
-        false => all.into_iter().map(|address| with_port(&address.to_string())).collect(),
+    if all.is_empty() {
+        vec![with_port(&listen.from_here())]
+    } else {
+        all.into_iter().map(|address| with_port(&address.to_string())).collect()
     }
 }
 
@@ -155,12 +152,12 @@ fn is_loopback(address: &str) -> bool {
 fn withdraw(app: &App, keys: &FleetKeys, name: &AgentId) -> Result<(), Failure> {
     let issued = keys.issued().map_err(Failure::failed)?;
     if !issued.iter().any(|one| one.name == *name && one.kind == HolderKind::Guest) {
-        return Err(Failure::usage(format!("there is no invitation {name} that counts"))
+        return Err(usage!("there is no invitation {name} that counts")
             .help("`muster invite --list` shows them; `muster keys revoke` throws a machine out"));
     }
     keys.revoke(name).map_err(Failure::failed)?;
     reload(&app.store_dir()).map_err(Failure::failed)?;
-    output::line(&format!("{name} counts no more; machines that joined by it stay (`muster keys revoke`)"))
+    output::line!("{name} counts no more; machines that joined by it stay (`muster keys revoke`)")
 }
 
 /// Invitations, and the machines that joined.

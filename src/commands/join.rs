@@ -21,7 +21,7 @@ use line::{given, hide};
 use super::up;
 use crate::app::{App, current_folder, not_believed, now};
 use crate::args::JoinArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::fleet::far::{FarDesk, Own};
 use crate::fleet::joined::{JoinedFolder, Membership, by_credentials};
 use crate::fleet::member::MemberChange;
@@ -70,11 +70,8 @@ fn in_this_folder(app: &App) -> Result<App, Failure> {
 
 async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
     if let Some(state) = app.fleet.live() {
-        return Err(Failure::failed(format!(
-            "a fleet is already running here (process {})",
-            state.supervisor.pid
-        ))
-        .help("`muster down` stops it"));
+        return Err(failed!("a fleet is already running here (process {})", state.supervisor.pid)
+            .help("`muster down` stops it"));
     }
     let folder = JoinedFolder::of(&app.fleet);
     let given = if args.as_supervisor { None } else { given(&args)? };
@@ -85,7 +82,7 @@ async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     joined.scale = joined.scaled(&args.scale, processors).map_err(|name| {
         let roles = figures::list(&joined.roles);
-        Failure::usage(format!("this machine may start {roles} only, and not {name}"))
+        usage!("this machine may start {roles} only, and not {name}")
             .help("`muster invite --role` says which")
     })?;
     folder.write(&joined).map_err(|error| cannot_keep(&folder, &error))?;
@@ -99,27 +96,27 @@ async fn begin(app: &App, args: JoinArgs) -> Result<Exit, Failure> {
 /// the background was started by whoever has looked.
 fn known(app: &App, folder: &JoinedFolder, is_looked_at: bool) -> Result<Membership, Failure> {
     let found = folder.read().map_err(|error| {
-        Failure::usage(format!("what is kept in {} cannot be read: {error}", folder.path().display()))
+        usage!("what is kept in {} cannot be read: {error}", folder.path().display())
             .help("join anew, by another invitation")
     })?;
     let joined = found.ok_or_else(|| {
-        Failure::usage("this folder joined no fleet yet")
+        usage!("this folder joined no fleet yet")
             .help("`muster invite` on the fleet's machine prints a line; `muster join LINE` joins by it")
     })?;
     let is_own = |item: &Item| app.trust.knows(folder.path(), item);
     if is_looked_at || folder.item(&joined).is_some_and(|item| is_own(&item)) {
         return Ok(joined);
     }
-    Err(Failure::usage(format!(
+    Err(usage!(
         "it is not known that you joined the fleet at {} here: what is in {} came with the folder",
         joined.url,
         folder.path().display()
-    ))
+    )
     .help("`muster trust` shows it and asks you once; or join by another invitation"))
 }
 
 fn cannot_keep(folder: &JoinedFolder, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot write to {}: {error}", folder.path().display()))
+    failed!("cannot write to {}: {error}", folder.path().display())
         .help("change to a folder of your own: what this machine is in the fleet is kept there")
 }
 
@@ -134,11 +131,11 @@ async fn enter(
         .map_err(|error| Failure::usage(error).help("`muster invite` prints the line"))?;
     if invited.until <= now() {
         let (until, now) = (figures::date(invited.until), figures::date(now()));
-        return Err(Failure::usage(format!("this invitation ended at {until} UTC, and by this machine's clock it is {now}"))
+        return Err(usage!("this invitation ended at {until} UTC, and by this machine's clock it is {now}")
             .help("ask for another one: `muster invite` on the fleet's machine; or set the clock by NTP, if it is wrong"));
     }
     folder.create(&app.fleet).map_err(|error| cannot_keep(folder, &error))?;
-    let wrong = |error| Failure::failed(format!("{error}"));
+    let wrong = |error| failed!("{error}");
     let key = OwnKey::in_file(&folder.key_file(&invited.name)).map_err(wrong)?;
     let guest = folder.guest_file(&invited.name);
     invited.credentials().write(&guest).map_err(wrong)?;
@@ -171,9 +168,7 @@ async fn enter(
     }
     if !args.json {
         let Membership { host, url, .. } = &joined;
-        output::note(&format!(
-            "joined the fleet at {url} as {host}; `muster join` alone goes on another time"
-        ));
+        output::note!("joined the fleet at {url} as {host}; `muster join` alone goes on another time");
     }
     Ok(joined)
 }
@@ -205,7 +200,7 @@ impl Wait {
         }
         if why != self.told {
             if !self.quiet {
-                output::note(&format!("{why}; waiting …"));
+                output::note!("{why}; waiting …");
             }
             self.told = why;
         }
@@ -245,20 +240,20 @@ async fn connect_as_guest(
         match (away, another) {
             (None, Some(another)) => return Err(another),
             (Some(away), _) => wait.after(away).await?,
-            (None, None) => return Err(Failure::usage("this invitation names no address")),
+            (None, None) => return Err(usage!("this invitation names no address")),
         }
     }
 }
 
 fn unknown(url: &str) -> Failure {
-    Failure::usage(format!(
+    usage!(
         "the fleet at {url} does not know this invitation: it ended, was withdrawn, or is of another fleet"
-    ))
+    )
     .help("ask for another one: `muster invite` on the fleet's machine")
 }
 
 fn not_meant(url: &str, reason: &str) -> Failure {
-    Failure::usage(format!("the server at {url} is not the one of this invitation: {reason}"))
+    usage!("the server at {url} is not the one of this invitation: {reason}")
         .help("see that the address is the fleet's (`muster invite --address`), and ask for another line")
 }
 
@@ -275,7 +270,7 @@ async fn ask(
         match asker.ask::<_, Answer<JoinAnswer>>(&asking, &question, PATIENCE).await? {
             Reply::Answered(Answer::Granted(answer)) => return Ok(answer),
             Reply::Answered(Answer::Refused(why)) => {
-                return Err(Failure::usage(format!("the fleet refuses: {why}"))
+                return Err(usage!("the fleet refuses: {why}")
                     .help("`muster invite` on the fleet's machine makes another invitation"));
             }
             Reply::Answered(Answer::Failed(why)) => {
@@ -346,11 +341,11 @@ async fn supervise(
     let desk = Arc::new(FarDesk::new(asker, own, folder.path(), folder.authority(joined)));
     let mut fleet = Fleet::start_agents(app, joined, Arc::clone(&desk), &joined.scale).await?;
     if !as_json {
-        output::note(&format!(
+        output::note!(
             "agents of the fleet at {}; logs in {}; Ctrl-C stops them",
             fleet.url(),
             app.fleet.path().join("log").display()
-        ));
+        );
     }
     let mut given_up = Vec::new();
     let renewing = desk.renew();

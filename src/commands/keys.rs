@@ -19,7 +19,7 @@ use crate::app::{App, new_id, no_fleet, now};
 use crate::args::{
     CertificateArgs, IssueArgs, KeysArgs, KeysCommand, KeysContextArgs, RotateArgs, TokenArgs,
 };
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::fleet::supervisor::delete_abandoned_consumers;
 use crate::fleet::{own_keys, private};
 use crate::output;
@@ -36,10 +36,7 @@ pub(super) async fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
         KeysCommand::Init => {
             let keys = own_keys::make(app, &folder).map_err(wrong)?;
             keys.write_own().map_err(wrong)?;
-            output::line(&format!(
-                "the keys are in {}: whoever reads them is the fleet's owner",
-                folder.display()
-            ))?;
+            output::line!("the keys are in {}: whoever reads them is the fleet's owner", folder.display())?;
         }
         KeysCommand::Issue(asked) => issue(&open(&folder)?, asked)?,
         KeysCommand::Person(asked) => issue(&open(&folder)?, &IssueArgs::from(asked.clone()))?,
@@ -50,7 +47,7 @@ pub(super) async fn keys(app: &App, args: &KeysArgs) -> Result<Exit, Failure> {
         KeysCommand::Certificate(asked) => certificate(&folder, asked)?,
         KeysCommand::Public => {
             let public = open(&folder)?.public().map_err(wrong)?;
-            output::note(&format!("fingerprint: {}", public.fingerprint()));
+            output::note!("fingerprint: {}", public.fingerprint());
             output::json(&public)?;
         }
         KeysCommand::List { json } => list(&open(&folder)?, *json)?,
@@ -68,7 +65,7 @@ fn folder(app: &App, args: &KeysArgs) -> Result<PathBuf, Failure> {
 fn open(folder: &Path) -> Result<FleetKeys, Failure> {
     let found = FleetKeys::open(folder).map_err(wrong)?;
     found.ok_or_else(|| {
-        Failure::usage(format!("there are no keys in {}", folder.display())).help(
+        usage!("there are no keys in {}", folder.display()).help(
             "a fleet makes them when it comes up first (`muster up`); `muster keys init` makes them without a fleet",
         )
     })
@@ -85,20 +82,20 @@ fn issue(keys: &FleetKeys, asked: &IssueArgs) -> Result<(), Failure> {
         None => output::line(keys.issue(&holder, until).map_err(wrong)?.to_file().expose_secret().trim_end()),
         Some(file) => {
             // In the ledger with its file: it is made anew when the keys are.
-            let absolute = std::path::absolute(file).map_err(|error| unwritable(&error))?;
+            let absolute = std::path::absolute(file).map_err(unwritable)?;
             may_write(keys, &absolute, &holder, asked.name.is_some())?;
             keys.issue_to(&absolute, &holder, until).map_err(|error| match error {
                 CredentialsError::Name { .. } => wrong(error),
-                error => unwritable(&error),
+                error => unwritable(error),
             })?;
-            output::line(&format!(
+            output::line!(
                 "{} ({}) is let in by {}: set MUSTER_BUS_CREDENTIALS for a process of Muster, NATS_CREDS and \
                  NATS_INBOX_PREFIX={} for a program",
                 holder.name(),
                 holder.kind(),
                 file.display(),
                 muster_bus::credentials::rights::inbox(holder.name()),
-            ))
+            )
         }
     }
 }
@@ -111,15 +108,14 @@ fn token(keys: &FleetKeys, asked: &TokenArgs) -> Result<(), Failure> {
     match &asked.out {
         None => output::line(token.expose_secret()),
         Some(file) => {
-            private::write(file, format!("{}\n", token.expose_secret()).as_bytes())
-                .map_err(|error| unwritable(&error))?;
-            output::line(&format!(
+            private::write(file, format!("{}\n", token.expose_secret()).as_bytes()).map_err(unwritable)?;
+            output::line!(
                 "{} logs in to the dashboard as {} by {} until {} (UTC)",
                 asked.name,
                 asked.role,
                 file.display(),
                 figures::date(until)
-            ))
+            )
         }
     }
 }
@@ -127,7 +123,7 @@ fn token(keys: &FleetKeys, asked: &TokenArgs) -> Result<(), Failure> {
 /// Refuses to write over what is no credentials of the same holder: a key that is gone is gone for ever.
 fn may_write(keys: &FleetKeys, file: &Path, holder: &Holder, is_named: bool) -> Result<(), Failure> {
     if file.parent().is_some_and(|folder| real(folder) == real(keys.folder())) {
-        return Err(Failure::usage(format!("{} is where the fleet keeps its own", keys.folder().display()))
+        return Err(usage!("{} is where the fleet keeps its own", keys.folder().display())
             .help("name a file elsewhere (--out)"));
     }
     let fits = match identity(file) {
@@ -141,12 +137,10 @@ fn may_write(keys: &FleetKeys, file: &Path, holder: &Holder, is_named: bool) -> 
     };
     match fits {
         true => Ok(()),
-        false => Err(Failure::usage(format!(
-            "{} is there already, and holds no credentials of {}",
-            file.display(),
-            holder.name()
-        ))
-        .help("name another file (--out), or take this one away first")),
+        false => {
+            Err(usage!("{} is there already, and holds no credentials of {}", file.display(), holder.name())
+                .help("name another file (--out), or take this one away first"))
+        }
     }
 }
 
@@ -196,24 +190,23 @@ fn certificate(folder: &Path, asked: &CertificateArgs) -> Result<(), Failure> {
     open(folder)?;
     let made = FleetTls::for_server(folder, &asked.names, &asked.out)
         .map_err(|error| Failure::failed(error).help("name a folder that you may write to (--out)"))?;
-    output::line(&format!(
+    output::line!(
         "{} is the certificate of {}, {} its key; clients know it by {} (bus.tls_ca)",
         made.certificate_file().display(),
         asked.names.join(", "),
         made.key_file().display(),
         made.ca_file().display(),
-    ))
+    )
 }
 
 /// Throws somebody out: at once where the server is this folder's own.
 async fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> {
-    let whom: AgentId = name.parse().map_err(|error| {
-        Failure::usage(format!("{name:?}: {error}")).help("`muster keys list` shows the names")
-    })?;
+    let whom: AgentId = name
+        .parse()
+        .map_err(|error| usage!("{name:?}: {error}").help("`muster keys list` shows the names"))?;
     let revoked = keys.revoke(&whom).map_err(wrong)?;
     if revoked == 0 {
-        return Err(Failure::usage(format!("no credentials were issued to {name}"))
-            .help("`muster keys list` shows the names"));
+        return Err(usage!("no credentials were issued to {name}").help("`muster keys list` shows the names"));
     }
     let is_told = tell_server(app)?;
     if is_told
@@ -222,15 +215,16 @@ async fn revoke(app: &App, keys: &FleetKeys, name: &str) -> Result<(), Failure> 
     {
         delete_abandoned_consumers(&bus, keys).await;
     }
-    let then = match is_told {
-        true => "the server has cut it off",
-        false => "no server runs here: those of your own learn it from `muster keys export`",
+    let then = if is_told {
+        "the server has cut it off"
+    } else {
+        "no server runs here: those of your own learn it from `muster keys export`"
     };
     let with = match revoked {
         0 | 1 => String::new(),
         many => format!(", by none of {many} credentials"),
     };
-    output::line(&format!("{name} is let in no more{with}; {then}"))
+    output::line!("{name} is let in no more{with}; {then}")
 }
 
 /// Puts new keys in the place of those that are there. The server is told before any credentials are made by them.
@@ -247,25 +241,25 @@ fn rotate(app: &App, folder: &Path, asked: &RotateArgs) -> Result<(), Failure> {
     let tls = FleetTls::renew(folder).map_err(wrong)?;
     if asked.certificates {
         let Some(tls) = tls else {
-            return Err(Failure::usage(format!("there are no certificates in {}", folder.display())).help(
+            return Err(usage!("there are no certificates in {}", folder.display()).help(
                 "a fleet makes them when it comes up encrypted first: `muster up --tls`, or --listen",
             ));
         };
         let told = tell_server(app)?;
         let certificate = tls.certificate_file();
-        return output::line(&format!("{} is a new certificate; {}", certificate.display(), told_of(told)));
+        return output::line!("{} is a new certificate; {}", certificate.display(), told_of(told));
     }
     let until = now().after(asked.grace);
     let keys = FleetKeys::rotate(folder, until).map_err(wrong)?;
     let told = tell_server(app)?;
     let renewed = keys.reissue().map_err(wrong)?;
     let certificates = if tls.is_some() { ", and the certificates are new ones" } else { "" };
-    output::line(&format!(
+    output::line!(
         "new keys vouch from now on{certificates}; {renewed} credentials files of the fleet were made anew. Others count until {} \
          (UTC); {}",
         figures::date(until),
         told_of(told),
-    ))
+    )
 }
 
 fn tell_server(app: &App) -> Result<bool, Failure> {
@@ -280,15 +274,14 @@ const fn told_of(told: bool) -> &'static str {
     }
 }
 
-fn unwritable(error: &dyn std::fmt::Display) -> Failure {
+fn unwritable(error: impl std::fmt::Display) -> Failure {
     Failure::failed(error).help("name a file in a folder that you may write to (--out)")
 }
 
 /// A name that was given at the command line, as `what`.
 fn named(what: &str, name: &str) -> Result<AgentId, Failure> {
-    name.parse().map_err(|error| {
-        Failure::usage(format!("{what}{name:?}: {error}")).help("letters, digits, - and _ make a name")
-    })
+    name.parse()
+        .map_err(|error| usage!("{what}{name:?}: {error}").help("letters, digits, - and _ make a name"))
 }
 
 fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
@@ -296,40 +289,35 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
         None => Ok(new_id(role)),
         Some(name) => named("--name ", name),
     };
-    let holder = match asked.holder.as_str() {
-        "operator" => Holder::Operator { name: name("operator")? },
-        person if person.starts_with("person:") => {
-            let name = named("", person.trim_start_matches("person:"))?;
+    let holder = match (asked.holder.split_once(':'), asked.holder.as_str()) {
+        (Some(("person", person)), _) => {
+            let name = named("", person)?;
             if asked.name.is_some() {
-                return Err(Failure::usage("a person's name stands in person:NAME").help("leave --name out"));
+                return Err(usage!("a person's name stands in person:NAME").help("leave --name out"));
             }
             Holder::Person { name }
         }
-        guard if guard.starts_with("guard:") => {
-            let guard = guard.trim_start_matches("guard:");
+        (Some(("guard", guard)), _) => {
             if !is_guard_name(guard) {
-                return Err(Failure::usage(format!("{guard:?} is no name of a guard"))
+                return Err(usage!("{guard:?} is no name of a guard")
                     .help("lower-case letters, digits, - and _ make one"));
             }
             Holder::Guard { guard: guard.to_owned(), id: name(&format!("guard-{guard}"))? }
         }
-        tools if tools.starts_with("tools:") => {
-            let server = tools.trim_start_matches("tools:");
+        (Some(("tools", server)), _) => {
             if !is_tool_server_name(server) {
-                return Err(Failure::usage(format!("{server:?} is no name of a tool server"))
+                return Err(usage!("{server:?} is no name of a tool server")
                     .help(format!("{SERVER_NAME_RULE} make one")));
             }
             Holder::ToolServer { server: server.to_owned(), id: name(&Profile::role_of_tool_server(server))? }
         }
-        agent if agent.starts_with("agent:") => {
-            let called = agent.trim_start_matches("agent:");
-            Holder::Agent { role: read_role(called)?, id: name(called)? }
-        }
-        "observer" => Holder::Observer { name: name("observer")? },
-        "orchestrator" => Holder::Orchestrator { id: name("orchestrator")? },
-        other => {
+        (Some(("agent", called)), _) => Holder::Agent { role: read_role(called)?, id: name(called)? },
+        (_, "operator") => Holder::Operator { name: name("operator")? },
+        (_, "observer") => Holder::Observer { name: name("observer")? },
+        (_, "orchestrator") => Holder::Orchestrator { id: name("orchestrator")? },
+        (_, other) => {
             if RESERVED.contains(&other) {
-                return Err(Failure::usage(format!("{other:?} is no role: it is kept for what belongs to a fleet itself"))
+                return Err(usage!("{other:?} is no role: it is kept for what belongs to a fleet itself")
                     .help("people are person:NAME (or `muster keys person NAME`), guards guard:NAME, tool servers tools:NAME, machines join by `muster invite`"));
             }
             match read_role(other)? {
@@ -343,7 +331,7 @@ fn holder(asked: &IssueArgs) -> Result<Holder, Failure> {
 
 fn read_role(text: &str) -> Result<Role, Failure> {
     text.parse().map_err(|error| {
-        Failure::usage(format!("{text:?} is no role: {error}")).help(
+        usage!("{text:?} is no role: {error}").help(
             "name operator, person:NAME, observer, orchestrator, or a role such as worker or word_counter",
         )
     })
@@ -368,9 +356,9 @@ fn context(app: &App, keys: &FleetKeys, asked: &KeysContextArgs) -> Result<(), F
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| private::write(&file, format!("{content:#}\n").as_bytes()));
     written.map_err(|error| {
-        Failure::failed(format!("{}: {error}", file.display())).help("XDG_CONFIG_HOME names another folder")
+        failed!("{}: {error}", file.display()).help("XDG_CONFIG_HOME names another folder")
     })?;
-    output::line(&format!("wrote {}: `nats --context {name} sub 'run.>'` watches the fleet", file.display()))
+    output::line!("wrote {}: `nats --context {name} sub 'run.>'` watches the fleet", file.display())
 }
 
 /// Where the `nats` command keeps contexts.
@@ -379,7 +367,7 @@ fn contexts() -> Result<PathBuf, Failure> {
     let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
     folder
         .map(|folder| folder.join("nats/context"))
-        .ok_or_else(|| Failure::usage("no folder for settings is known").help("set HOME or XDG_CONFIG_HOME"))
+        .ok_or_else(|| usage!("no folder for settings is known").help("set HOME or XDG_CONFIG_HOME"))
 }
 
 #[cfg(test)]

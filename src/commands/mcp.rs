@@ -9,7 +9,7 @@ use serde_json::json;
 use super::agent::mcp::{chosen, reached};
 use crate::app::App;
 use crate::args::McpAction;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::{mcp_file, output};
 
 /// Does what was asked.
@@ -48,10 +48,10 @@ async fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
             Ok(is) => in_words(is).to_owned(),
             Err(error) => error.to_string(),
         };
-        output::line(&format!("{}: {}; {said}", server.name, reached(server)))?;
+        output::line!("{}: {}; {said}", server.name, reached(server))?;
     }
     for one in &file.left_out {
-        output::note(&format!("{} is left out: {}", one.server, one.reason));
+        output::note!("{} is left out: {}", one.server, one.reason);
     }
     file.warnings.iter().for_each(|warning| output::note(warning));
     output::note(&counted(file.servers.len(), "server", "servers"));
@@ -81,27 +81,27 @@ fn server(app: &App, name: &str) -> Result<ServerConfig, Failure> {
     let server = chosen(&mcp_file::read(app)?, Some(Path::new(name)), app)?;
     match &server.reached {
         Reached::Http(_) => Ok(server),
-        Reached::Child(_) => Err(Failure::usage(format!(
-            "the MCP server {name} is a program on this machine, and needs no authorization"
-        ))
-        .help("what it needs to know stands in its `env`")),
+        Reached::Child(_) => {
+            Err(usage!("the MCP server {name} is a program on this machine, and needs no authorization")
+                .help("what it needs to know stands in its `env`"))
+        }
     }
 }
 
 async fn login(app: &App, name: &str, limit: std::time::Duration) -> Result<Exit, Failure> {
     let server = server(app, name)?;
     let show = |address: &str| {
-        output::note(&format!(
+        output::note!(
             "Open this address in a browser on this machine, and come back when it says that Muster is authorized:\n\n{address}\n"
-        ));
+        );
     };
     let failed = |error: muster_mcp::McpError| {
         Failure::failed(error).help("nothing was kept: `muster mcp login` begins anew")
     };
     Box::pin(authorize(&server, &mcp_file::tokens_of(app), limit, show)).await.map_err(failed)?;
-    output::note(&format!(
+    output::note!(
         "{name} is authorized. A fleet that is up uses it with the next start of the server's process (`muster ps`)."
-    ));
+    );
     Ok(Exit::Completed)
 }
 

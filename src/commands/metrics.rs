@@ -20,10 +20,10 @@ pub(super) async fn metrics(app: &App, args: &MetricsArgs) -> Result<Exit, Failu
     let bus = app.connect("reader").await?;
     if let Some(at) = args.listen {
         let door = Door::open(at).await?;
-        output::note(&format!(
+        output::note!(
             "figures at http://{0}/metrics, targets at http://{0}/targets; Ctrl-C stops",
             door.at()
-        ));
+        );
         let stop = stop.into_token();
         let serving = door.serve(app.clone(), bus.clone(), stop.clone());
         tokio::select! {

@@ -101,52 +101,52 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         app.loaded.left_out.iter().for_each(|left_out| crate::output::note(left_out));
     }
     // What stays, or is large, has a place of its own.
-    let exit = match command {
-        Command::Run(args) => Box::pin(run::run(&app, *args)).await?,
-        Command::Up(args) => Box::pin(up::up(&app, args)).await?,
-        Command::Down(args) => down::down(&app, &args).await?,
-        Command::Scale(args) => scale::scale(&app, &args).await?,
-        Command::Ui(args) => Box::pin(ui::ui(&app, &args)).await?,
-        Command::Ps(args) => ps::ps(&app, &args).await?,
-        Command::Metrics(args) => Box::pin(metrics::metrics(&app, &args)).await?,
-        Command::Runs(args) => runs::runs(&app, &args).await?,
-        Command::Gc(args) => keep::gc(&app, &args).await?,
-        Command::Show(args) => show::show(&app, &args).await?,
-        Command::Trace(args) => trace::trace(&app, &args).await?,
-        Command::Explain(args) => explain::explain(&app, &args).await?,
-        Command::Prompt(args) => prompt::prompt(&app, &args).await?,
-        Command::Fork(args) => fork::fork(&app, args).await?,
-        Command::Artifacts(args) => artifacts::artifacts(&app, &args).await?,
-        Command::Graph(args) => graph::graph(&app, &args).await?,
-        Command::Replay(args) => replay::replay(&app, &args).await?,
-        Command::Audit(args) => audit::audit(&app, &args).await?,
-        Command::Tap(args) => tap::tap(&app, &args).await?,
-        Command::Top(args) => Box::pin(top::top(&app, &args)).await?,
-        Command::Questions(args) => questions::questions(&app, &args).await?,
-        Command::Context(args) => context::context(&app, &args).await?,
-        Command::Steer(command) => steer::steer(&app, &command).await?,
-        Command::Dead(args) => dead::dead(&app, &args.action).await?,
-        Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
-        Command::Eval(args) => Box::pin(eval::eval(&app, &args)).await?,
-        Command::Trials(args) => trials::perform(&app, &args).await?,
-        Command::Compare(args) => compare::perform(&app, &args).await?,
-        Command::Agent(args) => Box::pin(agent::agent(&app, args)).await?,
-        Command::Guard(args) => Box::pin(guard::guard(&app, args)).await?,
-        Command::Orchestrator => Box::pin(orchestrator::orchestrator(&app)).await?,
+    let performed = match command {
+        Command::Run(args) => Box::pin(run::run(&app, *args)).await,
+        Command::Up(args) => Box::pin(up::up(&app, args)).await,
+        Command::Down(args) => down::down(&app, &args).await,
+        Command::Scale(args) => scale::scale(&app, &args).await,
+        Command::Ui(args) => Box::pin(ui::ui(&app, &args)).await,
+        Command::Ps(args) => ps::ps(&app, &args).await,
+        Command::Metrics(args) => Box::pin(metrics::metrics(&app, &args)).await,
+        Command::Runs(args) => runs::runs(&app, &args).await,
+        Command::Gc(args) => keep::gc(&app, &args).await,
+        Command::Show(args) => show::show(&app, &args).await,
+        Command::Trace(args) => trace::trace(&app, &args).await,
+        Command::Explain(args) => explain::explain(&app, &args).await,
+        Command::Prompt(args) => prompt::prompt(&app, &args).await,
+        Command::Fork(args) => fork::fork(&app, args).await,
+        Command::Artifacts(args) => artifacts::artifacts(&app, &args).await,
+        Command::Graph(args) => graph::graph(&app, &args).await,
+        Command::Replay(args) => replay::replay(&app, &args).await,
+        Command::Audit(args) => audit::audit(&app, &args).await,
+        Command::Tap(args) => tap::tap(&app, &args).await,
+        Command::Top(args) => Box::pin(top::top(&app, &args)).await,
+        Command::Questions(args) => questions::questions(&app, &args).await,
+        Command::Context(args) => context::context(&app, &args).await,
+        Command::Steer(command) => steer::steer(&app, &command).await,
+        Command::Dead(args) => dead::dead(&app, &args.action).await,
+        Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await,
+        Command::Eval(args) => Box::pin(eval::eval(&app, &args)).await,
+        Command::Trials(args) => trials::perform(&app, &args).await,
+        Command::Compare(args) => compare::perform(&app, &args).await,
+        Command::Agent(args) => return Box::pin(agent::agent(&app, args)).await,
+        Command::Guard(args) => Box::pin(guard::guard(&app, args)).await,
+        Command::Orchestrator => Box::pin(orchestrator::orchestrator(&app)).await,
         #[cfg(feature = "bench")]
-        Command::Bench(args) => bench::bench(&app, &args).await?,
-        Command::Doctor(args) => doctor::doctor(&app, &args).await?,
-        Command::Models(args) => models::models(&app, &args.action).await?,
-        Command::Tools(args) => Box::pin(tools::tools(&app, &args.action)).await?,
-        Command::Mcp(args) => Box::pin(mcp::mcp(&app, &args.action)).await?,
-        Command::Config(args) => config::config(&app, &args)?,
-        Command::CheckAgent(args) => Box::pin(check_agent::check_agent(&app, &args)).await?,
-        Command::Keys(args) => Box::pin(keys::keys(&app, &args)).await?,
-        Command::Invite(args) => invite::invite(&app, &args)?,
-        Command::Join(args) => Box::pin(join::join(&app, args)).await?,
-        Command::Completions { .. } | Command::Schema(_) | Command::Trust(_) => Exit::Completed,
+        Command::Bench(args) => bench::bench(&app, &args).await,
+        Command::Doctor(args) => doctor::doctor(&app, &args).await,
+        Command::Models(args) => models::models(&app, &args.action).await,
+        Command::Tools(args) => Box::pin(tools::tools(&app, &args.action)).await,
+        Command::Mcp(args) => Box::pin(mcp::mcp(&app, &args.action)).await,
+        Command::Config(args) => config::config(&app, &args),
+        Command::CheckAgent(args) => Box::pin(check_agent::check_agent(&app, &args)).await,
+        Command::Keys(args) => Box::pin(keys::keys(&app, &args)).await,
+        Command::Invite(args) => invite::invite(&app, &args),
+        Command::Join(args) => Box::pin(join::join(&app, args)).await,
+        Command::Completions { .. } | Command::Schema(_) | Command::Trust(_) => Ok(Exit::Completed),
     };
-    Ok(exit)
+    Ok(performed?)
 }
 
 /// What flags of the command itself set.
@@ -164,21 +164,18 @@ fn own_settings(command: &Command) -> Vec<(String, String, String)> {
 
 /// Care about files that are not trusted or not valid. Commands that show settings or stop a fleet report what was left out.
 const fn care(command: &Command) -> Care {
-    if matches!(command, Command::Config(_) | Command::Doctor(_) | Command::Down(_)) {
-        Care::Lenient
-    } else {
-        Care::Strict
+    match command {
+        Command::Config(_) | Command::Doctor(_) | Command::Down(_) => Care::Lenient,
+        _ => Care::Strict,
     }
 }
 
 /// Writer of the log: a process of the fleet, or a command at a terminal.
 const fn speaker(command: &Command) -> Speaker {
-    if matches!(
-        command,
-        Command::Up(_) | Command::Join(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator
-    ) {
-        Speaker::Process
-    } else {
-        Speaker::Command
+    match command {
+        Command::Up(_) | Command::Join(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator => {
+            Speaker::Process
+        }
+        _ => Speaker::Command,
     }
 }

@@ -9,7 +9,7 @@ use muster_shared::text::bracket_depth;
 use muster_shared::wire::codec::MAX_DEPTH;
 use serde::de::DeserializeOwned;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 
 /// Largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -24,18 +24,16 @@ const EXAMPLE: &str = "a plan looks like this:\n  tasks:\n    - name: find\n    
 pub(super) fn read(path: &Path, limits: &RunLimits) -> Result<PlanDraft, Failure> {
     let text = text_of(path)?;
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let draft = parse(&text, ending)
-        .map_err(|reason| Failure::usage(format!("{}: {reason}", path.display())).help(EXAMPLE))?;
-    check(&draft, limits).map_err(|reasons| {
-        Failure::usage(format!("the plan {} cannot be carried out: {reasons}", path.display()))
-    })?;
+    let draft =
+        parse(&text, ending).map_err(|reason| usage!("{}: {reason}", path.display()).help(EXAMPLE))?;
+    check(&draft, limits)
+        .map_err(|reasons| usage!("the plan {} cannot be carried out: {reasons}", path.display()))?;
     Ok(draft)
 }
 
 /// The text of a file that holds a plan.
 pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
-    let cannot =
-        |reason: String| Failure::usage(format!("cannot read the plan {}: {reason}", path.display()));
+    let cannot = |reason: String| usage!("cannot read the plan {}: {reason}", path.display());
     muster_agents::input::text(path, MAX_BYTES).map_err(cannot)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::select;
 use crate::app::App;
 use crate::args::PromptArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::{output, render};
 
 /// Prints a request as it was sent.
@@ -23,9 +23,12 @@ pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure
         None => return Err(missing(&entries, &sent, args)),
     };
     let task = &args.task.at;
-    let in_words = || match args.diff {
-        true => render::prompt::difference(task, this, last, app.paint()),
-        false => render::prompt::whole(task, this, app.paint()),
+    let in_words = || {
+        if args.diff {
+            render::prompt::difference(task, this, last, app.paint())
+        } else {
+            render::prompt::whole(task, this, app.paint())
+        }
     };
     output::json_or_line(args.json, || in_json(task, this, last, args.diff), in_words)
 }
@@ -60,7 +63,7 @@ fn missing(entries: &[Entry], sent: &[SentRequest], args: &PromptArgs) -> Failur
         let mut steps: Vec<String> = sent.iter().map(|sent| sent.step.to_string()).collect();
         steps.dedup();
         let what = args.step.map_or_else(|| "such a request".to_owned(), |step| format!("step {step}"));
-        return Failure::usage(format!("the record has no prompt for {what} of task {task}")).help(format!(
+        return usage!("the record has no prompt for {what} of task {task}").help(format!(
             "there are requests for steps {}",
             render::figures::one_line(&steps.join(", "), 200)
         ));
@@ -70,10 +73,10 @@ fn missing(entries: &[Entry], sent: &[SentRequest], args: &PromptArgs) -> Failur
         muster_shared::run::RecordEvent::Decided(_) | muster_shared::run::RecordEvent::Offered(_) => false,
     });
     if was_taken {
-        Failure::failed(format!("no model was asked for task {task}, or none has answered yet"))
+        failed!("no model was asked for task {task}, or none has answered yet")
             .help("the offline rules need no prompt; `muster trace RUN TASK` shows what was done")
     } else {
-        Failure::usage(format!("nothing in this run is about task {task}"))
+        usage!("nothing in this run is about task {task}")
             .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")
     }
 }

@@ -31,9 +31,7 @@ async fn read(bus: &Bus, args: &QuestionsArgs) -> Result<Vec<RunState>, Failure>
         }
         None => {
             let newest = runs::newest(bus, args.limit).await?;
-            if let Some(text) = runs::summary(&newest.left_out) {
-                output::note(&text);
-            }
+            runs::tell_left_out(&newest.left_out);
             Ok(newest.runs)
         }
     }

@@ -2,7 +2,7 @@
 
 use muster_bus::{Bus, DeadLetter};
 use muster_shared::ids::RunId;
-use muster_shared::wire::{Body, Command, Encoding, Envelope, decode};
+use muster_shared::wire::{Body, Encoding, Envelope, decode};
 use uuid::Uuid;
 
 use crate::exit::{Exit, Failure};
@@ -45,17 +45,11 @@ fn is_it(letter: &DeadLetter, given: Given) -> bool {
             ["submit", "fork"].iter().any(|begins| letter.subject == format!("cmd.{run}.{begins}"))
         }
         Given::Request(run, id) => {
+            let envelope: Option<Envelope> =
+                decode(&letter.payload, Encoding::of(None, &letter.payload)).ok();
             letter.subject.starts_with(&format!("cmd.{run}."))
-                && command_in(letter).and_then(|of| of.id()) == Some(id)
+                && matches!(envelope.map(|of| of.body), Some(Body::Command(command)) if command.id() == Some(id))
         }
-    }
-}
-
-fn command_in(letter: &DeadLetter) -> Option<Command> {
-    let envelope: Envelope = decode(&letter.payload, Encoding::of(None, &letter.payload)).ok()?;
-    match envelope.body {
-        Body::Command(command) => Some(command),
-        _ => None,
     }
 }
 
@@ -64,6 +58,7 @@ mod tests {
     use muster_shared::ids::Seq;
     use muster_shared::run::{Request, RequestAction};
     use muster_shared::time::Millis;
+    use muster_shared::wire::Command;
     use serde_json::json;
 
     use super::*;

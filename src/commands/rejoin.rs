@@ -55,7 +55,7 @@ async fn or_rejoin(
 
 /// Only returns when it failed.
 fn begin_anew(url: &str) -> Failure {
-    output::note(&format!("the fleet is up again, at {url}; joining it there"));
+    output::note!("the fleet is up again, at {url}; joining it there");
     let failed = |error: std::io::Error| {
         Failure::bus(format!("the fleet is at {url} now, and this process cannot restart itself: {error}"))
             .help("start it again")

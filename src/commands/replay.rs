@@ -1,6 +1,5 @@
 //! `muster replay`: every decision of a run made again from its record, and compared.
 
-use muster_bus::Bus;
 use muster_shared::ids::RunId;
 use muster_shared::run::Entry;
 use serde_json::{Value, json};
@@ -17,7 +16,8 @@ const SHOWN: usize = 1_200;
 
 /// Decides everything again and says whether it came out the same.
 pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure> {
-    let (run, entries, missing) = select::reading(app, async |bus| read(bus, &args.run).await).await?;
+    let (run, entries, missing) =
+        select::reading(app, async |bus| select::wanted_whole(bus, &args.run).await).await?;
     if let Some(missing) = missing {
         return damaged(run, &missing, args);
     }
@@ -57,12 +57,6 @@ pub(crate) fn not_whole(run: RunId, missing: &str) -> Value {
     json!({ "run": run, "same": false, "missing": missing })
 }
 
-async fn read(bus: &Bus, wanted: &str) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
-    let run = select::run(bus, wanted).await?;
-    let (entries, missing) = select::whole(bus, run).await?;
-    Ok((run, entries, missing))
-}
-
 /// Counts of what came out the same; else the first difference, whichever of both sides it is on.
 pub(crate) fn compare(run: RunId, entries: &[Entry]) -> Result<Value, Value> {
     let orchestrators = muster_orchestrator::replay::replay(run, entries);
@@ -100,7 +94,7 @@ fn in_words(run: RunId, entries: usize, same: &Value) -> String {
         figures::count(entries as u64),
     );
     if same["taken"].as_u64().is_some_and(|taken| taken > 0) {
-        text.push_str(&format!("; {} without a model answer taken as recorded", count("taken", "step")));
+        text += &format!("; {} without a model answer taken as recorded", count("taken", "step"));
     }
     text
 }

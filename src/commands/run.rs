@@ -42,7 +42,7 @@ use crate::absent::fetched;
 use crate::app::{App, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::delivered_file;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::settings::Dollars;
 use crate::signals::StopSignals;
 
@@ -184,7 +184,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
     let filled = filled::filled(app, args)?;
     let text = match (&filled, args.goal.as_deref()) {
         (Some(filled), _) => filled.goal(),
-        (None, Some("-")) => from_standard_input()?,
+        (None, Some("-")) => read_goal(std::io::stdin())?,
         (None, given) => given.unwrap_or_default().to_owned(),
     };
     // Asked for by name, a model that cannot be made out is better refused here than by every agent.
@@ -252,7 +252,7 @@ async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure
     let state = select::wanted(bus, earlier).await?;
     let run = state.id;
     if !state.status.is_ended() {
-        return Err(Failure::usage(format!("run {} has not ended: it cannot be continued yet", run.short()))
+        return Err(usage!("run {} has not ended: it cannot be continued yet", run.short())
             .help(format!("wait for it (`muster trace {} --follow`), or cancel it", run.short())));
     }
     goal.conversation = conversation::follow(&state.goal.conversation, turn(&state));
@@ -268,19 +268,15 @@ async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure
     Ok(())
 }
 
-fn from_standard_input() -> Result<String, Failure> {
-    read_goal(std::io::stdin())
-}
-
 /// A goal that is whole, or none: what is too long is refused, however it would be cut.
 fn read_goal(from: impl Read) -> Result<String, Failure> {
-    let cannot = |why: String| Failure::usage(format!("cannot read the goal from standard input: {why}"));
+    let cannot = |why: String| usage!("cannot read the goal from standard input: {why}");
     let mut bytes = Vec::new();
     // Spaces around it do not count, so more is read than a goal may have; what is longer still is never gathered.
     let most = MAX_GOAL_BYTES * 4;
     from.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|error| cannot(error.to_string()))?;
     let too_long = |bytes: String| {
-        Failure::usage(format!("the goal has {bytes} bytes, {MAX_GOAL_BYTES} is the most")).help(
+        usage!("the goal has {bytes} bytes, {MAX_GOAL_BYTES} is the most").help(
             "put long material in a file and give its folder with --docs; the goal says what is to be done with it",
         )
     };

@@ -29,9 +29,7 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
         let summaries: Vec<&Summary> = gone.iter().filter_map(|gone| gone.summary.as_ref()).collect();
         output::line(&render::runs::table(&runs, &summaries, now()))?;
     }
-    if let Some(text) = summary(&left_out) {
-        output::note(&text);
-    }
+    tell_left_out(&left_out);
     Ok(Exit::Completed)
 }
 
@@ -119,6 +117,13 @@ pub(crate) async fn newest_but(
 
 /// Most runs that are named where some are left out.
 const MOST_NAMED: usize = 5;
+
+/// Prints one line about the runs that are left out, if there are any.
+pub(super) fn tell_left_out(left_out: &[(RunId, String)]) {
+    if let Some(text) = summary(left_out) {
+        output::note(&text);
+    }
+}
 
 /// One line about all runs that are left out, however many; nothing where none is.
 pub(super) fn summary(left_out: &[(RunId, String)]) -> Option<String> {

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::app::{App, user};
 use crate::args::ScaleArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed};
 use crate::fleet::state::FleetState;
 use crate::fleet::wish;
 use crate::output;
@@ -29,7 +29,7 @@ pub(super) async fn scale(app: &App, args: &ScaleArgs) -> Result<Exit, Failure> 
             return tell(args, &before, &wanted);
         }
         if Instant::now() >= until {
-            return Err(Failure::failed(format!("it was not done within {}", figures::span(limit)))
+            return Err(failed!("it was not done within {}", figures::span(limit))
                 .help("`muster ps` shows who is there; see .muster/log/supervisor.log"));
         }
         sleep(LOOK).await;
@@ -56,7 +56,7 @@ fn tell(args: &ScaleArgs, before: &FleetState, wanted: &BTreeMap<String, u16>) -
         output::json(&each)?;
     } else {
         for (role, count) in wanted {
-            output::line(&format!("{role}: {count} (was {})", wish::count(before, role)))?;
+            output::line!("{role}: {count} (was {})", wish::count(before, role))?;
         }
     }
     Ok(Exit::Completed)

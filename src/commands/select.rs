@@ -1,12 +1,12 @@
 //! Which run is meant: an id, the unique end or beginning of one, or `last`; and with `/` and a task, the run within it.
 
-use muster_bus::{Bus, BusError, RecordFilter};
+use muster_bus::{Bus, BusError, RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{ApplyError, Entry, Gap, RunState, apply, gaps};
 
 use super::{keep, within};
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 use crate::fleet::supervisor::ReadAccess;
 use crate::place;
 
@@ -44,7 +44,7 @@ pub(crate) async fn any(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
     };
     let Some((outer, tasks)) = wanted.split_once('/') else { return choose(&runs, wanted) };
     let tasks = place::tasks(tasks).map_err(|wrong| {
-        Failure::usage(format!("{wanted:?} names no run: {wrong}"))
+        usage!("{wanted:?} names no run: {wrong}")
             .help("a run within another is called RUN/TASK, such as last/1-2")
     })?;
     let mut run = choose(&runs, outer)?;
@@ -66,14 +66,14 @@ async fn with_noted(bus: &Bus, mut runs: Vec<RunId>) -> Result<Vec<RunId>, Failu
 /// The run that `wanted` names among `runs`, newest first. Pure.
 pub(crate) fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
     let Some(newest) = runs.first() else {
-        return Err(Failure::usage("there are no runs yet").help("ask one with `muster run \"…\"`"));
+        return Err(usage!("there are no runs yet").help("ask one with `muster run \"…\"`"));
     };
     if wanted == "last" {
         return Ok(*newest);
     }
     let digits = wanted.replace('-', "").to_ascii_lowercase();
     if digits.len() < LEAST_DIGITS || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(Failure::usage(format!("{wanted:?} names no run"))
+        return Err(usage!("{wanted:?} names no run")
             .help("give the digits of a run's id that `muster runs` shows, or `last`"));
     }
     let named = |run: &RunId| {
@@ -83,16 +83,15 @@ pub(crate) fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
     let found: Vec<RunId> = runs.iter().copied().filter(named).collect();
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(Failure::usage(format!("no run's id ends or begins with {wanted}"))
-            .help("`muster runs` lists them")),
+        [] => Err(usage!("no run's id ends or begins with {wanted}").help("`muster runs` lists them")),
         many => {
             let named: Vec<String> = many.iter().take(MOST_NAMED).map(ToString::to_string).collect();
             let more = if many.len() > MOST_NAMED { ", …" } else { "" };
-            Err(Failure::usage(format!(
+            Err(usage!(
                 "the ids of {} runs end or begin with {wanted}: {}{more}",
                 many.len(),
                 named.join(", ")
-            ))
+            )
             .help("give more digits of the one you mean"))
         }
     }
@@ -130,9 +129,12 @@ pub(crate) fn fold(run: RunId, entries: &[Entry]) -> Result<RunState, Failure> {
     for entry in entries {
         apply(&mut state, entry).map_err(|error| cannot_follow(run, entries, &error))?;
     }
-    state.ok_or_else(|| match entries.is_empty() {
-        true => Failure::failed(format!("the record of run {} is empty", run.short())),
-        false => cannot_follow(run, entries, &ApplyError::NotCreated(entries[0].seq)),
+    state.ok_or_else(|| {
+        if entries.is_empty() {
+            failed!("the record of run {} is empty", run.short())
+        } else {
+            cannot_follow(run, entries, &ApplyError::NotCreated(entries[0].seq))
+        }
     })
 }
 
@@ -140,39 +142,57 @@ fn cannot_follow(run: RunId, entries: &[Entry], error: &ApplyError) -> Failure {
     let short = run.short();
     match missing(entries) {
         Some(missing) => {
-            Failure::failed(format!("the record of run {short} is damaged: {missing} ({error})")).help(format!(
+            failed!("the record of run {short} is damaged: {missing} ({error})").help(format!(
                 "`muster trace {short}` shows what is left of it; ask the goal again if the run is still wanted"
             ))
         }
-        None => Failure::failed(format!("the record of run {short} cannot be followed: {error}")).help(format!(
+        None => failed!("the record of run {short} cannot be followed: {error}").help(format!(
             "`muster trace {short}` shows it entry by entry; a newer version of muster may know what this one does not"
         )),
     }
 }
 
-/// The record of a run, and what is missing from it.
-pub(super) async fn whole(bus: &Bus, run: RunId) -> Result<(Vec<Entry>, Option<String>), Failure> {
+/// The run that `wanted` names, its record, and what is missing from it.
+pub(super) async fn wanted_whole(
+    bus: &Bus,
+    wanted: &str,
+) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
+    let run = run(bus, wanted).await?;
+    let (entries, missing) = whole(bus, run).await?;
+    Ok((run, entries, missing))
+}
+
+/// The entries of a run, each as far as it can be read.
+pub(super) type EachEntry = Vec<Result<Entry, Unreadable>>;
+
+/// Each entry of a run, and what the server holds back of them.
+pub(super) async fn each(bus: &Bus, run: RunId) -> Result<(EachEntry, Option<String>), BusError> {
     let record = bus.record();
     // Counted first: what is written meanwhile is no loss.
     let counted = record.counted(run).await?;
     let each = record.read_each(&RecordFilter::Run(run), Seq(0)).await?;
     let held_back = held_back(counted, each.len());
-    let mut entries = Vec::with_capacity(each.len());
-    for read in each {
-        match read {
-            Ok(entry) => entries.push(entry),
-            Err(stray) if stray.of_nobody => {}
-            Err(unreadable) => return Err(BusError::from(unreadable).into()),
-        }
-    }
-    let said: Vec<String> = missing(&entries).into_iter().chain(held_back).collect();
-    Ok((entries, (!said.is_empty()).then(|| said.join("; "))))
+    Ok((each, held_back))
 }
 
 /// Entries that the server counts and does not give out, which is so when its file is damaged.
 pub(crate) fn held_back(counted: u64, came: usize) -> Option<String> {
     let came = came as u64;
     (came < counted).then(|| format!("the server counts {counted} entries of it and gives out {came}"))
+}
+
+/// The entries without those of no agent that cannot be read, or the first other one that cannot be read.
+pub(super) fn readable(each: EachEntry) -> Result<Vec<Entry>, Unreadable> {
+    let is_stray = |read: &Result<Entry, Unreadable>| read.as_ref().is_err_and(|stray| stray.of_nobody);
+    each.into_iter().filter(|read| !is_stray(read)).collect()
+}
+
+/// The record of a run, and what is missing from it.
+pub(super) async fn whole(bus: &Bus, run: RunId) -> Result<(Vec<Entry>, Option<String>), Failure> {
+    let (each, held_back) = each(bus, run).await?;
+    let entries = readable(each).map_err(BusError::from)?;
+    let said: Vec<String> = missing(&entries).into_iter().chain(held_back).collect();
+    Ok((entries, (!said.is_empty()).then(|| said.join("; "))))
 }
 
 /// What is missing from the record of a run, in words; nothing where it is whole.

@@ -3,23 +3,25 @@
 use std::collections::BTreeMap;
 
 use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
+use muster_shared::ids::TaskId;
 use muster_shared::plan::progress::Detail;
-use muster_shared::plan::{summary, unknown_task};
+use muster_shared::plan::summary;
 use muster_shared::run::unguarded::Unguarded;
 use muster_shared::run::{RunState, count, shortfalls};
 use serde_json::{Value, json};
 
-use super::{keep, runs, select, within};
+use super::{explain, keep, runs, select, within};
 use crate::app::{App, now};
 use crate::args::ShowArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
+use crate::place::run_of;
 use crate::{output, render};
 
 /// Prints a run, or what of it is asked for.
 pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     let reading = ReadAccess::open(app).await?;
-    let run = args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run));
+    let run = run_of(args.task.as_ref(), &args.run);
     let found = match gone(&reading, &run).await {
         Ok(None) => read(&reading, &run).await,
         Ok(Some(gone)) => {
@@ -32,13 +34,12 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     reading.close().await;
     let shown = found?;
     let ShownRun { state, children, missing, unguarded } = &shown;
-    check(state, args)?;
+    let task = args.task.as_ref().map(|task| TaskId::Leaf(task.at.clone()));
+    explain::check(state, task.as_ref())?;
     let waits = agents.as_ref().map(|agents| waits_for(state, agents)).unwrap_or_default();
     if let Some(missing) = missing {
         let short = state.id.short();
-        output::note(&format!(
-            "the record of run {short} is damaged, so that this may not be all: {missing}"
-        ));
+        output::note!("the record of run {short} is damaged, so that this may not be all: {missing}");
     }
     if args.json {
         output::json(&told(&shown, &waits, args))?;
@@ -47,22 +48,22 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
         let is_whole = args.task.is_none() && !args.reflection && !args.refinements;
         let inner = render::run::within(state, children, now(), app.paint());
         if is_whole && !inner.is_empty() {
-            output::line(&format!("\n{inner}"))?;
+            output::line!("\n{inner}")?;
         }
         for line in unguarded.in_words().filter(|_| is_whole) {
-            output::line(&format!("not all was done: {line}"))?;
+            output::line!("not all was done: {line}")?;
         }
         if let Some(request) = state.guarding.edit().filter(|_| is_whole) {
-            output::line(&format!(
+            output::line!(
                 "guards are asked about a change of the plan by {}",
                 render::figures::one_line(&request.by, 60)
-            ))?;
+            )?;
         }
         if is_whole && !state.status.is_ended() {
             match &agents {
                 Some(_) => {
                     for waits in waits {
-                        output::line(&format!("waits for {waits}"))?;
+                        output::line!("waits for {waits}")?;
                     }
                 }
                 None => output::line(
@@ -123,20 +124,6 @@ async fn agents(reading: &ReadAccess) -> Option<AgentsByRole> {
         return None;
     }
     reading.bus.registry().list().await.ok().map(|profiles| profiles.iter().collect())
-}
-
-fn check(state: &RunState, args: &ShowArgs) -> Result<(), Failure> {
-    let Some(index) = args.task.as_ref().map(|task| &task.at) else { return Ok(()) };
-    let short = state.id.short();
-    match &state.plan {
-        None => Err(Failure::usage(format!("run {short} has no plan yet"))
-            .help(format!("`muster show {short}` shows its progress"))),
-        Some(plan) if !plan.tasks.contains_key(index) => {
-            Err(Failure::usage(unknown_task(plan, index))
-                .help(format!("`muster show {short}` lists the tasks")))
-        }
-        Some(_) => Ok(()),
-    }
 }
 
 fn in_words(app: &App, state: &RunState, children: &[RunState], args: &ShowArgs) -> String {

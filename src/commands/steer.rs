@@ -17,9 +17,9 @@ pub(crate) use self::target::Answered;
 pub(super) use self::target::Target;
 use crate::app::App;
 use crate::args::{AnswerArgs, ApproveArgs, EditArgs, OrderArgs, RejectArgs, SteerCommand, TaskArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
-use crate::place::Place;
+use crate::place::{Place, run_of};
 
 /// Does what a command says: of which run something is asked, what it is, and why.
 pub(super) async fn steer(app: &App, command: &SteerCommand) -> Result<Exit, Failure> {
@@ -88,9 +88,7 @@ pub(crate) async fn approved(
     let waiting = call::waiting(&target.state, question).map(|(id, _)| id);
     let action = match (waiting, edited) {
         (Some(_), Edited::Plan(_)) => {
-            return Err(
-                Failure::usage("what waits is a call of a tool, and no plan").help("approve its arguments")
-            );
+            return Err(usage!("what waits is a call of a tool, and no plan").help("approve its arguments"));
         }
         (None, Edited::Arguments(_)) => return Err(no_call()),
         (Some(id), Edited::Arguments(mut arguments)) => {
@@ -111,7 +109,7 @@ pub(crate) enum Edited {
 }
 
 fn no_call() -> Failure {
-    Failure::usage("no call of a tool waits here for its arguments")
+    usage!("no call of a tool waits here for its arguments")
         .help("`muster questions` shows what waits; name it with --question where several do")
 }
 
@@ -123,7 +121,7 @@ async fn of_task(bus: &Bus, args: &TaskArgs) -> Result<Target, Failure> {
 }
 
 async fn edit(app: &App, bus: &Bus, args: &EditArgs) -> Result<(Target, RequestAction), Failure> {
-    let run = args.task.as_ref().map_or_else(|| args.order.run.clone(), |task| task.run(&args.order.run));
+    let run = run_of(args.task.as_ref(), &args.order.run);
     let task = args.task.as_ref().map(|task| &task.at);
     let target = Target::find(bus, &run).await?;
     if let Some(task) = task {
@@ -135,7 +133,7 @@ async fn edit(app: &App, bus: &Bus, args: &EditArgs) -> Result<(Target, RequestA
         None => editor::edited(before.clone(), "md").await?,
     };
     if goal.trim() == before.trim() {
-        return Err(Failure::usage("the goal is the same as before: nothing was changed"));
+        return Err(usage!("the goal is the same as before: nothing was changed"));
     }
     let goal = app.redactor.redact(goal.trim()).into_owned();
     Ok((target, RequestAction::Edit { task: task.cloned(), goal }))
@@ -158,12 +156,12 @@ async fn answer(app: &App, bus: &Bus, args: &AnswerArgs) -> Result<(Target, Requ
             let choices =
                 target.state.questions.get(&question).map(|asked| asked.question.choices.as_slice());
             if choices.is_some_and(<[String]>::is_empty) {
-                return Err(Failure::usage(format!("question {question} has no choices"))
+                return Err(usage!("question {question} has no choices")
                     .help("answer with a text; use `muster approve` to approve a plan or a call"));
             }
             choice.to_string()
         }
-        (None, None) => return Err(Failure::usage("there is no answer: give a text, or --choice N")),
+        (None, None) => return Err(usage!("there is no answer: give a text, or --choice N")),
     };
     Ok((target, RequestAction::Answer { question, text }))
 }
@@ -174,7 +172,7 @@ async fn find_asking(
     run: &str,
     question: Option<&Place<QuestionId>>,
 ) -> Result<(Target, Option<QuestionId>), Failure> {
-    let run = question.map_or_else(|| run.to_owned(), |question| question.run(run));
+    let run = run_of(question, run);
     let named = question.map(|question| question.at);
     let asks = |state: &RunState| {
         let mut open = state.open_questions().filter(|(_, asked)| asked.about.is_approved());
@@ -202,11 +200,16 @@ async fn approval(
         if args.arguments.is_some() {
             return Err(no_call());
         }
-        let plan = edited_plan(target, args).await?.map(Box::new);
+        let plan = if args.edit {
+            plan::by_editor(plan_of(target)?).await?
+        } else {
+            args.plan.as_deref().map(plan::from_file).transpose()?
+        };
+        let plan = plan.map(Box::new);
         return Ok(RequestAction::Approve { question, arguments: None, plan });
     };
     if args.plan.is_some() {
-        return Err(Failure::usage(format!("question {id} is about a call of `{}`, and no plan", call.tool))
+        return Err(usage!("question {id} is about a call of `{}`, and no plan", call.tool)
             .help("give --arguments, or --edit"));
     }
     let mut arguments = match &args.arguments {
@@ -221,22 +224,14 @@ async fn approval(
 }
 
 fn plan_of(target: &Target) -> Result<&Plan, Failure> {
-    target.state.plan.as_ref().ok_or_else(|| Failure::usage("there is no plan yet"))
-}
-
-/// The plan as it is to be; nothing where it stays as it is.
-async fn edited_plan(target: &Target, args: &ApproveArgs) -> Result<Option<PlanDraft>, Failure> {
-    if args.edit {
-        return plan::by_editor(plan_of(target)?).await;
-    }
-    args.plan.as_deref().map(plan::from_file).transpose()
+    target.state.plan.as_ref().ok_or_else(|| usage!("there is no plan yet"))
 }
 
 /// What is to be different.
 fn feedback(app: &App, args: &RejectArgs) -> Result<String, Failure> {
     let feedback = app.redactor.redact(args.feedback.trim()).into_owned();
     if feedback.is_empty() {
-        return Err(Failure::usage("the feedback is empty: say what to change"));
+        return Err(usage!("the feedback is empty: say what to change"));
     }
     Ok(feedback)
 }

@@ -40,7 +40,7 @@ pub(super) async fn tap(app: &App, args: &TapArgs) -> Result<Exit, Failure> {
                 },
             }
         };
-        output::note(&format!("the fleet is up again, at {url}"));
+        output::note!("the fleet is up again, at {url}");
         drop(passing);
         bus = app.connect_to(&url, "tap").await?;
         lifeline.follow(&url);

@@ -27,7 +27,7 @@ use crate::absent::mcp;
 use crate::app::App;
 use crate::args::{ToolsAction, ToolsNameArgs, ToolsTestArgs};
 use crate::commands::agent::tools::{access, composites, own_tools};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::mcp_file::HeldTool;
 use crate::render::checks::{Check, CheckResult, list as list_checks};
 use crate::render::figures;
@@ -140,16 +140,16 @@ impl Desk {
                 return crate::absent::missing(feature);
             }
             if let Some(held) = self.held.iter().find(|held| held.name == name) {
-                return Failure::usage(format!("{name} is {}", held.describe()));
+                return usage!("{name} is {}", held.describe());
             }
             let missing = self.settings.composites.missing(name, self.engine.registry());
             if !missing.is_empty() {
-                return Failure::usage(format!("{name} calls {}, which is not here", missing.join(", ")))
+                return usage!("{name} calls {}, which is not here", missing.join(", "))
                     .help("composites of tools of MCP servers and tool servers are called by agents of a fleet alone");
             }
             let near = self.engine.registry().nearest(name);
             let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-            Failure::usage(format!("there is no tool {name:?}"))
+            usage!("there is no tool {name:?}")
                 .help(format!("{near}`muster tools list` shows those there are"))
         })
     }
@@ -243,9 +243,10 @@ impl Desk {
         let context = context.granting(self.granted(&Arc::new(spec.clone())));
         let result = self.engine.call(name, sample.clone(), &context).await;
         let said = figures::one_line(&app.redactor.redact(&result.content), 120);
-        match result.is_success() {
-            true => Check::ok(name, format!("{said} ({})", figures::span(begun.elapsed()))),
-            false => Check::fail(name, said, format!("`muster tools call {name}` says more")),
+        if result.is_success() {
+            Check::ok(name, format!("{said} ({})", figures::span(begun.elapsed())))
+        } else {
+            Check::fail(name, said, format!("`muster tools call {name}` says more"))
         }
     }
 }

@@ -17,7 +17,7 @@ use self::screen::Screen;
 use super::select;
 use crate::app::{App, now};
 use crate::args::TopArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::live::feed::{Feed, Wishes};
 use crate::live::model::{Model, Most};
 use crate::logging;
@@ -60,7 +60,7 @@ fn check_terminal() -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure::usage(format!("`muster top` draws on a terminal, and {why}")).help(
+    Err(usage!("`muster top` draws on a terminal, and {why}").help(
         "`muster ps --json`, `muster runs --json`, `muster show RUN --json`, `muster questions --json` and `muster tap --json` \
          tell programs the same",
     ))
@@ -93,7 +93,7 @@ async fn show(app: &App, args: &TopArgs, mut feed: Feed, run: Option<RunId>) -> 
             () = tokio::time::sleep_until(watch.drawn + FRAME), if draws => watch.draw()?,
             Some(event) = watch.answers.recv() => watch.happens(event)?,
             input = feed.next() => {
-                let Some(input) = input else { return Err(Failure::failed("the fleet is not followed any more")) };
+                let Some(input) = input else { return Err(failed!("the fleet is not followed any more")) };
                 watch.take(input)?;
                 for _ in 0..AT_ONCE {
                     let Some(input) = feed.ready() else { break };
@@ -107,7 +107,7 @@ async fn show(app: &App, args: &TopArgs, mut feed: Feed, run: Option<RunId>) -> 
 }
 
 fn no_keys(why: &str) -> Failure {
-    Failure::failed(format!("no keys can be read from the terminal: {why}"))
+    failed!("no keys can be read from the terminal: {why}")
         .help("`muster top` is used at a terminal; `muster ps` and `muster runs` print and end")
 }
 

@@ -16,8 +16,9 @@ use super::select;
 use crate::absent::spans;
 use crate::app::{App, no_fleet};
 use crate::args::TraceArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::fleet::lifeline::{Lifeline, News};
+use crate::place::run_of;
 use crate::render::figures;
 use crate::render::paint::Paint;
 use crate::render::trace::{Timeline, entry_json};
@@ -52,18 +53,15 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
         held_back.iter().for_each(|text| output::note(text));
     }
     match &args.task {
-        Some(task) if printer.printed == 0 => {
-            Err(Failure::usage(format!("nothing in this run is about task {}", task.at)).help(
-                "`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write",
-            ))
-        }
+        Some(task) if printer.printed == 0 => Err(usage!("nothing in this run is about task {}", task.at)
+            .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")),
         _ => Ok(Exit::Completed),
     }
 }
 
 /// The run whose entries are wanted.
 fn wanted(args: &TraceArgs) -> String {
-    args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run))
+    run_of(args.task.as_ref(), &args.run)
 }
 
 /// Prints entries as they come, until the run ends. They are followed by sequence, so that none is missing and none
@@ -101,7 +99,7 @@ async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Resul
                 },
             }
         };
-        output::note(&format!("the fleet is up again, at {url}"));
+        output::note!("the fleet is up again, at {url}");
         drop(entries);
         bus = app.connect_to(&url, "reader").await?;
         lifeline.follow(&url);
@@ -175,7 +173,7 @@ fn tell_missing(found: FoundEntries) {
     // What stands there and cannot be read is shown in its place.
     for (run, entries) in runs.iter().filter(|_| unreadable.is_empty()) {
         if let Some(missing) = select::missing(entries) {
-            output::note(&format!("the record of run {} is damaged: {missing}", run.short()));
+            output::note!("the record of run {} is damaged: {missing}", run.short());
         }
     }
 }
@@ -190,10 +188,7 @@ async fn read(bus: &Bus, wanted: &str) -> Result<(FoundEntries, Vec<String>), Fa
     let (mut found, mut open, mut runs) = (FoundEntries::new(), vec![(Vec::new(), run)], 0);
     let mut lost = Vec::new();
     while let Some((path, run)) = open.pop() {
-        let record = bus.record();
-        let counted = record.counted(run).await?;
-        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await?;
-        let held_back = select::held_back(counted, entries.len());
+        let (entries, held_back) = select::each(bus, run).await?;
         lost.extend(held_back.map(|text| format!("the record of run {} is damaged: {text}", run.short())));
         runs += 1;
         if runs <= MOST_WITHIN {
@@ -208,17 +203,15 @@ async fn read(bus: &Bus, wanted: &str) -> Result<(FoundEntries, Vec<String>), Fa
 
 /// The runs that were begun for tasks of a run, with the tasks.
 pub(crate) fn begun(entry: &Entry) -> Vec<(TaskId, RunId)> {
-    let begun = entry.event.events().iter().filter_map(|event| {
-        if let RunEvent::ChildBegun(ChildBegun { task, run, .. }) = event {
-            Some((task.clone(), *run))
-        } else {
-            None
-        }
+    let begun = entry.event.events().iter().filter_map(|event| match event {
+        RunEvent::ChildBegun(ChildBegun { task, run, .. }) => Some((task.clone(), *run)),
+        _ => None,
     });
     begun.collect()
 }
 
-fn is_about(entry: &Entry, task: &TaskId) -> bool {
+/// Returns true if an entry offers a task, or is of an agent that has it.
+pub(crate) fn is_about(entry: &Entry, task: &TaskId) -> bool {
     match &entry.event {
         RecordEvent::Decided(decided) => decided.offer.as_deref().is_some_and(|offer| offer.task == *task),
         RecordEvent::Offered(offer) => offer.task == *task,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::select;
 use crate::app::{App, now, user};
 use crate::args::{TrialArgs, TrialsAction, TrialsArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
 use crate::render::{figures, trials};
 
@@ -46,16 +46,16 @@ async fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
 }
 
 async fn withdraw(app: &App, args: &TrialArgs) -> Result<Exit, Failure> {
-    let by = whoami();
+    let by = Some(user()).filter(|name| !name.is_empty()).unwrap_or_else(|| "a person".to_owned());
     let reason = if args.reason.trim().is_empty() { "a person withdrew it" } else { args.reason.trim() };
     change(app, &args.name, |state| state.withdraw(now(), &by, reason)).await?;
-    output::note(&format!("trial {} is withdrawn", args.name));
+    output::note!("trial {} is withdrawn", args.name);
     Ok(Exit::Completed)
 }
 
 async fn resume(app: &App, args: &TrialArgs) -> Result<Exit, Failure> {
     change(app, &args.name, |state| state.resume(now())).await?;
-    output::note(&format!("trial {} goes on, in runs that begin from now on; it is counted anew", args.name));
+    output::note!("trial {} goes on, in runs that begin from now on; it is counted anew", args.name);
     Ok(Exit::Completed)
 }
 
@@ -70,13 +70,10 @@ async fn changed(
     name: &str,
     change: impl Fn(&mut TrialState),
 ) -> Result<(), Failure> {
-    let known = match muster_shared::flow::is_trial_name(name) {
-        true => bus.trials().of(name).await?,
-        false => None,
-    };
+    let known = if muster_shared::flow::is_trial_name(name) { bus.trials().of(name).await? } else { None };
     if rule.is_none() && known.is_none() {
         let shown = figures::one_line(name, 48);
-        return Err(Failure::usage(format!("there is no trial {shown}")).help("`muster trials` lists them"));
+        return Err(usage!("there is no trial {shown}").help("`muster trials` lists them"));
     }
     let apply = |known: Option<TrialState>| {
         let mut state = match rule {
@@ -87,9 +84,4 @@ async fn changed(
         (state, ())
     };
     Ok(bus.trials().change(name, apply).await?)
-}
-
-/// Who is at this terminal, for a person.
-fn whoami() -> String {
-    Some(user()).filter(|name| !name.is_empty()).unwrap_or_else(|| "a person".to_owned())
 }

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::keep;
 use crate::app::{current_folder, inputs, now, variables};
 use crate::args::{Global, TrustArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::fleet::joined::JoinedFolder;
 use crate::fleet::state::FleetFolder;
 use crate::settings::{self, AGENTS_DIR, Care, Inputs, Loaded, MemberSource, TOOLS_DIR};
 use crate::trust::{
-    Danger, Grant, Item, RecordError, Trust, difference, file_item, files_of, fingerprint, project_server,
-    real, template_items,
+    Danger, Grant, Item, RecordError, Trust, absolute, difference, file_item, files_of, fingerprint,
+    project_server, real, template_items,
 };
 use crate::{agent_file, mcp_file, output, render, tool_files};
 
@@ -33,7 +33,7 @@ pub(super) fn trust(global: &Global, args: &TrustArgs) -> miette::Result<Exit> {
         Some(path) if path.is_dir() => real(path),
         Some(path) if path.is_file() => parent(&real(path)),
         Some(path) => {
-            return Err(Failure::usage(format!("{} is no file or folder", path.display()))
+            return Err(usage!("{} is no file or folder", path.display())
                 .help("name the folder of the project, or leave it out")
                 .into());
         }
@@ -64,40 +64,43 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let mut items = loaded.needs.clone();
     // As commands do, from the folder in which they are given.
     let (fleet, _) = FleetFolder::nearest(&inputs.folder);
-    let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
+    let beside = fleet.path().parent().unwrap_or(&folder);
     let agents = files_of(&beside.join(AGENTS_DIR), ".agent.md");
-    let mut tools = tool_files::files_in(&beside.join(TOOLS_DIR));
+    let tools_folder = beside.join(TOOLS_DIR);
+    let mut tools = tool_files::files_in(&tools_folder, TOOL_ENDING);
     tools.extend(file.iter().filter(|file| file.to_string_lossy().ends_with(TOOL_ENDING)).cloned());
     let servers = beside.join(&loaded.settings.tool.mcp.file);
     items.extend(agents.iter().flat_map(|path| agent_file::wanted(path)));
-    items.extend(tools.iter().flat_map(|path| tool_files::wanted(path, &beside)));
-    items.extend(mcp_file::wanted(&servers, &beside));
+    items.extend(tools.iter().flat_map(|path| tool_files::wanted(path, beside)));
+    items.extend(mcp_file::wanted(&servers, beside));
     items.extend(
         loaded.templates_of_project().iter().flat_map(|path| template_items(&inputs.folder.join(path))),
     );
     let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
     files.extend(agents.into_iter().chain(tools));
-    files.extend(tool_files::composites_in(&beside.join(TOOLS_DIR)));
-    for member in loaded.team.iter().flat_map(|team| &team.specialists) {
-        match &member.source {
-            MemberSource::File(path) => files.push(path.clone()),
-            MemberSource::Command(_) => {}
-        }
-    }
+    files.extend(tool_files::files_in(&tools_folder, muster_composite::ENDING));
+    let members = loaded.team.iter().flat_map(|team| &team.specialists);
+    files.extend(members.filter_map(|member| match &member.source {
+        MemberSource::File(path) => Some(path.clone()),
+        MemberSource::Command(_) => None,
+    }));
     for file in files {
-        let file = std::path::absolute(&file).unwrap_or(file);
-        let base = if file.starts_with(&beside) { beside.clone() } else { parent(&file) };
+        let file = absolute(&file);
+        let base = if file.starts_with(beside) { beside.to_owned() } else { parent(&file) };
         let fault = trust.plain_fault(&file, &base);
-        items.extend(fault.and_then(|fault| file_item(Danger::Foreign, &file, fault.to_string())));
+        items.extend(fault.and_then(|fault| file_item(Danger::Foreign, &file, &fault.to_string())));
     }
     let programs =
         project_server(&inputs.folder).into_iter().chain(own_program(&inputs.folder, &folder, loaded));
-    items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project".to_owned())));
+    items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project")));
     items.extend(keys_of_others(trust, &beside.join(&loaded.settings.server.store_dir)));
-    items.extend(joined_by_others(trust, &fleet));
+    // A membership in a fleet on another machine that the user did not create.
+    let folder_of_joined = JoinedFolder::of(&fleet);
+    let joined = folder_of_joined.read().ok().flatten().and_then(|joined| folder_of_joined.item(&joined));
+    items.extend(joined.filter(|item| !trust.made(folder_of_joined.path(), item)));
     let mut seen = BTreeSet::new();
     items.retain(|item| seen.insert((item.what, item.name.clone())));
-    let held = trust.grant(&folder).map_err(cannot)?;
+    let held = trust.records().of(&folder).map_err(cannot)?;
     Ok(Project { folder, items, held })
 }
 
@@ -106,13 +109,6 @@ fn keys_of_others(trust: &Trust, store: &Path) -> Option<Item> {
     let folder = muster_bus::server::keys_folder(store).ok()?;
     let account = FleetKeys::open(&folder).ok()??.account();
     Some(Item::keys(&folder, &account)).filter(|item| !trust.made(&folder, item))
-}
-
-/// What this machine is in a fleet elsewhere, where it was not the user who joined.
-fn joined_by_others(trust: &Trust, fleet: &FleetFolder) -> Option<Item> {
-    let folder = JoinedFolder::of(fleet);
-    let joined = folder.read().ok()??;
-    folder.item(&joined).filter(|item| !trust.made(folder.path(), item))
 }
 
 /// The server that the project's file names, where it is the project's own.
@@ -133,13 +129,15 @@ fn project_folder(inputs: &Inputs, file: Option<&Path>) -> PathBuf {
 fn ask(trust: &Trust, project: &Project, args: &TrustArgs) -> Result<Exit, Failure> {
     let Project { folder, items, held } = project;
     let changes = difference(held.as_ref().map_or(&[], |grant| &grant.items), items);
+    let trusted =
+        |words: &str| output::json_or_line(args.json, || shown(project, &changes, true), || words.to_owned());
     if items.is_empty() {
         // What is gone needs no word any more.
         trust.records().revoke(folder).map_err(cannot)?;
-        return told(project, &changes, true, args, "there is nothing here that needs your word");
+        return trusted("there is nothing here that needs your word");
     }
     if held.is_some() && changes.is_empty() {
-        return told(project, &changes, true, args, "it is trusted already, as it is");
+        return trusted("it is trusted already, as it is");
     }
     if !args.json {
         output::line(&render::trust::asked(folder, items, held.is_some().then_some(&changes[..])))?;
@@ -148,22 +146,12 @@ fn ask(trust: &Trust, project: &Project, args: &TrustArgs) -> Result<Exit, Failu
         if args.json {
             output::json(&shown(project, &changes, false))?;
         }
-        return Err(Failure::usage(format!("{} is not trusted", folder.display()))
+        return Err(usage!("{} is not trusted", folder.display())
             .help("`muster trust --yes` trusts what is shown without asking"));
     }
     let grant = Grant { folder: folder.clone(), at: now().0, items: items.clone() };
     trust.records().keep(&grant).map_err(cannot)?;
-    told(project, &changes, true, args, &format!("{} is trusted as it is now", folder.display()))
-}
-
-fn told(
-    project: &Project,
-    changes: &[String],
-    is_trusted: bool,
-    args: &TrustArgs,
-    words: &str,
-) -> Result<Exit, Failure> {
-    output::json_or_line(args.json, || shown(project, changes, is_trusted), || words)
+    trusted(&format!("{} is trusted as it is now", folder.display()))
 }
 
 fn shown(project: &Project, changes: &[String], is_trusted: bool) -> Value {
@@ -176,12 +164,8 @@ fn shown(project: &Project, changes: &[String], is_trusted: bool) -> Value {
 fn list(trust: &Trust, args: &TrustArgs) -> Result<Exit, Failure> {
     let grants = trust.records().all().map_err(cannot)?;
     if args.json {
-        let one = |grant: &Grant| {
-            json!({
-                "folder": grant.folder, "at": grant.at, "fingerprint": grant.fingerprint(), "items": grant.items,
-            })
-        };
-        output::json(&grants.iter().map(one).collect::<Vec<Value>>())?;
+        let one = |Grant { folder, at, items }: &Grant| json!({ "folder": folder, "at": at, "fingerprint": fingerprint(items), "items": items });
+        output::json(&grants.iter().map(one).collect::<Value>())?;
     } else if grants.is_empty() {
         output::note("no project is trusted");
     } else {

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::app::App;
 use crate::args::UiArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
 use crate::settings::UI_PORT;
 use crate::signals::StopSignals;
@@ -22,7 +22,7 @@ pub(super) async fn ui(app: &App, args: &UiArgs) -> Result<Exit, Failure> {
     let allowed = listening.role().await;
     let role = args.role.unwrap_or(allowed);
     if role > allowed {
-        return Err(Failure::usage(format!("your credentials allow the role {allowed}, and no more"))
+        return Err(usage!("your credentials allow the role {allowed}, and no more")
             .help("leave --role out, or ask whoever runs the fleet for other credentials"));
     }
     let address = listening.addresses();
@@ -83,6 +83,6 @@ fn open(url: &str) {
         .stderr(Stdio::null())
         .spawn();
     if let Err(error) = started {
-        output::note(&format!("no browser can be opened ({program}: {error}): open the address yourself"));
+        output::note!("no browser can be opened ({program}: {error}): open the address yourself");
     }
 }

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::args::UpArgs;
 use crate::commands::guard::check_lists;
 use crate::commands::metrics::Door;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::fleet::member::MemberChange;
 use crate::fleet::state::FleetState;
 use crate::fleet::supervisor::{Fleet, lost_its_port};
@@ -45,9 +45,9 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     let scale: BTreeMap<String, u16> = args.scale.iter().cloned().collect();
     if let Some(url) = app.settings().bus.url.as_deref().filter(|_| args.tls || args.listen.is_some()) {
         let url = secret::without_passwords(url);
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "--tls and --listen are for a server of the fleet's own, and bus.url is set ({url})"
-        ))
+        )
         .help("leave them out, or unset bus.url (MUSTER_BUS_URL, --url)"));
     }
     if args.detach && !args.in_background {
@@ -67,11 +67,11 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
         serve_figures(app, &fleet, door).await?;
     }
     if !args.json {
-        output::note(&format!(
+        output::note!(
             "bus {}; logs in {}; Ctrl-C stops the fleet",
             secret::without_passwords(fleet.url()),
             app.fleet.path().join("log").display()
-        ));
+        );
     }
     let mut given_up = Vec::new();
     // Kept until this process has ended: who comes meanwhile waits, and begins another fleet.
@@ -120,7 +120,7 @@ fn begin_anew() -> Failure {
         "another program listens on the port of this fleet's server: the fleet comes up on another one",
     );
     let failed = |error: std::io::Error| {
-        Failure::failed(format!("the port of the fleet is taken, and it cannot restart itself: {error}"))
+        failed!("the port of the fleet is taken, and it cannot restart itself: {error}")
             .help("`muster up` starts it on another port")
     };
     failed(process::begin_anew(std::env::args_os().skip(1), &[]))
@@ -129,14 +129,14 @@ fn begin_anew() -> Failure {
 /// Serves the figures of the fleet for as long as this process lives.
 async fn serve_figures(app: &App, fleet: &Fleet, door: Door) -> Result<(), Failure> {
     let bus = app.connect_to(fleet.url(), "supervisor").await?;
-    output::note(&format!("figures at http://{0}/metrics, targets at http://{0}/targets", door.at()));
+    output::note!("figures at http://{0}/metrics, targets at http://{0}/targets", door.at());
     drop(door.serve(app.clone(), bus, CancellationToken::new()));
     Ok(())
 }
 
 /// Nothing is left to be watched over.
 pub(super) fn died_too_often(app: &App, given_up: &[String]) -> Failure {
-    Failure::failed(format!("the fleet stopped: {} died too often", given_up.join(", ")))
+    failed!("the fleet stopped: {} died too often", given_up.join(", "))
         .help(format!("see why in {}", app.fleet.path().join("log").display()))
 }
 
@@ -177,11 +177,8 @@ fn change_json(name: &str, change: &MemberChange) -> Value {
 /// Starts this same command in a session of its own, and waits until the fleet is up.
 async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
     if let Some(state) = app.fleet.live() {
-        return Err(Failure::failed(format!(
-            "a fleet is already running (process {}, {})",
-            state.supervisor.pid, state.url
-        ))
-        .help("use it as it is, or stop it with `muster down`"));
+        return Err(failed!("a fleet is already running (process {}, {})", state.supervisor.pid, state.url)
+            .help("use it as it is, or stop it with `muster down`"));
     }
     let began = Instant::now();
     let mut told = String::new();
@@ -196,7 +193,7 @@ async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
     let given_up = state.members.iter().filter(|member| member.given_up);
     for member in given_up {
         let how = member.how.as_deref().unwrap_or("died");
-        output::note(&format!("{} {how}, and too often: it is not started again", member.name));
+        output::note!("{} {how}, and too often: it is not started again", member.name);
     }
     let url = secret::without_passwords(&state.url).into_owned();
     let state = FleetState { url, ..state };

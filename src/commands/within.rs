@@ -7,7 +7,7 @@ use muster_shared::plan::unknown_task;
 use muster_shared::run::RunState;
 
 use super::select;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::render;
 
 /// Most runs within a run that are looked at.
@@ -30,7 +30,7 @@ fn newest(state: &RunState, task: &TaskIndex) -> Result<RunId, Failure> {
     let newest = of_it.max_by_key(|(_, child)| (child.generation, child.asked_at)).map(|(run, _)| *run);
     awaited.or(newest).ok_or_else(|| match &state.plan {
         Some(plan) if !plan.tasks.contains_key(task) => Failure::usage(unknown_task(plan, task)).help(help),
-        _ => Failure::usage(format!("{task} of run {short} has no child run")).help(help),
+        _ => usage!("{task} of run {short} has no child run").help(help),
     })
 }
 
@@ -89,9 +89,9 @@ fn conflict(above: &RunState, task: &TaskId, run: RunId) -> Option<Failure> {
     if above.status.is_ended() {
         let how = render::runs::word(above);
         return Some(
-            Failure::usage(format!(
+            usage!(
                 "run {short} belongs to {task} of run {outer}, which has ended ({how}): it cannot be changed any more"
-            ))
+            )
             .help(format!("`muster show {outer}` shows the result; start a new run with `muster run`")),
         );
     }
@@ -107,5 +107,5 @@ fn conflict(above: &RunState, task: &TaskId, run: RunId) -> Option<Failure> {
             format!("{task} of run {outer} is done anew, and does not wait for run {short} any more")
         }
     };
-    Some(Failure::usage(format!("{why}: nothing within it can be changed")).help(again))
+    Some(usage!("{why}: nothing within it can be changed").help(again))
 }

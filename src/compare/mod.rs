@@ -53,16 +53,15 @@ pub(crate) fn compare(of: &'static str, first: &Side, second: &Side) -> Comparis
     let pairs = samples::pairs(&first.samples, &second.samples);
     let paired = !pairs.is_empty();
     // What only one of them did says nothing beside what both did.
-    let (mine, theirs): (Vec<&Sample>, Vec<&Sample>) = match paired {
-        true => pairs.iter().copied().unzip(),
-        false => (first.samples.iter().collect(), second.samples.iter().collect()),
+    let (mine, theirs): (Vec<&Sample>, Vec<&Sample>) = if paired {
+        pairs.iter().copied().unzip()
+    } else {
+        (first.samples.iter().collect(), second.samples.iter().collect())
     };
     let least = mine.len().min(theirs.len());
     let (one, other) = (summary(&first.name, &mine), summary(&second.name, &theirs));
-    let success = match paired {
-        true => stats::of_pairs(counted(&pairs)),
-        false => stats::of_shares(one.success, other.success),
-    };
+    let success =
+        if paired { stats::of_pairs(counted(&pairs)) } else { stats::of_shares(one.success, other.success) };
     let means = |value: fn(&Sample) -> f64| match paired {
         true => stats::of_paired_means(
             &pairs.iter().map(|(one, other)| (value(one), value(other))).collect::<Vec<_>>(),

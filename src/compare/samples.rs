@@ -43,17 +43,14 @@ pub(crate) fn of_trial(run: &RunState, trial: &str) -> Vec<(Arm, Sample)> {
             (None, Arm::Control) if run.trials.shadows.contains_key(task) => key(run.id, task),
             _ => String::new(),
         };
-        Some((mark.arm, sampled(key, sample)))
+        let TrialSample { done, cost_micros, ms, .. } = sample;
+        Some((mark.arm, Sample { key, done, cost_micros: cost_micros as f64, ms: ms as f64 }))
     };
     run.tasks.iter().filter_map(taken).collect()
 }
 
 fn key(run: RunId, task: &TaskId) -> String {
     format!("{run}/{task}")
-}
-
-fn sampled(key: String, sample: TrialSample) -> Sample {
-    Sample { key, done: sample.done, cost_micros: sample.cost_micros as f64, ms: sample.ms as f64 }
 }
 
 /// What the tasks of a run came to: the same tasks of another run have the same name and place.

@@ -51,11 +51,7 @@ pub(crate) fn check(goal: &EvalGoal, given: &Given, documents: &Documents) -> Ve
         let name = format!("file {}", wanted.name);
         match given.files.get(&wanted.name) {
             None => failed(&name, "was not made".to_owned()),
-            Some(text) => {
-                let missing: Vec<&str> =
-                    wanted.contains.iter().filter(|part| !holds(text, part)).map(String::as_str).collect();
-                judged(&name, missing.is_empty(), || format!("does not hold {}", missing.join(", ")))
-            }
+            Some(text) => none_wrong(&name, &wanted.contains, |part| !holds(text, part), "does not hold"),
         }
     }));
     let micros = |dollars: f64| (dollars * 1_000_000.0).max(0.0) as u64;
@@ -87,26 +83,19 @@ fn ends(wanted: Ends, given: &Given) -> Checked {
 fn words(checks: &Checks, report: &str) -> Vec<Checked> {
     let mut done = Vec::new();
     if !checks.all.is_empty() {
-        let missing: Vec<&str> =
-            checks.all.iter().filter(|part| !holds(report, part)).map(String::as_str).collect();
-        done.push(judged("all", missing.is_empty(), || format!("the report lacks {}", missing.join(", "))));
+        done.push(none_wrong("all", &checks.all, |part| !holds(report, part), "the report lacks"));
     }
     if !checks.any.is_empty() {
         let found = checks.any.iter().any(|part| holds(report, part));
         done.push(judged("any", found, || format!("the report has none of {}", checks.any.join(", "))));
     }
     if !checks.none.is_empty() {
-        let wrong: Vec<&str> =
-            checks.none.iter().filter(|part| holds(report, part)).map(String::as_str).collect();
-        done.push(judged("none", wrong.is_empty(), || format!("the report has {}", wrong.join(", "))));
+        done.push(none_wrong("none", &checks.none, |part| holds(report, part), "the report has"));
     }
     if !checks.matches.is_empty() {
-        let fits = |pattern: &&String| regex::Regex::new(pattern).is_ok_and(|regex| regex.is_match(report));
-        let missing: Vec<&str> =
-            checks.matches.iter().filter(|pattern| !fits(pattern)).map(String::as_str).collect();
-        done.push(judged("matches", missing.is_empty(), || {
-            format!("the report does not match {}", missing.join(", "))
-        }));
+        let fits = |pattern: &str| regex::Regex::new(pattern).is_ok_and(|regex| regex.is_match(report));
+        let what = "the report does not match";
+        done.push(none_wrong("matches", &checks.matches, |pattern| !fits(pattern), what));
     }
     done
 }
@@ -123,6 +112,12 @@ fn cites(least: usize, report: &str, documents: &Documents) -> Checked {
 
 fn holds(text: &str, part: &str) -> bool {
     text.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// A check that passes if none of these parts is wrong.
+fn none_wrong(check: &str, parts: &[String], is_wrong: impl Fn(&str) -> bool, what: &str) -> Checked {
+    let wrong: Vec<&str> = parts.iter().map(String::as_str).filter(|part| is_wrong(part)).collect();
+    judged(check, wrong.is_empty(), || format!("{what} {}", wrong.join(", ")))
 }
 
 fn judged(check: &str, passed: bool, why: impl FnOnce() -> String) -> Checked {

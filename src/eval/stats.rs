@@ -22,9 +22,9 @@ pub(crate) struct Spread {
     pub(crate) least: f64,
     pub(crate) median: f64,
     pub(crate) most: f64,
-    pub(crate) mean: f64,
-    pub(crate) mean_low: f64,
-    pub(crate) mean_high: f64,
+    mean: f64,
+    mean_low: f64,
+    mean_high: f64,
 }
 
 /// The share of what passed.

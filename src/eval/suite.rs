@@ -21,15 +21,15 @@ pub(crate) struct Suite {
     #[serde(default)]
     pub(crate) about: String,
     /// What all goals are run with, where they do not say otherwise.
-    pub(crate) model: Option<String>,
-    pub(crate) effort: Option<String>,
-    pub(crate) deadline: Option<String>,
+    model: Option<String>,
+    effort: Option<String>,
+    deadline: Option<String>,
     /// Folders and files with documents, beside the suite.
     #[serde(default)]
     pub(crate) docs: Vec<String>,
     /// Settings by key, as `--set` takes them.
     #[serde(default)]
-    pub(crate) settings: BTreeMap<String, toml::Value>,
+    settings: BTreeMap<String, toml::Value>,
     pub(crate) goals: Vec<EvalGoal>,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct EvalGoal {
     pub(crate) name: String,
     /// What is asked.
     pub(crate) goal: String,
-    pub(crate) model: Option<String>,
-    pub(crate) effort: Option<String>,
-    pub(crate) planning: Option<String>,
-    pub(crate) deadline: Option<String>,
+    model: Option<String>,
+    effort: Option<String>,
+    planning: Option<String>,
+    deadline: Option<String>,
     /// Instead of the suite's.
     pub(crate) docs: Option<Vec<String>>,
     #[serde(default)]
-    pub(crate) settings: BTreeMap<String, toml::Value>,
+    settings: BTreeMap<String, toml::Value>,
     #[serde(default)]
     pub(crate) checks: Checks,
 }
@@ -76,7 +76,7 @@ pub(crate) struct Checks {
     /// Most cost in US dollars.
     pub(crate) cost: Option<f64>,
     /// Longest time, such as `90s`.
-    pub(crate) within: Option<String>,
+    within: Option<String>,
     /// How the run ends: `completed` where nothing is said, `in_part`, or `any`.
     pub(crate) ends: Ends,
 }

@@ -12,7 +12,7 @@ use super::state::{FleetFolder, FleetState};
 use super::supervisor::global_words;
 use crate::app::App;
 use crate::commands::join::INVITATION;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
 use crate::render::figures;
 use crate::settings;
 
@@ -56,7 +56,7 @@ pub(crate) async fn start(
 }
 
 fn spawn(app: &App, words: &[String]) -> Result<Box<dyn ChildWrapper>, Failure> {
-    let cannot = |what: &str, e: std::io::Error| Failure::failed(format!("cannot {what}: {e}"));
+    let cannot = |what: &str, e: std::io::Error| failed!("cannot {what}: {e}");
     app.fleet.create().map_err(|e| cannot("make the fleet's folder", e))?;
     let _ = std::fs::remove_file(app.fleet.word());
     let log =
@@ -103,7 +103,7 @@ fn why_not(app: &App) -> Failure {
         }
         None => {
             let said = std::fs::read_to_string(app.fleet.log("supervisor")).unwrap_or_default();
-            Failure::failed(format!("the fleet did not start:\n{}", figures::harmless(said.trim())))
+            failed!("the fleet did not start:\n{}", figures::harmless(said.trim()))
         }
     }
 }
@@ -112,7 +112,7 @@ fn too_late(app: &App, last: Option<&FleetState>, limit: Duration) -> Failure {
     let awaited = last.map(|state| state.awaited.join(", ")).filter(|names| !names.is_empty());
     let who = awaited.map_or_else(String::new, |names| format!(": {names} did not join"));
     let log = app.fleet.path().join("log");
-    Failure::failed(format!("the fleet did not start within {}{who}", figures::span(limit))).help(format!(
+    failed!("the fleet did not start within {}{who}", figures::span(limit)).help(format!(
         "see {}; `muster down` stops what has started; fleet.start_limit gives it more time",
         log.display()
     ))

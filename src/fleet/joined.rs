@@ -152,9 +152,7 @@ impl JoinedFolder {
     /// # Errors
     /// When it cannot be written.
     pub(crate) fn write(&self, joined: &Membership) -> io::Result<()> {
-        let new = self.root.join("joined.json.new");
-        private::write(&new, &serde_json::to_vec_pretty(joined)?)?;
-        std::fs::rename(new, self.membership_file())
+        private::replace(&self.membership_file(), &serde_json::to_vec_pretty(joined)?)
     }
 
     /// The fleet's own authority, where connections are encrypted.

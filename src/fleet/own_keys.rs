@@ -9,7 +9,7 @@ use muster_bus::credentials::{CredentialsError, FleetKeys};
 use muster_bus::server::ServerError;
 
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::trust::{self, Item, Me};
 
 /// Whether others than its owner and its group can read a file.
@@ -71,10 +71,10 @@ pub(crate) fn made_or_trusted(app: &App, folder: &Path) -> Result<(), Failure> {
     if app.trust.knows(folder, &Item::keys(folder, &known.account())) {
         return Ok(());
     }
-    Err(Failure::usage(format!(
+    Err(usage!(
         "the keys in {} are not known to be yours: they came with the folder. Whoever has made them is operator of the fleet that comes up with them",
         folder.display()
-    ))
+    )
     .help(
         "`muster trust` shows them and asks you once, where they are yours; else take the folder away, and new ones are made. \
          MUSTER_TRUST names folders that are trusted with all that is in them",

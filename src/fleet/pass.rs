@@ -55,7 +55,7 @@ pub(crate) struct OwnDesk {
     pub(crate) keys: Arc<FleetKeys>,
     /// The files by which connections to its server are encrypted, where they are: the authority's certificate, and one to show with its key
     /// where the server wants that.
-    pub(crate) tls: Vec<PathBuf>,
+    tls: Vec<PathBuf>,
 }
 
 impl OwnDesk {

@@ -27,14 +27,22 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     create(path)?.write_all(content)
 }
 
+/// Writes a file in one move: readers find the old content or the new.
+///
+/// # Errors
+/// When it cannot be written.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let next = path.with_extension("new");
+    write(&next, content)?;
+    fs::rename(next, path)
+}
+
 /// A file that is begun anew.
 ///
 /// # Errors
 /// When it cannot be made.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
-    close(path, 0o600)?;
-    Ok(file)
+    open(path, OpenOptions::new().write(true).truncate(true))
 }
 
 /// A file to append to.
@@ -42,7 +50,11 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// When it cannot be made or opened.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    open(path, OpenOptions::new().append(true))
+}
+
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options.create(true).mode(0o600).open(path)?;
     close(path, 0o600)?;
     Ok(file)
 }

@@ -7,7 +7,7 @@ use muster_shared::text::nearest_name;
 
 use super::specialists::{self, Content, Files};
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 
 /// The name under which orchestrators are scaled.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
@@ -41,7 +41,7 @@ fn unknown(name: &str, mut known: Vec<String>) -> Failure {
     let meant = nearest.map_or_else(String::new, |known| format!("did you mean {known}? "));
     known.sort();
     known.dedup();
-    Failure::usage(format!("this fleet has no role or specialist {name} to scale")).help(format!(
+    usage!("this fleet has no role or specialist {name} to scale").help(format!(
         "{meant}There are {}. A specialist is known by its file, agents/NAME.agent.md, if that has no fault, or by the \
          team of --fleet",
         known.join(", ")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use muster_bus::server::{ServerError, find_binary};
 
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::trust::{project_server, real};
 
 /// The program, if it is not left to the search for one.
@@ -17,9 +17,10 @@ pub(crate) fn of(app: &App) -> Result<Option<PathBuf>, Failure> {
     if let Some(binary) = &app.settings().server.binary {
         let project = app.loaded.file.as_deref().and_then(Path::parent).map(real);
         let is_own = project.is_some_and(|project| real(binary).starts_with(project));
-        return match app.loaded.is_of_project("server.binary") && is_own {
-            true => trusted(app, binary).map(Some),
-            false => Ok(Some(binary.clone())),
+        return if app.loaded.is_of_project("server.binary") && is_own {
+            trusted(app, binary).map(Some)
+        } else {
+            Ok(Some(binary.clone()))
         };
     }
     let here = std::env::current_dir().unwrap_or_default();
@@ -34,7 +35,7 @@ fn trusted(app: &App, program: &Path) -> Result<PathBuf, Failure> {
     if app.trust.trusts_program(program) || !program.is_file() {
         return Ok(program.to_owned());
     }
-    Err(Failure::usage(format!("{} lies in the project and is not trusted as it is now", program.display()))
+    Err(usage!("{} lies in the project and is not trusted as it is now", program.display())
         .help(
             "`muster trust` shows it and asks you once, and nobody else may be able to write it; or name another nats-server with \
          MUSTER_NATS_SERVER",

@@ -104,9 +104,7 @@ impl FleetFolder {
 
     /// Says what is wished of it, in one move.
     pub(crate) fn leave_wish(&self, wish: &Wish) -> io::Result<()> {
-        let next = self.root.join("wish.json.new");
-        private::write(&next, &serde_json::to_vec(wish)?)?;
-        std::fs::rename(next, self.wish_file())
+        private::replace(&self.wish_file(), &serde_json::to_vec(wish)?)
     }
 
     /// Forgets what was wished of a fleet that is gone.

@@ -7,9 +7,9 @@ use muster_shared::ids::Role;
 use super::member::MemberSpec;
 use super::pass::Duty;
 use crate::agent_file;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::settings::{MemberSource, Team, TeamSpecialist};
-use crate::trust::Trust;
+use crate::trust::{Trust, absolute, real};
 
 /// What is wrong with a team, beside its file: nothing when it can be started.
 pub(crate) fn faults(team: &Team, trust: &Trust) -> Vec<String> {
@@ -44,13 +44,12 @@ pub(crate) fn check(team: &Team, trust: &Trust) -> Result<(), Failure> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Failure::usage(format!("the team {} cannot be started:\n  {}", team.name, faults.join("\n  ")))
+    Err(usage!("the team {} cannot be started:\n  {}", team.name, faults.join("\n  "))
         .help("`muster doctor --fleet FILE` checks a team without starting it"))
 }
 
 /// Whether the team has a member with this definition.
 pub(crate) fn lists(team: &Team, path: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
     team.specialists.iter().any(|member| match &member.source {
         MemberSource::File(file) => real(file) == real(path),
         MemberSource::Command(_) => false,
@@ -110,8 +109,4 @@ fn program_of(team: &Path, program: &str) -> Option<PathBuf> {
 
 fn folder_of(team: &Path) -> PathBuf {
     absolute(team).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -9,15 +9,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
-use super::lock::is_held;
+use super::lock::{self, FleetLock, is_held};
 use super::private;
-use super::process::ProcessRef;
 use super::state::FleetFolder;
 
 /// How often the gate is tried, and users are looked for.
@@ -29,7 +27,7 @@ const MOST: usize = 10_000;
 /// Held by whoever comes to a fleet, begins one or ends one.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    _held: Flock<File>,
+    _held: FleetLock,
 }
 
 /// A place among the users of a fleet, for as long as it lives.
@@ -54,13 +52,10 @@ pub(crate) async fn pass(folder: &FleetFolder, limit: Duration) -> io::Result<Op
     folder.make()?;
     private::folder(&users(folder))?;
     loop {
-        let mut options = OpenOptions::new();
-        let file = options.create(true).truncate(false).write(true).mode(0o600).open(gate(folder))?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(held) => return Ok(Some(Gate { _held: held })),
-            Err((_, Errno::EWOULDBLOCK)) if Instant::now() < until => sleep(LOOK).await,
-            Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
-            Err((_, errno)) => return Err(errno.into()),
+        match lock::take(&gate(folder))? {
+            Some(held) => return Ok(Some(Gate { _held: held })),
+            None if Instant::now() < until => sleep(LOOK).await,
+            None => return Ok(None),
         }
     }
 }
@@ -79,12 +74,7 @@ pub(crate) fn enter(folder: &FleetFolder, _gate: &Gate) -> io::Result<Using> {
 }
 
 /// By which a user that leaves has the supervisor look at once. Whoever does not listen for it takes no harm.
-const NUDGE: Signal = Signal::SIGURG;
-
-/// Tells the supervisor that a user has left.
-pub(crate) fn say_left(supervisor: &ProcessRef) {
-    supervisor.signal(NUDGE);
-}
+pub(crate) const NUDGE: Signal = Signal::SIGURG;
 
 /// Waits until nobody uses the fleet any more. Nobody can come as long as what it gives is kept.
 pub(crate) async fn none_left(folder: &FleetFolder) -> Option<Gate> {
@@ -189,7 +179,7 @@ mod tests {
         // From now on it listens.
         assert!(futures::poll!(&mut leaving).is_pending());
         drop(one);
-        say_left(&ProcessRef::of(std::process::id()));
+        crate::fleet::process::ProcessRef::of(std::process::id()).signal(NUDGE);
         let gate = tokio::time::timeout(Duration::from_secs(10), leaving).await.unwrap();
         assert!(gate.is_some());
     }

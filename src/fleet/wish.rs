@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::scale::ORCHESTRATOR;
 use super::state::{FleetState, MemberState};
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 use crate::settings::MOST_PROCESSES;
 
 /// What is wished.
@@ -74,36 +74,32 @@ pub(crate) fn count(state: &FleetState, role: &str) -> u16 {
 /// When no fleet is up here, it is not its owner's to scale, or it has no such role.
 pub(crate) fn leave(app: &App, scale: &BTreeMap<String, u16>, by: &str) -> Result<FleetState, Failure> {
     let live = app.fleet.live().ok_or_else(|| {
-        Failure::failed("no fleet is supervised here").help(
+        failed!("no fleet is supervised here").help(
             "`muster up --scale ROLE=N` starts one; processes elsewhere are started there: `muster join`",
         )
     })?;
     if live.host.is_some() {
-        return Err(Failure::failed("the processes here are those of a machine that joined another fleet")
+        return Err(failed!("the processes here are those of a machine that joined another fleet")
             .help("start more of them where it joins: `muster join --scale`"));
     }
     super::scale::of(app, scale)?;
     if scale.get(ORCHESTRATOR) == Some(&0) {
-        return Err(Failure::usage("a fleet without an orchestrator does nothing")
+        return Err(usage!("a fleet without an orchestrator does nothing")
             .help("leave one; `muster down` stops the whole fleet"));
     }
-    let unknown = scale.keys().find(|role| *role != ORCHESTRATOR && is_of_team(app, role));
+    let is_of_team = |role: &str| {
+        app.loaded.team.iter().flat_map(|team| &team.specialists).any(|member| member.role == role)
+    };
+    let unknown = scale.keys().find(|role| *role != ORCHESTRATOR && is_of_team(role));
     if let Some(role) = unknown {
-        return Err(Failure::failed(format!(
-            "{role} belongs to the team file, which says how many there are"
-        ))
-        .help("change the team file, and bring the fleet up with it again"));
+        return Err(failed!("{role} belongs to the team file, which says how many there are")
+            .help("change the team file, and bring the fleet up with it again"));
     }
     let wish = Wish { id: Uuid::new_v4(), by: by.to_owned(), scale: scale.clone() };
     app.fleet.leave_wish(&wish).map_err(|error| {
-        Failure::failed(format!("the supervisor cannot be told: {error}"))
-            .help("the fleet's folder must be writable by you")
+        failed!("the supervisor cannot be told: {error}").help("the fleet's folder must be writable by you")
     })?;
     Ok(live)
-}
-
-fn is_of_team(app: &App, role: &str) -> bool {
-    app.loaded.team.iter().flat_map(|team| &team.specialists).any(|member| member.role == role)
 }
 
 #[cfg(test)]

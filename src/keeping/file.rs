@@ -3,7 +3,7 @@
 //! A head, a line for each message of the record as it was stored, a line for each object that the run needs, and an end with the
 //! hash of all before it. Nothing of a file is used before all of it was looked at.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -216,7 +216,6 @@ fn read_entries(run: RunId, lines: &[&str]) -> Result<Vec<RecordLine>, FileError
 
 fn read_objects(run: RunId, lines: &[&str], first: usize) -> Result<BTreeMap<String, Bytes>, FileError> {
     let mut objects = BTreeMap::new();
-    let mut seen = BTreeSet::new();
     for (at, text) in lines.iter().enumerate() {
         let line = first + at;
         let ObjectLine { object, sha256, content } = serde_json::from_str(text).map_err(garbled(line))?;
@@ -228,10 +227,9 @@ fn read_objects(run: RunId, lines: &[&str], first: usize) -> Result<BTreeMap<Str
             return Err(FileError::WrongObject { line, object });
         }
         check_name(run, &object, &sha256, line)?;
-        if !seen.insert(object.clone()) {
+        if objects.insert(object.clone(), content).is_some() {
             return Err(FileError::WrongObject { line, object });
         }
-        objects.insert(object, content);
     }
     Ok(objects)
 }
@@ -239,10 +237,7 @@ fn read_objects(run: RunId, lines: &[&str], first: usize) -> Result<BTreeMap<Str
 /// A file writes objects of its run alone, and those that are named by what they hold: none takes the place of another run's.
 fn check_name(run: RunId, object: &str, sha256: &str, line: usize) -> Result<(), FileError> {
     let is_result = object.strip_prefix(&format!("result/{run}/")).is_some_and(|rest| !rest.is_empty());
-    if object == sha256 || is_result {
-        return Ok(());
-    }
-    if object == file_object(run, sha256) {
+    if object == sha256 || is_result || object == file_object(run, sha256) {
         return Ok(());
     }
     if object.starts_with(&format!("file/{run}/")) {

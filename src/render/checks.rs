@@ -21,14 +21,14 @@ pub(crate) enum CheckResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
     /// What was looked at.
-    pub(crate) what: String,
+    what: String,
     /// How it went.
     pub(crate) verdict: CheckResult,
     /// What was found.
     pub(crate) found: String,
     /// How to mend it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) mend: Option<String>,
+    mend: Option<String>,
 }
 
 impl Check {

@@ -19,13 +19,14 @@ pub(crate) fn page(found: &Comparison) -> String {
         vec![measured.measure.to_owned(), one, other, by, interval, says(measured)]
     });
     let mut text = table::plain(&heading, rows.collect(), &[1, 2, 3, 4]);
-    let counted = match paired {
-        true => format!("{least} {of} that both did, pair by pair"),
-        false => format!("{} and {} {of}", first.count, second.count),
+    let counted = if *paired {
+        format!("{least} {of} that both did, pair by pair")
+    } else {
+        format!("{} and {} {of}", first.count, second.count)
     };
-    text.push_str(&format!("\n\nof {counted}"));
+    text += &format!("\n\nof {counted}");
     if *least < LEAST {
-        text.push_str(&format!(": too few to say anything, {LEAST} of each are the least"));
+        text += &format!(": too few to say anything, {LEAST} of each are the least");
     }
     text
 }

@@ -37,13 +37,13 @@ pub(crate) fn letter(letter: &DeadLetter) -> String {
         figures::bytes(letter.payload.len() as u64),
     );
     for (name, value) in &letter.headers {
-        text.push_str(&figures::harmless(&format!("header    {name}: {value}\n")));
+        text += &figures::harmless(&format!("header    {name}: {value}\n"));
     }
     text.push('\n');
-    text.push_str(&match content(letter) {
+    text += &match content(letter) {
         Some(content) => figures::harmless(&format!("{content:#}")),
         None => figures::cut(&figures::harmless(&String::from_utf8_lossy(&letter.payload)), MOST_SHOWN),
-    });
+    };
     text
 }
 

@@ -40,12 +40,9 @@ pub(crate) fn note(doing: &mut Doing, live: Live) {
 
 fn streamed(before: Option<&String>, lead: &str, more: &str) -> String {
     let before = before.and_then(|before| before.strip_prefix(lead)).unwrap_or_default();
-    format!("{lead}{}", tail(&figures::one_line(&format!("{before}{more}"), usize::MAX), DOING / 2))
-}
-
-fn tail(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    text.chars().skip(length.saturating_sub(most)).collect()
+    let text = figures::one_line(&format!("{before}{more}"), usize::MAX);
+    let cut = text.chars().count().saturating_sub(DOING / 2);
+    format!("{lead}{}", text.chars().skip(cut).collect::<String>())
 }
 
 /// What an agent says that it is doing, in plain words: `step 3 of 10: corpus.search moons` becomes

@@ -43,9 +43,9 @@ pub(crate) fn results(summaries: &[Summary], rows: &[Row]) -> String {
     let right: Vec<usize> = (1 + usize::from(compared)..heading.len()).collect();
     let mut text = table::plain(&heading, lines.collect(), &right);
     for row in rows.iter().filter(|row| !row.passed()) {
-        text.push_str(&format!("\n\n{} did not pass:", run_of(row)));
+        text += &format!("\n\n{} did not pass:", run_of(row));
         for check in row.checks.iter().filter(|check| !check.passed) {
-            text.push_str(&format!("\n  {}: {}", check.check, figures::one_line(&check.why, REASON)));
+            text += &format!("\n  {}: {}", check.check, figures::one_line(&check.why, REASON));
         }
     }
     text

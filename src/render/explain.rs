@@ -118,9 +118,10 @@ impl Page<'_> {
                 .filter(|more| *more > 0)
                 .map(|more| format!("{more} more")),
         );
-        let mut about = vec![match sources.is_empty() {
-            true => "no citations".to_owned(),
-            false => figures::one_line(&sources.join(", "), 200),
+        let mut about = vec![if sources.is_empty() {
+            "no citations".to_owned()
+        } else {
+            figures::one_line(&sources.join(", "), 200)
         }];
         about.extend((one.confidence > 0).then(|| format!("confidence {}%", one.confidence)));
         about.extend(one.looked_up.then(|| "quotes found in the sources".to_owned()));

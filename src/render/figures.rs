@@ -28,6 +28,11 @@ pub(crate) fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// Each item on a line.
+pub(crate) fn lines(items: impl IntoIterator<Item = String>) -> String {
+    items.into_iter().collect::<Vec<_>>().join("\n")
+}
+
 /// Milliseconds as a short span: `4 ms`, `1.2s`.
 pub(crate) fn millis(millis: u64) -> String {
     if millis < 1000 { format!("{millis} ms") } else { span(Duration::from_millis(millis)) }
@@ -161,17 +166,12 @@ pub(crate) fn harmless(text: &str) -> String {
 /// A text with every line set in.
 pub(crate) fn indent(text: &str, by: usize) -> String {
     let space = " ".repeat(by);
-    let lines: Vec<String> = text
-        .lines()
-        .map(|line| if line.is_empty() { String::new() } else { format!("{space}{line}") })
-        .collect();
-    lines.join("\n")
+    lines(text.lines().map(|line| if line.is_empty() { String::new() } else { format!("{space}{line}") }))
 }
 
 /// A text whose lines are broken at words to fit into `width` columns; what goes on is set in a little further.
 pub(crate) fn wrap(text: &str, width: usize) -> String {
-    let lines: Vec<String> = text.lines().map(|line| wrap_line(line, width.max(20))).collect();
-    lines.join("\n")
+    lines(text.lines().map(|line| wrap_line(line, width.max(20))))
 }
 
 /// A text broken at words if the output has a width.
@@ -198,14 +198,14 @@ fn wrap_line(line: &str, width: usize) -> String {
         let needed = word.width() + usize::from(!is_first);
         if needed > room && !is_first {
             text.push('\n');
-            text.push_str(&further);
+            text += &further;
             room = width.saturating_sub(further.len());
             is_first = true;
         }
         if !is_first {
             text.push(' ');
         }
-        text.push_str(word);
+        text += word;
         room = room.saturating_sub(word.width() + usize::from(!is_first));
         is_first = false;
     }

@@ -42,33 +42,25 @@ const fn look(status: TaskStatus) -> &'static Look {
 pub(crate) fn mermaid(plan: &Plan, state: &RunState) -> String {
     let mut text = String::from("flowchart LR\n");
     for look in &LOOKS {
-        text.push_str(&format!(
-            "  classDef {} fill:{},stroke:{},color:#1c1c1c\n",
-            look.name, look.fill, look.line
-        ));
+        text += &format!("  classDef {} fill:{},stroke:{},color:#1c1c1c\n", look.name, look.fill, look.line);
     }
     nodes(plan, None, 1, &mut |index, depth, place| {
         let indent = "  ".repeat(depth);
         let label = mermaid_text(&label(plan, index));
-        text.push_str(&match place {
+        text += &match place {
             Rank::Leaf => {
                 format!("{indent}{}[\"{label}\"]:::{}\n", id(index), look_of(state, index).name)
             }
             Rank::Begin => format!("{indent}subgraph {}[\"{label}\"]\n", id(index)),
             Rank::End => format!("{indent}end\n"),
-        });
+        };
     });
     for (needed, index) in edges(plan) {
-        text.push_str(&format!("  {} --> {}\n", id(needed), id(index)));
+        text += &format!("  {} --> {}\n", id(needed), id(index));
     }
     for (task, member) in members(plan, state) {
         let look = look(status(state, member)).name;
-        text.push_str(&format!(
-            "  {}([\"{member}\"]):::{look}\n  {} -.- {}\n",
-            id(member),
-            id(task),
-            id(member)
-        ));
+        text += &format!("  {}([\"{member}\"]):::{look}\n  {} -.- {}\n", id(member), id(task), id(member));
     }
     text
 }
@@ -83,7 +75,7 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
     nodes(plan, None, 1, &mut |index, depth, place| {
         let indent = "  ".repeat(depth);
         let label = dot_text(&label(plan, index));
-        text.push_str(&match place {
+        text += &match place {
             Rank::Leaf => {
                 let look = look_of(state, index);
                 format!(
@@ -98,7 +90,7 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
                 format!("{indent}subgraph cluster_{} {{\n{indent}  label=\"{label}\";\n", id(index))
             }
             Rank::End => format!("{indent}}}\n"),
-        });
+        };
     });
     let first_leaf = |index: &TaskIndex| plan.leaves_of(index).next().cloned();
     for (needed, index) in edges(plan) {
@@ -112,17 +104,17 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
             cut.push(format!("lhead=cluster_{}", id(index)));
         }
         let cut = if cut.is_empty() { String::new() } else { format!(" [{}]", cut.join(", ")) };
-        text.push_str(&format!("  {} -> {}{cut};\n", id(&from), id(&to)));
+        text += &format!("  {} -> {}{cut};\n", id(&from), id(&to));
     }
     for (task, member) in members(plan, state) {
         let Look { name, fill, line } = look(status(state, member));
         let (task, node) = (id(task), id(member));
-        text.push_str(&format!(
+        text += &format!(
             "  {node} [label=\"{member}\", shape=ellipse, fillcolor=\"{fill}\", color=\"{line}\", tooltip=\"{name}\"];\n  \
              {task} -> {node} [style=dashed, arrowhead=none];\n"
-        ));
+        );
     }
-    text.push_str("}\n");
+    text += "}\n";
     text
 }
 
@@ -194,7 +186,7 @@ fn mermaid_text(text: &str) -> String {
         {
             written.push(c);
         } else {
-            written.push_str(&format!("#{};", u32::from(c)));
+            written += &format!("#{};", u32::from(c));
         }
         written
     })

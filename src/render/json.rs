@@ -62,7 +62,11 @@ fn where_any(state: &RunState, fields: &mut Map<String, Value>) {
         ("conflicts", json!(state.conflicts.found)),
         ("settling", json!(state.conflicts.settling)),
     ];
-    let shown = shown.into_iter().filter(|(_, value)| says_something(value));
+    let shown = shown.into_iter().filter(|(_, value)| match value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(items) => !items.is_empty(),
+        _ => true,
+    });
     fields.extend(shown.map(|(name, value)| (name.to_owned(), value)));
 }
 
@@ -83,12 +87,4 @@ fn of_leaves(state: &RunState, of: impl Fn(&TaskState) -> Option<Value>) -> Valu
     let found: BTreeMap<&TaskIndex, Value> =
         state.leaves().filter_map(|(index, task)| Some((index, of(task)?))).collect();
     json!(found)
-}
-
-fn says_something(value: &Value) -> bool {
-    match value {
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(items) => !items.is_empty(),
-        _ => true,
-    }
 }

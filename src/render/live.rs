@@ -21,11 +21,11 @@ impl Frame {
         let mut text = format!("{BEGIN}{}", self.back_to_its_start(columns));
         for line in said.lines() {
             // Cleared first: a line said may be longer than the terminal is wide.
-            text.push_str(&format!("\x1b[J{line}\n"));
+            text += &format!("\x1b[J{line}\n");
         }
-        text.push_str(&tree.iter().map(|line| format!("{line}\x1b[K")).collect::<Vec<_>>().join("\n"));
-        text.push_str("\x1b[J");
-        text.push_str(END);
+        text += &super::figures::lines(tree.iter().map(|line| format!("{line}\x1b[K")));
+        text += "\x1b[J";
+        text += END;
         self.widths = tree.iter().map(|line| width(line)).collect();
         text
     }

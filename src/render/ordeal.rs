@@ -52,17 +52,17 @@ pub(crate) fn report(verdict: &ChaosResult) -> String {
             ]
         });
         let heading = ["SHAPE OF THE FLEET", "RUNS", "P50", "MAX", "OVER 10 x P50"];
-        text.push_str("\n\n");
-        text.push_str(&table::plain(&heading, shapes.collect(), &[1, 2, 3, 4]));
+        text += "\n\n";
+        text += &table::plain(&heading, shapes.collect(), &[1, 2, 3, 4]);
     }
     for slow in &verdict.slow {
-        text.push_str(&format!("\n- {slow}"));
+        text += &format!("\n- {slow}");
     }
     for wrong in &verdict.wrong {
-        text.push_str(&format!("\n! {wrong}"));
+        text += &format!("\n! {wrong}");
     }
     for folder in &verdict.kept {
-        text.push_str(&format!("\nkept: {}", folder.display()));
+        text += &format!("\nkept: {}", folder.display());
     }
     text
 }
@@ -80,10 +80,7 @@ pub(crate) fn growth(grown: &Growth) -> String {
     ];
     let heading = ["WHAT", "FIRST 100", "LAST 100", "RATIO"];
     let mut text = table::plain(&heading, rows, &[1, 2, 3]);
-    text.push_str(&format!(
-        "\n{} steps; the last request told the model {} bytes",
-        grown.steps, grown.last_request
-    ));
+    text += &format!("\n{} steps; the last request told the model {} bytes", grown.steps, grown.last_request);
     text
 }
 
@@ -104,7 +101,7 @@ pub(crate) fn recovery_table(rows: &[(&str, Spread, ChaosResult)]) -> String {
     let heading = ["WHAT", "TIMES", "P50", "P99", "MAX", "CALLS REPEATED", "REPORTS"];
     let mut text = table::plain(&heading, lines.collect(), &[1, 2, 3, 4, 5, 6]);
     for wrong in rows.iter().flat_map(|(_, _, verdict)| &verdict.wrong) {
-        text.push_str(&format!("\n! {wrong}"));
+        text += &format!("\n! {wrong}");
     }
     text
 }

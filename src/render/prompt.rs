@@ -122,7 +122,7 @@ fn tools(sent: &SentRequest, paint: Paint) -> Option<String> {
             figures::harmless(&tool["parameters"].to_string())
         )
     });
-    Some(format!("{}\n{}", rule("tools", paint), lines.collect::<Vec<_>>().join("\n")))
+    Some(format!("{}\n{}", rule("tools", paint), figures::lines(lines)))
 }
 
 fn message(message: &StoredMessage, paint: Paint) -> String {

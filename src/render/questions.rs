@@ -26,13 +26,13 @@ pub(crate) fn list(runs: &[RunState], all: bool, now: Millis) -> String {
 /// The questions of one run; empty when it has none.
 pub(crate) fn of_run(run: &RunState, now: Millis) -> String {
     let asked = run.questions.iter().map(|(id, asked)| one(run, *id, asked, now));
-    asked.collect::<Vec<_>>().join("\n")
+    figures::lines(asked)
 }
 
 /// The open questions of a run, for below the tree of the run it belongs to; empty when nothing is asked.
 pub(crate) fn open(run: &RunState, now: Millis) -> String {
     let asked = run.open_questions().map(|(id, asked)| one(run, id, asked, now));
-    asked.collect::<Vec<_>>().join("\n")
+    figures::lines(asked)
 }
 
 /// What to say when a question begins to wait: what it is, and how to answer.

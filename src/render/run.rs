@@ -59,7 +59,7 @@ pub(crate) fn show(
         section("Questions", &questions::of_run(state, now), paint),
         section("Results", &results(state), paint),
         section("Conflicts", &conflicts::of_run(state), paint),
-        section("Reflections", &reflections(state), paint),
+        section("Reflections", &reflections_of(state, None).unwrap_or_default(), paint),
         section("Changes of plan", &refinements(state), paint),
         section("Reviews of the draft", &drafts::section(state), paint),
     ];
@@ -87,7 +87,7 @@ fn result_of(task: &TaskState) -> Option<&TaskResult> {
 
 fn lessons(state: &RunState) -> String {
     let lines = state.planning.lessons.iter().map(|lesson| format!("- {}", figures::one_line(lesson, 400)));
-    lines.collect::<Vec<_>>().join("\n")
+    figures::lines(lines)
 }
 
 /// The runs that were begun for tasks, each with its tree below the task, and with how it is called from here: a task
@@ -111,7 +111,7 @@ pub(crate) fn within(state: &RunState, children: &[RunState], now: Millis, paint
         let asked = if asked.is_empty() { asked } else { format!("\n{}", figures::indent(&asked, 2)) };
         Some(figures::indent(&format!("{head}\n{}{asked}", figures::indent(&tree, 2)), depth * 2))
     });
-    section("Runs within", &parts.collect::<Vec<_>>().join("\n"), paint)
+    section("Runs within", &figures::lines(parts), paint)
 }
 
 fn section(title: &str, body: &str, paint: Paint) -> String {
@@ -254,10 +254,6 @@ fn finding(finding: &Finding) -> String {
         figures::one_line(&finding.text, 300),
         figures::one_line(&places.join(", "), 200)
     )
-}
-
-fn reflections(state: &RunState) -> String {
-    reflections_of(state, None).unwrap_or_default()
 }
 
 fn reflection(index: &TaskIndex, reflection: &Reflection) -> String {

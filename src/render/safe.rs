@@ -41,8 +41,10 @@ fn visible(text: &str, own: impl Fn(&str) -> Option<(usize, String)>) -> Cow<'_,
         rest = after;
         if plain || joins(before, c, after.chars().next()) {
             kept.push(c);
-        } else if let Some((length, shown)) = own_of(c, after, &own) {
-            kept.push_str(&shown);
+        } else if c == '\u{1b}'
+            && let Some((length, shown)) = own(after)
+        {
+            kept += &shown;
             rest = &after[length..];
         } else if !(c == '\r' && after.starts_with('\n')) {
             // How some write the end of a line is no more than that.
@@ -51,10 +53,6 @@ fn visible(text: &str, own: impl Fn(&str) -> Option<(usize, String)>) -> Cow<'_,
         before = Some(c);
     }
     Cow::Owned(kept)
-}
-
-fn own_of(c: char, after: &str, own: impl Fn(&str) -> Option<(usize, String)>) -> Option<(usize, String)> {
-    if c == '\u{1b}' { own(after) } else { None }
 }
 
 /// JSON in which what could steer a terminal stands escaped, whoever prints it.
@@ -91,11 +89,11 @@ pub(crate) fn report(body: &str) -> String {
             (Some((open, least)), Some(kind)) if kind == open && length >= least => fence = None,
             (Some(_), _) => {}
             (None, _) => {
-                safe.push_str(&without_pictures(line));
+                safe += &without_pictures(line);
                 continue;
             }
         }
-        safe.push_str(line);
+        safe += line;
     }
     safe
 }
@@ -104,7 +102,7 @@ pub(crate) fn report(body: &str) -> String {
 fn without_pictures(line: &str) -> String {
     let (mut safe, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(at) = rest.find(['`', '!', '<']) {
-        safe.push_str(&rest[..at]);
+        safe += &rest[..at];
         rest = &rest[at..];
         let taken = match rest.as_bytes().first() {
             Some(b'`') => code(rest),
@@ -114,7 +112,7 @@ fn without_pictures(line: &str) -> String {
             }
             Some(b'<') => match picture_tag(rest) {
                 Some((length, source)) => {
-                    safe.push_str(&format!("[picture]({source})"));
+                    safe += &format!("[picture]({source})");
                     rest = &rest[length..];
                     continue;
                 }
@@ -122,10 +120,10 @@ fn without_pictures(line: &str) -> String {
             },
             _ => 1,
         };
-        safe.push_str(&rest[..taken]);
+        safe += &rest[..taken];
         rest = &rest[taken..];
     }
-    safe.push_str(rest);
+    safe += rest;
     safe
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::table;
+use super::{figures, table};
 use crate::settings::{Effective, Explained};
 
 /// Settings with their values and origins.
@@ -52,8 +52,8 @@ fn explanation(one: &Explained) -> String {
     ];
     let ways = ways.into_iter().filter(|(_, text)| !text.is_empty());
     let lines = lines.into_iter().chain(meanings).chain(ways);
-    let lines: Vec<String> = lines.map(|(name, text)| format!("  {name:<12} {text}")).collect();
-    format!("{}\n  {}\n\n{}", one.key, one.help, lines.join("\n"))
+    let lines = figures::lines(lines.map(|(name, text)| format!("  {name:<12} {text}")));
+    format!("{}\n  {}\n\n{lines}", one.key, one.help)
 }
 
 fn shown(value: &Value) -> String {

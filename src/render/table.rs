@@ -14,8 +14,7 @@ pub(crate) fn plain(heading: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n")
+    super::figures::lines(table.lines().map(|line| line.trim_end().to_owned()))
 }
 
 #[cfg(test)]

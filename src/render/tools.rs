@@ -48,13 +48,7 @@ pub(crate) fn table(tools: &[(&ToolSpec, ToolState)], held: &[HeldTool]) -> Stri
 }
 
 fn touches(spec: &ToolSpec) -> String {
-    let mut words: Vec<&str> = spec.grants.iter().map(|grant| in_a_word(*grant)).collect();
-    words.dedup();
-    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
-}
-
-const fn in_a_word(grant: Permission) -> &'static str {
-    match grant {
+    let word = |grant: &Permission| match grant {
         Permission::ReadDocuments => "documents",
         Permission::ReadWorkspace | Permission::WriteWorkspace => "files",
         Permission::Network => "network",
@@ -62,7 +56,10 @@ const fn in_a_word(grant: Permission) -> &'static str {
         Permission::Memory => "memory",
         Permission::AskPerson => "people",
         Permission::Money => "money",
-    }
+    };
+    let mut words: Vec<&str> = spec.grants.iter().map(word).collect();
+    words.dedup();
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
 /// All that is known of a tool.

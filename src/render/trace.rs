@@ -86,7 +86,9 @@ impl Timeline {
 
     fn decision(&self, decided: &Decided, only: Option<&TaskId>) -> Vec<String> {
         let relevant = |event: &&RunEvent| only.is_none_or(|task| event.task().as_ref() == Some(task));
-        let events = decided.events.iter().filter(relevant).map(|event| self.run_event(event));
+        let words =
+            Words { brief: &|text| self.brief(text), name: &|name| figures::one_line(name, LONGEST_NAME) };
+        let events = decided.events.iter().filter(relevant).map(|event| format!("→ {}", event.text(words)));
         let offer = decided.offer.as_deref().filter(|offer| only.is_none_or(|task| *task == offer.task));
         let placements =
             decided.placements.iter().filter(|placed| only.is_none_or(|task| *task == placed.task));
@@ -104,15 +106,9 @@ impl Timeline {
             placement.reasons.join("; ")
         );
         for other in &placement.passed_over {
-            text.push_str(&format!("\n  not to {}: {}", other.agent, self.brief(&other.reason)));
+            text += &format!("\n  not to {}: {}", other.agent, self.brief(&other.reason));
         }
         format!("→ {text}")
-    }
-
-    fn run_event(&self, event: &RunEvent) -> String {
-        let words =
-            Words { brief: &|text| self.brief(text), name: &|name| figures::one_line(name, LONGEST_NAME) };
-        format!("→ {}", event.text(words))
     }
 
     fn brief(&self, text: &str) -> String {

@@ -66,13 +66,13 @@ pub(crate) fn table(all: &[Standing<'_>]) -> String {
     let mut text = table::plain(&heading, rows.collect(), &[]);
     for one in all {
         let Some(withdrawn) = one.state.and_then(|state| state.withdrawn.as_ref()) else { continue };
-        text.push_str(&format!(
+        text += &format!(
             "\n\n{} was withdrawn on {} UTC by {}: {}",
             one.name(),
             figures::date(withdrawn.at),
             figures::one_line(&withdrawn.by, 60),
             figures::one_line(&withdrawn.reason, REASON)
-        ));
+        );
     }
     text
 }

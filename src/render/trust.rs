@@ -5,7 +5,7 @@ use std::path::Path;
 use muster_shared::time::Millis;
 
 use super::figures;
-use crate::trust::{Grant, Item, short};
+use crate::trust::{Grant, Item, fingerprint, short};
 
 /// What is asked: each thing with where it stands, and what changed since it was trusted.
 pub(crate) fn asked(folder: &Path, items: &[Item], changes: Option<&[String]>) -> String {
@@ -22,9 +22,9 @@ pub(crate) fn asked(folder: &Path, items: &[Item], changes: Option<&[String]>) -
 pub(crate) fn list(grants: &[Grant]) -> String {
     let one = |grant: &Grant| {
         let when = figures::date(Millis(grant.at));
-        let head = format!("{}, since {when}, {}", grant.folder.display(), short(&grant.fingerprint()));
+        let head = format!("{}, since {when}, {}", grant.folder.display(), short(&fingerprint(&grant.items)));
         let items = grant.items.iter().map(|item| format!("\n  {item}"));
         format!("{head}{}", items.collect::<String>())
     };
-    grants.iter().map(one).collect::<Vec<_>>().join("\n")
+    figures::lines(grants.iter().map(one))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 
+use super::Effective;
 use super::keys::Keys;
 
 /// What is wrong with the settings.
@@ -188,6 +189,34 @@ pub(crate) enum SettingsError {
         /// Which value and what is wrong with it.
         problem: String,
     },
+}
+
+impl SettingsError {
+    /// A part of a guard or a trial is wrong: the part, and what it has to be.
+    pub(super) fn of_part(
+        effective: &[Effective],
+        section: &str,
+        name: &str,
+        (part, rule): (&str, String),
+    ) -> Self {
+        let own = format!("{section}.{}.", super::keys::written(name));
+        let key = format!("{own}{part}");
+        let found = effective.iter().find(|one| one.key.starts_with(&own) && !super::is_default(one));
+        let origin = found.map(|one| one.origin.clone()).unwrap_or_default();
+        let value = effective.iter().find(|one| one.key == key).map(|one| one.value.to_string());
+        let value = value.unwrap_or_else(|| "nothing".to_owned());
+        Self::OutOfRange { key, value, origin, rule }
+    }
+
+    /// A section names more guards or trials than there may be.
+    pub(super) fn too_many(section: &str, count: usize, most: usize) -> Self {
+        Self::OutOfRange {
+            key: section.to_owned(),
+            value: format!("{count} {section}"),
+            origin: "all sources".to_owned(),
+            rule: format!("there may be {most} at most"),
+        }
+    }
 }
 
 /// Advice after the name of a group of settings.

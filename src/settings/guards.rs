@@ -116,21 +116,11 @@ pub(super) fn rules(
 ) -> Result<Vec<GuardRule>, SettingsError> {
     let asked = guards.iter().filter(|(_, guard)| guard.enabled);
     if asked.clone().count() > MOST_GUARDS {
-        let (key, value) = (SECTION.to_owned(), format!("{} guards", guards.len()));
-        let (origin, rule) = ("all sources".to_owned(), format!("there may be {MOST_GUARDS} at most"));
-        return Err(SettingsError::OutOfRange { key, value, origin, rule });
+        return Err(SettingsError::too_many(SECTION, guards.len(), MOST_GUARDS));
     }
     let rule = |(name, guard): (&String, &GuardSettings)| match guard.fault(name) {
         None => Ok(guard.rule(name)),
-        Some((part, rule)) => {
-            let own = format!("{SECTION}.{}.", super::keys::written(name));
-            let key = format!("{own}{part}");
-            let found = effective.iter().filter(|one| one.key.starts_with(&own) && !super::is_default(one));
-            let origin = found.map(|one| one.origin.clone()).next().unwrap_or_default();
-            let value = effective.iter().find(|one| one.key == key).map(|one| one.value.to_string());
-            let value = value.unwrap_or_else(|| "nothing".to_owned());
-            Err(SettingsError::OutOfRange { key, value, origin, rule })
-        }
+        Some(fault) => Err(SettingsError::of_part(effective, SECTION, name, fault)),
     };
     asked.map(rule).collect()
 }

@@ -1,7 +1,7 @@
 //! From how people write settings to how types hold them: `limits.task_deadline = "10m"` is held as
 //! `task_deadline_ms: 600000`.
 
-use config::{Config, ConfigError, Map, Source, Value, ValueKind};
+use config::{Config, Map, Value, ValueKind};
 use muster_shared::setting::{Kind, Setting, Takes};
 use serde_json::{Value as Json, json};
 
@@ -14,10 +14,11 @@ use super::sections::Settings;
 /// # Errors
 /// When a span of time or an amount of money is none.
 pub(super) fn held(merged: &Config) -> Result<Config, SettingsError> {
-    let ValueKind::Table(values) = merged.cache.kind.clone() else { return Ok(Config::default()) };
-    let held = table(values, Settings::SETTINGS, "")?;
-    let wrong = |error: ConfigError| SettingsError::Value { problem: error.to_string() };
-    Config::builder().add_source(Held(held)).build().map_err(wrong)
+    let mut held = Config::default();
+    if let ValueKind::Table(values) = merged.cache.kind.clone() {
+        held.cache.kind = ValueKind::Table(table(values, Settings::SETTINGS, "")?);
+    }
+    Ok(held)
 }
 
 /// A value as it was given, where types do not write what they hold.
@@ -29,19 +30,6 @@ pub(super) fn as_given(merged: &Config, name: &str, key: &Key) -> Json {
         _ => merged.get::<Value>(name).ok().and_then(|value| json_of(&value.kind)),
     };
     key.setting.written(given.and_then(|given| key.setting.held(&given)).as_ref())
-}
-
-#[derive(Debug, Clone)]
-struct Held(Map<String, Value>);
-
-impl Source for Held {
-    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
-        Box::new(self.clone())
-    }
-
-    fn collect(&self) -> Result<Map<String, Value>, ConfigError> {
-        Ok(self.0.clone())
-    }
 }
 
 fn table(

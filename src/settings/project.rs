@@ -147,7 +147,7 @@ fn untrusted(
         return Ok(Vec::new());
     }
     let grant =
-        inputs.trust.grant(folder).map_err(|error| SettingsError::Trust { reason: error.to_string() });
+        inputs.trust.records().of(folder).map_err(|error| SettingsError::Trust { reason: error.to_string() });
     let grant = match (grant, inputs.care) {
         (Ok(grant), _) => grant,
         (Err(error), Care::Strict) => return Err(error),

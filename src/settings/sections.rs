@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use muster_agents::AgentSettings;
-use muster_agents::model::budget_lease::{FleetBudget, Period};
+use muster_agents::model::budget_lease::Period;
 use muster_agents::tools::ToolSettings;
 use muster_bus::BusSettings;
 use muster_bus::server::ServerSettings;
@@ -107,13 +107,6 @@ settings! {
         pub(crate) budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS); Fleet Lower,
         /// For which time fleet.budget is: day (by UTC), or total.
         pub(crate) budget_per: Period = Period::Day => words::<Period>(); Fleet Higher,
-    }
-}
-
-impl FleetSettings {
-    /// The most that the whole fleet may use.
-    pub(crate) const fn whole_budget(&self) -> FleetBudget {
-        FleetBudget { budget: self.budget, per: self.budget_per }
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Team {
     /// What it is called; the file's name when it says none.
     pub(crate) name: String,
     /// What it is for.
-    pub(crate) description: String,
+    description: String,
     /// Those of its members that do not come with Muster, in the order of the file.
     pub(crate) specialists: Vec<TeamSpecialist>,
 }

@@ -20,9 +20,9 @@ const MOST_NAMED: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Held {
     /// Its value.
-    pub(crate) value: Value,
+    value: Value,
     /// Where it came from.
-    pub(crate) origin: String,
+    origin: String,
 }
 
 /// What a fleet was brought up with, as far as it was set; no secrets.

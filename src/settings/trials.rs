@@ -119,32 +119,21 @@ pub(super) fn rules(
 ) -> Result<Vec<TrialRule>, SettingsError> {
     let mut rules: Vec<TrialRule> = Vec::new();
     for (name, trial) in trials {
-        let rule = trial.rule(name).map_err(|(part, rule)| fault(effective, name, (part, rule)))?;
+        let fault = |fault| SettingsError::of_part(effective, SECTION, name, fault);
+        let rule = trial.rule(name).map_err(fault)?;
         if let Some(other) = rules.iter().find(|other| other.role == rule.role) {
             let both = format!(
                 "trial {} is about {} too: one at a time, else nobody knows what made the difference",
                 other.name, rule.role
             );
-            return Err(fault(effective, name, ("role", both)));
+            return Err(fault(("role", both)));
         }
         rules.push(rule);
     }
     if rules.len() > MOST_TRIALS {
-        let (key, value) = (SECTION.to_owned(), format!("{} trials", rules.len()));
-        let (origin, rule) = ("all sources".to_owned(), format!("there may be {MOST_TRIALS} at most"));
-        return Err(SettingsError::OutOfRange { key, value, origin, rule });
+        return Err(SettingsError::too_many(SECTION, rules.len(), MOST_TRIALS));
     }
     Ok(rules)
-}
-
-fn fault(effective: &[Effective], name: &str, (part, rule): (&str, String)) -> SettingsError {
-    let own = format!("{SECTION}.{}.", super::keys::written(name));
-    let key = format!("{own}{part}");
-    let found = effective.iter().filter(|one| one.key.starts_with(&own) && !super::is_default(one));
-    let origin = found.map(|one| one.origin.clone()).next().unwrap_or_default();
-    let value = effective.iter().find(|one| one.key == key).map(|one| one.value.to_string());
-    let value = value.unwrap_or_else(|| "nothing".to_owned());
-    SettingsError::OutOfRange { key, value, origin, rule }
 }
 
 #[cfg(test)]

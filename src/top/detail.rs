@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use muster_shared::ids::TaskId;
-use muster_shared::run::{Entry, RecordEvent, RunState};
+use muster_shared::run::{Entry, RunState};
 use muster_shared::time::Millis;
 
 use super::rows::Tone;
+use crate::commands::trace;
 use crate::live::model::LiveRun;
 use crate::render::paint::Paint;
 use crate::render::trace::Timeline;
@@ -48,7 +49,7 @@ pub(super) fn in_full(run: &LiveRun, task: &TaskId) -> String {
     let mut timeline = Timeline::new(Paint::PLAIN, true);
     let tasks = with_reflection(task);
     let told = about(run, &tasks).filter_map(|(entry, task)| timeline.entry(entry, Some(task)));
-    told.collect::<Vec<_>>().join("\n")
+    figures::lines(told)
 }
 
 /// The entries about one of these tasks, each with which.
@@ -117,14 +118,8 @@ fn now_said(run: &LiveRun, task: &TaskId) -> Vec<Line> {
 }
 
 fn is_about(entry: &Entry, task: &TaskId) -> bool {
-    match &entry.event {
-        RecordEvent::Decided(decided) => {
-            decided.offer.as_deref().is_some_and(|offer| offer.task == *task)
-                || decided.events.iter().any(|event| event.task().as_ref() == Some(task))
-        }
-        RecordEvent::Offered(offer) => offer.task == *task,
-        RecordEvent::Agent(key, _) => key.task == *task,
-    }
+    trace::is_about(entry, task)
+        || entry.event.events().iter().any(|event| event.task().as_ref() == Some(task))
 }
 
 /// Details stand far to the right in a trace: here there is less room.

@@ -64,7 +64,7 @@ pub(crate) fn update(top: &mut Top, model: &Model, event: Event) -> Vec<Effect> 
     match event {
         Event::Key(key) => {
             top.is_stale = true;
-            press(top, model, key)
+            return press(top, model, key);
         }
         Event::Paste(text) => {
             top.is_stale = true;
@@ -73,16 +73,11 @@ pub(crate) fn update(top: &mut Top, model: &Model, event: Event) -> Vec<Effect> 
                 editor.insert(&text);
             }
             typed::follow(top);
-            Vec::new()
         }
-        Event::Resize(width, height) => {
-            (top.size, top.is_stale) = ((width, height), true);
-            Vec::new()
-        }
+        Event::Resize(width, height) => (top.size, top.is_stale) = ((width, height), true),
         Event::Tick(now) => {
             top.is_stale |= has_clocks(top, model) && now.0 / 1000 != top.now.0 / 1000;
             top.now = now;
-            Vec::new()
         }
         Event::Changed(change) => {
             top.is_stale |= is_seen(top, &change);
@@ -94,26 +89,24 @@ pub(crate) fn update(top: &mut Top, model: &Model, event: Event) -> Vec<Effect> 
                     Some(why) => top.complain(format!("{what}: refused: {why}")),
                 }
             }
-            Vec::new()
         }
         Event::Asked { id, what } => {
             top.is_stale = true;
             top.say(format!("{what}: asked …"));
             top.asked.insert(id, what);
-            Vec::new()
         }
         Event::Unheard { id, why } => {
             if let Some(what) = top.asked.remove(&id) {
                 top.is_stale = true;
                 top.complain(format!("{what}: {why}"));
             }
-            Vec::new()
         }
         Event::Show(run) => {
             top.is_stale = true;
-            open(top, run)
+            return open(top, run);
         }
     }
+    Vec::new()
 }
 
 fn press(top: &mut Top, model: &Model, key: Key) -> Vec<Effect> {
@@ -125,19 +118,14 @@ fn press(top: &mut Top, model: &Model, key: Key) -> Vec<Effect> {
         _ => {}
     }
     match &top.over {
-        Over::Nothing => keys::press(top, model, key),
-        Over::Help(_) | Over::Text { .. } => {
-            typed::scroll(top, key);
-            Vec::new()
-        }
-        Over::Filter(_) => {
-            typed::filter(top, key);
-            Vec::new()
-        }
-        Over::Command(_) => typed::command(top, model, key),
-        Over::Confirm(_) => orders::confirm(top, key),
-        Over::Typing { .. } => orders::type_on(top, key),
+        Over::Nothing => return keys::press(top, model, key),
+        Over::Help(_) | Over::Text { .. } => typed::scroll(top, key),
+        Over::Filter(_) => typed::filter(top, key),
+        Over::Command(_) => return typed::command(top, model, key),
+        Over::Confirm(_) => return orders::confirm(top, key),
+        Over::Typing { .. } => return orders::type_on(top, key),
     }
+    Vec::new()
 }
 
 /// Shows a view.

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use nix::unistd::{Gid, Group, Uid, User, getegid, geteuid};
 
-use super::record::real;
+use super::record::{absolute, real};
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +144,7 @@ fn of_link(me: Me, path: &Path) -> Option<Fault> {
 /// What is wrong with a file that was found, or with a folder that holds it, up to `base` where it lies below that. What
 /// is not there is nobody else's.
 pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
+    let (path, base) = (absolute(path), absolute(base));
     let mut places = vec![path.clone()];
     let within = path.starts_with(&base);
     let above = path.ancestors().skip(1).take_while(|folder| !within || folder.starts_with(&base));

@@ -55,8 +55,12 @@ fn paths_in(word: &str) -> impl Iterator<Item = &str> {
 
 fn is_program(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
-    let is_executable = || path.metadata().is_ok_and(|known| known.permissions().mode() & 0o111 != 0);
-    ENDINGS.split(' ').any(|known| known == ending) || is_executable()
+    ENDINGS.split(' ').any(|known| known == ending) || is_executable(path)
+}
+
+/// Returns true if a file has an executable bit.
+pub(super) fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|known| known.permissions().mode() & 0o111 != 0)
 }
 
 /// Adds the programs of a package, and the files that select one of them.

@@ -29,9 +29,9 @@ pub(crate) struct Item {
     /// Where it stands: file and line.
     pub(crate) place: String,
     /// Its value, without passwords; of a file, why it needs the user's word.
-    pub(crate) shown: String,
+    shown: String,
     /// Tells one value or content from another.
-    pub(crate) digest: String,
+    digest: String,
 }
 
 impl Item {
@@ -43,9 +43,9 @@ impl Item {
     }
 
     /// A file with its content.
-    pub(crate) fn file(what: Danger, path: &Path, content: &[u8], shown: String) -> Self {
+    pub(crate) fn file(what: Danger, path: &Path, content: &[u8], shown: &str) -> Self {
         let name = real(path).display().to_string();
-        Self { what, place: name.clone(), digest: digest([content]), name, shown }
+        Self { what, place: name.clone(), digest: digest([content]), name, shown: shown.to_owned() }
     }
 
     /// A claim of a file.
@@ -56,21 +56,14 @@ impl Item {
 
     /// The keys of a fleet, by its account.
     pub(crate) fn keys(folder: &Path, account: &str) -> Self {
-        let (name, place) = ("the fleet's account".to_owned(), real(folder).display().to_string());
-        Self {
-            what: Danger::Keys,
-            name,
-            place,
-            shown: account.to_owned(),
-            digest: digest([account.as_bytes()]),
-        }
+        let name = "the fleet's account".to_owned();
+        Self { name, ..Self::file(Danger::Keys, folder, account.as_bytes(), account) }
     }
 
     /// What a machine is in a fleet elsewhere, by the public key that it made for itself.
     pub(crate) fn joined(folder: &Path, url: &str, key: &str) -> Self {
-        let (name, place) = ("joined".to_owned(), real(folder).display().to_string());
-        let shown = muster_shared::secret::without_passwords(url).into_owned();
-        Self { what: Danger::Bus, name, place, shown, digest: digest([url.as_bytes(), key.as_bytes()]) }
+        let digest = digest([url.as_bytes(), key.as_bytes()]);
+        Self { digest, ..Self::setting(Danger::Bus, "joined", url, real(folder).display().to_string()) }
     }
 
     /// Value and place; for a file, its digest.
@@ -86,6 +79,11 @@ impl Item {
     /// Whether the other is the same thing, whatever its value.
     fn is_of(&self, other: &Self) -> bool {
         self.name == other.name && self.what == other.what
+    }
+
+    /// Returns true if others contain this thing with the same value.
+    fn is_in(&self, others: &[Self]) -> bool {
+        others.iter().any(|other| other.is_of(self) && other.digest == self.digest)
     }
 }
 
@@ -129,14 +127,9 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Tells one set of allowed things from another.
-    pub(crate) fn fingerprint(&self) -> String {
-        fingerprint(&self.items)
-    }
-
     /// Whether this very thing was allowed.
     pub(crate) fn allows(&self, item: &Item) -> bool {
-        self.items.iter().any(|held| held.is_of(item) && held.digest == item.digest)
+        item.is_in(&self.items)
     }
 }
 
@@ -150,11 +143,8 @@ pub(crate) fn fingerprint(items: &[Item]) -> String {
 /// What differs between what was allowed and what is there now, a line each. Pure.
 pub(crate) fn difference(before: &[Item], now: &[Item]) -> Vec<String> {
     let line = |sign: char, item: &Item| format!("{sign} {}", item.value_and_place());
-    let held = |items: &[Item], item: &Item| {
-        items.iter().any(|other| other.is_of(item) && other.digest == item.digest)
-    };
-    let gone = before.iter().filter(|item| !held(now, item)).map(|item| line('-', item));
-    let new = now.iter().filter(|item| !held(before, item)).map(|item| line('+', item));
+    let gone = before.iter().filter(|item| !item.is_in(now)).map(|item| line('-', item));
+    let new = now.iter().filter(|item| !item.is_in(before)).map(|item| line('+', item));
     gone.chain(new).collect()
 }
 
@@ -185,14 +175,9 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Under the user's state folder.
-    pub(crate) fn new(me: Me, state: Option<PathBuf>) -> Self {
-        Self { me, folder: state.map(|state| state.join("muster").join("trust")) }
-    }
-
-    /// Which keys of fleets the user made, beside that: one file for each folder of keys.
-    pub(crate) fn of_keys(me: Me, state: Option<PathBuf>) -> Self {
-        Self { me, folder: state.map(|state| state.join("muster").join("keys")) }
+    /// Records in the directory `name` of the user's state directory.
+    pub(crate) fn new(me: Me, state: Option<&Path>, name: &str) -> Self {
+        Self { me, folder: state.map(|state| state.join("muster").join(name)) }
     }
 
     /// What was allowed to a project.
@@ -218,7 +203,7 @@ impl Records {
         for path in paths.filter(|path| path.extension().is_some_and(|end| end == "json")) {
             grants.extend(self.read(&path)?);
         }
-        grants.sort_by(|one, other| one.folder.cmp(&other.folder));
+        grants.sort_by_cached_key(|grant| grant.folder.clone());
         Ok(grants)
     }
 
@@ -288,11 +273,16 @@ fn file_name(project: &Path) -> String {
 
 /// The same path however one came there.
 pub(crate) fn real(path: &Path) -> PathBuf {
-    let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    fs::canonicalize(path).unwrap_or_else(|_| absolute())
+    fs::canonicalize(path).unwrap_or_else(|_| absolute(path))
 }
 
-fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+/// An absolute path, with links as they are.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The hash of these parts.
+pub(crate) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());

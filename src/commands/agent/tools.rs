@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::args::AgentArgs;
 use crate::commands::bystander::profile;
 use crate::commands::rejoin::connect_and_work;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::fleet::specialists::{self, Content};
 use crate::signals::StopSignals;
 use crate::telemetry::Role;
@@ -88,7 +88,7 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     }
     let name = args.name.clone().unwrap_or_else(|| OWN.to_owned());
     if !is_tool_server_name(&name) {
-        let failure = Failure::usage(format!("{name:?} cannot be the name of a tool server"));
+        let failure = usage!("{name:?} cannot be the name of a tool server");
         return Err(failure.help(format!("use {SERVER_NAME_RULE}")));
     }
     let stop = StopSignals::listen()?.into_token();
@@ -179,7 +179,7 @@ pub(super) fn left_out(app: &App) -> Vec<String> {
 
 /// The tools of the fleet's folder under the name by which agents know them, called in this process.
 pub(crate) fn own_tools(app: &App, folder: &Path) -> Vec<Arc<dyn Tool>> {
-    if tool_files::files_in(folder).is_empty() {
+    if tool_files::files_in(folder, ENDING).is_empty() {
         return Vec::new();
     }
     let found = tool_files::read(folder, base(app, folder), &app.trust, &hands(app));
@@ -216,16 +216,13 @@ fn check(app: &App, args: &AgentArgs, folder: &Path, hands: &Hands) -> Result<Ex
         output::json(&json!({ "tools": files, "composites": composed, "faults": found.faults }))?;
     } else {
         for (_, file) in &found.files {
-            output::line(&format!("{}: {}\n  {}", file.name, file.description, does(&file.does)))?;
+            output::line!("{}: {}\n  {}", file.name, file.description, does(&file.does))?;
         }
         for Composed { name, description, calls, .. } in &composed {
-            output::line(&format!("{name}: {description}\n  calls {}", calls.join(", ")))?;
+            output::line!("{name}: {description}\n  calls {}", calls.join(", "))?;
         }
         for Composed { name, missing, .. } in composed.iter().filter(|one| !one.missing.is_empty()) {
-            output::note(&format!(
-                "{name} is there once these are, which are not here: {}",
-                missing.join(", ")
-            ));
+            output::note!("{name} is there once these are, which are not here: {}", missing.join(", "));
         }
         for fault in &found.faults {
             output::note(fault);

@@ -5,7 +5,7 @@ use std::io::Read;
 use secrecy::SecretString;
 
 use crate::args::JoinArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::fleet::process;
 
 /// Holds the invitation where it is not to be read by others.
@@ -28,7 +28,7 @@ pub(super) fn given(args: &JoinArgs) -> Result<Option<SecretString>, Failure> {
         Some("-") => {
             let mut text = String::new();
             let read = std::io::stdin().lock().take(LONGEST).read_to_string(&mut text);
-            read.map_err(|error| Failure::usage(format!("the invitation cannot be read: {error}")))?;
+            read.map_err(|error| usage!("the invitation cannot be read: {error}"))?;
             Ok(Some(SecretString::from(text)))
         }
         Some(line) => Ok(Some(SecretString::from(line))),

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{export, import, remove, select};
 use crate::args::ArchiveArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
 
 /// Exports and then deletes: whoever is killed in between has the run, its file, or both.
@@ -13,16 +13,14 @@ pub(super) async fn archive(bus: &Bus, args: &ArchiveArgs) -> Result<Exit, Failu
     let state = select::wanted(bus, &args.run).await?;
     let run = state.id;
     remove::check_removable(bus, &state).await?;
-    std::fs::create_dir_all(&args.folder).map_err(|error| {
-        Failure::usage(format!("cannot make the folder {}: {error}", args.folder.display()))
-    })?;
+    std::fs::create_dir_all(&args.folder)
+        .map_err(|error| usage!("cannot make the folder {}: {error}", args.folder.display()))?;
     let path = args.folder.join(format!("{run}.muster"));
     let written = export::to_file(bus, run, &path).await?;
     // What cannot be read again is no archive.
     import::read(&path)?;
     if !args.json {
-        written.notes().iter().for_each(|note| output::note(note));
-        output::line(&written.in_words(&path))?;
+        written.tell(&path)?;
     }
     if !args.yes
         && !remove::agreed(&format!("Remove run {} from the fleet?", run.short()), remove::NOT_ASKED)?

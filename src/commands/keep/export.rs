@@ -14,18 +14,18 @@ use super::{named, select};
 use crate::app::now;
 use crate::args::ExportArgs;
 use crate::commands::run::{check_output, write};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::keeping::file::{ExportedRun, MOST_BYTES, file_object};
 use crate::output;
 use crate::render::figures;
 
 /// What was written, and what was left out.
 pub(super) struct Written {
-    pub(super) run: RunId,
-    pub(super) bytes: u64,
-    pub(super) entries: u64,
-    pub(super) objects: u64,
-    pub(super) files: u64,
+    run: RunId,
+    bytes: u64,
+    entries: u64,
+    objects: u64,
+    files: u64,
     /// Objects that the run names and that are not in the store any more, but for those without which it cannot be read.
     left_out: Vec<String>,
     documents: Option<String>,
@@ -40,8 +40,7 @@ pub(super) async fn export(bus: &Bus, args: &ExportArgs) -> Result<Exit, Failure
     if args.json {
         output::json(&written.to_json(&args.output))?;
     } else {
-        written.notes().iter().for_each(|note| output::note(note));
-        output::line(&written.in_words(&args.output))?;
+        written.tell(&args.output)?;
     }
     Ok(Exit::Completed)
 }
@@ -50,7 +49,7 @@ pub(super) async fn export(bus: &Bus, args: &ExportArgs) -> Result<Exit, Failure
 pub(super) async fn to_file(bus: &Bus, run: RunId, path: &Path) -> Result<Written, Failure> {
     let (entries, missing) = select::whole(bus, run).await?;
     if let Some(missing) = missing {
-        return Err(Failure::failed(format!("{} is damaged and not exported: {missing}", named(run)))
+        return Err(failed!("{} is damaged and not exported: {missing}", named(run))
             .help("`muster audit RUN --export FILE` writes what is left of its record"));
     }
     let state = select::fold(run, &entries)?;
@@ -87,9 +86,7 @@ pub(super) async fn to_file(bus: &Bus, run: RunId, path: &Path) -> Result<Writte
         documents: documents.clone(),
         keys,
     };
-    let text = exported
-        .write()
-        .map_err(|error| Failure::failed(format!("the run cannot be written as JSON: {error}")))?;
+    let text = exported.write().map_err(|error| failed!("the run cannot be written as JSON: {error}"))?;
     check_size(text.len() as u64)?;
     write(path, &text, "the run")?;
     let (entries, objects, files) = counts;
@@ -103,7 +100,7 @@ pub(super) fn check_ended(state: &RunState) -> Result<(), Failure> {
         return Ok(());
     }
     let short = state.id.short();
-    Err(Failure::usage(format!("run {short} has not ended")).help(format!(
+    Err(usage!("run {short} has not ended").help(format!(
         "wait for its end (`muster trace {short} --follow`), or end it with `muster cancel {short}`"
     )))
 }
@@ -112,11 +109,11 @@ fn check_size(bytes: u64) -> Result<(), Failure> {
     if bytes <= MOST_BYTES {
         return Ok(());
     }
-    Err(Failure::failed(format!(
+    Err(failed!(
         "the file would have {}, and {} is the most",
         figures::bytes(bytes),
         figures::bytes(MOST_BYTES)
-    ))
+    )
     .help("`muster audit RUN --export FILE` writes the record alone"))
 }
 
@@ -134,9 +131,7 @@ impl Gathered {
         if self.fetched(bus, name).await? {
             return Ok(());
         }
-        Err(Failure::failed(format!(
-            "object {name} of the run is not in the store any more: it is not exported"
-        )))
+        Err(failed!("object {name} of the run is not in the store any more: it is not exported"))
     }
 
     /// Without it, some of what can be shown is missing.
@@ -161,7 +156,7 @@ impl Gathered {
 
 impl Written {
     /// What whoever reads it has to know.
-    pub(super) fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         let documents = self.documents.as_ref().map(|manifest| {
             format!("its documents are not in the file (manifest {})", figures::cut(manifest, 13))
         });
@@ -178,8 +173,10 @@ impl Written {
         [documents, children, left_out].into_iter().flatten().collect()
     }
 
-    pub(super) fn in_words(&self, path: &Path) -> String {
-        format!(
+    /// Prints them, and what was written.
+    pub(super) fn tell(&self, path: &Path) -> Result<(), Failure> {
+        self.notes().iter().for_each(|note| output::note(note));
+        output::line!(
             "wrote run {} to {}: {} entries, {} and {} of the object store, {}",
             self.run.short(),
             path.display(),

@@ -12,8 +12,8 @@ use super::{remove, select};
 use crate::app::{App, now};
 use crate::args::GcArgs;
 use crate::commands::runs;
-use crate::exit::{Exit, Failure};
-use crate::keeping::policy::{Fate, fate};
+use crate::exit::{Exit, Failure, failed};
+use crate::keeping::policy::shrink_rule;
 use crate::keeping::summary::Summary;
 use crate::output;
 use crate::render::{self, figures};
@@ -78,10 +78,10 @@ async fn look(bus: &Bus, settings: &KeepSettings) -> Result<Work, Failure> {
     for run in runs.into_iter().filter(|run| !work.finish.contains(run)) {
         let note = notes.get(&run).unwrap_or(&none);
         match read(bus, run).await {
-            Ok((state, awaited)) => match fate(&state, note, awaited, settings, now()) {
-                Fate::Shrinks(rule) => work.shrink.push((run, rule)),
-                Fate::Stays(_) => {}
-            },
+            Ok((state, awaited)) => {
+                let rule = shrink_rule(&state, note, awaited, settings, now());
+                work.shrink.extend(rule.map(|rule| (run, rule)));
+            }
             Err(failure) => work.unreadable.push((run, failure.to_string())),
         }
     }
@@ -138,9 +138,8 @@ async fn carry_out(bus: &Bus, work: &Work) -> Result<Done, Failure> {
 async fn shrink(bus: &Bus, run: RunId, rule: String) -> Result<RemovalNote, Failure> {
     let state = select::state(bus, run).await?;
     let summary = Summary::of(&state, render::runs::word(&state), runs::brief(&state));
-    let summary = serde_json::to_vec(&summary).map_err(|error| {
-        Failure::failed(format!("the summary of run {} cannot be written: {error}", run.short()))
-    })?;
+    let summary = serde_json::to_vec(&summary)
+        .map_err(|error| failed!("the summary of run {} cannot be written: {error}", run.short()))?;
     remove::remove(bus, run, rule, Some(Bytes::from(summary))).await
 }
 
@@ -170,33 +169,34 @@ fn in_json(work: &Work, done: &Done, args: &GcArgs) -> Value {
 
 fn in_words(work: &Work, done: &Done, args: &GcArgs) -> Result<(), Failure> {
     for (run, why) in &work.unreadable {
-        output::note(&format!("run {} stays: {}", run.short(), figures::one_line(why, 300)));
+        output::note!("run {} stays: {}", run.short(), figures::one_line(why, 300));
     }
     for (run, why) in done.failed.iter().take(MOST_TOLD) {
-        output::note(&format!("run {} could not be removed: {}", run.short(), figures::one_line(why, 300)));
+        output::note!("run {} could not be removed: {}", run.short(), figures::one_line(why, 300));
     }
     if done.failed.len() > MOST_TOLD {
-        output::note(&format!("{} more could not be removed", done.failed.len() - MOST_TOLD));
+        output::note!("{} more could not be removed", done.failed.len() - MOST_TOLD);
     }
     if args.dry_run {
         for (run, rule) in &work.shrink {
-            output::line(&format!("run {} would shrink to its summary, by {rule}", run.short()))?;
+            output::line!("run {} would shrink to its summary, by {rule}", run.short())?;
         }
         for run in &work.finish {
-            output::line(&format!("the removal of run {} would be finished", run.short()))?;
+            output::line!("the removal of run {} would be finished", run.short())?;
         }
     }
     for (run, removed) in &done.removed {
         output::line(&remove::in_words(*run, removed))?;
     }
-    let (objects, bytes) = match args.dry_run {
-        true => (work.orphans.len() as u64, work.orphans.iter().map(|orphan| orphan.bytes).sum()),
-        false => done.orphans,
+    let (objects, bytes) = if args.dry_run {
+        (work.orphans.len() as u64, work.orphans.iter().map(|orphan| orphan.bytes).sum())
+    } else {
+        done.orphans
     };
     if objects > 0 {
         let (objects, bytes) = (figures::plural(objects, "object"), figures::bytes(bytes));
         let what = if args.dry_run { "would be removed" } else { "removed" };
-        output::line(&format!("{what}: {objects} of no run, {bytes}"))?;
+        output::line!("{what}: {objects} of no run, {bytes}")?;
     }
     if work.is_nothing() {
         output::line("nothing is over its time")?;

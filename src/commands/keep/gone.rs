@@ -5,14 +5,14 @@ use muster_shared::ids::RunId;
 use serde_json::json;
 
 use crate::args::ShowArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed};
 use crate::keeping::summary::Summary;
 use crate::output;
 use crate::render::{self, figures};
 
 /// A run whose record was removed, with what is left of it.
 pub(crate) struct Gone {
-    pub(crate) run: RunId,
+    run: RunId,
     pub(crate) removed: RemovalNote,
     pub(crate) summary: Option<Summary>,
 }
@@ -26,7 +26,7 @@ pub(crate) fn is_there(note: &KeepNote) -> bool {
 pub(crate) fn tell_removed(run: RunId, removed: &RemovalNote) -> Failure {
     let (short, date) = (run.short(), figures::date(removed.at));
     let by = figures::one_line(&removed.rule, 200);
-    let failure = Failure::failed(format!("the record of run {short} was removed on {date} UTC by {by}"));
+    let failure = failed!("the record of run {short} was removed on {date} UTC by {by}");
     match (removed.done, removed.summary.is_some()) {
         (false, _) => failure.help("the removal was cut short: `muster gc` finishes it"),
         (true, true) => failure.help(format!("`muster show {short}` shows its summary")),

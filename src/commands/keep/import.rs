@@ -10,7 +10,7 @@ use crate::app::now;
 use crate::args::ImportArgs;
 use crate::audit::signed::{AuditKeys, KeysOrigin};
 use crate::audit::{Apart, Audit, AuditedRecord, Found, has_ended};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::keeping::file::{ExportedRun, MOST_BYTES};
 use crate::output;
 use crate::render::figures;
@@ -40,42 +40,42 @@ pub(super) async fn import(bus: &Bus, args: &ImportArgs) -> Result<Exit, Failure
         if documents.is_some() {
             output::note("its documents did not come with it: a fork of it cannot search them");
         }
-        output::line(&format!(
+        output::line!(
             "imported {} with {} entries and {}; `muster show {}` shows it, `muster audit` says whether it is as it was written",
             named(run),
             figures::count(imported.entries),
             figures::plural(files, "file"),
             run.short()
-        ))?;
+        )?;
     }
     Ok(Exit::Completed)
 }
 
 /// Reads a file, and looks at all of it.
 pub(super) fn read(path: &Path) -> Result<ExportedRun, Failure> {
-    let cannot = |error: std::io::Error| Failure::usage(format!("cannot read {}: {error}", path.display()));
+    let cannot = |error: std::io::Error| usage!("cannot read {}: {error}", path.display());
     let about = std::fs::metadata(path).map_err(cannot)?;
     if !about.is_file() {
-        return Err(Failure::usage(format!("{} is no file", path.display())));
+        return Err(usage!("{} is no file", path.display()));
     }
     if about.len() > MOST_BYTES {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{} has {}, and {} is the most",
             path.display(),
             figures::bytes(about.len()),
             figures::bytes(MOST_BYTES)
-        )));
+        ));
     }
     let bytes = std::fs::read(path).map_err(cannot)?;
     ExportedRun::read(&bytes).map_err(|wrong| {
-        Failure::usage(format!("{} is not an exported run: {wrong}", path.display()))
+        usage!("{} is not an exported run: {wrong}", path.display())
             .help("`muster runs export RUN -o FILE` writes one")
     })
 }
 
 /// A record that does not fit its own chain, or has no end, is not taken.
 fn check(exported: &ExportedRun, path: &Path) -> Result<(), Failure> {
-    let refused = |why: String| Failure::usage(format!("{} is not taken: {why}", path.display()));
+    let refused = |why: String| usage!("{} is not taken: {why}", path.display());
     let messages: Vec<KeptMessage> =
         exported.entries.iter().map(|line| line.to_kept().map_err(refused)).collect::<Result<_, _>>()?;
     if has_ended(&messages) == Some(false) {
@@ -99,12 +99,11 @@ async fn check_new(bus: &Bus, run: muster_shared::ids::RunId) -> Result<(), Fail
     let here = bus.record().counted_here(run).await?;
     let note = bus.kept().note(run).await?;
     if note.removed.as_ref().is_some_and(|removed| !removed.done) {
-        return Err(Failure::usage(format!("{} is being removed here, and that was cut short", named(run)))
+        return Err(usage!("{} is being removed here, and that was cut short", named(run))
             .help("`muster gc` finishes it; import the run then"));
     }
     if here == 0 && note.imported.is_none() {
         return Ok(());
     }
-    Err(Failure::usage(format!("{} is here already", named(run)))
-        .help(format!("`muster show {}` shows it", run.short())))
+    Err(usage!("{} is here already", named(run)).help(format!("`muster show {}` shows it", run.short())))
 }

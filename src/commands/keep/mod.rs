@@ -40,9 +40,12 @@ async fn keep(bus: &Bus, args: &KeepArgs) -> Result<Exit, Failure> {
     let mark = |before: KeepNote| KeepNote { kept, ..before };
     bus.kept().change(run, mark).await?;
     let short = run.short();
-    let in_words = || match kept {
-        true => format!("run {short} is kept: nothing of it is removed by age"),
-        false => format!("run {short} is kept as long as the settings keep.* say"),
+    let in_words = || {
+        if kept {
+            format!("run {short} is kept: nothing of it is removed by age")
+        } else {
+            format!("run {short} is kept as long as the settings keep.* say")
+        }
     };
     output::json_or_line(args.json, || json!({ "run": run, "kept": kept }), in_words)
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{export, named, select};
 use crate::args::DeleteArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
 use crate::render::figures;
 
@@ -67,12 +67,12 @@ pub(super) async fn check_removable(bus: &Bus, state: &RunState) -> Result<(), F
     if entries.is_empty() || select::fold(parent.run, &entries)?.status.is_ended() {
         return Ok(());
     }
-    Err(Failure::usage(format!(
+    Err(usage!(
         "run {} belongs to {} of run {}, which has not ended",
         state.id.short(),
         parent.task,
         parent.run.short()
-    ))
+    )
     .help("remove it when that one has ended"))
 }
 
@@ -81,16 +81,16 @@ pub(in crate::commands) fn agreed(question: &str, help: &str) -> Result<bool, Fa
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
-    output::note(&format!("{question} [y/N]"));
+    output::note!("{question} [y/N]");
     let mut answer = String::new();
     std::io::stdin()
         .read_line(&mut answer)
-        .map_err(|error| Failure::usage(format!("the answer cannot be read: {error}")).help(help))?;
+        .map_err(|error| usage!("the answer cannot be read: {error}").help(help))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 pub(super) fn not_agreed() -> Failure {
-    Failure::usage("nothing was removed: nobody said yes").help(NOT_ASKED)
+    usage!("nothing was removed: nobody said yes").help(NOT_ASKED)
 }
 
 pub(super) fn in_words(run: RunId, removed: &RemovalNote) -> String {

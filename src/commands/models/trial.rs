@@ -11,7 +11,7 @@ use serde_json::json;
 use super::resolve;
 use crate::app::App;
 use crate::args::{ModelArgs, ModelsAction};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
 use crate::render::checks::{Check, list};
 use crate::render::figures;
@@ -76,7 +76,7 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     output::line(&name)?;
     for (name, value) in lines {
-        output::line(&format!("  {name:<width$}  {value}"))?;
+        output::line!("  {name:<width$}  {value}")?;
     }
     output::line("Where this is wrong: agent.capabilities.\"NAME\" in the settings (docs/settings.md).")?;
     Ok(Exit::Completed)
@@ -112,13 +112,14 @@ struct TrialEnd {
 async fn test(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
     let (target, _) = target(app, args)?;
     if target.provider == ModelProvider::Offline {
-        return Err(Failure::usage("the offline mode is no model that can be asked")
-            .help("name a model as `provider/model`"));
+        return Err(
+            usage!("the offline mode is no model that can be asked").help("name a model as `provider/model`")
+        );
     }
     let name = target.model.clone();
     let asked = target.name();
     let model = Provider::new(target, app.settings().agent.calls, ProviderClient::default())
-        .ok_or_else(|| Failure::usage("this model cannot be asked"))?;
+        .ok_or_else(|| usage!("this model cannot be asked"))?;
     let mut ends = Vec::new();
     for trial in trials() {
         let end = ask(app, &model, trial, &name).await;
@@ -134,9 +135,9 @@ async fn test(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
             &json!({ "model": asked, "passed": well, "of": ends.len(), "tokens": tokens, "trials": ends }),
         )?;
     } else {
-        output::line(&format!("{asked}: {well} of {} well, {} tokens", ends.len(), figures::count(tokens)))?;
+        output::line!("{asked}: {well} of {} well, {} tokens", ends.len(), figures::count(tokens))?;
         for setting in settings_that_fit(&ends) {
-            output::line(&format!("  set {setting}"))?;
+            output::line!("  set {setting}")?;
         }
     }
     Ok(if well == ends.len() { Exit::Completed } else { Exit::Failed })

@@ -3,10 +3,10 @@
 use muster_shared::ids::RunId;
 use muster_shared::run::{ApplyError, RunState};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed};
 
 pub(super) fn cannot_follow(run: RunId, error: &ApplyError) -> Failure {
-    Failure::failed(format!("the record of run {} cannot be followed: {error}", run.short()))
+    failed!("the record of run {} cannot be followed: {error}", run.short())
         .help("a newer muster may have written it; `muster trace` shows it entry by entry")
 }
 
@@ -32,10 +32,10 @@ pub(super) fn too_late(run: RunId, state: Option<&RunState>, lacking: &[String])
                 run.as_uuid()
             )),
         Some(_) if !lacking.is_empty() => {
-            Failure::failed(format!("run {} is past its deadline and has not ended: it waits for {}", run.short(), lacking.join("; ")))
+            failed!("run {} is past its deadline and has not ended: it waits for {}", run.short(), lacking.join("; "))
                 .help(format!("`muster show {}` shows its progress", run.short()))
         }
-        Some(_) => Failure::failed(format!("run {} is past its deadline and has not ended", run.short()))
+        Some(_) => failed!("run {} is past its deadline and has not ended", run.short())
             .help(format!("`muster show {}` shows its progress, `muster ps` the agents at work", run.short())),
     }
 }

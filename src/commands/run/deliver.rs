@@ -10,7 +10,7 @@ use super::files::Files;
 use super::screen::Screen;
 use super::watch::{EndedRun, Watched};
 use crate::app::{App, now};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::output;
 use crate::render::{figures, markdown, progress, runs, safe};
 
@@ -33,16 +33,13 @@ pub(crate) struct Wanted {
 pub(in crate::commands) fn check(file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     if file.is_dir() {
-        return Err(
-            Failure::usage(format!("{} is a folder", file.display())).help("name a file, such as report.md")
-        );
+        return Err(usage!("{} is a folder", file.display()).help("name a file, such as report.md"));
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() {
         return Ok(());
     }
-    Err(Failure::usage(format!("there is no folder {}", folder.display()))
-        .help("create it first, or name another file"))
+    Err(usage!("there is no folder {}", folder.display()).help("create it first, or name another file"))
 }
 
 /// Writes the report where it is wanted as a file.
@@ -114,34 +111,29 @@ fn tell(
     EndedRun { state, unguarded }: &EndedRun,
 ) -> Result<(), Failure> {
     if let Some(reason) = &state.reason {
-        output::note(&format!(
-            "run {} {}: {}",
-            state.id.short(),
-            runs::word(state),
-            figures::one_line(reason, 600)
-        ));
+        output::note!("run {} {}: {}", state.id.short(), runs::word(state), figures::one_line(reason, 600));
     } else if !wanted.quiet && !screen.is_live() {
         // The tree on a terminal ends with this line already.
         output::note(&progress::summary(state, now()));
     }
     if let Some(estimate) = screen.estimated() {
-        output::note(&format!("used: {}; estimated: {estimate}", figures::usage(&state.used())));
+        output::note!("used: {}; estimated: {estimate}", figures::usage(&state.used()));
     }
     if is_completed_in_part(state) {
         let counted = count(state).map(|count| count.in_words()).unwrap_or_default();
-        output::note(&format!(
+        output::note!(
             "not the whole answer: {counted}; what is missing stands at the end of the report, and in `muster show {}`",
             state.id.short()
-        ));
+        );
     }
     for line in unguarded.in_words() {
-        output::note(&format!("not all was done: {line}"));
+        output::note!("not all was done: {line}");
     }
     match (&wanted.output, &state.report) {
         (Some(file), Some(report)) => {
             if !wanted.quiet {
                 let kind = if report.partial { "partial report" } else { "report" };
-                output::note(&format!("{kind}: {}", file.display()));
+                output::note!("{kind}: {}", file.display());
             }
             Ok(())
         }
@@ -158,9 +150,7 @@ fn tell(
 
 /// Writes a file in one move, so that an interrupted write leaves no half report.
 pub(in crate::commands) fn write(file: &Path, text: &str, what: &str) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::failed(format!("cannot write {what} to {}: {error}", file.display()))
-    };
+    let cannot = |error: std::io::Error| failed!("cannot write {what} to {}: {error}", file.display());
     let mut next = file.as_os_str().to_owned();
     next.push(".new");
     std::fs::write(&next, text).map_err(cannot)?;

@@ -1,6 +1,6 @@
 //! Documents given with a goal: read, sent where agents can get them, and indexed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use super::fetched::{self, Brought};
 use super::screen::Screen;
 use crate::absent::check_document;
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::render::figures;
 
 /// Largest picture; larger ones are left out. Providers accept 5 MiB at most.
@@ -39,14 +39,12 @@ pub(super) fn check(given: &[PathBuf]) -> Result<(), Failure> {
         } else {
             muster_agents::input::open(folder).map(|_| ())
         };
-        readable.map_err(|error| cannot_read(folder, &error))?;
+        readable.map_err(|error| {
+            usage!("the documents in {} cannot be read: {error}", folder.display())
+                .help("give a folder (or file) that exists and that you may read")
+        })?;
     }
     Ok(())
-}
-
-fn cannot_read(folder: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("the documents in {} cannot be read: {error}", folder.display()))
-        .help("give a folder (or file) that exists and that you may read")
 }
 
 /// Documents that were sent.
@@ -140,7 +138,7 @@ fn summary(opened: &Opened) -> String {
     let mut text =
         format!("documents: {}, {}", figures::plural(opened.documents, "file"), figures::bytes(opened.bytes));
     if opened.skipped.total() > 0 {
-        text.push_str(&format!("; {}", opened.skipped));
+        text += &format!("; {}", opened.skipped);
     }
     text
 }

@@ -55,7 +55,7 @@ impl Estimate {
             return format!("{text} (a guess by its size: the record has too few like runs)");
         }
         if most.cost_micros > 0 {
-            text.push_str(&format!(", {}", range(|used| used.cost_micros, figures::dollars)));
+            text += &format!(", {}", range(|used| used.cost_micros, figures::dollars));
         }
         format!("{text}, {} (as the last {runs} like it took)", range(|used| used.millis, figures::millis))
     }
@@ -65,16 +65,15 @@ impl Estimate {
 pub(super) async fn estimate(bus: &Bus, goal: &Goal, limits: &RunLimits) -> Estimate {
     let past = tokio::time::timeout(LIMIT, runs::newest(bus, READ)).await;
     let past = past.ok().and_then(Result::ok).unwrap_or_default();
-    let like: Vec<Used> = past.runs.iter().filter(|run| is_like(run, goal, limits)).map(used).collect();
+    let kind = Kind::of(goal, limits);
+    let is_like = |run: &&RunState| {
+        run.status == RunStatus::Completed
+            && run.used().calls() > 0
+            && run.goal.parent.is_none()
+            && Kind::of(&run.goal, &run.limits) == kind
+    };
+    let like: Vec<Used> = past.runs.iter().filter(is_like).map(used).collect();
     by_runs(&like).unwrap_or_else(|| by_size(goal))
-}
-
-/// Whether a run that ended was of the same kind.
-fn is_like(run: &RunState, goal: &Goal, limits: &RunLimits) -> bool {
-    run.status == RunStatus::Completed
-        && run.used().calls() > 0
-        && run.goal.parent.is_none()
-        && Kind::of(&run.goal, &run.limits) == Kind::of(goal, limits)
 }
 
 /// What makes runs alike: documents or none, the same model, a goal of like length, and the same effort. The record has

@@ -19,7 +19,7 @@ use self::keep::{Kept, joined};
 use self::place::{Given, Repository, page_path};
 use super::screen::Screen;
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 use crate::render::figures;
 
 /// Longest time to fetch a repository from `--docs`: some hundred MiB over a slow line.
@@ -59,7 +59,7 @@ fn read(given: &[PathBuf]) -> Result<Vec<Given>, Failure> {
             let shown = one.to_string_lossy();
             // What may be a password is not shown.
             let shown = if shown.contains('@') { "what is given".into() } else { shown };
-            Failure::usage(format!("--docs: {} is not fetched: {why}", one_line(&shown, MOST_SHOWN)))
+            usage!("--docs: {} is not fetched: {why}", one_line(&shown, MOST_SHOWN))
                 .help("`--docs` takes folders, files, https://… and git+https://…[@REVISION][#PATH] (docs/running.md)")
         })
     };
@@ -100,7 +100,7 @@ pub(super) async fn bring(app: &App, given: &[PathBuf], screen: &Screen) -> Resu
     if kept.is_empty() {
         return Ok(Brought { folders, fetched });
     }
-    let disk = |error: io::Error| Failure::failed(format!("what was fetched cannot be kept: {error}"));
+    let disk = |error: io::Error| failed!("what was fetched cannot be kept: {error}");
     let whole = joined(&fetcher.kept, &kept).map_err(disk)?;
     fetcher.kept.prune();
     if folders.is_empty() {
@@ -116,7 +116,7 @@ pub(super) async fn bring(app: &App, given: &[PathBuf], screen: &Screen) -> Resu
 }
 
 fn not_fetched(from: &str, why: &str) -> Failure {
-    Failure::failed(format!("{} was not fetched: {why}", one_line(from, MOST_SHOWN))).help(
+    failed!("{} was not fetched: {why}", one_line(from, MOST_SHOWN)).help(
         "no run was started. Hosts at private addresses, and other ports, are reached where tool.web.allow_hosts names them; else get \
          it by yourself, and give the folder",
     )
@@ -138,10 +138,7 @@ impl Fetcher<'_> {
         }
         let path = page_path(&got.url, got.media_type.as_deref());
         let name = Kept::name(&[path.as_bytes(), &got.bytes]);
-        let folder = match self.kept.find(&name) {
-            Some(folder) => folder,
-            None => self.put_page(&path, &got.bytes, &name).map_err(|error| error.to_string())?,
-        };
+        let folder = self.keep(&path, &name, |file| fs::write(file, &got.bytes))?;
         let from = FetchedDocuments {
             path,
             from: got.url,
@@ -155,21 +152,31 @@ impl Fetcher<'_> {
         Ok((folder, from))
     }
 
-    fn put_page(&self, path: &str, bytes: &[u8], name: &str) -> io::Result<PathBuf> {
-        let folder = self.kept.begin()?;
-        let file = folder.path().join(path);
-        if let Some(parent) = file.parent() {
-            fs::create_dir_all(parent)?;
+    /// The folder of this name, in which `fill` writes to the path unless it is kept already.
+    fn keep(
+        &self,
+        path: &str,
+        name: &str,
+        fill: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, String> {
+        if let Some(folder) = self.kept.find(name) {
+            return Ok(folder);
         }
-        fs::write(file, bytes)?;
-        self.kept.put(folder, name)
+        let put = || {
+            let folder = self.kept.begin()?;
+            let target = folder.path().join(path);
+            if let Some(parent) = target.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fill(&target)?;
+            self.kept.put(folder, name)
+        };
+        put().map_err(|error: io::Error| error.to_string())
     }
 
     async fn repository(&self, repository: &Repository) -> Result<(PathBuf, FetchedDocuments), String> {
-        let host = match repository.is_here() {
-            true => None,
-            false => Some(self.downloader.judged(&repository.url).await?),
-        };
+        let host =
+            if repository.is_here() { None } else { Some(self.downloader.judged(&repository.url).await?) };
         let limits = GitLimits { time: FETCH_TIMEOUT, bytes: MAX_FETCH_BYTES };
         let git = Git { limits, web: &self.app.settings().tool.web, host: host.as_ref() };
         let work = self.kept.begin().map_err(|error| error.to_string())?;
@@ -182,12 +189,11 @@ impl Fetcher<'_> {
             None => repository.name.clone(),
         };
         let name = Kept::name(&[path.as_bytes(), got.commit.as_bytes(), repository.url.as_bytes()]);
-        let folder = match self.kept.find(&name) {
-            Some(folder) => folder,
-            None => {
-                self.put_tree(&path, work.path(), &got.place, &name).map_err(|error| error.to_string())?
-            }
-        };
+        // Without what git knows of it.
+        let folder = self.keep(&path, &name, |target| {
+            fs::remove_dir_all(work.path().join(".git"))?;
+            fs::rename(&got.place, target)
+        })?;
         let from = FetchedDocuments {
             path,
             from: repository.given.clone(),
@@ -196,18 +202,6 @@ impl Fetcher<'_> {
             at: moment(crate::app::now().0),
         };
         Ok((folder, from))
-    }
-
-    /// Keeps what was checked out, without what git knows of it.
-    fn put_tree(&self, path: &str, work: &Path, place: &Path, name: &str) -> io::Result<PathBuf> {
-        fs::remove_dir_all(work.join(".git"))?;
-        let folder = self.kept.begin()?;
-        let target = folder.path().join(path);
-        if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::rename(place, &target)?;
-        self.kept.put(folder, name)
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::deliver::Wanted;
 use crate::app::App;
 use crate::commands::artifacts;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::render::figures;
 use crate::{delivered_file, output};
 
@@ -114,7 +114,7 @@ impl Files {
         }
         if self.left > 0 {
             let files = figures::plural(self.left as u64, "more file");
-            output::note(&format!("{files} of its tasks: `muster artifacts {}` lists them", run.short()));
+            output::note!("{files} of its tasks: `muster artifacts {}` lists them", run.short());
         }
     }
 
@@ -131,13 +131,6 @@ impl Files {
     }
 }
 
-/// Where files go, and which of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    folder: PathBuf,
-    which: Which,
-}
-
 /// Which files of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Which {
@@ -150,14 +143,12 @@ enum Which {
 }
 
 /// Where the files of a run go; nowhere where programs read the answer and no folder was given.
-fn place(wanted: &Wanted, run: RunId) -> Option<Place> {
+fn place(wanted: &Wanted, run: RunId) -> Option<(PathBuf, Which)> {
     match (&wanted.out, &wanted.output) {
-        (Some(folder), _) => Some(Place { folder: folder.clone(), which: Which::All }),
-        (None, Some(report)) => {
-            Some(Place { folder: delivered_file::folder_of_report(report), which: Which::Named })
-        }
+        (Some(folder), _) => Some((folder.clone(), Which::All)),
+        (None, Some(report)) => Some((delivered_file::folder_of_report(report), Which::Named)),
         (None, None) if wanted.json => None,
-        (None, None) => Some(Place { folder: delivered_file::folder_of_run(run), which: Which::AskedFor }),
+        (None, None) => Some((delivered_file::folder_of_run(run), Which::AskedFor)),
     }
 }
 
@@ -194,16 +185,20 @@ fn is_named(path: &str, text: &str) -> bool {
 
 /// The files of a run that are meant, with their places; nothing is copied yet.
 pub(super) async fn choose(app: &App, bus: &Bus, wanted: &Wanted, state: &RunState) -> Files {
-    let Some(Place { folder, which }) = place(wanted, state.id) else { return Files::default() };
+    let Some((folder, which)) = place(wanted, state.id) else { return Files::default() };
     let mut files = Files::default();
     for file in made(bus, state).await {
         let to = delivered_file::target(app, &folder, &file.path);
         let is_untrusted = delivered_file::is_renamed(&to, &file.path);
-        match (is_chosen(state, &file, which, is_untrusted), is_untrusted) {
-            (true, _) => files.brought.push(BroughtFile { file, to, what: Brought::Same }),
-            (false, true) => files.brought.push(BroughtFile { file, to, what: Brought::Withheld }),
-            (false, false) => files.left += 1,
-        }
+        let what = match (is_chosen(state, &file, which, is_untrusted), is_untrusted) {
+            (true, _) => Brought::Same,
+            (false, true) => Brought::Withheld,
+            (false, false) => {
+                files.left += 1;
+                continue;
+            }
+        };
+        files.brought.push(BroughtFile { file, to, what });
     }
     files.brought.sort_by_key(|one| !one.is_untrusted());
     files
@@ -211,7 +206,7 @@ pub(super) async fn choose(app: &App, bus: &Bus, wanted: &Wanted, state: &RunSta
 
 /// Copies the chosen files of a run. Never over another file, unless that was asked for.
 pub(super) async fn bring(bus: &Bus, wanted: &Wanted, run: RunId, files: &mut Files) {
-    let Some(Place { folder, .. }) = place(wanted, run) else { return };
+    let Some((folder, _)) = place(wanted, run) else { return };
     for one in files.brought.iter_mut().filter(|one| one.what != Brought::Withheld) {
         one.what = match text_of(bus, run, &one.file).await {
             Ok(bytes) => put(&folder, &one.to, &bytes, wanted.force),
@@ -266,7 +261,7 @@ fn put(folder: &Path, to: &Path, bytes: &[u8], force: bool) -> Brought {
 pub(super) fn check(app: &App, folder: Option<&Path>) -> Result<(), Failure> {
     match folder {
         Some(folder) if folder.exists() && !folder.is_dir() => {
-            Err(Failure::usage(format!("{} is no folder", folder.display())).help("give --out a folder"))
+            Err(usage!("{} is no folder", folder.display()).help("give --out a folder"))
         }
         Some(folder) => delivered_file::check(app, folder),
         None => Ok(()),
@@ -318,7 +313,7 @@ mod tests {
             ..Wanted::default()
         };
         let run = RunId::from_uuid(uuid::Uuid::from_u128(1));
-        let of = |wanted: &Wanted| place(wanted, run).map(|place| (place.folder, place.which));
+        let of = |wanted: &Wanted| place(wanted, run);
         assert_eq!(of(&wanted(Some("o"), Some("r/a.md"), true)), Some(("o".into(), Which::All)));
         assert_eq!(of(&wanted(None, Some("r/a.md"), true)), Some(("r/a.files".into(), Which::Named)));
         let of_run = delivered_file::folder_of_run(run);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::super::blueprint;
 use crate::app::App;
 use crate::args::RunArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::render::figures;
 
 /// The blueprint that was asked for, filled.
@@ -29,7 +29,7 @@ pub(super) fn filled(app: &App, args: &RunArgs) -> Result<Option<Box<Filled>>, F
                 .as_object()
                 .map(|names| names.keys().cloned().collect())
                 .unwrap_or_default();
-            Err(Failure::usage(format!("{} cannot be filled:\n{}", found.name, lines.join("\n"))).help(
+            Err(usage!("{} cannot be filled:\n{}", found.name, lines.join("\n")).help(
                 format!(
                     "give values with --param NAME=VALUE or --params FILE; it takes {}. `muster blueprint show {}` \
                      tells what they mean",
@@ -44,7 +44,7 @@ pub(super) fn filled(app: &App, args: &RunArgs) -> Result<Option<Box<Filled>>, F
 fn from_file(args: &RunArgs) -> Result<Map<String, Value>, Failure> {
     let Some(path) = &args.params else { return Ok(Map::new()) };
     let wrong = |why: String| {
-        Failure::usage(format!("cannot take values from {}: {why}", path.display()))
+        usage!("cannot take values from {}: {why}", path.display())
             .help("write a JSON object or a TOML table of names and values")
     };
     let text = muster_agents::input::text(path, MAX_FILE_BYTES as u64).map_err(wrong)?;

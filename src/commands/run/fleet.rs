@@ -4,7 +4,7 @@ use muster_bus::Bus;
 
 use super::screen::Screen;
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
 use crate::fleet::background;
 use crate::fleet::lifeline::{Lifeline, News};
 use crate::fleet::process::ProcessRef;
@@ -99,7 +99,7 @@ impl RunFleet {
         let is_last = using.as_ref().is_some_and(|me| !users::anybody_besides(&folder, me));
         drop(using);
         let Some(supervisor) = ends_with_us.filter(|_| is_last) else { return };
-        users::say_left(&supervisor);
+        supervisor.signal(users::NUDGE);
         if !gone(&folder, &supervisor, limit).await {
             tracing::warn!(pid = supervisor.pid, "the fleet of this run has not ended yet");
         }
@@ -119,14 +119,14 @@ async fn gone(folder: &FleetFolder, supervisor: &ProcessRef, limit: std::time::D
 }
 
 fn cannot_write(app: &App) -> Failure {
-    Failure::failed(format!("cannot write to {}", app.fleet.path().display()))
+    failed!("cannot write to {}", app.fleet.path().display())
         .help("change to a writable folder: the local fleet keeps its data there")
 }
 
 fn nobody_lets_us(app: &App) -> Failure {
-    Failure::failed(format!(
+    failed!(
         "another muster has been starting or stopping a fleet in {} for too long",
         app.fleet.path().display()
-    ))
+    )
     .help("see .muster/log/supervisor.log, and try again")
 }

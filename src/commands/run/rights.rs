@@ -5,7 +5,7 @@ use muster_shared::flow::{Goal, Rights};
 use serde_json::{Value, json};
 
 use crate::args::RightsArgs;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 
 /// The limit that they are set by.
 const LIMIT: &str = "rights";
@@ -27,7 +27,7 @@ fn list<K: PatternKind>(what: &str, allow: &[String], deny: &[String]) -> Result
     if allow.is_empty() && deny.is_empty() {
         return Ok(Allowed::all());
     }
-    Allowed::read(all).map_err(|why| Failure::usage(format!("--allow-{what}, --deny-{what}: {why}")))
+    Allowed::read(all).map_err(|why| usage!("--allow-{what}, --deny-{what}: {why}"))
 }
 
 /// Narrows the rights that go with a goal. What its settings say holds as well.

@@ -160,7 +160,7 @@ struct Lines {
 impl Lines {
     fn say(&mut self, state: &RunState, now: Millis, line: &str) {
         self.last = Some(Instant::now());
-        output::note(&format!("{:>7}  {line}", figures::span(now.since(state.created_at))));
+        output::note!("{:>7}  {line}", figures::span(now.since(state.created_at)));
     }
 }
 

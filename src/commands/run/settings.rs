@@ -4,7 +4,7 @@
 use muster_shared::flow::Goal;
 
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, usage};
 use crate::fleet::keys;
 use crate::fleet::state::FleetState;
 use crate::output;
@@ -40,7 +40,7 @@ pub(in crate::commands) fn model_of_fork(app: &App) -> Result<Option<String>, Fa
     let limits: Vec<String> =
         app.flags.iter().map(|(key, ..)| key.clone()).filter(|key| key.starts_with("limits.")).collect();
     if !limits.is_empty() {
-        return Err(Failure::usage(format!("{} cannot be set for a fork", list(&limits)))
+        return Err(usage!("{} cannot be set for a fork", list(&limits))
             .help("a fork has the limits of the run that it is made from: leave it out, or begin a run with `muster run`"));
     }
     Ok(carried(app)?.model)
@@ -63,14 +63,14 @@ fn carried(app: &App) -> Result<Carried, Failure> {
     }
     carried.notes.extend(local.as_ref().and_then(other_keys));
     if !carried.refused.is_empty() {
-        return Err(Failure::usage(format!(
+        return Err(usage!(
             "{} cannot be set for one run: it belongs to the processes of the fleet that is up",
             list(&carried.refused)
-        ))
+        )
         .help("leave it out, or bring the fleet up with it: `muster down`, then `muster up` with the same option. Limits (limits.*) and the model (--model) can be set for a run"));
     }
     for note in &carried.notes {
-        output::note(&format!("note: {note}"));
+        output::note!("note: {note}");
     }
     Ok(carried)
 }

@@ -8,7 +8,7 @@ use muster_shared::run::RunState;
 use serde_json::Value;
 
 use super::editor;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 
 /// Largest file of arguments, in bytes.
 const MOST: u64 = 1024 * 1024;
@@ -31,7 +31,7 @@ pub(crate) fn waiting(state: &RunState, named: Option<QuestionId>) -> Option<(Qu
 /// The arguments as a person reads and edits them.
 pub(super) fn written(call: &CallToApprove) -> Result<String, Failure> {
     serde_json::to_string_pretty(&call.arguments)
-        .map_err(|error| Failure::failed(format!("the arguments cannot be shown: {error}")))
+        .map_err(|error| failed!("the arguments cannot be shown: {error}"))
 }
 
 /// Has a person edit the arguments in their editor. Nothing when they leave them as they are.
@@ -45,7 +45,7 @@ pub(super) fn given(text: &str) -> Result<Value, Failure> {
     match text.strip_prefix('@') {
         Some(file) => {
             let read = muster_agents::input::text(Path::new(file), MOST);
-            parse(&read.map_err(|why| Failure::usage(format!("cannot read {file}: {why}")))?)
+            parse(&read.map_err(|why| usage!("cannot read {file}: {why}"))?)
         }
         None => parse(text),
     }
@@ -53,12 +53,13 @@ pub(super) fn given(text: &str) -> Result<Value, Failure> {
 
 fn parse(text: &str) -> Result<Value, Failure> {
     let parsed: Value = serde_json::from_str(text).map_err(|error| {
-        Failure::usage(format!("the arguments are not JSON: {error}"))
+        usage!("the arguments are not JSON: {error}")
             .help("`muster approve RUN --show` prints them in the expected form; the run keeps waiting")
     })?;
-    match parsed.is_object() {
-        true => Ok(parsed),
-        false => Err(Failure::usage("the arguments of a call are a JSON object, such as {\"to\": \"ann\"}")),
+    if parsed.is_object() {
+        Ok(parsed)
+    } else {
+        Err(Failure::usage("the arguments of a call are a JSON object, such as {\"to\": \"ann\"}"))
     }
 }
 

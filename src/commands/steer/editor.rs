@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 
 /// Largest text that comes back from an editor, in bytes.
 const MAX_EDITED: u64 = 1024 * 1024;
@@ -15,12 +15,11 @@ const MAX_EDITED: u64 = 1024 * 1024;
 /// When no editor is set, it fails, or what it leaves cannot be read.
 pub(super) async fn edited(text: String, ending: &str) -> Result<String, Failure> {
     let editor = std::env::var("VISUAL").or_else(|_| std::env::var("EDITOR")).map_err(|_| {
-        Failure::usage("no editor is set")
-            .help("set EDITOR, or give the text on the command line: see --help")
+        usage!("no editor is set").help("set EDITOR, or give the text on the command line: see --help")
     })?;
     let file = std::env::temp_dir().join(format!("muster-{}.{ending}", Uuid::new_v4()));
     let edited = tokio::task::spawn_blocking(move || change(&editor, &EditorFile::write(file, &text)?));
-    edited.await.map_err(|error| Failure::failed(format!("the editor failed: {error}")))?
+    edited.await.map_err(|error| failed!("the editor failed: {error}"))?
 }
 
 /// The file that an editor works on. It is removed when it is no longer needed.
@@ -49,17 +48,17 @@ fn change(editor: &str, file: &EditorFile) -> Result<String, Failure> {
     let program = words.next().unwrap_or("vi");
     let status = std::process::Command::new(program).args(words).arg(&file.0).status();
     let status = status.map_err(|error| {
-        Failure::usage(format!("cannot start the editor {program}: {error}"))
+        usage!("cannot start the editor {program}: {error}")
             .help("set EDITOR to one that is installed, or give the text on the command line: see --help")
     })?;
     if !status.success() {
-        return Err(Failure::usage(format!("the editor ended with {status}: nothing was changed")));
+        return Err(usage!("the editor ended with {status}: nothing was changed"));
     }
     muster_agents::input::text(&file.0, MAX_EDITED)
         .map_err(|why| cannot("read", &file.0, &std::io::Error::other(why)))
 }
 
 fn cannot(what: &str, file: &Path, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot {what} {}: {error}", file.display()))
+    failed!("cannot {what} {}: {error}", file.display())
         .help("give the text on the command line instead: see --help")
 }

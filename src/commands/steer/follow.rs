@@ -8,7 +8,7 @@ use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply};
 use tokio::time::Instant;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 use crate::render;
 
 /// What became of a request.
@@ -76,7 +76,7 @@ impl Following {
         };
         let folded = entry.map_err(|error| Failure::from(BusError::from(error))).and_then(|entry| {
             apply(&mut self.state, &entry).map_err(|error| {
-                Failure::failed(format!("the record cannot be followed: {error}"))
+                failed!("the record cannot be followed: {error}")
                     .help("a newer muster may have written it; `muster trace` shows it entry by entry")
             })?;
             Ok(entry)
@@ -105,10 +105,10 @@ pub(super) fn at_work(state: &RunState) -> usize {
 
 /// Nothing can be asked of a run that has ended.
 pub(super) fn has_ended(state: &RunState) -> Failure {
-    Failure::usage(format!(
+    usage!(
         "run {} has ended ({}): it cannot be changed any more",
         state.id.short(),
         render::runs::word(state)
-    ))
+    )
     .help(format!("`muster show {}` shows the result; start a new run with `muster run`", state.id.short()))
 }

@@ -7,7 +7,7 @@ use muster_shared::plan::as_draft;
 
 use super::super::plan_file;
 use super::editor;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 
 /// What a person reads above the plan they edit.
 const EXPLANATION: &str = "# The plan as it is to be carried out. Tasks are done in any order that their depends_on allows, by \
@@ -24,7 +24,7 @@ pub(super) async fn by_editor(plan: &Plan) -> Result<Option<PlanDraft>, Failure>
 /// The plan as TOML.
 pub(super) fn written(plan: &Plan) -> Result<String, Failure> {
     toml::to_string_pretty(&as_draft(plan))
-        .map_err(|error| Failure::failed(format!("the plan cannot be written as TOML: {error}")))
+        .map_err(|error| failed!("the plan cannot be written as TOML: {error}"))
 }
 
 /// The plan in a file of TOML or JSON.
@@ -37,7 +37,7 @@ pub(super) fn from_file(file: &Path) -> Result<PlanDraft, Failure> {
 
 fn parse(text: &str, is_json: bool) -> Result<PlanDraft, Failure> {
     plan_file::parse(text, if is_json { "json" } else { "toml" }).map_err(|error| {
-        Failure::usage(format!("the plan cannot be read: {error}"))
+        usage!("the plan cannot be read: {error}")
             .help("`muster approve RUN --show` prints the plan in the expected form; the run keeps waiting")
     })
 }

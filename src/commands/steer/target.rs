@@ -16,14 +16,14 @@ use uuid::Uuid;
 use super::super::refused::{Given, refused};
 use super::super::{select, within};
 use super::follow::{Following, Recorded, at_work, has_ended};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed, usage};
 use crate::{output, render};
 
 /// A run that something is asked of, as it stands.
 pub(in super::super) struct Target {
     bus: Bus,
     /// The run.
-    pub(in super::super) run: RunId,
+    run: RunId,
     /// What its record tells. Large: commands hold it while they wait.
     pub(in super::super) state: Box<RunState>,
 }
@@ -64,11 +64,9 @@ impl Target {
             }
             many => {
                 let named = render::figures::list(asking.iter().map(|child| child.id.short()));
-                Err(Failure::usage(format!(
-                    "{many} child runs of {} wait for that: {named}",
-                    found.run.short()
+                Err(usage!("{many} child runs of {} wait for that: {named}", found.run.short()).help(
+                    format!("`muster questions {}` shows them; name the one you mean", found.run.short()),
                 ))
-                .help(format!("`muster questions {}` shows them; name the one you mean", found.run.short())))
             }
         }
     }
@@ -118,7 +116,7 @@ impl Target {
             recorded = answered.ok_or_else(|| not_answered(run, wait))??;
         }
         if let Some(reason) = refusal(&recorded.events, id) {
-            return Err(Failure::failed(format!("run {}: {reason}", run.short()))
+            return Err(failed!("run {}: {reason}", run.short())
                 .help(format!("`muster show {}` shows how it stands", run.short())));
         }
         if recorded.events.iter().any(|event| matches!(event, RunEvent::RunPaused { .. })) {
@@ -175,10 +173,10 @@ fn asked_of_guards(events: &[RunEvent], wanted: Uuid) -> Option<u32> {
 
 fn not_answered(run: RunId, wait: Duration) -> Failure {
     let short = run.short();
-    Failure::failed(format!(
+    failed!(
         "run {short}: guards are asked about the change, and have not answered within {}",
         render::figures::span(wait)
-    ))
+    )
     .help(format!("it is made as soon as they let it through; `muster trace {short}` shows what they say"))
 }
 
@@ -190,10 +188,10 @@ fn refusal(events: &[RunEvent], wanted: Uuid) -> Option<&str> {
 }
 
 fn not_recorded(run: RunId, wait: Duration) -> Failure {
-    Failure::failed(format!(
+    failed!(
         "run {}: the request was not in the log within {}",
         run.short(),
         render::figures::span(wait)
-    ))
+    )
     .help("the request stays queued until an orchestrator takes it: `muster ps` shows whether one is running")
 }

@@ -14,7 +14,7 @@ use super::workspace::HandWorkspace;
 use crate::app::App;
 use crate::args::ToolsCallArgs;
 use crate::commands::run::documents::{failure, options};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
 
 /// Largest arguments that are read from a file or from standard input, in bytes; the engine takes less.
@@ -34,7 +34,8 @@ pub(super) async fn call(app: &App, desk: &Desk, args: &ToolsCallArgs) -> Result
         context = context.with_corpus(documents(app, args).await?.within(&desk.rights));
     }
     // Some tools read a workspace if there is one, but do not need it.
-    let workspace = if args.workspace.is_some() || touches_files(&spec) {
+    let touched = [Permission::ReadWorkspace, Permission::WriteWorkspace];
+    let workspace = if args.workspace.is_some() || touched.iter().any(|need| spec.grants.contains(need)) {
         Some(HandWorkspace::open(args.workspace.as_deref()).await?)
     } else {
         None
@@ -50,14 +51,10 @@ pub(super) async fn call(app: &App, desk: &Desk, args: &ToolsCallArgs) -> Result
     if let Some(workspace) = workspace {
         // Also what a call that failed has left.
         for written in workspace.write_back()? {
-            output::note(&format!("wrote {}", written.display()));
+            output::note!("wrote {}", written.display());
         }
     }
     tell(&spec, args, &result)
-}
-
-fn touches_files(spec: &ToolSpec) -> bool {
-    [Permission::ReadWorkspace, Permission::WriteWorkspace].iter().any(|need| spec.grants.contains(need))
 }
 
 fn tell(spec: &ToolSpec, args: &ToolsCallArgs, result: &ToolResult) -> Result<Exit, Failure> {
@@ -71,7 +68,7 @@ fn tell(spec: &ToolSpec, args: &ToolsCallArgs, result: &ToolResult) -> Result<Ex
         return Ok(exit);
     }
     if let Some(wait) = &result.wait {
-        output::line(&format!("A task would be put down here, and wait for {}.", wait.in_words()))?;
+        output::line!("A task would be put down here, and wait for {}.", wait.in_words())?;
         return Ok(exit);
     }
     if exit == Exit::Completed {
@@ -79,9 +76,10 @@ fn tell(spec: &ToolSpec, args: &ToolsCallArgs, result: &ToolResult) -> Result<Ex
         return Ok(exit);
     }
     let needs_documents = spec.grants.contains(&Permission::ReadDocuments) && args.docs.is_empty();
-    let help = match needs_documents {
-        true => "give it documents with --docs FOLDER".to_owned(),
-        false => format!("`muster tools show {}` says what it takes and whether it is on", spec.name),
+    let help = if needs_documents {
+        "give it documents with --docs FOLDER".to_owned()
+    } else {
+        format!("`muster tools show {}` says what it takes and whether it is on", spec.name)
     };
     Err(Failure::new(exit, result.content.clone()).help(help))
 }
@@ -103,7 +101,7 @@ fn arguments(given: &str) -> Result<Value, Failure> {
         None => given.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("the arguments are no JSON: {error}"))
+        usage!("the arguments are no JSON: {error}")
             .help("write them as one object: --args '{\"name\": \"value\"}'")
     })
 }
@@ -113,12 +111,12 @@ fn read(what: &str, from: impl Read) -> Result<String, Failure> {
     let read = from.take(MOST_ARGUMENTS + 1).read_to_string(&mut text);
     read.map_err(|error| unreadable(what, &error))?;
     if text.len() as u64 > MOST_ARGUMENTS {
-        return Err(Failure::usage(format!("{what} has more than {MOST_ARGUMENTS} bytes")));
+        return Err(usage!("{what} has more than {MOST_ARGUMENTS} bytes"));
     }
     Ok(text)
 }
 
 fn unreadable(what: &str, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("the arguments in {what} cannot be read: {error}"))
+    usage!("the arguments in {what} cannot be read: {error}")
         .help("give JSON, @FILE, or - for standard input")
 }

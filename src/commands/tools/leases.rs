@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::args::{JsonArgs, ToolsRevokeArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, usage};
 use crate::output;
 use crate::render::leases::table;
 
@@ -29,10 +29,8 @@ struct Said {
 pub(super) async fn leases(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     let bus = app.connect("reader").await?;
     let said = of_all(&bus, None).await?;
-    let in_words = || match said.leases.is_empty() {
-        true => "No tool is lent now.".to_owned(),
-        false => table(&said.leases),
-    };
+    let in_words =
+        || if said.leases.is_empty() { "No tool is lent now.".to_owned() } else { table(&said.leases) };
     output::json_or_line(args.json, || json!({ "leases": said.leases, "silent": said.silent }), in_words)?;
     Ok(ended(&said))
 }
@@ -51,8 +49,7 @@ pub(super) async fn revoke(app: &App, args: &ToolsRevokeArgs) -> Result<Exit, Fa
         output::note(&counted(said.leases.len(), "lease revoked", "leases revoked"));
     }
     if let (Some(lease), true) = (&which.lease, said.leases.is_empty() && said.silent.is_empty()) {
-        return Err(Failure::usage(format!("there is no lease {lease:?}"))
-            .help("`muster tools leases` shows those there are"));
+        return Err(usage!("there is no lease {lease:?}").help("`muster tools leases` shows those there are"));
     }
     Ok(ended(&said))
 }
@@ -67,9 +64,11 @@ fn ended(said: &Said) -> Exit {
 /// What is to be revoked, with the tool as its owner calls it.
 fn wanted(args: &ToolsRevokeArgs) -> Result<Revocation, Failure> {
     let agent: Option<AgentId> = match &args.agent {
-        Some(agent) => Some(agent.parse().map_err(|_| {
-            Failure::usage(format!("{agent:?} is no name of an agent")).help("`muster ps` shows them")
-        })?),
+        Some(agent) => Some(
+            agent
+                .parse()
+                .map_err(|_| usage!("{agent:?} is no name of an agent").help("`muster ps` shows them"))?,
+        ),
         None => None,
     };
     let tool = args.tool.as_deref().map(|tool| own_name(tool).unwrap_or(tool).to_owned());

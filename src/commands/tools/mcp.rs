@@ -41,7 +41,7 @@ impl StartedServers {
                 if namespace.is_none_or(|name| mcp_file::names(app, name)) {
                     let help =
                         Diagnostic::help(&failure).map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-                    output::note(&format!("tools of MCP servers are left out: {failure}{help}"));
+                    output::note!("tools of MCP servers are left out: {failure}{help}");
                 }
                 return Self::default();
             }
@@ -72,7 +72,7 @@ impl StartedServers {
 /// The server, if it starts, and its tools that are held back.
 async fn start(app: &App, config: ServerConfig, is_one_of_all: bool) -> (Option<McpServer>, Vec<HeldTool>) {
     let name = config.name.clone();
-    let left_out = |why: &str| output::note(&format!("tools of the MCP server {name} are left out: {why}"));
+    let left_out = |why: &str| output::note!("tools of the MCP server {name} are left out: {why}");
     let path = mcp_file::pins_of(app, &config.namespace);
     let known = match Pins::load(&path) {
         Ok(pins) => pins,

@@ -17,9 +17,7 @@ pub(super) async fn stats(app: &App, args: &ToolsStatsArgs) -> Result<Exit, Fail
     let Counted { uses, runs, left_out } = select::reading(app, async |bus| count(bus, args).await).await?;
     let tools: Vec<UsedTool<'_>> = uses.by_tool().iter().map(UsedTool::of).collect();
     output::json_or_line(args.json, || in_json(&runs, &tools), || use_table(&tools, runs.len()))?;
-    if let Some(text) = runs::summary(&left_out) {
-        output::note(&text);
-    }
+    runs::tell_left_out(&left_out);
     Ok(Exit::Completed)
 }
 

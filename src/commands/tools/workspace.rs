@@ -14,7 +14,7 @@ use muster_shared::sync::lock;
 use sha2::{Digest, Sha256};
 
 use crate::commands::artifacts;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed, usage};
 
 /// The author of the files.
 const TASK: &str = "by-hand";
@@ -40,7 +40,7 @@ impl HandWorkspace {
             for (path, place) in found(folder, &opened.limits)? {
                 let bytes = fs::read(&place).map_err(|error| unreadable(&place, &error))?;
                 opened.write_bytes(&path, Bytes::from(bytes)).await.map_err(|error| {
-                    Failure::usage(format!("{} cannot be in a workspace: {error}", place.display()))
+                    usage!("{} cannot be in a workspace: {error}", place.display())
                         .help("give a smaller folder with --workspace")
                 })?;
             }
@@ -146,8 +146,7 @@ impl Workspace for HandWorkspace {
 fn new_folder() -> Result<PathBuf, Failure> {
     let made = tempfile::Builder::new().prefix("muster-tools-").tempdir();
     made.map(tempfile::TempDir::keep).map_err(|error| {
-        Failure::failed(format!("no folder can be made for the files of the call: {error}"))
-            .help("name one with --workspace")
+        failed!("no folder can be made for the files of the call: {error}").help("name one with --workspace")
     })
 }
 
@@ -171,12 +170,8 @@ fn found(folder: &Path, limits: &WorkspaceLimits) -> Result<Vec<(WorkspacePath, 
                 files.push((named, entry.path()));
             }
             if files.len() > limits.max_files || open.len() > limits.max_files {
-                return Err(Failure::usage(format!(
-                    "{} has more than {} files",
-                    folder.display(),
-                    limits.max_files
-                ))
-                .help("give a smaller folder with --workspace"));
+                return Err(usage!("{} has more than {} files", folder.display(), limits.max_files)
+                    .help("give a smaller folder with --workspace"));
             }
         }
     }
@@ -184,6 +179,6 @@ fn found(folder: &Path, limits: &WorkspaceLimits) -> Result<Vec<(WorkspacePath, 
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("{} cannot be read: {error}", path.display()))
+    usage!("{} cannot be read: {error}", path.display())
         .help("give a folder that exists and that you may read with --workspace")
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::super::refused::{Given, refused};
 use crate::app::App;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
 use crate::render::figures;
 use crate::top::{Event, Order};
 
@@ -46,5 +46,5 @@ async fn send(app: &App, order: Order, id: Uuid) -> Result<(), Failure> {
     }
     Err(refused(&bus, Given::Request(run, id))
         .await
-        .unwrap_or_else(|| Failure::failed("no orchestrator took it up so far; it stays queued")))
+        .unwrap_or_else(|| failed!("no orchestrator took it up so far; it stays queued")))
 }

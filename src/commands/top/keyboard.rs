@@ -3,7 +3,7 @@
 use ratatui::crossterm::event::{self, Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
 use crate::top::{Event, Key};
 
 /// Most keys that wait to be taken.
@@ -36,7 +36,7 @@ pub(super) fn listen() -> Result<mpsc::Receiver<Pressed>, Failure> {
         }
     };
     let begun = std::thread::Builder::new().name("keys".to_owned()).spawn(listen);
-    begun.map(|_| keys).map_err(|error| Failure::failed(format!("cannot listen for keys: {error}")))
+    begun.map(|_| keys).map_err(|error| failed!("cannot listen for keys: {error}"))
 }
 
 fn understood(typed: Typed) -> Option<Event> {

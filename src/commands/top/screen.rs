@@ -15,7 +15,7 @@ use ratatui::crossterm::{execute, queue};
 use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
 
 /// Whether the terminal is taken over at this moment.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
@@ -76,7 +76,7 @@ impl Drop for Screen {
 
 /// Stops this process until somebody has it go on.
 pub(super) fn stop_here() -> Result<(), Failure> {
-    raise(Signal::SIGSTOP).map_err(|error| Failure::failed(format!("cannot stop here: {error}")))
+    raise(Signal::SIGSTOP).map_err(|error| failed!("cannot stop here: {error}"))
 }
 
 fn take_over() -> io::Result<()> {
@@ -107,6 +107,6 @@ fn give_back_on_panic() {
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::failed(format!("the terminal cannot be used: {error}"))
+    failed!("the terminal cannot be used: {error}")
         .help("`muster ps`, `muster runs` and `muster show` print and end, and need no more of a terminal")
 }

@@ -15,7 +15,7 @@ use super::{FoundEntries, read, tell_missing, wanted};
 use crate::app::{App, variables};
 use crate::args::TraceArgs;
 use crate::commands::select;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, failed};
 use crate::output;
 use crate::telemetry::otlp::{self, SendError, Sender};
 
@@ -37,17 +37,17 @@ pub(super) async fn send(app: &App, args: &TraceArgs, to: &str) -> Result<Exit, 
     tell_missing(found);
     for run in going_on {
         let short = run.short();
-        output::note(&format!(
+        output::note!(
             "run {short} has not ended: what goes on in it, and the span of the run itself, are left out"
-        ));
+        );
     }
     match sender {
         Some(sender) => {
             let refused = deliver(&sender, &spans).await?;
             let taken = spans.len().saturating_sub(refused);
-            output::note(&format!("{taken} spans sent"));
+            output::note!("{taken} spans sent");
             if refused > 0 {
-                return Err(Failure::failed(format!("the receiver refused {refused} spans")));
+                return Err(failed!("the receiver refused {refused} spans"));
             }
         }
         None if to == "-" => {
@@ -57,7 +57,7 @@ pub(super) async fn send(app: &App, args: &TraceArgs, to: &str) -> Result<Exit, 
             let file = File::create(Path::new(to)).map_err(|why| unwritten(to, &why))?;
             let mut file = BufWriter::new(file);
             lines(&spans, &all, &mut file).and_then(|()| file.flush()).map_err(|why| unwritten(to, &why))?;
-            output::note(&format!("{} spans written to {to}", spans.len()));
+            output::note!("{} spans written to {to}", spans.len());
         }
     }
     Ok(Exit::Completed)
@@ -104,7 +104,7 @@ async fn deliver(sender: &Sender, spans: &[Span]) -> Result<usize, Failure> {
             match sender.send(batch).await {
                 Ok(said) => {
                     if let Some(said) = said {
-                        output::note(&format!("the receiver says: {}", said.reason));
+                        output::note!("the receiver says: {}", said.reason);
                         refused += (said.spans as usize).min(batch.len());
                     }
                     break;
@@ -114,7 +114,7 @@ async fn deliver(sender: &Sender, spans: &[Span]) -> Result<usize, Failure> {
                     tried += 1;
                 }
                 Err(SendError { reason, .. }) => {
-                    return Err(Failure::failed(format!("the spans could not be sent: {reason}")).help(
+                    return Err(failed!("the spans could not be sent: {reason}").help(
                         "check the address; sending again does no harm, since the spans of a run always have the same ids",
                     ));
                 }
@@ -134,5 +134,5 @@ fn lines(spans: &[Span], variables: &[(String, String)], out: &mut impl Write) -
 }
 
 fn unwritten(to: &str, why: &std::io::Error) -> Failure {
-    Failure::failed(format!("the spans cannot be written to {to}: {why}"))
+    failed!("the spans cannot be written to {to}: {why}")
 }

@@ -8,12 +8,13 @@ use muster_shared::ids::Role;
 use crate::app::App;
 use crate::commands::guard::role_of;
 use crate::commands::join::INVITATION;
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
 use crate::fleet::member::MemberSpec;
 use crate::fleet::pass::{Desk, Duty, Pass, TLS};
 use crate::fleet::policy::RestartPolicy;
 use crate::fleet::{scale, team};
 use crate::settings::{self, FleetSettings, GuardKind, GuardSettings};
+use crate::trust::absolute;
 
 /// How many times as long as before the first restart the wait is at most: ten seconds by default.
 const LONGEST_RESTART_WAIT: u32 = 100;
@@ -32,13 +33,12 @@ const SYSTEM_ACCOUNT: [&str; 2] = ["MUSTER_BUS_SYSTEM_PASSWORD", "MUSTER_BUS_SYS
 const OF_OUR_SERVER: [&str; 3] = ["bus.tls_ca", "bus.tls_cert", "bus.tls_key"];
 
 /// What all processes of a fleet have in common.
-#[derive(Clone, Copy)]
 pub(super) struct Common<'a> {
-    pub(super) app: &'a App,
-    pub(super) program: &'a Path,
-    pub(super) url: &'a str,
+    app: &'a App,
+    program: PathBuf,
+    url: &'a str,
     /// By what they are let in, where the server is the fleet's own.
-    pub(super) desk: Option<&'a Desk>,
+    desk: Option<&'a Desk>,
 }
 
 /// The processes of a fleet.
@@ -48,13 +48,12 @@ pub(super) fn members(
     desk: Option<&Desk>,
     scale: &BTreeMap<String, u16>,
 ) -> Result<Vec<MemberSpec>, Failure> {
-    let program = own_program()?;
-    let common = Common { app, program: &program, url, desk };
+    let common = Common::new(app, url, desk)?;
     let count = |role: &str| scale.get(role).copied().unwrap_or(1);
     let mut members = Vec::new();
     let built_in = Role::BUILT_IN.iter().map(Role::to_string);
     for role in std::iter::once(scale::ORCHESTRATOR.to_owned()).chain(built_in) {
-        members.extend((1..=count(&role)).filter_map(|n| of_role(common, &role, n.into())));
+        members.extend((1..=count(&role)).filter_map(|n| of_role(&common, &role, n.into())));
     }
     for (name, guard) in app.settings().guards.iter().filter(|(_, guard)| guard.enabled) {
         let words = guard_words(app, name, guard);
@@ -77,7 +76,7 @@ pub(super) fn members(
 }
 
 /// An orchestrator, or an agent of a role that comes with Muster; nothing for another one.
-pub(super) fn of_role(common: Common<'_>, role: &str, number: u32) -> Option<MemberSpec> {
+pub(super) fn of_role(common: &Common<'_>, role: &str, number: u32) -> Option<MemberSpec> {
     let name = format!("{role}-{number}");
     if role == scale::ORCHESTRATOR {
         let mut orchestrator = common.member(&name, &["orchestrator"], Duty::Orchestrator);
@@ -95,21 +94,13 @@ pub(super) fn agents(
     desk: &Desk,
     scale: &BTreeMap<Role, u16>,
 ) -> Result<Vec<MemberSpec>, Failure> {
-    let program = own_program()?;
-    let common = Common { app, program: &program, url, desk: Some(desk) };
+    let common = Common::new(app, url, Some(desk))?;
     let each = scale.iter().flat_map(|(role, count)| (1..=*count).map(move |n| (role, n)));
     let member = |(role, n): (&Role, u16)| {
         let (name, word) = (format!("{role}-{n}"), role.to_string());
         common.member(&name, &["agent", &word], Duty::Agent(role.clone()))
     };
     Ok(each.map(member).collect())
-}
-
-fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|e| {
-        Failure::failed(format!("cannot find the path of this program: {e}"))
-            .help("start it by its full path")
-    })
 }
 
 /// The words that start a guard; none for a program of the user's.
@@ -126,7 +117,15 @@ fn guard_words(app: &App, name: &str, guard: &GuardSettings) -> Vec<String> {
     std::iter::once("guard".to_owned()).chain(words).chain(named).collect()
 }
 
-impl Common<'_> {
+impl<'a> Common<'a> {
+    /// Finds the path of this program, which all of them run.
+    pub(super) fn new(app: &'a App, url: &'a str, desk: Option<&'a Desk>) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(|e| {
+            failed!("cannot find the path of this program: {e}").help("start it by its full path")
+        })?;
+        Ok(Self { app, program, url, desk })
+    }
+
     pub(super) fn member(&self, name: &str, command: &[&str], duty: Duty) -> MemberSpec {
         let app = self.app;
         let settings = app.settings();
@@ -150,7 +149,7 @@ impl Common<'_> {
         let of_elsewhere = TLS.into_iter().filter(|_| self.desk.is_some());
         MemberSpec {
             name: name.to_owned(),
-            program: self.program.to_owned(),
+            program: self.program.clone(),
             arguments,
             folder: None,
             variables,
@@ -180,10 +179,6 @@ pub(crate) fn global_words(app: &App) -> Vec<String> {
         words.extend(["--fleet".to_owned(), absolute(&team.path).display().to_string()]);
     }
     words
-}
-
-pub(super) fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 pub(super) const fn policy(settings: &FleetSettings) -> RestartPolicy {

@@ -7,7 +7,7 @@ use muster_bus::server::{LocalServer, ServerError, ServerSettings, keys_folder};
 use tokio::time::Instant;
 
 use crate::app::{App, bus_failure};
-use crate::exit::Failure;
+use crate::exit::{Failure, failed};
 use crate::fleet::lock::FleetLock;
 use crate::fleet::state::FleetFolder;
 use crate::fleet::{own_keys, server_program};
@@ -21,7 +21,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Takes the lock. Who only reads the record has it for a moment, and a supervisor that ends has it until it has ended.
 pub(super) async fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
     let cannot = |error: std::io::Error| {
-        Failure::failed(format!("cannot write to {}: {error}", folder.path().display()))
+        failed!("cannot write to {}: {error}", folder.path().display())
             .help("change to a writable folder: the local fleet keeps its data there")
     };
     folder.create().map_err(cannot)?;
@@ -33,11 +33,8 @@ pub(super) async fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
         let live = folder.live();
         if live.is_some() || Instant::now() >= until {
             let who = live.map_or_else(String::new, |state| format!(" (process {})", state.supervisor.pid));
-            return Err(Failure::failed(format!(
-                "another muster{who} supervises a fleet in {}",
-                folder.path().display()
-            ))
-            .help("use it as it is, or stop it with `muster down`"));
+            return Err(failed!("another muster{who} supervises a fleet in {}", folder.path().display())
+                .help("use it as it is, or stop it with `muster down`"));
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
@@ -136,6 +133,13 @@ pub(super) async fn server_ended(server: &mut Option<LocalServer>) -> String {
     }
 }
 
+/// Stops a server, in good order if it can.
+pub(super) async fn stop_server(server: LocalServer) {
+    if let Err(error) = server.stop().await {
+        tracing::warn!(%error, "the NATS server could not be stopped in good order");
+    }
+}
+
 /// A bus to read from: a fleet that is up, or the record of one that is not, served for as long as this lives.
 pub(crate) struct ReadAccess {
     /// The bus.
@@ -173,11 +177,8 @@ impl ReadAccess {
     /// Stops what was started for reading.
     pub(crate) async fn close(self) {
         drop(self.bus);
-        if let Some((server, lock)) = self.server {
-            if let Err(error) = server.stop().await {
-                tracing::warn!(%error, "the NATS server could not be stopped in good order");
-            }
-            drop(lock);
+        if let Some((server, _lock)) = self.server {
+            stop_server(server).await;
         }
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::{self, Sight};
 use super::members::policy;
-use super::server::{lost_its_port, server_ended, start_server};
+use super::server::{lost_its_port, server_ended, start_server, stop_server};
 use super::{CHANGES, SERVER};
 use crate::app::{App, now};
 use crate::fleet::lock::FleetLock;
@@ -47,6 +47,20 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether the server's certificate is near its end, or this machine has other addresses than it bears.
 const CERTIFICATES: Duration = Duration::from_secs(3600);
+
+/// The tasks that keep processes running, until they are told to stop.
+struct Keepers {
+    tasks: JoinSet<()>,
+    changed: mpsc::Sender<Changed>,
+    stop: CancellationToken,
+}
+
+impl Keepers {
+    /// Keeps a process running until its end.
+    fn keep(&mut self, member: MemberSpec, end: CancellationToken) {
+        self.tasks.spawn(keep(member, self.changed.clone(), end));
+    }
+}
 
 /// Keeps the state file true, the server running, and tells what changes.
 pub(super) struct Watcher {
@@ -140,7 +154,7 @@ impl Watcher {
     pub(super) async fn watch(mut self, members: Vec<MemberSpec>, bus: Option<Bus>, stop: CancellationToken) {
         self.write();
         let (changed, mut changes) = mpsc::channel(CHANGES);
-        let mut keepers = JoinSet::new();
+        let mut keepers = Keepers { tasks: JoinSet::new(), changed, stop: stop.clone() };
         // Nobody sees who joins a bus that is elsewhere.
         if bus.is_none() {
             self.planned.cancel();
@@ -148,8 +162,8 @@ impl Watcher {
         for member in members {
             let end = self.scaling.end_of(&member.name, &stop);
             let head_start = (!readiness::begins_runs(&member.name)).then(|| self.planned.clone());
-            let kept = keep(member, changed.clone(), end);
-            keepers.spawn(async move {
+            let kept = keep(member, keepers.changed.clone(), end);
+            keepers.tasks.spawn(async move {
                 if let Some(planned) = head_start {
                     // Late or not, it starts.
                     let _in_time = tokio::time::timeout(HEAD_START, planned.cancelled()).await;
@@ -157,9 +171,9 @@ impl Watcher {
                 kept.await;
             });
         }
-        self.follow_folder(&mut keepers, &changed, &stop).await;
-        self.follow_tools(&mut keepers, &changed, &stop);
-        self.follow_mcp(&mut keepers, &changed, &stop);
+        self.follow_folder(&mut keepers).await;
+        self.follow_tools(&mut keepers);
+        self.follow_mcp(&mut keepers);
         if let Some(server) = &self.server {
             let process = ProcessRef::of(server.pid());
             self.tell(SERVER, MemberChange::Started(process)).await;
@@ -178,7 +192,7 @@ impl Watcher {
                     self.tell(&name, change).await;
                 }
                 // When every keeper has ended, asked to or since each process was given up, so does the fleet.
-                ended = keepers.join_next() => if ended.is_none() { break },
+                ended = keepers.tasks.join_next() => if ended.is_none() { break },
                 how = server_ended(&mut self.server), if !stop.is_cancelled() => {
                     if !self.restart_server(how).await {
                         stop.cancel();
@@ -195,10 +209,10 @@ impl Watcher {
                 }
                 _ = certificates.tick() => self.renew_certificate(),
                 _ = folder.tick(), if !stop.is_cancelled() => {
-                    self.follow_folder(&mut keepers, &changed, &stop).await;
-                    self.follow_tools(&mut keepers, &changed, &stop);
-                    self.follow_mcp(&mut keepers, &changed, &stop);
-                    self.follow_wish(&mut keepers, &changed, &stop);
+                    self.follow_folder(&mut keepers).await;
+                    self.follow_tools(&mut keepers);
+                    self.follow_mcp(&mut keepers);
+                    self.follow_wish(&mut keepers);
                 }
             }
         }
@@ -206,9 +220,7 @@ impl Watcher {
             guard.abort();
         }
         if let Some(server) = self.server.take() {
-            if let Err(error) = server.stop().await {
-                tracing::warn!(%error, "the NATS server could not be stopped in good order");
-            }
+            stop_server(server).await;
             self.tell(SERVER, MemberChange::Stopped).await;
         }
         self.folder.clear();
@@ -258,9 +270,7 @@ impl Watcher {
         tracing::error!(
             "the store takes no writes though there is room ({why}); its server is started again"
         );
-        if let Err(error) = server.stop().await {
-            tracing::warn!(%error, "the NATS server could not be stopped in good order");
-        }
+        stop_server(server).await;
         self.restart_server(format!("took no writes any more ({why})")).await
     }
 

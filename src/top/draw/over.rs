@@ -18,9 +18,10 @@ const KEYS: usize = 16;
 pub(super) fn help(page: &mut Page<'_>, area: Rect, from: usize) {
     for (y, (keys, what)) in (area.y..area.bottom()).zip(HELP.iter().skip(from)) {
         let row = Rect { y, height: 1, ..area };
-        match keys.is_empty() {
-            true => page.line(row, what, Tone::Strong),
-            false => page.line(row, &format!("  {keys:<KEYS$} {what}"), Tone::Plain),
+        if keys.is_empty() {
+            page.line(row, what, Tone::Strong)
+        } else {
+            page.line(row, &format!("  {keys:<KEYS$} {what}"), Tone::Plain)
         }
     }
 }

@@ -25,10 +25,7 @@ pub(super) fn table<K: Clone + PartialEq>(
     let any = !rows.rows.is_empty();
     let rows = list.shown(rows);
     let has_head = rows.columns.len() > 1 || rows.is_sorted;
-    let body = match has_head {
-        true => Rect { y: area.y + 1, height: area.height - 1, ..area },
-        false => area,
-    };
+    let body = if has_head { Rect { y: area.y + 1, height: area.height - 1, ..area } } else { area };
     let place = list.place(&rows.rows).unwrap_or(0);
     let height = usize::from(body.height);
     // The place stands in the middle where it can; at the end of what comes, it stands below.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_shared::ids::TaskId;
+use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::{RequestAction, RunState};
 
 use super::super::detail;
@@ -12,7 +12,7 @@ use super::super::list::List;
 use super::super::rows::{self, Rows};
 use super::super::state::{Focus, Order, Over, SortKey, Top, View};
 use super::{Effect, look_at, open, orders};
-use crate::live::model::{Model, Passed};
+use crate::live::model::{LiveRun, Model, Passed};
 use crate::render::{figures, questions, safe};
 
 /// A key in a view.
@@ -27,7 +27,7 @@ pub(super) fn press(top: &mut Top, model: &Model, key: Key) -> Vec<Effect> {
         return Vec::new();
     }
     match key {
-        Key::Enter => enter(top, model),
+        Key::Enter => return enter(top, model),
         Key::Char('p') => confirm(top, model, "", |state| match state.control.paused {
             Some(_) => (RequestAction::Resume { deadline_ms: None }, "resume"),
             None => (RequestAction::Pause, "pause"),
@@ -35,43 +35,34 @@ pub(super) fn press(top: &mut Top, model: &Model, key: Key) -> Vec<Effect> {
         Key::Char('x') | Key::F(9) | Key::Ctrl('k') => {
             confirm(top, model, "cancelled in muster top", |_| (RequestAction::Cancel, "cancel"))
         }
-        Key::Char('o') => open_related(top, model),
+        Key::Char('o') => return open_related(top, model),
         Key::Char('a') => orders::answer(top, model),
         Key::Char('y') => orders::approve(top, model),
         Key::Char('n') => orders::reject(top, model),
-        Key::Esc => back(top),
-        Key::Left | Key::Right | Key::Char('h' | 'l') if top.view == View::Run => {
-            top.focus = if matches!(key, Key::Left | Key::Char('h')) { Focus::Tree } else { Focus::Detail };
-            Vec::new()
-        }
-        _ => Vec::new(),
+        Key::Esc => return back(top),
+        Key::Left | Key::Char('h') if top.view == View::Run => top.focus = Focus::Tree,
+        Key::Right | Key::Char('l') if top.view == View::Run => top.focus = Focus::Detail,
+        _ => {}
     }
+    Vec::new()
 }
 
 /// Keys that mean the same in all views.
 fn everywhere(top: &mut Top, key: Key) -> Option<Vec<Effect>> {
-    Some(match key {
-        Key::Char('q') | Key::F(10) => vec![Effect::Quit],
-        Key::Char('?') | Key::F(1) => {
-            top.over = Over::Help(0);
-            Vec::new()
-        }
+    match key {
+        Key::Char('q') | Key::F(10) => return Some(vec![Effect::Quit]),
+        Key::Char('?') | Key::F(1) => top.over = Over::Help(0),
         Key::Char(digit @ '1'..='5') => {
             let at = usize::from(digit as u8 - b'1');
-            look_at(top, View::ALL[at])
+            return Some(look_at(top, View::ALL[at]));
         }
-        Key::Tab => look_at(top, top.view.further(1)),
-        Key::BackTab => look_at(top, top.view.further(View::ALL.len() - 1)),
-        Key::Char('/') | Key::F(3 | 4) => {
-            top.over = Over::Filter(Editor::of(top.filter()));
-            Vec::new()
-        }
-        Key::Char(':') => {
-            top.over = Over::Command(Editor::default());
-            Vec::new()
-        }
+        Key::Tab => return Some(look_at(top, top.view.further(1))),
+        Key::BackTab => return Some(look_at(top, top.view.further(View::ALL.len() - 1))),
+        Key::Char('/') | Key::F(3 | 4) => top.over = Over::Filter(Editor::of(top.filter())),
+        Key::Char(':') => top.over = Over::Command(Editor::default()),
         _ => return None,
-    })
+    }
+    Some(Vec::new())
 }
 
 /// Keys that move in the list that is seen. Says whether it is one.
@@ -90,10 +81,7 @@ fn move_on(top: &mut Top, model: &Model, key: Key) -> bool {
     let moved = match top.view {
         View::Fleet => go(&mut top.fleet, rows::fleet(model, now), key, page),
         View::Runs => go(&mut top.runs, rows::runs(model, now), key, page),
-        View::Run => {
-            let run = top.open.and_then(|run| model.run(run));
-            go(&mut top.tree, rows::tree(run), key, page / 2)
-        }
+        View::Run => go(&mut top.tree, rows::tree(opened(top.open, model)), key, page / 2),
         View::Traffic => go(&mut top.traffic, rows::traffic(model), key, page),
         View::Questions => go(&mut top.questions, rows::questions(model, now), key, page),
     };
@@ -125,8 +113,12 @@ fn stay<K: Clone + PartialEq>(list: &mut List<K>, rows: Rows<K>) {
 
 /// The task that is chosen in the run that is open.
 fn tree_place(top: &Top, model: &Model) -> Option<TaskId> {
-    let run = top.open.and_then(|run| model.run(run));
-    top.tree.chosen_of(rows::tree(run))
+    top.tree.chosen_of(rows::tree(opened(top.open, model)))
+}
+
+/// The run that is open, as far as it is known.
+fn opened(open: Option<RunId>, model: &Model) -> Option<&LiveRun> {
+    open.and_then(|run| model.run(run))
 }
 
 /// Keys that scroll in what a task does. Says whether it is one.
@@ -187,8 +179,7 @@ fn enter(top: &mut Top, model: &Model) -> Vec<Effect> {
         }
         View::Run if top.focus == Focus::Tree => top.focus = Focus::Detail,
         View::Run => {
-            let run = top.open.and_then(|run| model.run(run));
-            if let (Some(run), Some(task)) = (run, tree_place(top, model)) {
+            if let Some((run, task)) = opened(top.open, model).zip(tree_place(top, model)) {
                 let title = format!("{task} of run {}", run.id().short());
                 top.over = Over::Text { title, text: detail::in_full(run, &task), from: 0 };
             }
@@ -221,19 +212,15 @@ fn chosen_message<'a>(top: &Top, model: &'a Model) -> Option<&'a Arc<Passed>> {
 fn show_message(top: &mut Top, model: &Model) {
     if let Some(passed) = chosen_message(top, model) {
         // What comes meanwhile does not move what is being read.
-        stay_at(&mut top.traffic, passed.number);
+        if top.traffic.follows {
+            top.traffic.go_to(passed.number);
+        }
         let title = figures::one_line(&passed.tapped.subject, 200);
         let text = match &passed.tapped.content {
             Ok(envelope) => indented(&serde_json::json!(envelope)),
             Err(why) => safe::text(why).into_owned(),
         };
         top.over = Over::Text { title, text, from: 0 };
-    }
-}
-
-fn stay_at(list: &mut List<u64>, number: u64) {
-    if list.follows {
-        list.go_to(number);
     }
 }
 
@@ -253,7 +240,7 @@ fn indented(value: &serde_json::Value) -> String {
 }
 
 /// The run that is chosen, or whose task or question is.
-fn chosen_run(top: &Top, model: &Model) -> Option<muster_shared::ids::RunId> {
+fn chosen_run(top: &Top, model: &Model) -> Option<RunId> {
     match top.view {
         View::Runs => top.runs.chosen_of(rows::runs(model, top.now)),
         View::Run => top.open,
@@ -268,8 +255,8 @@ fn confirm(
     model: &Model,
     reason: &str,
     action: impl FnOnce(&RunState) -> (RequestAction, &'static str),
-) -> Vec<Effect> {
-    let state = chosen_run(top, model).and_then(|run| model.run(run)?.state());
+) {
+    let state = opened(chosen_run(top, model), model).and_then(LiveRun::state);
     match state {
         None => top.complain("choose a run first"),
         Some(state) if state.status.is_ended() => top.complain("the run has ended"),
@@ -279,22 +266,17 @@ fn confirm(
             top.over = Over::Confirm(Order { run: state.id, action, reason: reason.to_owned(), what });
         }
     }
-    Vec::new()
 }
 
 /// Opens the run of a question, or the child run of a task.
 fn open_related(top: &mut Top, model: &Model) -> Vec<Effect> {
     let related = match top.view {
         View::Run => {
-            let state = top.open.and_then(|run| model.run(run)?.state());
+            let state = opened(top.open, model).and_then(LiveRun::state);
             let task = tree_place(top, model);
             let child = state.and_then(|state| {
-                state
-                    .children
-                    .iter()
-                    .rev()
-                    .find(|(_, child)| Some(&child.task) == task.as_ref())
-                    .map(|(id, _)| *id)
+                let mut newest = state.children.iter().rev();
+                newest.find(|(_, child)| Some(&child.task) == task.as_ref()).map(|(id, _)| *id)
             });
             // From a child, back to whom it is for.
             child.or_else(|| state.and_then(|state| Some(state.goal.parent.as_ref()?.run)))
@@ -319,11 +301,8 @@ fn back(top: &mut Top) -> Vec<Effect> {
     if top.said.take().is_some() {
         return Vec::new();
     }
-    if !top.filter().is_empty() {
-        top.set_filter("");
-        return Vec::new();
-    }
     match top.view {
+        _ if !top.filter().is_empty() => top.set_filter(""),
         View::Run if top.focus == Focus::Detail => top.focus = Focus::Tree,
         View::Run => return look_at(top, View::Runs),
         View::Fleet | View::Runs | View::Traffic | View::Questions => {}

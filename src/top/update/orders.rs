@@ -34,11 +34,8 @@ pub(super) fn chosen(top: &Top, model: &Model) -> Option<(RunId, QuestionId)> {
 }
 
 /// Begins to type an answer.
-pub(super) fn answer(top: &mut Top, model: &Model) -> Vec<Effect> {
-    let Some((run, id)) = chosen(top, model) else {
-        top.complain("nothing is asked here");
-        return Vec::new();
-    };
+pub(super) fn answer(top: &mut Top, model: &Model) {
+    let Some((run, id)) = chosen(top, model) else { return top.complain("nothing is asked here") };
     let asked = model.run(run).and_then(|run| run.state()?.questions.get(&id));
     let choices = asked.map(|asked| asked.question.choices.as_slice()).unwrap_or_default();
     let choices: Vec<String> = (1..)
@@ -50,26 +47,23 @@ pub(super) fn answer(top: &mut Top, model: &Model) -> Vec<Effect> {
         _ => format!("answer to {id} ({})", figures::one_line(&choices.join(", "), SHOWN)),
     };
     top.over = Over::Typing { what, purpose: Purpose::Answer(run, id), editor: Editor::default() };
-    Vec::new()
 }
 
 /// Approves what is asked about, once it is confirmed.
-pub(super) fn approve(top: &mut Top, model: &Model) -> Vec<Effect> {
+pub(super) fn approve(top: &mut Top, model: &Model) {
     if let Some((run, question)) = approved(top, model) {
         let action = RequestAction::Approve { question: Some(question), arguments: None, plan: None };
         let what = format!("approve question {question} of run {}", run.short());
         top.over = Over::Confirm(Order { run, action, reason: String::new(), what });
     }
-    Vec::new()
 }
 
 /// Begins to type why it is rejected.
-pub(super) fn reject(top: &mut Top, model: &Model) -> Vec<Effect> {
+pub(super) fn reject(top: &mut Top, model: &Model) {
     if let Some((run, question)) = approved(top, model) {
         let what = format!("reject {question} of {}, because", run.short());
         top.over = Over::Typing { what, purpose: Purpose::Reject(run, question), editor: Editor::default() };
     }
-    Vec::new()
 }
 
 /// The question that is chosen, if it is one to approve.
@@ -77,16 +71,11 @@ fn approved(top: &mut Top, model: &Model) -> Option<(RunId, QuestionId)> {
     let chosen = chosen(top, model);
     let asked = chosen.and_then(|(run, id)| model.run(run)?.state()?.questions.get(&id));
     match asked {
-        Some(asked) if asked.about.is_approved() => chosen,
-        Some(_) => {
-            top.complain("this is no matter of yes or no: a answers it");
-            None
-        }
-        None => {
-            top.complain("nothing is asked here");
-            None
-        }
+        Some(asked) if asked.about.is_approved() => return chosen,
+        Some(_) => top.complain("this is no matter of yes or no: a answers it"),
+        None => top.complain("nothing is asked here"),
     }
+    None
 }
 
 /// A key while something is to be confirmed: only `y` does.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
+use crate::trust::digest;
 
 /// What was not used for so long goes.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -23,12 +23,7 @@ impl Kept {
 
     /// The hash of these parts, as the name of a folder.
     pub(super) fn name(parts: &[&[u8]]) -> String {
-        let mut hasher = Sha256::new();
-        for part in parts {
-            hasher.update((part.len() as u64).to_be_bytes());
-            hasher.update(part);
-        }
-        hex::encode(hasher.finalize())
+        digest(parts.iter().copied())
     }
 
     /// The folder of this name, if it is there; it counts as used now.

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::super::members::{Common, absolute};
-use super::Watcher;
-use crate::fleet::member::{Changed, MemberChange, MemberSpec, keep};
+use super::super::members::Common;
+use super::{Keepers, Watcher};
+use crate::fleet::member::{MemberChange, MemberSpec};
 use crate::fleet::pass::Duty;
 use crate::fleet::specialists::{self, Content, Order};
 use crate::fleet::state::{MemberState, RefusedFile};
 use crate::fleet::team;
+use crate::trust::absolute;
 
 /// The specialists of the watched folder.
 #[derive(Default)]
@@ -36,19 +35,14 @@ impl Specialists {
     }
 
     /// By what all processes of a file are ended.
-    pub(super) fn end_of(&self, file: &Path) -> Option<CancellationToken> {
-        self.running.get(file).cloned()
+    pub(super) fn end_of(&self, file: &Path) -> Option<&CancellationToken> {
+        self.running.get(file)
     }
 }
 
 impl Watcher {
     /// Starts the processes of each specialist whose file has come, and ends those whose file went or changed.
-    pub(super) async fn follow_folder(
-        &mut self,
-        keepers: &mut JoinSet<()>,
-        changed: &mpsc::Sender<Changed>,
-        stop: &CancellationToken,
-    ) {
+    pub(super) async fn follow_folder(&mut self, keepers: &mut Keepers) {
         // A machine that joined starts what it was invited for, and nothing else.
         if self.state.host.is_some() {
             return;
@@ -69,17 +63,14 @@ impl Watcher {
                     if let Some(running) = self.specialists.running.remove(&path) {
                         running.cancel();
                     }
-                    // One that was given up has nothing more to say.
-                    self.state
-                        .members
-                        .retain(|member| member.process.is_some() || member.file.as_ref() != Some(&path));
+                    self.forget_given_up(&path);
                 }
                 Order::Start { path, role } => {
-                    let own = stop.child_token();
+                    let own = keepers.stop.child_token();
                     for _ in 0..self.specialists.scale.get(&role).copied().unwrap_or(1) {
                         if let Some(member) = self.new_specialist(&path, &role) {
                             let end = self.scaling.end_of(&member.name, &own);
-                            keepers.spawn(keep(member, changed.clone(), end));
+                            keepers.keep(member, end);
                         }
                     }
                     self.specialists.running.insert(path, own);
@@ -94,17 +85,31 @@ impl Watcher {
     }
 
     pub(super) fn new_specialist(&mut self, path: &Path, role: &str) -> Option<MemberSpec> {
-        let program = std::env::current_exe().ok()?;
         let duty = Duty::Agent(role.parse().ok()?);
         self.specialists.started += 1;
         let name = format!("{role}-{}", self.specialists.started);
         let file = absolute(path).display().to_string();
-        let common =
-            Common { app: &self.app, program: &program, url: &self.state.url, desk: self.desk.as_ref() };
-        let member = common.member(&name, &["agent", &file], duty);
-        let state = MemberState { file: Some(path.to_owned()), ..MemberState::new(name, None) };
-        self.state.members.push(state);
+        self.new_member(name, &["agent", &file], duty, path.to_owned())
+    }
+
+    /// Adds a process for a file to the state.
+    pub(super) fn new_member(
+        &mut self,
+        name: String,
+        words: &[&str],
+        duty: Duty,
+        file: PathBuf,
+    ) -> Option<MemberSpec> {
+        let common = Common::new(&self.app, &self.state.url, self.desk.as_ref()).ok()?;
+        let member = common.member(&name, words, duty);
+        self.state.members.push(MemberState { file: Some(file), ..MemberState::new(name, None) });
         Some(member)
+    }
+
+    /// Removes the processes of a file that were given up: they have nothing more to say.
+    pub(super) fn forget_given_up(&mut self, file: &Path) {
+        let is_of = |member: &MemberState| member.file.as_deref() == Some(file);
+        self.state.members.retain(|member| member.process.is_some() || !is_of(member));
     }
 }
 

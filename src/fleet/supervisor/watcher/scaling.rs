@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::super::members::{Common, of_role};
-use super::Watcher;
-use crate::fleet::member::{Changed, MemberSpec, keep};
+use super::{Keepers, Watcher};
+use crate::fleet::member::MemberSpec;
 use crate::fleet::state::MemberState;
 use crate::fleet::wish::{Change, change, next_number};
 
@@ -35,12 +33,7 @@ impl Scaling {
 
 impl Watcher {
     /// Does what is wished, once.
-    pub(super) fn follow_wish(
-        &mut self,
-        keepers: &mut JoinSet<()>,
-        changed: &mpsc::Sender<Changed>,
-        stop: &CancellationToken,
-    ) {
+    pub(super) fn follow_wish(&mut self, keepers: &mut Keepers) {
         if self.state.host.is_some() {
             return;
         }
@@ -53,11 +46,16 @@ impl Watcher {
                 None => {}
                 Some(Change::Start(more)) => {
                     tracing::info!(role, more, by = wish.by, "more processes are wished");
-                    self.start_more(role, more, keepers, changed, stop);
+                    self.start_more(role, more, keepers);
                 }
                 Some(Change::Stop(names)) => {
                     tracing::info!(role, ?names, by = wish.by, "fewer processes are wished");
-                    self.stop_some(names);
+                    for name in names {
+                        if let Some(end) = self.scaling.ends.remove(&name) {
+                            self.scaling.leaving.insert(name);
+                            end.cancel();
+                        }
+                    }
                 }
             }
             // What its file starts later is as many.
@@ -66,35 +64,17 @@ impl Watcher {
         self.write();
     }
 
-    fn start_more(
-        &mut self,
-        role: &str,
-        more: u16,
-        keepers: &mut JoinSet<()>,
-        changed: &mpsc::Sender<Changed>,
-        stop: &CancellationToken,
-    ) {
+    fn start_more(&mut self, role: &str, more: u16, keepers: &mut Keepers) {
         let file = self.file_of(role);
         for _ in 0..more {
-            let (member, all) = match &file {
-                Some(file) => (
-                    self.new_specialist(file, role),
-                    self.specialists.end_of(file).unwrap_or_else(|| stop.clone()),
-                ),
-                None => (self.one_more(role), stop.clone()),
+            let member = match &file {
+                Some(file) => self.new_specialist(file, role),
+                None => self.one_more(role),
             };
             let Some(member) = member else { return };
-            let end = self.scaling.end_of(&member.name, &all);
-            keepers.spawn(keep(member, changed.clone(), end));
-        }
-    }
-
-    fn stop_some(&mut self, names: Vec<String>) {
-        for name in names {
-            if let Some(end) = self.scaling.ends.remove(&name) {
-                self.scaling.leaving.insert(name);
-                end.cancel();
-            }
+            let all = file.as_ref().and_then(|file| self.specialists.end_of(file));
+            let end = self.scaling.end_of(&member.name, all.unwrap_or(&keepers.stop));
+            keepers.keep(member, end);
         }
     }
 
@@ -106,11 +86,9 @@ impl Watcher {
     }
 
     fn one_more(&mut self, role: &str) -> Option<MemberSpec> {
-        let program = std::env::current_exe().ok()?;
         let number = next_number(&self.state.members, role);
-        let common =
-            Common { app: &self.app, program: &program, url: &self.state.url, desk: self.desk.as_ref() };
-        let member = of_role(common, role, number)?;
+        let common = Common::new(&self.app, &self.state.url, self.desk.as_ref()).ok()?;
+        let member = of_role(&common, role, number)?;
         self.state.members.push(MemberState::new(member.name.clone(), None));
         Some(member)
     }

@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use muster_tool_server::file::ENDING;
 use tokio_util::sync::CancellationToken;
 
-use super::super::members::Common;
-use super::Watcher;
+use super::{Keepers, Watcher};
 use crate::commands::agent::mcp;
 use crate::commands::agent::tools::{OWN, role_of};
-use crate::fleet::member::{Changed, MemberSpec, keep};
+use crate::fleet::member::MemberSpec;
 use crate::fleet::pass::Duty;
-use crate::fleet::state::MemberState;
 use crate::{mcp_file, tool_files};
 
 /// The process that serves the tools of the folder.
@@ -35,12 +32,7 @@ pub(super) struct McpServers {
 
 impl Watcher {
     /// Starts a process for each MCP server of the file, and ends those of servers that it names no more.
-    pub(super) fn follow_mcp(
-        &mut self,
-        keepers: &mut JoinSet<()>,
-        changed: &mpsc::Sender<Changed>,
-        stop: &CancellationToken,
-    ) {
+    pub(super) fn follow_mcp(&mut self, keepers: &mut Keepers) {
         let now = mcp_file::stamp(&mcp_file::path_of(&self.app));
         if self.state.host.is_some() || now == self.mcp_servers.known {
             return;
@@ -58,9 +50,9 @@ impl Watcher {
             if self.mcp_servers.running.contains_key(&name) {
                 continue;
             }
-            let own = stop.child_token();
+            let own = keepers.stop.child_token();
             if let Some(member) = self.new_mcp_server(&name, namespace) {
-                keepers.spawn(keep(member, changed.clone(), own.clone()));
+                keepers.keep(member, own.clone());
                 self.mcp_servers.running.insert(name, own);
             }
         }
@@ -68,47 +60,32 @@ impl Watcher {
     }
 
     fn new_mcp_server(&mut self, server: &str, namespace: String) -> Option<MemberSpec> {
-        let program = std::env::current_exe().ok()?;
         self.mcp_servers.started += 1;
         let name = format!("{}-{}", role_of(&namespace), self.mcp_servers.started);
-        let words = ["agent", "mcp", server];
-        let common =
-            Common { app: &self.app, program: &program, url: &self.state.url, desk: self.desk.as_ref() };
-        let member = common.member(&name, &words, Duty::ToolServer(namespace));
-        let file = Some(mcp_file::path_of(&self.app));
-        self.state.members.push(MemberState { file, ..MemberState::new(name, None) });
-        Some(member)
+        let file = mcp_file::path_of(&self.app);
+        self.new_member(name, &["agent", "mcp", server], Duty::ToolServer(namespace), file)
     }
 
     /// Starts the process when the folder has a tool file, and ends it when it has none any more. What changes within the folder
     /// it sees by itself.
-    pub(super) fn follow_tools(
-        &mut self,
-        keepers: &mut JoinSet<()>,
-        changed: &mpsc::Sender<Changed>,
-        stop: &CancellationToken,
-    ) {
+    pub(super) fn follow_tools(&mut self, keepers: &mut Keepers) {
         // A machine that joined starts what it was invited for, and nothing else.
         if self.state.host.is_some() {
             return;
         }
-        let is_wanted = !tool_files::files_in(&tool_files::folder_of(&self.app)).is_empty();
+        let is_wanted = !tool_files::files_in(&tool_files::folder_of(&self.app), ENDING).is_empty();
         match (is_wanted, self.own_tools.running.take()) {
             (true, None) => {
-                let own = stop.child_token();
+                let own = keepers.stop.child_token();
                 if let Some(member) = self.new_tool_server() {
-                    keepers.spawn(keep(member, changed.clone(), own.clone()));
+                    keepers.keep(member, own.clone());
                     self.own_tools.running = Some(own);
                 }
                 self.write();
             }
             (false, Some(running)) => {
                 running.cancel();
-                let folder = tool_files::folder_of(&self.app);
-                // One that was given up has nothing more to say.
-                self.state
-                    .members
-                    .retain(|member| member.process.is_some() || member.file.as_ref() != Some(&folder));
+                self.forget_given_up(&tool_files::folder_of(&self.app));
                 self.write();
             }
             (true, running @ Some(_)) => self.own_tools.running = running,
@@ -117,17 +94,10 @@ impl Watcher {
     }
 
     fn new_tool_server(&mut self) -> Option<MemberSpec> {
-        let program = std::env::current_exe().ok()?;
         self.own_tools.started += 1;
         let name = format!("{}-{}", role_of(OWN), self.own_tools.started);
         let folder = tool_files::folder_of(&self.app);
-        let words = ["agent", "tools", &folder.display().to_string()].map(str::to_owned);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let common =
-            Common { app: &self.app, program: &program, url: &self.state.url, desk: self.desk.as_ref() };
-        let member = common.member(&name, &words, Duty::ToolServer(OWN.to_owned()));
-        let state = MemberState { file: Some(folder), ..MemberState::new(name, None) };
-        self.state.members.push(state);
-        Some(member)
+        let words = ["agent", "tools", &folder.display().to_string()];
+        self.new_member(name, &words, Duty::ToolServer(OWN.to_owned()), folder)
     }
 }

@@ -10,6 +10,7 @@ use muster_shared::wire::Encoding;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, Wasted};
 use crate::react::toolset::{Ability, Toolset};
 use crate::roles::rules_for;
 use crate::tools::ToolSpec;
@@ -26,18 +27,10 @@ pub(crate) fn plan_task(role: Role) -> PlanTask {
 }
 
 pub(crate) fn execute(role: Role) -> Work {
-    Work::Execute {
-        task: plan_task(role),
-        inputs: Vec::new(),
-        parents: vec!["the goal above".into()],
-        progress: "[-] 1 Find the limit".into(),
-        lessons: vec!["search twice".into()],
-        failed_before: None,
-        earlier: None,
-        left_out: Vec::new(),
-        may_plan: false,
-        member: None,
-    }
+    let (progress, lessons) = ("[-] 1 Find the limit", ["search twice"]);
+    work(json!({ "execute": {
+        "task": plan_task(role), "inputs": [], "parents": ["the goal above"], "progress": progress, "lessons": lessons,
+    } }))
 }
 
 pub(crate) fn work(work: Value) -> Work {
@@ -80,36 +73,37 @@ pub(crate) fn toolset(offer: &TaskOffered) -> Toolset {
 }
 
 pub(crate) fn step(number: u32, tool: &str, arguments: Value, status: ObservationStatus) -> Step {
+    let usage = Usage { model_calls: 1, input_tokens: 10, output_tokens: 5, ..Usage::default() };
+    let call = json!({
+        "model": "test/model", "template": TemplateRef::default(), "request_hash": "", "same_messages": 0,
+        "messages": [], "answer": "", "usage": usage, "millis": 2,
+    });
+    let call: ModelCall = serde_json::from_value(call).unwrap();
     Step {
         number,
         thought: Thought { text: format!("thought {number}"), ..Thought::default() },
         action: Action { name: tool.into(), arguments },
-        observation: Some(Observation {
-            status,
-            content: format!("seen {number}"),
-            millis: 3,
-            truncated: false,
-            cached: None,
-        }),
+        observation: Some(Observation { millis: 3, ..Observation::new(status, format!("seen {number}")) }),
         more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
-        calls: vec![ModelCall {
-            model: "test/model".into(),
-            template: TemplateRef::default(),
-            request_hash: String::new(),
-            same_messages: 0,
-            messages: Vec::new(),
-            aside: false,
-            parameters: Value::Null,
-            answer: String::new(),
-            calls_at: Vec::new(),
-            signatures: Vec::new(),
-            cut: false,
-            usage: Usage { model_calls: 1, input_tokens: 10, output_tokens: 5, ..Usage::default() },
-            millis: 2,
-        }],
+        calls: vec![call],
         millis: 6,
         outside_millis: 5,
+    }
+}
+
+/// An answer of a model, text only.
+pub(crate) fn answered(text: &str) -> ChatAnswer {
+    ChatAnswer {
+        text: text.to_owned(),
+        reasoning: None,
+        tool_calls: Vec::new(),
+        usage: TokenUsage::default(),
+        wasted: Wasted::default(),
+        model: "scripted".into(),
+        provider: "openai".into(),
+        finish: FinishReason::Stop,
+        millis: 1,
     }
 }

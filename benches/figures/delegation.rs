@@ -180,14 +180,5 @@ fn started(ack: &str) -> AgentEvent {
 }
 
 fn outcome() -> AgentEvent {
-    let outcome = Outcome {
-        ending: Ending::Done,
-        reason: String::new(),
-        product: None,
-        last_step: None,
-        steps: Vec::new(),
-        usage: muster_shared::flow::Usage::default(),
-        contract_violation: None,
-    };
-    AgentEvent::Outcome(outcome.into())
+    AgentEvent::Outcome(Outcome { ending: Ending::Done, reason: String::new(), ..Outcome::of_fault() }.into())
 }

@@ -141,13 +141,7 @@ mod tests {
     #[test]
     fn the_calls_that_are_not_known_to_have_ended_are_named() {
         let call = |name: &str| Action { name: name.into(), arguments: json!({}) };
-        let refused = Observation {
-            status: ObservationStatus::Refused,
-            content: "no".into(),
-            millis: 0,
-            truncated: false,
-            cached: None,
-        };
+        let refused = Observation::new(ObservationStatus::Refused, "no".into());
         let more = vec![
             FurtherAction { action: call("test.no"), observation: Some(refused) },
             FurtherAction { action: call("test.send"), observation: None },

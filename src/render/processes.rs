@@ -205,28 +205,11 @@ mod tests {
     use super::*;
 
     fn profile(agent: &str, role: &str) -> Profile {
-        Profile {
-            agent: agent.parse().unwrap(),
-            role: role.into(),
-            pid: 77,
-            host: "mill".into(),
-            version: "0.1.0".into(),
-            event_version: 1,
-            slots: 8,
-            busy: 3,
-            model: String::new(),
-            tools: Vec::new(),
-            started_at: 1_000,
-            resident_bytes: 12 * 1024 * 1024,
-            specialist: None,
-            presence: muster_shared::flow::Presence::default(),
-            name: String::new(),
-            quiet_ms: 0,
-            set_aside: Vec::new(),
-            by_gateway: false,
-            times_set_aside: 0,
-            metrics: String::new(),
-        }
+        let profile = serde_json::json!({
+            "agent": agent, "role": role, "pid": 77, "host": "mill", "version": "0.1.0", "slots": 8, "busy": 3,
+            "started_at": 1_000, "resident_bytes": 12 * 1024 * 1024,
+        });
+        serde_json::from_value(profile).unwrap()
     }
 
     #[test]

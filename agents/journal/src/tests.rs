@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use muster_shared::flow::{Action, Ending, Outcome, Step, Thought, Usage};
+use muster_shared::flow::{Ending, Outcome, Step, Thought};
 use muster_shared::ids::{AgentId, Attempt, Generation, Role, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Released, Say, Started, ToolStarted};
 use muster_shared::time::Millis;
@@ -38,18 +38,9 @@ fn started_by(ack: &str) -> AgentEvent {
 }
 
 fn step(number: u32) -> Step {
-    Step {
-        number,
-        thought: Thought::default(),
-        action: Action { name: "tool".into(), arguments: serde_json::Value::Null },
-        observation: None,
-        more: Vec::new(),
-        notes: Vec::new(),
-        heard: Vec::new(),
-        calls: Vec::new(),
-        millis: 0,
-        outside_millis: 0,
-    }
+    let (thought, action) = (Thought::default(), serde_json::json!({ "name": "tool", "arguments": null }));
+    let step = serde_json::json!({ "number": number, "thought": thought, "action": action });
+    serde_json::from_value(step).unwrap()
 }
 
 fn took(number: u32) -> AgentEvent {
@@ -61,16 +52,7 @@ fn announced(number: u32) -> AgentEvent {
 }
 
 fn ended() -> AgentEvent {
-    let outcome = Outcome {
-        ending: Ending::Done,
-        reason: String::new(),
-        product: None,
-        last_step: None,
-        steps: Vec::new(),
-        usage: Usage::default(),
-        contract_violation: None,
-    };
-    AgentEvent::Outcome(outcome.into())
+    AgentEvent::Outcome(Outcome { ending: Ending::Done, ..Outcome::of_fault() }.into())
 }
 
 fn released(parked: bool) -> AgentEvent {

@@ -10,6 +10,7 @@ use muster_shared::flow::{
     TaskResult, Work,
 };
 use muster_shared::ids::{Queue, Role, RunId, TaskId, TaskIndex};
+use serde_json::{Value, json};
 
 use super::text::stem_set;
 use super::{OfflineModel, OfflineMove};
@@ -115,13 +116,8 @@ impl Tools for Documents {
             "calculator" => computed(text("expression")),
             _ => None,
         };
-        Observation {
-            status: if content.is_some() { ObservationStatus::Success } else { ObservationStatus::Error },
-            content: content.unwrap_or_else(|| format!("{name} failed")),
-            millis: 0,
-            truncated: false,
-            cached: None,
-        }
+        let status = if content.is_some() { ObservationStatus::Success } else { ObservationStatus::Error };
+        Observation::new(status, content.unwrap_or_else(|| format!("{name} failed")))
     }
 }
 
@@ -235,34 +231,18 @@ pub(super) fn run_task(offer: &TaskOffered, tools: &mut dyn Tools) -> (Product, 
 
 /// A step as it stands in the record.
 pub(super) fn step(number: u32, taken: OfflineMove, observation: Observation) -> Step {
-    Step {
-        number,
-        thought: taken.thought,
-        action: taken.action,
-        observation: Some(observation),
-        more: Vec::new(),
-        notes: Vec::new(),
-        heard: Vec::new(),
-        calls: Vec::new(),
-        millis: 0,
-        outside_millis: 0,
-    }
+    let OfflineMove { thought, action } = taken;
+    let step = json!({ "number": number, "thought": thought, "action": action });
+    Step { observation: Some(observation), ..serde_json::from_value(step).unwrap() }
+}
+
+fn work(work: Value) -> Work {
+    serde_json::from_value(work).unwrap()
 }
 
 /// The work of a leaf that builds on these results.
-pub(super) fn execute(task: PlanTask, inputs: Vec<LeafRef>) -> Work {
-    Work::Execute {
-        task,
-        inputs,
-        parents: Vec::new(),
-        progress: String::new(),
-        lessons: Vec::new(),
-        failed_before: None,
-        earlier: None,
-        left_out: Vec::new(),
-        may_plan: false,
-        member: None,
-    }
+pub(super) fn execute(task: &PlanTask, inputs: &[&LeafRef]) -> Work {
+    work(json!({ "execute": { "task": task, "inputs": inputs, "parents": [], "progress": "" } }))
 }
 
 /// Runs a goal from plan to report, the leaves in order, one after the other.
@@ -273,9 +253,8 @@ pub(super) fn run(base: &TaskOffered, tools: &mut dyn Tools) -> Ran {
     let mut reflections: Vec<(TaskIndex, Reflection)> = Vec::new();
     let mut refinements = 0;
     while let Some((index, task)) = next_leaf(&plan, &ran) {
-        let inputs =
-            ran.iter().map(|done| &done.0).filter(|leaf| task.depends_on.contains(&leaf.index)).cloned();
-        let work = execute(task.clone(), inputs.collect());
+        let inputs = ran.iter().map(|done| &done.0).filter(|leaf| task.depends_on.contains(&leaf.index));
+        let work = execute(&task, &inputs.collect::<Vec<_>>());
         let (product, steps) = run_task(&TaskOffered { work, ..base.clone() }, tools);
         let Product::Result(result) = product else { panic!("no result: {product:?}") };
         let reflection = reflect(base, &index, &task, &result, &steps);
@@ -339,17 +318,11 @@ fn reflect(
         millis: 0,
         more: Vec::new(),
     };
-    let work = Work::Reflect {
-        index: index.clone(),
-        task: task.clone(),
-        ending: Ending::Done,
-        reason: String::new(),
-        result: Some(result.clone()),
-        steps: steps.iter().map(digest).collect(),
-        progress: String::new(),
-        brief: false,
-        refine: None,
-    };
+    let steps: Vec<StepDigest> = steps.iter().map(digest).collect();
+    let work = work(json!({ "reflect": {
+        "index": index, "task": task, "ending": Ending::Done, "reason": "", "result": result, "steps": steps,
+        "progress": "",
+    } }));
     match product(&OfflineModel.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Reflection(reflection) => reflection,
         other => panic!("no reflection: {other:?}"),
@@ -362,19 +335,11 @@ fn refine(
     reflections: &[(TaskIndex, Reflection)],
     ran: &[(LeafRef, Vec<Step>)],
 ) -> bool {
-    let work = Work::Refine {
-        held_to: Box::default(),
-        plan: plan.clone(),
-        progress: String::new(),
-        reasons: Vec::new(),
-        reflections: reflections.to_vec(),
-        results: ran.iter().map(|(leaf, _)| leaf.clone()).collect(),
-        operations_left: base.limits.max_refine_operations,
-        roles: Vec::new(),
-        specialists: Vec::new(),
-        tools: Vec::new(),
-        blueprints: Vec::new(),
-    };
+    let results: Vec<&LeafRef> = ran.iter().map(|(leaf, _)| leaf).collect();
+    let work = work(json!({ "refine": {
+        "held_to": {}, "plan": plan, "progress": "", "reasons": [], "reflections": reflections, "results": results,
+        "operations_left": base.limits.max_refine_operations,
+    } }));
     let Product::Refinement(operations) =
         product(&OfflineModel.next(&TaskOffered { work, ..base.clone() }, &[]).action)
     else {
@@ -399,13 +364,9 @@ pub(super) fn write(
 ) -> Report {
     let mut last: BTreeMap<&TaskIndex, &Reflection> = BTreeMap::new();
     last.extend(reflections.iter().map(|(index, reflection)| (index, reflection)));
-    let work = Work::Write {
-        results: ran.iter().map(|(leaf, _)| leaf.clone()).collect(),
-        failed: Vec::new(),
-        uncovered: last.values().flat_map(|reflection| reflection.uncovered.clone()).collect(),
-        conflicts: Vec::new(),
-        revision: None,
-    };
+    let results: Vec<&LeafRef> = ran.iter().map(|(leaf, _)| leaf).collect();
+    let uncovered: Vec<&String> = last.values().flat_map(|reflection| &reflection.uncovered).collect();
+    let work = work(json!({ "write": { "results": results, "failed": [], "uncovered": uncovered } }));
     match product(&OfflineModel.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Report(report) => report,
         other => panic!("no report: {other:?}"),

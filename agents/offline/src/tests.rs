@@ -49,7 +49,7 @@ fn report_with_reference(planned: &str, put: &str) -> Report {
     let base = offer("Tell me all about it");
     let leaf = |number, name: &str, planned: &str, put: &str| {
         let index = TaskIndex::top(number);
-        let work = execute(PlanTask::new(name, put, Role::Researcher), Vec::new());
+        let work = execute(&PlanTask::new(name, put, Role::Researcher), &[]);
         let (product, steps) = run_task(&TaskOffered { work, ..base.clone() }, &mut documents());
         let Product::Result(result) = product else { panic!("no result: {product:?}") };
         let (name, goal) = (name.to_owned(), planned.to_owned());
@@ -337,7 +337,7 @@ fn told_that_it_goes_in_circles_it_goes_by_what_it_saw_before() {
         ..PlanTask::new("Compute", "Compute: 1 + 1; 1 + 1", muster_shared::ids::Role::Worker)
     };
     let leaf = muster_shared::flow::TaskOffered {
-        work: super::testing::execute(task, Vec::new()),
+        work: super::testing::execute(&task, &[]),
         ..offer("What is 1 + 1?")
     };
     let mut steps: Vec<Step> = Vec::new();

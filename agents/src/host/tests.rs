@@ -29,12 +29,11 @@ mod wait;
 
 use super::*;
 use crate::model::chat::{
-    ChatAnswer, ChatModel, ChatRequest, ChatRole, Delta, FinishReason, ModelError, ModelErrorKind,
-    TokenUsage, ToolCall, Wasted,
+    ChatAnswer, ChatModel, ChatRequest, ChatRole, Delta, ModelError, ModelErrorKind, TokenUsage, ToolCall,
 };
 use crate::react::model::{ChatClient, ModelClient};
 use crate::react::prompt::CallStyle;
-use crate::testing::{leaf, offer, planning, writing};
+use crate::testing::{answered, leaf, offer, planning, writing};
 use crate::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 use muster_offline::OfflineModel;
 
@@ -46,6 +45,23 @@ fn in_system(test: impl Future<Output = ()>) {
         || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let system = actix::System::with_tokio_rt(runtime);
     system.block_on(async { tokio::time::timeout(LIMIT, test).await.expect("the test ends in time") });
+}
+
+/// Runs a test with a new bus.
+fn on_ground(test: impl AsyncFnOnce(Ground)) {
+    in_system(async { test(Ground::new()).await });
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The next offer of a task that was suspended.
+fn next(offer: &TaskOffered) -> TaskOffered {
+    let continues = offer.continues.or(Some(offer.generation));
+    TaskOffered { generation: offer.generation.next(), continues, ..offer.clone() }
 }
 
 type Script = Arc<dyn Fn(usize, &ChatRequest) -> Result<ChatAnswer, ModelError> + Send + Sync>;
@@ -97,17 +113,8 @@ impl ChatModel for Scripted {
 }
 
 fn answer(text: &str, calls: Vec<ToolCall>) -> Result<ChatAnswer, ModelError> {
-    Ok(ChatAnswer {
-        text: text.into(),
-        reasoning: None,
-        tool_calls: calls,
-        usage: TokenUsage { input: 100, output: 10, cached: 0 },
-        wasted: Wasted::default(),
-        model: "scripted".into(),
-        provider: "test".into(),
-        finish: FinishReason::Stop,
-        millis: 1,
-    })
+    let (usage, provider) = (TokenUsage { input: 100, output: 10, cached: 0 }, "test".into());
+    Ok(ChatAnswer { tool_calls: calls, usage, provider, ..answered(text) })
 }
 
 fn calls(tool: &str, arguments: Value) -> Result<ChatAnswer, ModelError> {
@@ -161,26 +168,15 @@ impl Ground {
     }
 
     async fn offer(&self, offer: &TaskOffered) {
-        self.decide(offer.run, Vec::new(), std::slice::from_ref(offer)).await;
+        self.decide(offer.run, &[], std::slice::from_ref(offer)).await;
     }
 
-    async fn decide(&self, run: RunId, events: Vec<RunEvent>, offers: &[TaskOffered]) {
-        let decided = Decided {
-            batch: Uuid::now_v7(),
-            by: self.bus.who().clone(),
-            inputs: Vec::new(),
-            now: muster_bus::now(),
-            basis: Seq(0),
-            after: Seq(0),
-            capacity: BTreeMap::new(),
-            offers: u32::try_from(offers.len()).unwrap(),
-            offer: None,
-            continues: false,
-            specialists: Vec::new(),
-            placements: Vec::new(),
-            readings: Vec::new(),
-            events,
-        };
+    async fn decide(&self, run: RunId, events: &[RunEvent], offers: &[TaskOffered]) {
+        let decided = json!({
+            "batch": Uuid::now_v7(), "by": self.bus.who(), "inputs": [], "now": muster_bus::now(), "basis": 0,
+            "after": 0, "offers": offers.len(), "events": events,
+        });
+        let decided: Decided = serde_json::from_value(decided).unwrap();
         let before = self.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await.unwrap();
         let after = before.last().map_or(Seq(0), |entry| entry.seq);
         let encoding = muster_shared::wire::Encoding::default();
@@ -198,7 +194,7 @@ impl Ground {
             last_step: 0,
             beside: 0,
         });
-        self.decide(offer.run, vec![lost], &[]).await;
+        self.decide(offer.run, &[lost], &[]).await;
     }
 
     async fn entries(&self, offer: &TaskOffered) -> Vec<(AgentId, AgentEvent)> {
@@ -285,6 +281,22 @@ fn reach(interrupt: crate::react::interrupt::Interrupts) -> guard::Reach {
 }
 
 impl Ground {
+    /// One task of a worker that asks this model.
+    async fn does(&self, model: &Arc<Scripted>) -> (TaskOffered, Outcome) {
+        let offer = leaf(Role::Worker);
+        let outcome = self.done(self.chat_kit(Role::Worker, model), &offer).await;
+        (offer, outcome)
+    }
+
+    /// Waits until the task is released.
+    async fn released(&self, offer: &TaskOffered) -> muster_shared::run::Released {
+        let released = self.until(offer, |event| match event {
+            AgentEvent::Released(released) => Some(released),
+            _ => None,
+        });
+        released.await
+    }
+
     async fn done_by(&self, context: AgentContext, offer: &TaskOffered) -> Outcome {
         let running = self.start(context);
         let outcome = self.outcome(offer).await;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::chat::{ChatMessage, FinishReason, ToolCall, ToolDecl, Wasted};
+use crate::model::chat::{ChatMessage, ToolCall, ToolDecl};
 
 const TARGET: &str = "openai/house";
 
@@ -18,17 +18,8 @@ fn request(bytes: usize) -> ChatRequest {
 }
 
 fn answer(input: u64, output: u64) -> ChatAnswer {
-    ChatAnswer {
-        text: "ok".into(),
-        reasoning: None,
-        tool_calls: vec![],
-        usage: TokenUsage { input, output, cached: 0 },
-        wasted: Wasted::default(),
-        model: "house-2".into(),
-        provider: "openai".into(),
-        finish: FinishReason::Stop,
-        millis: 1,
-    }
+    let (usage, model) = (TokenUsage { input, output, cached: 0 }, "house-2".into());
+    ChatAnswer { usage, model, ..crate::testing::answered("ok") }
 }
 
 fn tokens(most: u64) -> Budget {

@@ -250,23 +250,10 @@ fn is_action(answer: &ChatAnswer) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::chat::{FinishReason, TokenUsage, Wasted};
 
     fn answer(text: &str, calls: &[(&str, Value)]) -> ChatAnswer {
-        ChatAnswer {
-            text: text.to_owned(),
-            reasoning: None,
-            tool_calls: calls
-                .iter()
-                .map(|(name, arguments)| ToolCall::new("1", *name, arguments.clone()))
-                .collect(),
-            usage: TokenUsage::default(),
-            wasted: Wasted::default(),
-            model: String::new(),
-            provider: String::new(),
-            finish: FinishReason::Stop,
-            millis: 1,
-        }
+        let call = |(name, arguments): &(&str, Value)| ToolCall::new("1", *name, arguments.clone());
+        ChatAnswer { tool_calls: calls.iter().map(call).collect(), ..crate::testing::answered(text) }
     }
 
     #[test]

@@ -1,24 +1,14 @@
-use muster_shared::flow::{Action, TemplateRef, Thought};
+use muster_shared::flow::TemplateRef;
 use muster_shared::ids::Role;
 use serde_json::json;
 
 use super::*;
 use crate::react::limits::StepLimits;
-use crate::react::testing::in_case;
+use crate::react::testing::{chosen, in_case};
 use crate::testing::{NONCE, leaf, step};
 
 fn with_case<T>(has_model: bool, then: impl FnOnce(&StepContext<'_>) -> T) -> T {
     in_case(&leaf(Role::Worker), has_model, StepLimits::USUAL, then)
-}
-
-fn chosen(thought: &str, tool: &str, arguments: Value) -> ChosenAction {
-    let thought = Thought { text: thought.into(), ..Thought::default() };
-    ChosenAction {
-        thought,
-        action: Action { name: tool.into(), arguments },
-        more: Vec::new(),
-        notes: Vec::new(),
-    }
 }
 
 fn in_vain(thoughts: [&str; 2]) -> History {

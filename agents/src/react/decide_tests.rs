@@ -5,24 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::react::limits::AtLimit;
-use crate::react::parse::{AnswerForm, ParsedAction};
-use crate::react::testing::in_case;
+use crate::react::testing::{answer, in_case};
 use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
-
-fn answer(thought: Option<&str>, action: &str, arguments: Value) -> ModelAnswer {
-    let parsed = ParsedAnswer {
-        thought: thought.map(str::to_owned),
-        reasoning: None,
-        plan: None,
-        criticism: None,
-        action: ParsedAction { name: action.into(), arguments, call_id: None },
-        more: Vec::new(),
-        form: AnswerForm::Native,
-        repaired: false,
-    };
-    ModelAnswer { said: String::new(), reasoning: None, parsed: Ok(parsed) }
-}
 
 fn failed(failure: ParseFailure, said: &str) -> ModelAnswer {
     ModelAnswer { said: said.into(), reasoning: None, parsed: Err(failure) }

@@ -1,4 +1,4 @@
-use muster_shared::flow::{Ending, FurtherAction, Outcome};
+use muster_shared::flow::{FurtherAction, Outcome};
 use muster_shared::ids::{AgentId, Generation, Role, RunId, TaskId};
 use muster_shared::run::{AgentKey, Started};
 use muster_shared::time::Millis;
@@ -58,16 +58,8 @@ fn work_goes_on_after_the_last_step_of_whoever_took_it() {
 
 #[test]
 fn an_outcome_closes_the_generation() {
-    let outcome = Outcome {
-        ending: Ending::Done,
-        reason: String::new(),
-        product: None,
-        last_step: None,
-        steps: Vec::new(),
-        usage: Usage::default(),
-        contract_violation: None,
-    };
-    assert!(History::fold(entries(vec![started(1), AgentEvent::Outcome(outcome.into())])).is_closed());
+    let outcome = AgentEvent::Outcome(Outcome::of_fault().into());
+    assert!(History::fold(entries(vec![started(1), outcome])).is_closed());
     assert!(!History::fold(Vec::new()).is_closed());
 }
 
@@ -98,13 +90,7 @@ fn a_digest_shows_the_main_argument_cut_short() {
 fn a_digest_has_every_call_of_the_step() {
     let one = |tool: &str, status, millis| FurtherAction {
         action: Action { name: tool.into(), arguments: json!({"query": "b"}) },
-        observation: Some(Observation {
-            status,
-            content: "seen".into(),
-            millis,
-            truncated: false,
-            cached: None,
-        }),
+        observation: Some(Observation { millis, ..Observation::new(status, "seen".into()) }),
     };
     let more = vec![
         one("corpus.read", ObservationStatus::Error, 7),

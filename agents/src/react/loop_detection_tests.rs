@@ -1,20 +1,14 @@
-use muster_shared::flow::{Ending, RolePermissions, Step, Thought};
+use muster_shared::flow::{Ending, Step};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::react::limits::StepLimits;
-use crate::roles::rules_for;
-use crate::testing::{leaf, step, toolset};
+use crate::react::testing::in_case;
+use crate::testing::{leaf, step};
 
 fn chosen(tool: &str, arguments: Value) -> ChosenAction {
-    let thought = Thought { text: "on".into(), ..Thought::default() };
-    ChosenAction {
-        thought,
-        action: Action { name: tool.into(), arguments },
-        more: Vec::new(),
-        notes: Vec::new(),
-    }
+    crate::react::testing::chosen("on", tool, arguments)
 }
 
 fn seen(number: u32, tool: &str, arguments: Value, status: ObservationStatus, content: &str) -> Step {
@@ -30,17 +24,7 @@ fn history(steps: Vec<Step>) -> History {
 }
 
 fn next(history: &History, chosen: &ChosenAction, limits: StepLimits) -> Option<NextStep> {
-    let offer = leaf(Role::Worker);
-    let toolset = toolset(&offer);
-    let case = StepContext {
-        offer: &offer,
-        rules: rules_for(&offer.work),
-        toolset: &toolset,
-        permissions: RolePermissions::OPEN,
-        has_model: true,
-        limits,
-    };
-    spinning(history, chosen, &case)
+    in_case(&leaf(Role::Worker), true, limits, |case| spinning(history, chosen, case))
 }
 
 /// Lets a model choose the same again and again until something else than a refusal comes.

@@ -5,27 +5,14 @@ use muster_shared::ids::{Role, TaskId, TaskIndex};
 use serde_json::json;
 
 use super::super::decide::{NextStep, StepLimits, decide};
-use super::super::parse::{AnswerForm, ParsedAction, ParsedAnswer};
-use super::super::submit::ModelAnswer;
 use super::*;
-use crate::react::testing::in_case;
-use crate::testing::{offer, plan_task, step};
+use crate::react::testing::{answer, in_case};
+use crate::testing::{offer, plan_task, step, work};
 
-fn planning(refused_plan: Option<PlanDraft>) -> TaskOffered {
-    let work = Work::Plan {
-        refused: Vec::new(),
-        roles: vec!["worker".into(), "researcher".into()],
-        lessons: Vec::new(),
-        specialists: Vec::new(),
-        tools: vec!["calculator".into()],
-        blueprints: Vec::new(),
-        draft: None,
-        replan: None,
-        answers: Vec::new(),
-        refused_plan: refused_plan.map(Box::new),
-        held_to: Box::default(),
-    };
-    offer(TaskId::Plan, Role::Planner, work)
+fn planning(refused_plan: Option<&PlanDraft>) -> TaskOffered {
+    let (roles, tools) = (["worker", "researcher"], ["calculator"]);
+    let plan = json!({ "roles": roles, "tools": tools, "refused_plan": refused_plan, "held_to": {} });
+    offer(TaskId::Plan, Role::Planner, work(json!({ "plan": plan })))
 }
 
 /// A plan of one task that has ended, and one that has not begun.
@@ -41,43 +28,22 @@ fn plan() -> (Plan, HeldTo) {
 
 fn refining() -> TaskOffered {
     let (plan, held_to) = plan();
-    let work = Work::Refine {
-        plan,
-        progress: String::new(),
-        reasons: Vec::new(),
-        reflections: Vec::new(),
-        results: Vec::new(),
-        operations_left: 4,
-        roles: vec!["worker".into()],
-        specialists: Vec::new(),
-        tools: Vec::new(),
-        blueprints: Vec::new(),
-        held_to: Box::new(held_to),
-    };
-    offer(TaskId::Refine(1), Role::Refiner, work)
+    let refine = json!({
+        "plan": plan, "progress": "", "reasons": [], "reflections": [], "results": [], "operations_left": 4,
+        "roles": ["worker"], "held_to": held_to,
+    });
+    offer(TaskId::Refine(1), Role::Refiner, work(json!({ "refine": refine })))
 }
 
 fn reflecting() -> TaskOffered {
     let (plan, held_to) = plan();
-    let work = Work::Reflect {
-        index: TaskIndex::top(1),
-        task: plan_task(Role::Worker),
-        ending: muster_shared::flow::Ending::DonePartial,
-        reason: String::new(),
-        result: None,
-        steps: Vec::new(),
-        progress: String::new(),
-        brief: false,
-        refine: Some(Box::new(RefineBrief {
-            plan,
-            operations_left: 4,
-            roles: vec!["worker".into()],
-            tools: Vec::new(),
-            blueprints: Vec::new(),
-            held_to,
-        })),
-    };
-    offer(TaskId::Reflect(TaskIndex::top(1)), Role::Reflector, work)
+    let (roles, tools, blueprints) = (vec!["worker".into()], Vec::new(), Vec::new());
+    let refine = RefineBrief { plan, operations_left: 4, roles, tools, blueprints, held_to };
+    let reflect = json!({
+        "index": "1", "task": plan_task(Role::Worker), "ending": muster_shared::flow::Ending::DonePartial,
+        "reason": "", "steps": [], "progress": "", "refine": refine,
+    });
+    offer(TaskId::Reflect(TaskIndex::top(1)), Role::Reflector, work(json!({ "reflect": reflect })))
 }
 
 fn decided(offer: &TaskOffered, before: &[Value], arguments: &Value, has_model: bool) -> NextStep {
@@ -85,17 +51,7 @@ fn decided(offer: &TaskOffered, before: &[Value], arguments: &Value, has_model: 
     for (number, arguments) in (1..).zip(before) {
         history.push(step(number, Action::SUBMIT, arguments.clone(), ObservationStatus::Refused), false);
     }
-    let parsed = ParsedAnswer {
-        thought: Some("so".into()),
-        reasoning: None,
-        plan: None,
-        criticism: None,
-        action: ParsedAction { name: Action::SUBMIT.into(), arguments: arguments.clone(), call_id: None },
-        more: Vec::new(),
-        form: AnswerForm::Native,
-        repaired: false,
-    };
-    let answer = ModelAnswer { said: String::new(), reasoning: None, parsed: Ok(parsed) };
+    let answer = answer(Some("so"), Action::SUBMIT, arguments.clone());
     let limits = StepLimits { max_steps: 3, ..StepLimits::USUAL };
     in_case(offer, has_model, limits, |case| decide(&history, &answer, 1, case))
 }
@@ -147,7 +103,7 @@ fn a_patch_changes_the_plan_that_was_submitted() {
     let task = TaskDraft { name: "Add".into(), goal: "add".into(), ..TaskDraft::default() };
     let refused = PlanDraft { goal: "g".into(), tasks: vec![task], questions: Vec::new() };
     let patch = json!({"patch": [{"task": "Add", "set": {"goal": "add up"}}]});
-    let Product::Plan(draft) = product(decided(&planning(Some(refused)), &[], &patch, true)) else {
+    let Product::Plan(draft) = product(decided(&planning(Some(&refused)), &[], &patch, true)) else {
         panic!()
     };
     assert_eq!(draft.tasks[0].goal, "add up");

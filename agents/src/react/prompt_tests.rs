@@ -10,9 +10,7 @@ use crate::testing::{NONCE, leaf, step, toolset};
 const LIMITS: StepLimits = StepLimits { max_steps: 10, ..StepLimits::USUAL };
 
 fn conversation(history: &History, style: CallStyle) -> Conversation {
-    let brief = Brief { system: "be brief".into(), task: "find it".into() };
-    let toolset = toolset(&leaf(Role::Worker));
-    Conversation::resume(&brief, &toolset, history, (style, Sampling::default(), LIMITS), NONCE)
+    bounded(history, style, LIMITS.room)
 }
 
 /// Messages of a request in the bytes a provider would see.

@@ -81,13 +81,7 @@ fn what_was_done_by_an_offer_that_only_seemed_lost_counts() {
         AgentEvent::Started(Started { attempt: Attempt(1), ack, pid: 1, host, after_step })
     };
     let same = summed(vec![call(ANSWER)]);
-    let refused = Observation {
-        status: ObservationStatus::Refused,
-        content: String::new(),
-        millis: 0,
-        truncated: false,
-        cached: None,
-    };
+    let refused = Observation::new(ObservationStatus::Refused, String::new());
     let again = Step { number: 2, observation: Some(refused), ..same.clone() };
     let events = [
         RecordEvent::Offered(first.clone()),

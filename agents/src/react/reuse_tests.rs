@@ -2,8 +2,8 @@ use muster_shared::flow::Membership;
 use muster_shared::ids::AgentId;
 
 use super::*;
-use crate::model::chat::{ChatMessage, TokenUsage, Wasted};
-use crate::testing::leaf;
+use crate::model::chat::{ChatMessage, TokenUsage};
+use crate::testing::{answered, leaf};
 
 const TARGET: &str = "openai/gpt-4.1";
 const DAY: Duration = Duration::from_secs(86_400);
@@ -26,17 +26,8 @@ fn question(text: &str) -> ChatRequest {
 }
 
 fn answer(text: &str) -> ChatAnswer {
-    ChatAnswer {
-        text: text.to_owned(),
-        reasoning: None,
-        tool_calls: Vec::new(),
-        usage: TokenUsage { input: 1_000_000, output: 0, cached: 0 },
-        wasted: Wasted::default(),
-        model: "gpt-4.1".to_owned(),
-        provider: "openai".to_owned(),
-        finish: FinishReason::Stop,
-        millis: 900,
-    }
+    let (usage, model) = (TokenUsage { input: 1_000_000, output: 0, cached: 0 }, "gpt-4.1".to_owned());
+    ChatAnswer { usage, model, millis: 900, ..answered(text) }
 }
 
 #[tokio::test]

@@ -14,8 +14,9 @@ use super::consult::{ConsultQuestion, consulted};
 use super::decide::{NextStep, StepContext, StepLimits, decide, exhausted};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
-use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer};
+use super::parse::ParseFailure;
 use super::submit::ModelAnswer;
+use super::testing::answer;
 use super::toolset::Toolset;
 use super::verify::Verify;
 use crate::roles::rules_for;
@@ -212,20 +213,6 @@ impl Scene {
             other => panic!("nothing is asked: {other:?}"),
         })
     }
-}
-
-fn answer(thought: Option<&str>, action: &str, arguments: Value) -> ModelAnswer {
-    let parsed = ParsedAnswer {
-        thought: thought.map(str::to_owned),
-        reasoning: None,
-        plan: None,
-        criticism: None,
-        action: ParsedAction { name: action.into(), arguments, call_id: None },
-        more: Vec::new(),
-        form: AnswerForm::Native,
-        repaired: false,
-    };
-    ModelAnswer { said: String::new(), reasoning: None, parsed: Ok(parsed) }
 }
 
 fn acts(action: &str, arguments: Value) -> ModelAnswer {

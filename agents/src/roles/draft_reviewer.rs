@@ -78,21 +78,14 @@ fn remarks(document: &Document<'_>) -> Vec<DraftRemark> {
 
 #[cfg(test)]
 mod tests {
-    use muster_shared::flow::{Report, Work};
+    use muster_shared::flow::Report;
     use muster_shared::ids::{Role, TaskId};
 
     use super::*;
     use crate::testing;
 
     fn submitted(arguments: &Value) -> Result<DraftReview, Vec<String>> {
-        let work = Work::DraftReview {
-            draft: Box::new(Report::default()),
-            results: Vec::new(),
-            failed: Vec::new(),
-            uncovered: Vec::new(),
-            conflicts: Vec::new(),
-            earlier: None,
-        };
+        let work = testing::work(json!({ "draft_review": { "draft": Report::default(), "results": [] } }));
         let offer = testing::offer(TaskId::DraftReview(1), Role::Reflector, work);
         let submission = RULES.submission(&offer, arguments)?;
         match submission.product.unwrap() {

@@ -12,7 +12,6 @@ use muster_shared::flow::{RunLimits, TaskOffered};
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, Released, Request, RequestAction, Started};
 use muster_shared::secret::Redactor;
-use muster_shared::time::Millis;
 use muster_shared::wire::{Command, Encoding};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -137,22 +136,11 @@ pub(crate) fn released(reason: impl Into<String>) -> AgentEvent {
 }
 
 pub(crate) fn decided(offers: u32) -> Decided {
-    Decided {
-        batch: Uuid::now_v7(),
-        by: agent("orchestrator-1"),
-        inputs: vec![Input::Capacity],
-        now: Millis(1),
-        basis: Seq(0),
-        after: Seq(0),
-        capacity: std::collections::BTreeMap::new(),
-        offers,
-        continues: false,
-        specialists: Vec::new(),
-        placements: Vec::new(),
-        readings: Vec::new(),
-        events: Vec::new(),
-        offer: None,
-    }
+    let decided = serde_json::json!({
+        "batch": Uuid::now_v7(), "by": agent("orchestrator-1"), "inputs": [Input::Capacity], "now": 1, "basis": 0,
+        "after": 0, "offers": offers, "events": [],
+    });
+    serde_json::from_value(decided).unwrap()
 }
 
 pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {

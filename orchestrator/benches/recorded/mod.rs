@@ -10,9 +10,9 @@ use muster_orchestrator::turn::{
 };
 use muster_orchestrator::{Capacity, decide_with_room};
 use muster_shared::flow::{
-    Action as Chosen, Ending, Goal, ModelCall, Observation, ObservationStatus, Outcome, PlanDraft, Presence,
-    Product, Reflection, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered,
-    TaskResult, TemplateRef, Thought, Usage, Work,
+    Action as Chosen, Ending, Goal, ModelCall, Observation, ObservationStatus, Outcome, PlanDraft, Product,
+    Reflection, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
+    TemplateRef, Thought, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, EVENT_VERSION, Entry, Input, RecordEvent, RunState, Started};
@@ -205,28 +205,11 @@ fn goal() -> Input {
 }
 
 fn profile(role: &str, token: u32, slots: u32) -> Profile {
-    Profile {
-        agent: AgentId::new(role, token),
-        role: role.into(),
-        pid: token,
-        host: "here".into(),
-        version: String::new(),
-        event_version: EVENT_VERSION,
-        slots,
-        busy: 0,
-        model: "openai/scripted".into(),
-        tools: Vec::new(),
-        started_at: 0,
-        resident_bytes: 0,
-        specialist: None,
-        name: String::new(),
-        quiet_ms: 0,
-        set_aside: Vec::new(),
-        by_gateway: false,
-        times_set_aside: 0,
-        metrics: String::new(),
-        presence: Presence::default(),
-    }
+    let profile = serde_json::json!({
+        "agent": AgentId::new(role, token), "role": role, "pid": token, "host": "here", "slots": slots,
+        "event_version": EVENT_VERSION, "model": "openai/scripted",
+    });
+    serde_json::from_value(profile).unwrap()
 }
 
 /// How a task ends, as large as agents write it.
@@ -261,13 +244,7 @@ fn step(number: u32) -> Step {
             name: Chosen::SUBMIT.into(),
             arguments: serde_json::json!({ "ending": "done", "conclusion": "The sums are 40, 42 and 44.", "findings": [] }),
         },
-        observation: Some(Observation {
-            status: ObservationStatus::Success,
-            content: "42".into(),
-            millis: 0,
-            truncated: false,
-            cached: None,
-        }),
+        observation: Some(Observation::new(ObservationStatus::Success, "42".into())),
         more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),

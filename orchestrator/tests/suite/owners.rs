@@ -227,28 +227,15 @@ fn nothing_named() -> LeaseNote {
 fn creation(bus: &Bus) -> Decided {
     let (goal, limits, secret) = (Box::new(Goal::new("What is so?")), RunLimits::default(), "ab".repeat(32));
     let deadline = Millis(u64::MAX / 2);
-    Decided {
-        batch: Uuid::new_v4(),
-        by: bus.who().clone(),
-        inputs: vec![Input::Goal {
-            goal: goal.clone(),
-            limits: limits.clone(),
-            secret: secret.clone(),
-            lessons: Vec::new(),
-            signed: None,
-        }],
-        now: Millis(1),
-        basis: Seq(0),
-        after: Seq(0),
-        capacity: BTreeMap::new(),
-        offers: 0,
-        continues: false,
-        specialists: Vec::new(),
-        placements: Vec::new(),
-        readings: Vec::new(),
-        events: vec![RunEvent::RunCreated(RunCreated { goal, limits, event_version: 1, secret, deadline })],
-        offer: None,
-    }
+    let (lessons, signed) = (Vec::new(), None);
+    let (its_goal, its_limits, its_secret) = (goal.clone(), limits.clone(), secret.clone());
+    let input = Input::Goal { goal: its_goal, limits: its_limits, secret: its_secret, lessons, signed };
+    let created = RunEvent::RunCreated(RunCreated { goal, limits, event_version: 1, secret, deadline });
+    let decided = serde_json::json!({
+        "batch": Uuid::new_v4(), "by": bus.who(), "inputs": [input], "now": 1, "basis": 0, "after": 0, "offers": 0,
+        "events": [created],
+    });
+    serde_json::from_value(decided).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -115,7 +115,7 @@ fn loop_detected(steps: &[StepDigest]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{Finding, Product, Usage};
+    use crate::flow::{Finding, Product};
 
     fn ended(ending: Ending, actions: &[(&str, ObservationStatus)]) -> Outcome {
         let digest = |(number, (action, status)): (u32, &(&str, ObservationStatus))| StepDigest {
@@ -125,15 +125,8 @@ mod tests {
             millis: 1,
             more: Vec::new(),
         };
-        Outcome {
-            ending,
-            reason: String::new(),
-            product: None,
-            last_step: None,
-            steps: (1..).zip(actions).map(digest).collect(),
-            usage: Usage::default(),
-            contract_violation: None,
-        }
+        let steps = (1..).zip(actions).map(digest).collect();
+        Outcome { ending, reason: String::new(), steps, ..Outcome::of_fault() }
     }
 
     #[test]

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use uuid::Uuid;
 
 use super::super::event::{AgentKey, RunCreated, Unreadable};
@@ -16,26 +14,12 @@ fn entry(seq: u64, event: RecordEvent) -> Entry {
 }
 
 fn decided(seq: u64, basis: u64, after: u64, named: &[u64]) -> Entry {
-    let inputs = named.iter().map(|seq| Input::Agent { seq: Seq(*seq) }).collect();
-    entry(
-        seq,
-        RecordEvent::Decided(Decided {
-            batch: Uuid::from_u128(u128::from(seq)),
-            by: AgentId::new("orchestrator", 1),
-            inputs,
-            now: Millis(seq),
-            basis: Seq(basis),
-            after: Seq(after),
-            capacity: BTreeMap::new(),
-            specialists: Vec::new(),
-            placements: Vec::new(),
-            readings: Vec::new(),
-            offers: 0,
-            continues: false,
-            events: Vec::new(),
-            offer: None,
-        }),
-    )
+    let inputs: Vec<Input> = named.iter().map(|seq| Input::Agent { seq: Seq(*seq) }).collect();
+    let decided = serde_json::json!({
+        "batch": Uuid::from_u128(u128::from(seq)), "by": AgentId::new("orchestrator", 1), "inputs": inputs,
+        "now": seq, "basis": basis, "after": after, "offers": 0, "events": [],
+    });
+    entry(seq, RecordEvent::Decided(serde_json::from_value(decided).unwrap()))
 }
 
 fn created(seq: u64) -> Entry {

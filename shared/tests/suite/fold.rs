@@ -1,7 +1,5 @@
 //! Folding a record: a run from goal to report, and what is refused on the way.
 
-use std::collections::BTreeMap;
-
 use crate::small_run::{self, RUN, leaf};
 use muster_shared::flow::{
     Ending, Goal, Outcome, Plan, PlanDraft, Report, RunLimits, TaskDraft, TaskOffered, TaskStatus, Usage,
@@ -18,7 +16,6 @@ use muster_shared::run::{
     RunState, RunStatus, StopReason, apply,
 };
 use muster_shared::time::Millis;
-use uuid::Uuid;
 
 #[derive(Default)]
 struct Record {
@@ -42,25 +39,9 @@ impl Record {
     }
 
     fn decide(&mut self, inputs: Vec<Input>, events: Vec<RunEvent>, offers: u32) -> Result<Seq, ApplyError> {
-        let (batch, by) = (Uuid::from_u128(u128::from(self.seq)), AgentId::new("orchestrator", 1));
         let (now, basis) = (Millis(self.seq * 10), Seq(self.seq));
-        let capacity = BTreeMap::new();
-        self.add(RecordEvent::Decided(Decided {
-            batch,
-            by,
-            inputs,
-            now,
-            basis,
-            after: Seq(0),
-            capacity,
-            offers,
-            continues: false,
-            specialists: Vec::new(),
-            placements: Vec::new(),
-            readings: Vec::new(),
-            events,
-            offer: None,
-        }))
+        let decided = small_run::decided(u128::from(self.seq), now, inputs, events);
+        self.add(RecordEvent::Decided(Decided { basis, offers, ..decided }))
     }
 
     fn offer(&mut self, task: TaskId, generation: u32) -> Result<Seq, ApplyError> {
@@ -69,15 +50,7 @@ impl Record {
 
     fn outcome(&mut self, task: TaskId, generation: u32) -> Seq {
         let usage = Usage { model_calls: 1, ..Usage::default() };
-        let outcome = Outcome {
-            ending: Ending::Done,
-            reason: String::new(),
-            product: None,
-            last_step: None,
-            steps: Vec::new(),
-            usage,
-            contract_violation: None,
-        };
+        let outcome = Outcome { ending: Ending::Done, usage, ..Outcome::of_fault() };
         let key = AgentKey {
             role: Role::Worker,
             agent: AgentId::new("worker", 1),
@@ -218,22 +191,8 @@ fn an_offer_inside_a_decision_is_folded_as_one_that_follows_it() {
 }
 
 fn completing(inputs: Vec<Input>, at: Seq) -> Decided {
-    Decided {
-        batch: Uuid::from_u128(99),
-        by: AgentId::new("orchestrator", 1),
-        inputs,
-        now: Millis(99),
-        basis: at,
-        after: Seq(0),
-        capacity: BTreeMap::new(),
-        offers: 0,
-        continues: false,
-        specialists: Vec::new(),
-        placements: Vec::new(),
-        readings: Vec::new(),
-        events: vec![complete(leaf("1-1"), at)],
-        offer: None,
-    }
+    let events = vec![complete(leaf("1-1"), at)];
+    Decided { basis: at, ..small_run::decided(99, Millis(99), inputs, events) }
 }
 
 #[test]

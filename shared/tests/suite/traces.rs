@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::small_run::{RUN, Record, begun, completed, key, leaf, record, started};
+use crate::small_run::{RUN, Record, begun, completed, key, leaf, orphaned, record, started};
 use muster_shared::flow::{
-    Action, Ending, Goal, ModelCall, Observation, ObservationStatus, Parent, Step, StoredMessage, TaskRights,
-    TemplateRef, Thought, Usage,
+    Action, Ending, Goal, ModelCall, Observation, ObservationStatus, Parent, Step, TaskRights, TemplateRef,
+    Thought, Usage,
 };
-use muster_shared::ids::{AgentId, Generation, RunId};
-use muster_shared::run::event::{RunCreated, TaskOrphaned};
+use muster_shared::ids::{Generation, RunId};
+use muster_shared::run::event::RunCreated;
 use muster_shared::run::{AgentEvent, Entry, Input, RecordEvent, RunEvent, ToolStarted};
 use muster_shared::time::Millis;
 use muster_shared::traces::{
@@ -34,35 +34,23 @@ fn text<'a>(span: &'a Span, key: &str) -> &'a str {
 fn step(number: u32, tool: &str, status: ObservationStatus) -> Step {
     let usage =
         Usage { model_calls: 1, input_tokens: 90, output_tokens: 10, cost_micros: 5, ..Usage::default() };
+    let template = TemplateRef { name: "worker".to_owned(), version: 2, hash: String::new() };
+    let call = json!({
+        "model": "gemini/flash", "template": template, "request_hash": "", "same_messages": 0,
+        "messages": [{ "role": "user", "content": "SECRET-PROMPT" }],
+        "parameters": { "temperature": 0.5, "max_tokens": 100 },
+        "answer": "SECRET-ANSWER", "usage": usage, "millis": 50,
+    });
+    let call: ModelCall = serde_json::from_value(call).unwrap();
     Step {
         number,
         thought: Thought::default(),
         action: Action { name: tool.to_owned(), arguments: json!({ "expression": "SECRET-ARGUMENT" }) },
-        observation: Some(Observation {
-            status,
-            content: "SECRET-RESULT".to_owned(),
-            millis: 30,
-            truncated: false,
-            cached: None,
-        }),
+        observation: Some(Observation { millis: 30, ..Observation::new(status, "SECRET-RESULT".to_owned()) }),
         more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
-        calls: vec![ModelCall {
-            model: "gemini/flash".to_owned(),
-            template: TemplateRef { name: "worker".to_owned(), version: 2, hash: String::new() },
-            request_hash: String::new(),
-            same_messages: 0,
-            messages: vec![StoredMessage { role: "user".to_owned(), content: "SECRET-PROMPT".to_owned() }],
-            aside: false,
-            parameters: json!({ "temperature": 0.5, "max_tokens": 100 }),
-            answer: "SECRET-ANSWER".to_owned(),
-            calls_at: Vec::new(),
-            signatures: Vec::new(),
-            cut: false,
-            usage,
-            millis: 50,
-        }],
+        calls: vec![call],
         millis: 90,
         outside_millis: 80,
     }
@@ -80,15 +68,7 @@ fn with_steps() -> Vec<Entry> {
     let begun = Step { observation: None, ..step(2, "mail", ObservationStatus::Success) };
     let begun = ToolStarted { step: Step { millis: 0, ..begun }, idempotency_key: "k".to_owned() };
     say(&mut record, 1_300, 1, AgentEvent::ToolStarted(begun));
-    let lost = TaskOrphaned {
-        task: leaf("1"),
-        generation: muster_shared::ids::Generation(1),
-        attempt: muster_shared::ids::Attempt(1),
-        agent: AgentId::new("worker", 1),
-        reason: "gone".to_owned(),
-        last_step: 1,
-        beside: 0,
-    };
+    let lost = orphaned(1, 1, 1);
     record.decide(1_400, vec![Input::Timer], vec![RunEvent::TaskOrphaned(lost)], None);
     let start = record.start(1_500, ("1", 1), 2);
     say(&mut record, 1_600, 2, AgentEvent::Step(step(2, "mail", ObservationStatus::Timeout)));
@@ -233,15 +213,7 @@ fn whoever_begins_with_the_decision_that_takes_the_task_from_another_keeps_it() 
     record.decide(0, Vec::new(), begun(), Some(("1", 1)));
     let first = record.start(100, ("1", 1), 1);
     record.decide(110, vec![Input::Agent { seq: first }], vec![started(("1", 1), 1, 1)], None);
-    let lost = TaskOrphaned {
-        task: leaf("1"),
-        generation: muster_shared::ids::Generation(1),
-        attempt: muster_shared::ids::Attempt(1),
-        agent: AgentId::new("worker", 1),
-        reason: "gone".to_owned(),
-        last_step: 0,
-        beside: 0,
-    };
+    let lost = orphaned(1, 1, 0);
     let second = record.start(200, ("1", 1), 2);
     let events = vec![RunEvent::TaskOrphaned(lost), started(("1", 1), 2, 2)];
     record.decide(300, vec![Input::Timer, Input::Agent { seq: second }], events, None);

@@ -98,28 +98,11 @@ impl Scenario {
     pub(crate) fn profile(&self, place: usize, life: u32) -> Option<Profile> {
         let Kind::Agent { role, slots, capabilities, .. } = &self.places[place] else { return None };
         let said = Advertised { capabilities: capabilities.clone(), ..Advertised::default() };
-        Some(Profile {
-            agent: agent_name(role, place, life),
-            role: role.to_string(),
-            pid: 1,
-            host: "here".to_owned(),
-            version: String::new(),
-            event_version: EVENT_VERSION,
-            slots: u32::try_from(*slots).unwrap_or(1),
-            busy: 0,
-            model: String::new(),
-            tools: Vec::new(),
-            started_at: 0,
-            resident_bytes: 0,
-            specialist: Some(Box::new(said)),
-            set_aside: Vec::new(),
-            by_gateway: false,
-            times_set_aside: 0,
-            metrics: String::new(),
-            name: String::new(),
-            quiet_ms: 0,
-            presence: muster_shared::flow::Presence::default(),
-        })
+        let profile = serde_json::json!({
+            "agent": agent_name(role, place, life), "role": role, "pid": 1, "host": "here",
+            "event_version": EVENT_VERSION, "slots": slots, "specialist": said,
+        });
+        serde_json::from_value(profile).ok()
     }
 
     /// Whether an agent of the role lives in a place.

@@ -31,8 +31,7 @@ impl Tool for Watches {
 
 #[test]
 fn a_suspect_is_done_while_nothing_else_is_in_hand() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let watch = Arc::new(Watches { busy: AtomicU32::new(0), shared: AtomicBool::new(false) });
         let model = Scripted::new(|question, request| {
             let suspect = serde_json::to_string(request).unwrap().contains("the suspect");
@@ -56,16 +55,13 @@ fn a_suspect_is_done_while_nothing_else_is_in_hand() {
 
 #[test]
 fn an_agent_that_stops_gives_a_suspect_back_that_waits() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let slow = Scripted::slow(Duration::from_secs(60), |_, _| submits("never"));
         let running = ground.start(ground.chat_kit(Role::Worker, &slow));
         let (first, mut suspect) = (leaf(Role::Worker), leaf(Role::Worker));
         suspect.alone = true;
         ground.offer(&first).await;
-        while slow.asked.load(Ordering::Relaxed) == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| slow.asked.load(Ordering::Relaxed) > 0).await;
         ground.offer(&suspect).await;
         while !ground.bus.tasks().waiting().await.unwrap().values().all(|waiting| *waiting == 0) {
             tokio::time::sleep(Duration::from_millis(1)).await;

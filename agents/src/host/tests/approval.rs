@@ -56,17 +56,10 @@ fn verdict(at: u32, ruling: CallRuling) -> CallVerdict {
 
 /// The next offer of a task that waited, with what was said.
 fn going_on(offer: &TaskOffered, step: u32, verdict: CallVerdict) -> TaskOffered {
-    let (content, status) = (verdict.to_string(), ObservationStatus::Success);
-    let observation = Observation { status, content, millis: 0, truncated: false, cached: None };
-    let answered = Some(Box::new(Answered {
-        step,
-        observation,
-        answer: None,
-        verdict: Some(Box::new(verdict)),
-        form: None,
-    }));
-    let continues = offer.continues.or(Some(offer.generation));
-    TaskOffered { generation: offer.generation.next(), continues, answered, ..offer.clone() }
+    let observation = Observation::new(ObservationStatus::Success, verdict.to_string());
+    let verdict = Some(Box::new(verdict));
+    let answered = Some(Box::new(Answered { step, observation, answer: None, verdict, form: None }));
+    TaskOffered { answered, ..next(offer) }
 }
 
 /// Where a task that mails, and then says that it did, is worked on.
@@ -98,11 +91,7 @@ impl Desk {
     async fn asks(&self, offer: &TaskOffered) -> CallToApprove {
         self.ground.offer(offer).await;
         let running = self.ground.start(self.context());
-        let waits = self.ground.until(offer, |event| match event {
-            AgentEvent::Released(released) => released.wait,
-            _ => None,
-        });
-        let awaited = waits.await;
+        let awaited = self.ground.released(offer).await.wait.unwrap();
         running.stop().await;
         assert_eq!(awaited.step, 1);
         let Wait::Approval(call) = awaited.wait else { panic!("{:?}", awaited.wait) };
@@ -196,9 +185,7 @@ fn a_death_after_the_approval_makes_no_second_call() {
         let two = going_on(&one, 1, verdict(0, CallRuling::Approved));
         desk.ground.offer(&two).await;
         let running = desk.ground.start(desk.context());
-        while desk.tool.called().is_empty() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| !desk.tool.called().is_empty()).await;
         running.stop().await;
         let outcome = desk.ground.done_by(desk.context(), &two).await;
         assert_eq!(conclusion(&outcome), "it was seen to");

@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn at_the_limit_of_steps_the_best_there_is_counts() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| compute(question));
         let mut offer = leaf(Role::Worker);
         offer.limits.max_steps = 3;
@@ -23,8 +22,7 @@ fn at_the_limit_of_steps_the_best_there_is_counts() {
 
 #[test]
 fn a_model_that_fails_for_good_ends_the_task_with_its_reason() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| match question {
             0 => compute(1),
             _ => Err(ModelError::new(
@@ -33,8 +31,7 @@ fn a_model_that_fails_for_good_ends_the_task_with_its_reason() {
                 "the key is wrong: set TEST_KEY",
             )),
         });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (_, outcome) = ground.does(&model).await;
         assert_eq!(outcome.ending, Ending::ModelFailed);
         assert!(outcome.reason.contains("set TEST_KEY"), "{}", outcome.reason);
         assert_eq!(outcome.usage.model_calls, 1);
@@ -43,8 +40,7 @@ fn a_model_that_fails_for_good_ends_the_task_with_its_reason() {
 
 #[test]
 fn a_fault_of_ours_ends_one_task_and_nothing_else() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let broken = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&broken);
         let model = Scripted::new(move |question, _| match question {
@@ -68,15 +64,12 @@ fn a_fault_of_ours_ends_one_task_and_nothing_else() {
 
 #[test]
 fn a_cancelled_task_ends_at_once() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::slow(Duration::from_secs(60), |_, _| submits("too late"));
         let running = ground.start(ground.chat_kit(Role::Worker, &model));
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
-        while model.asked.load(Ordering::Relaxed) == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| model.asked.load(Ordering::Relaxed) > 0).await;
         let begun = Instant::now();
         let cancel = ControlMessage::CancelRun { run: offer.run, reason: "not needed".into() };
         ground.bus.control().send(&ControlTarget::All, &cancel).await.unwrap();
@@ -90,8 +83,7 @@ fn a_cancelled_task_ends_at_once() {
 
 #[test]
 fn a_task_ends_at_its_deadline() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::slow(Duration::from_secs(60), |_, _| submits("too late"));
         let mut offer = leaf(Role::Worker);
         offer.deadline = muster_bus::now().after(Duration::from_millis(300));

@@ -1,24 +1,34 @@
 //! Tasks that go from one agent to another.
 
 use super::*;
+use crate::react::close::CloseOutcome;
+use crate::react::interrupt::Interrupt;
+
+/// Starts an agent on one task: its id, the acknowledgement, and handles to interrupt and join it.
+async fn at_work(
+    ground: &Ground,
+    model: &Arc<Scripted>,
+    offer: &TaskOffered,
+) -> (AgentId, String, watch::Sender<Option<Interrupt>>, tokio::task::JoinHandle<CloseOutcome>) {
+    let context = Arc::new(ground.chat_kit(Role::Worker, model));
+    let agent = context.bus().who().clone();
+    let queue = context.bus().tasks().join(&offer.queue).await.unwrap();
+    let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
+    let ack = task.ack_subject.clone();
+    let (interrupt, watched) = watch::channel(None);
+    (agent, ack, interrupt, tokio::spawn(guard::guard(context, task, reach(watched))))
+}
 
 #[test]
 fn another_agent_goes_on_after_the_last_step_and_repeats_no_finished_call() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::slow(Duration::from_millis(5), |question, _| match question {
             0..7 => compute(question),
             _ => submits("all eight"),
         });
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
-        let first = Arc::new(ground.chat_kit(Role::Worker, &model));
-        let dead = first.bus().who().clone();
-        let queue = first.bus().tasks().join(&offer.queue).await.unwrap();
-        let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
-        let ack = task.ack_subject.clone();
-        let (_interrupt, watched) = watch::channel(None);
-        let working = tokio::spawn(guard::guard(first, task, reach(watched)));
+        let (dead, ack, _interrupt, working) = at_work(&ground, &model, &offer).await;
         ground
             .until(&offer, |event| matches!(event, AgentEvent::Step(step) if step.number == 5).then_some(()))
             .await;
@@ -59,8 +69,7 @@ fn another_agent_goes_on_after_the_last_step_and_repeats_no_finished_call() {
 
 #[test]
 fn an_offer_that_was_made_again_meanwhile_is_not_worked_on() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|_, _| submits("once"));
         let old = leaf(Role::Worker);
         ground.offer(&old).await;
@@ -84,19 +93,12 @@ fn an_offer_that_was_made_again_meanwhile_is_not_worked_on() {
 
 #[test]
 fn who_lost_a_task_says_nothing_more() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::slow(Duration::from_millis(300), |_, _| submits("slow"));
         let quick = Scripted::new(|_, _| submits("quick"));
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
-        let slow = Arc::new(ground.chat_kit(Role::Worker, &model));
-        let slow_one = slow.bus().who().clone();
-        let queue = slow.bus().tasks().join(&offer.queue).await.unwrap();
-        let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
-        let ack = task.ack_subject.clone();
-        let (_interrupt, watched) = watch::channel(None);
-        let working = tokio::spawn(guard::guard(slow, task, reach(watched)));
+        let (slow_one, ack, _interrupt, working) = at_work(&ground, &model, &offer).await;
         ground.until(&offer, |event| matches!(event, AgentEvent::Started(_)).then_some(())).await;
         ground.orphan(&offer, &slow_one).await;
         ground.bus.tasks().hand_on(&ack).await.unwrap();
@@ -110,15 +112,12 @@ fn who_lost_a_task_says_nothing_more() {
 
 #[test]
 fn an_agent_that_stops_hands_its_task_over() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let stuck = Scripted::slow(Duration::from_secs(60), |_, _| submits("never"));
         let running = ground.start(ground.chat_kit(Role::Worker, &stuck));
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
-        while stuck.asked.load(Ordering::Relaxed) == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| stuck.asked.load(Ordering::Relaxed) > 0).await;
         running.stop().await;
         let quick = Scripted::new(|_, _| submits("by another"));
         let outcome = ground.done_by(ground.chat_kit(Role::Worker, &quick), &offer).await;
@@ -130,17 +129,14 @@ fn an_agent_that_stops_hands_its_task_over() {
 
 #[test]
 fn an_agent_that_stops_finishes_the_step_in_hand_and_begins_no_other() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let slow = Scripted::slow(Duration::from_millis(400), |question, _| compute(question));
         let model: Arc<dyn ChatModel> = slow.clone();
         let model = ModelClient::Chat(ChatClient::new(model, CallStyle::Native));
         let running = ground.start(ground.kit_that_drains(Role::Worker, model, Duration::from_secs(10)));
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
-        while slow.asked.load(Ordering::Relaxed) < 2 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| slow.asked.load(Ordering::Relaxed) >= 2).await;
         let begun = Instant::now();
         running.stop().await;
         assert!(begun.elapsed() < Duration::from_secs(5), "it waits for the step and no longer");
@@ -156,14 +152,12 @@ fn an_agent_that_stops_finishes_the_step_in_hand_and_begins_no_other() {
 
 #[test]
 fn a_tool_with_lasting_effect_is_announced_before_it_runs() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| match question {
             0 => calls("workspace_write", json!({"path": "a.md", "text": "x"})),
             _ => submits("written"),
         });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (offer, outcome) = ground.does(&model).await;
         use EventKind::{Outcome, Started, Step, Tool};
         assert_eq!(ground.kinds(&offer).await, [Started, Tool, Step, Outcome]);
         assert_eq!(outcome.ending, Ending::Done);

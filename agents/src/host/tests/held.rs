@@ -37,8 +37,7 @@ async fn begun(ground: &Ground, offer: &TaskOffered) -> String {
 
 #[test]
 fn a_task_that_comes_again_while_it_is_in_hand_is_done_once() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::slow(Duration::from_millis(100), |question, _| {
             if question < 2 { compute(question) } else { submits("2") }
         });
@@ -67,14 +66,13 @@ fn starter(offer: &TaskOffered, agent: AgentId, delivered: u64) -> Starter {
     Starter { key, ack: String::new(), host: String::new(), delivered, waited: Duration::ZERO }
 }
 
-/// What another agent writes when it begins.
-async fn take_over(ground: &Ground, offer: &TaskOffered) {
+/// Another agent, which is on no bus, writes that it starts the task.
+async fn begin_as_another(ground: &Ground, offer: &TaskOffered, attempt: Attempt) {
     let record = ground.bus.record();
     let entries = record.read(&filter(offer), Seq(0)).await.unwrap();
     let last = entries.last().map_or(Seq(0), |entry| entry.seq);
     let key = key(offer, AgentId::new("worker", 99));
-    let started =
-        Started { attempt: Attempt(2), ack: String::new(), pid: 1, host: String::new(), after_step: 0 };
+    let started = Started { attempt, ack: String::new(), pid: 1, host: String::new(), after_step: 0 };
     record.append_agent(offer.run, &key, last, &AgentEvent::Started(started), offer.encoding).await.unwrap();
 }
 
@@ -107,7 +105,7 @@ fn whoever_stood_still_while_its_task_was_taken_asks_no_model() {
         let (ground_of, offer_of) = (&ground, &offer);
         let meanwhile = |agent| async move {
             ground_of.orphan(offer_of, &agent).await;
-            take_over(ground_of, offer_of).await;
+            begin_as_another(ground_of, offer_of, Attempt(2)).await;
         };
         let (verdict, asked) = stood_still(&ground, &offer, meanwhile).await;
         assert_eq!(verdict, CloseOutcome::Lost);
@@ -121,7 +119,7 @@ fn whoever_stood_still_while_its_task_was_taken_asks_no_model() {
 fn whoever_has_a_task_keeps_it_though_another_says_that_it_begins() {
     in_system(async {
         let (ground, offer) = (Ground::new(), leaf(Role::Worker));
-        let meanwhile = |_| take_over(&ground, &offer);
+        let meanwhile = |_| begin_as_another(&ground, &offer, Attempt(2));
         let (verdict, asked) = stood_still(&ground, &offer, meanwhile).await;
         assert_eq!((verdict, asked), (CloseOutcome::Closed, 1));
         use EventKind::{Outcome, Started};
@@ -135,8 +133,7 @@ fn whoever_has_a_task_keeps_it_though_another_says_that_it_begins() {
 fn whoever_stood_still_while_its_task_was_offered_anew_asks_no_model() {
     in_system(async {
         let (ground, offer) = (Ground::new(), leaf(Role::Worker));
-        let (generation, continues) = (offer.generation.next(), Some(offer.generation));
-        let again = TaskOffered { generation, continues, ..offer.clone() };
+        let again = next(&offer);
         let (verdict, asked) = stood_still(&ground, &offer, |_| ground.offer(&again)).await;
         assert_eq!(verdict, CloseOutcome::Lost);
         assert_eq!(asked, 0, "a question of somebody else's task");
@@ -147,17 +144,14 @@ fn whoever_stood_still_while_its_task_was_offered_anew_asks_no_model() {
 /// A queue whose server was killed gives a task out that another has at work.
 #[test]
 fn a_task_that_somebody_has_at_work_is_left_to_it_however_often_it_is_given_out() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let slow = Scripted::slow(Duration::from_millis(600), |_, _| submits("by whoever began"));
         let other = Scripted::new(|_, _| submits("by another"));
         let offer = leaf(Role::Worker);
         let first = ground.start(ground.chat_kit(Role::Worker, &slow));
         ground.offer(&offer).await;
         let ack = begun(&ground, &offer).await;
-        while slow.asked.load(Ordering::Relaxed) == 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| slow.asked.load(Ordering::Relaxed) > 0).await;
         // The first has no slot to spare, so that it goes to the second.
         let context = Arc::new(ground.chat_kit(Role::Worker, &other));
         let queue = context.bus().tasks().join(&offer.queue).await.unwrap();
@@ -184,12 +178,11 @@ fn a_task_that_somebody_has_at_work_is_left_to_it_however_often_it_is_given_out(
 /// Redelivery by the server, and the hand-over of an orphan, at the same moment.
 #[test]
 fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
         let dead = AgentId::new("worker", 99);
-        begin_as(&ground, &offer, 99).await;
+        begin_as_another(&ground, &offer, Attempt(1)).await;
         ground.orphan(&offer, &dead).await;
         let model = Scripted::slow(Duration::from_millis(300), |_, _| submits("once"));
         let kits = [(); 2].map(|()| ground.chat_kit(Role::Worker, &model));
@@ -234,11 +227,10 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
 /// That it does not say that it lives proves nothing: whoever decides looks it up, and decides that it is lost.
 #[test]
 fn a_task_of_somebody_who_is_not_there_any_more_is_taken_over_once_that_is_decided() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
-        begin_as(&ground, &offer, 99).await;
+        begin_as_another(&ground, &offer, Attempt(1)).await;
         let model = Scripted::new(|_, _| submits("after all"));
         let context = Arc::new(ground.chat_kit(Role::Worker, &model));
         let queue = context.bus().tasks().join(&offer.queue).await.unwrap();
@@ -257,23 +249,10 @@ fn a_task_of_somebody_who_is_not_there_any_more_is_taken_over_once_that_is_decid
     });
 }
 
-/// An agent that is on no bus writes that it begins.
-async fn begin_as(ground: &Ground, offer: &TaskOffered, number: u32) {
-    let key = key(offer, AgentId::new("worker", number));
-    let started =
-        Started { attempt: Attempt(1), ack: String::new(), pid: 1, host: String::new(), after_step: 0 };
-    let record = ground.bus.record();
-    record
-        .append_agent(offer.run, &key, Seq(0), &AgentEvent::Started(started), offer.encoding)
-        .await
-        .unwrap();
-}
-
 /// Nobody was there to take it, and it was made again meanwhile.
 #[test]
 fn an_offer_that_lay_in_its_queue_until_it_was_made_again_is_dropped() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let first = leaf(Role::Worker);
         let again = TaskOffered { generation: Generation(first.generation.0 + 1), ..first.clone() };
         ground.offer(&first).await;

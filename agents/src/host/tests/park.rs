@@ -27,32 +27,16 @@ impl Ground {
         let begun = Instant::now();
         let park = ControlMessage::ParkRun { run: offer.run, reason: "paused".into() };
         self.bus.control().send(&ControlTarget::All, &park).await.unwrap();
-        let released = self.until(offer, |event| match event {
-            AgentEvent::Released(released) => Some(released),
-            _ => None,
-        });
-        let released = released.await;
+        let released = self.released(offer).await;
         // What it is put down from lasts a minute.
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         released
     }
 }
 
-fn next(offer: &TaskOffered) -> TaskOffered {
-    let continues = offer.continues.or(Some(offer.generation));
-    TaskOffered { generation: offer.generation.next(), continues, ..offer.clone() }
-}
-
-async fn until(condition: impl Fn() -> bool) {
-    while !condition() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
-
 #[test]
 fn a_task_that_was_put_down_goes_on_from_its_last_step_and_repeats_no_finished_call() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let tool = Arc::new(SlowAtFirst { called: AtomicU32::new(0) });
         let with_tool =
             |context: AgentContext| context.with_tools([Arc::clone(&tool) as Arc<dyn crate::tools::Tool>]);
@@ -101,8 +85,7 @@ fn a_task_that_was_put_down_goes_on_from_its_last_step_and_repeats_no_finished_c
 
 #[test]
 fn what_was_put_down_is_not_given_out_again_by_its_queue() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let stuck = Scripted::slow(Duration::from_secs(60), |_, _| submits("never"));
         let running = ground.start(ground.chat_kit(Role::Worker, &stuck));
         let offer = leaf(Role::Worker);
@@ -119,8 +102,7 @@ fn what_was_put_down_is_not_given_out_again_by_its_queue() {
 
 #[test]
 fn what_ended_after_it_had_been_closed_is_not_done_again() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|_, _| submits("in time after all"));
         let one = leaf(Role::Worker);
         let first = ground.done(ground.chat_kit(Role::Worker, &model), &one).await;

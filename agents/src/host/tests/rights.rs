@@ -37,8 +37,7 @@ impl Tool for Marks {
 
 #[test]
 fn a_call_without_a_right_is_told_recorded_and_not_done() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let told = Arc::<Mutex<Vec<String>>>::default();
         let seen = Arc::clone(&told);
         let model = Scripted::new(move |question, request| {
@@ -91,8 +90,7 @@ fn a_call_without_a_right_is_told_recorded_and_not_done() {
 
 #[test]
 fn several_calls_of_an_answer_are_each_looked_at_where_they_are_carried_out() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| match question {
             0 => answer(
                 "I need both.",
@@ -117,8 +115,7 @@ fn several_calls_of_an_answer_are_each_looked_at_where_they_are_carried_out() {
 
 #[test]
 fn documents_without_a_right_are_not_there() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let docs = ground.folder.path().join("docs");
         for (path, text) in [
             ("open/guide.md", "# Guide\n\nThe harbour has nine ships.\n"),

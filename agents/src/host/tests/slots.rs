@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn slots_work_at_the_same_time_and_no_more_than_there_are() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let (now_busy, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let tool = Counts { busy: Arc::clone(&now_busy), most: Arc::clone(&most) };
         let model = Scripted::new(
@@ -40,9 +39,7 @@ impl Tool for Counts {
         let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(busy, Ordering::SeqCst);
         // However slowly they come: nobody ends before as many are there as there are to be.
-        while self.most.load(Ordering::SeqCst) < 8 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        until(|| self.most.load(Ordering::SeqCst) >= 8).await;
         // Time for one too many to come.
         tokio::time::sleep(Duration::from_millis(60)).await;
         self.busy.fetch_sub(1, Ordering::SeqCst);
@@ -52,8 +49,7 @@ impl Tool for Counts {
 
 #[test]
 fn answers_and_status_are_said_live_and_the_agent_is_in_the_registry() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let offer = leaf(Role::Worker);
         let mut live = ground.bus.live().watch(Some(offer.run)).await.unwrap();
         let model = Scripted::new(|question, _| if question == 0 { compute(1) } else { submits("2") });
@@ -78,8 +74,7 @@ fn answers_and_status_are_said_live_and_the_agent_is_in_the_registry() {
 
 #[test]
 fn secrets_reach_neither_record_nor_prompt() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let secret = "sk-proj-abcdefghijklmnopqrstuvwx0123456789ABCDEFGH";
         let model = Scripted::new(move |question, request| {
             let sent = serde_json::to_string(request).unwrap();

@@ -4,11 +4,9 @@ use super::*;
 
 #[test]
 fn a_leaf_of_three_tool_steps_makes_five_entries() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| if question < 3 { compute(question) } else { submits("4") });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (offer, outcome) = ground.does(&model).await;
         use EventKind::{Outcome, Started, Step};
         assert_eq!(ground.kinds(&offer).await, [Started, Step, Step, Step, Outcome]);
         assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "4"));
@@ -28,8 +26,7 @@ fn a_leaf_of_three_tool_steps_makes_five_entries() {
 
 #[test]
 fn a_single_answer_makes_two_entries() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let document = "Here you are:\n{\"goal\": \"g\", \"tasks\": [{\"name\": \"a\", \"goal\": \"b\"}]}";
         let model = Scripted::new(|_, _| answer(document, Vec::new()));
         let plan = offer(TaskId::Plan, Role::Planner, planning());
@@ -41,8 +38,7 @@ fn a_single_answer_makes_two_entries() {
 
 #[test]
 fn offline_rules_go_through_the_same_loop() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let write = writing(&["all of it"]);
         let write = offer(TaskId::Write, Role::Writer, write);
         let outcome =
@@ -56,8 +52,7 @@ fn offline_rules_go_through_the_same_loop() {
 
 #[test]
 fn what_goes_wrong_becomes_an_observation_and_work_goes_on() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| match question {
             0 => calls("calculater", json!({})),
             1 | 2 => compute(7),
@@ -97,8 +92,7 @@ impl Tool for Panics {
 
 #[test]
 fn an_answer_that_cannot_be_read_is_asked_again_in_the_same_step() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, request| match question {
             0 => answer("Well, let me see.", Vec::new()),
             _ => {
@@ -107,8 +101,7 @@ fn an_answer_that_cannot_be_read_is_asked_again_in_the_same_step() {
                 submits("read")
             }
         });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (offer, outcome) = ground.does(&model).await;
         assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "read"));
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Outcome]);
         let calls = outcome.last_step.unwrap().calls;
@@ -118,8 +111,7 @@ fn an_answer_that_cannot_be_read_is_asked_again_in_the_same_step() {
 
 #[test]
 fn a_server_without_native_calls_is_asked_in_text() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, request| {
             if !request.tools.is_empty() {
                 return Err(ModelError::new(
@@ -140,8 +132,7 @@ fn a_server_without_native_calls_is_asked_in_text() {
                 ),
             }
         });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (_, outcome) = ground.does(&model).await;
         assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "6"));
     });
 }
@@ -176,8 +167,7 @@ fn own_time_per_step_is_small_and_does_not_grow() {
 
 #[test]
 fn what_a_provider_marked_a_call_with_is_recorded_and_sent_back() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let sent_back = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&sent_back);
         let model = Scripted::new(move |question, request: &ChatRequest| {
@@ -193,8 +183,7 @@ fn what_a_provider_marked_a_call_with_is_recorded_and_sent_back() {
             }
             Ok(computed)
         });
-        let offer = leaf(Role::Worker);
-        ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (offer, _) = ground.does(&model).await;
         let recorded: Vec<_> =
             ground.steps(&offer).await.into_iter().map(|step| step.calls[0].signatures.clone()).collect();
         assert_eq!(recorded, [vec!["mark".to_owned()], Vec::new(), Vec::new()], "one is too long to be kept");
@@ -205,8 +194,7 @@ fn what_a_provider_marked_a_call_with_is_recorded_and_sent_back() {
 
 #[test]
 fn all_calls_of_an_answer_are_one_step() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, request| match question {
             0 => {
                 let sum =
@@ -228,8 +216,7 @@ fn all_calls_of_an_answer_are_one_step() {
             }
             other => panic!("asked {other} times"),
         });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (offer, outcome) = ground.does(&model).await;
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Step, EventKind::Outcome]);
         assert_eq!((outcome.usage.model_calls, outcome.usage.tool_calls, outcome.usage.steps), (2, 2, 2));
         assert_eq!(outcome.steps[0].action, "calculator 1 + 1; calculator 2 + 3; calculater");
@@ -238,14 +225,12 @@ fn all_calls_of_an_answer_are_one_step() {
 
 #[test]
 fn text_that_says_what_came_out_is_the_result() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, _| match question {
             0 => compute(3),
             _ => answer("Three and one is four.", Vec::new()),
         });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (_, outcome) = ground.does(&model).await;
         assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "Three and one is four."));
         assert_eq!(outcome.usage.model_calls, 2);
     });
@@ -253,8 +238,7 @@ fn text_that_says_what_came_out_is_the_result() {
 
 #[test]
 fn a_tool_that_is_not_declared_is_found_and_called() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let model = Scripted::new(|question, request| match question {
             0 => {
                 let declared: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -274,8 +258,7 @@ fn a_tool_that_is_not_declared_is_found_and_called() {
             }
             other => panic!("asked {other} times"),
         });
-        let offer = leaf(Role::Worker);
-        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let (offer, outcome) = ground.does(&model).await;
         assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "it holds"));
         assert_eq!(ground.steps(&offer).await[1].action.name, "validate");
     });

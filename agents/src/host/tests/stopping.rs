@@ -25,8 +25,7 @@ impl Ground {
 
 #[test]
 fn a_task_that_comes_after_the_stop_goes_back_and_takes_no_slot() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let Stage { context, host, seats, stop } = ground.stage().await;
         let queue = ground.bus.tasks().join(&Queue::Role(Role::Worker)).await.unwrap();
         stop.cancel();
@@ -47,8 +46,7 @@ fn a_task_that_comes_after_the_stop_goes_back_and_takes_no_slot() {
 /// The host runs on this thread, so that it hears of nothing while the thread is busy.
 #[test]
 fn a_task_that_the_host_has_not_seen_yet_is_not_lost() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let Stage { host, seats, stop, .. } = ground.stage().await;
         let queue = ground.bus.tasks().join(&Queue::Role(Role::Worker)).await.unwrap();
         let feeder = tokio::spawn(feed::feed(queue.clone(), seats, host, LIMIT, stop.clone()));

@@ -54,9 +54,7 @@ async fn interrupted(
     let offer = leaf(Role::Worker);
     ground.offer(&offer).await;
     let running = ground.start(context());
-    while tool.keys.lock().unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(|| !tool.keys.lock().unwrap().is_empty()).await;
     running.stop().await;
     let outcome = ground.done_by(context(), &offer).await;
     let keys = tool.keys.lock().unwrap().clone();
@@ -70,8 +68,7 @@ fn sends() -> Result<ChatAnswer, ModelError> {
 
 #[test]
 fn what_may_be_repeated_is_called_again_under_the_same_key() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let Interrupted { offer, outcome, keys, asked } =
             interrupted(&ground, Uncertain::Repeat, sends).await;
         let key = Some(format!("{}/1/1/1", offer.run));
@@ -83,8 +80,7 @@ fn what_may_be_repeated_is_called_again_under_the_same_key() {
 
 #[test]
 fn otherwise_the_model_is_told_and_decides() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let Interrupted { offer, outcome, keys, asked } = interrupted(&ground, Uncertain::Ask, sends).await;
         assert_eq!((keys.len(), outcome.ending, asked), (1, Ending::Done, 2));
         let told = ground.steps(&offer).await[0].observation.clone().unwrap();
@@ -94,8 +90,7 @@ fn otherwise_the_model_is_told_and_decides() {
 
 #[test]
 fn what_must_never_happen_twice_ends_the_task() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let Interrupted { offer, outcome, keys, asked } = interrupted(&ground, Uncertain::Fail, sends).await;
         assert_eq!((keys.len(), outcome.ending, asked), (1, Ending::Escalate, 1));
         assert!(
@@ -110,8 +105,7 @@ fn what_must_never_happen_twice_ends_the_task() {
 
 #[test]
 fn each_call_of_an_answer_has_a_key_of_its_own_and_is_ended_by_its_tools_word() {
-    in_system(async {
-        let ground = Ground::new();
+    on_ground(async |ground: Ground| {
         let both = || {
             let sum = ToolCall::new("a", "calculator", json!({"expression": "1 + 1"}));
             answer("A sum, and it goes out.", vec![sum, ToolCall::new("b", "test.send", json!({}))])

@@ -24,29 +24,16 @@ impl Tool for Asks {
     }
 }
 
-fn going_on(offer: &TaskOffered, answered: Option<Answered>) -> TaskOffered {
-    let continues = offer.continues.or(Some(offer.generation));
-    let answered = answered.map(Box::new);
-    TaskOffered { generation: offer.generation.next(), continues, answered, ..offer.clone() }
-}
-
 fn answered(step: u32) -> Answered {
-    let content = "ada answers: 2025".to_owned();
-    let observation = Observation {
-        status: ObservationStatus::Success,
-        content,
-        millis: 7,
-        truncated: false,
-        cached: None,
-    };
+    let seen = Observation::new(ObservationStatus::Success, "ada answers: 2025".to_owned());
+    let observation = Observation { millis: 7, ..seen };
     Answered { step, observation, answer: None, verdict: None, form: None }
 }
 
 #[test]
 fn a_task_that_waits_gives_its_slot_back_and_goes_on_with_the_answer() {
     for pure in [false, true] {
-        in_system(async {
-            let ground = Ground::new();
+        on_ground(async |ground: Ground| {
             let tool = Arc::new(Asks { called: AtomicU32::new(0), pure });
             let model = Scripted::new(|question, _| match question {
                 0 => compute(0),
@@ -61,11 +48,7 @@ fn a_task_that_waits_gives_its_slot_back_and_goes_on_with_the_answer() {
             let one = leaf(Role::Worker);
             ground.offer(&one).await;
             let running = ground.start(context());
-            let released = ground.until(&one, |event| match event {
-                AgentEvent::Released(released) => Some(released),
-                _ => None,
-            });
-            let released = released.await;
+            let released = ground.released(&one).await;
             running.stop().await;
             let awaited = released.wait.expect("it says what it waits for");
             assert_eq!((released.parked, awaited.step), (true, 2));
@@ -75,17 +58,13 @@ fn a_task_that_waits_gives_its_slot_back_and_goes_on_with_the_answer() {
             assert_eq!(ground.kinds(&one).await, [Started, Step, Tool, Released]);
 
             // An answer to another step is none of this one's: the tool says again what it waits for.
-            let two = going_on(&one, Some(answered(1)));
+            let two = TaskOffered { answered: Some(Box::new(answered(1))), ..next(&one) };
             ground.offer(&two).await;
             let running = ground.start(context());
-            let again = ground.until(&two, |event| match event {
-                AgentEvent::Released(released) => released.wait,
-                _ => None,
-            });
-            assert_eq!(again.await.step, 2);
+            assert_eq!(ground.released(&two).await.wait.unwrap().step, 2);
             running.stop().await;
 
-            let three = going_on(&two, Some(answered(2)));
+            let three = TaskOffered { answered: Some(Box::new(answered(2))), ..next(&two) };
             let outcome = ground.done(context(), &three).await;
             assert_eq!(ground.kinds(&three).await, [Started, Step, Outcome]);
             assert_eq!(conclusion(&outcome), "it was in 2025");

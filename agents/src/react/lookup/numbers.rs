@@ -129,9 +129,10 @@ pub(in crate::react) fn marked(mut report: Report, unknown: &[String]) -> Report
 mod tests {
     use muster_shared::flow::{Citation, Finding, TaskResult};
     use muster_shared::ids::{Role, TaskId, TaskIndex};
+    use serde_json::json;
 
     use super::*;
-    use crate::testing::offer;
+    use crate::testing::{offer, work};
 
     fn writing(conclusion: &str) -> TaskOffered {
         let quote = "2009 lines were read in 21.6 s".to_owned();
@@ -149,13 +150,7 @@ mod tests {
             query: None,
             result,
         };
-        let work = Work::Write {
-            results: vec![leaf],
-            failed: Vec::new(),
-            uncovered: Vec::new(),
-            conflicts: Vec::new(),
-            revision: None,
-        };
+        let work = work(json!({ "write": { "results": [leaf], "failed": [], "uncovered": [] } }));
         let mut offer = offer(TaskId::Write, Role::Writer, work);
         offer.goal = "What holds since 2024-05-17 of the 12 limits?".into();
         offer

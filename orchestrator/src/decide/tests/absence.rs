@@ -2,8 +2,7 @@
 
 use muster_shared::flow::{Goal, PlanDraft, RunLimits, TaskDraft, TaskStatus};
 use muster_shared::ids::{Queue, Role, TaskId};
-use muster_shared::run::{Input, RequestAction, RunStatus};
-use muster_shared::time::Millis;
+use muster_shared::run::{RequestAction, RunStatus};
 use muster_shared::wire::Profile;
 
 use super::fleet::{Fleet, good, leaf, queue};
@@ -29,21 +28,14 @@ fn with_a_locksmith() -> Fleet {
     fleet
 }
 
-fn look(fleet: &mut Fleet, millis: u64) {
-    fleet.now = Millis(fleet.now.0 + millis);
-    fleet.turn(vec![Input::Timer]);
-}
-
 #[test]
 fn a_specialist_that_is_away_for_some_seconds_fails_no_plan() {
     let mut fleet = with_a_locksmith();
     assert_eq!(status(&fleet, "1"), TaskStatus::Queued, "{}", fleet.reason());
-    look(&mut fleet, 29_000);
+    fleet.pass(29_000);
     assert_eq!(status(&fleet, "1"), TaskStatus::Queued);
     fleet.slots.insert(locksmith(), 1);
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-    replay(super::fleet::ID, &fleet.record).unwrap();
+    fleet.finish(&[]);
 }
 
 #[test]
@@ -52,7 +44,7 @@ fn who_stays_away_fails_the_task_with_the_reason() {
     let looked_at = next_review(fleet.run()).unwrap();
     assert!(looked_at.0 <= fleet.now.0 + 30_000, "it is looked at in time");
     fleet.slots.remove(&locksmith());
-    look(&mut fleet, 30_000);
+    fleet.pass(30_000);
     let task: TaskId = "1".parse().unwrap();
     let state = &fleet.run().tasks[&task];
     assert_eq!(state.status, TaskStatus::Failed);
@@ -72,7 +64,7 @@ fn roles_that_come_with_muster_are_waited_for_as_long_as_the_run_lasts() {
     fleet.slots.insert(queue(Role::Planner), 0);
     fleet.submit("Which limits are there?", RunLimits::default());
     fleet.slots.remove(&queue(Role::Planner));
-    look(&mut fleet, 120_000);
+    fleet.pass(120_000);
     assert_eq!((fleet.status(), status(&fleet, "plan")), (RunStatus::Processing, TaskStatus::Queued));
 }
 
@@ -97,8 +89,7 @@ fn what_a_run_waits_for_follows_from_its_state_and_from_who_is_there() {
     assert_eq!(waits_for(fleet.run(), &pool(&["orchestrator", "planner"])), std::slice::from_ref(&free));
     assert!(planner().is_lacking() && WaitsFor::Orchestrator.is_lacking() && !free.is_lacking());
 
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
+    fleet.begin_task("plan");
     assert_eq!(waits_for(fleet.run(), &pool(&["orchestrator"])), [], "somebody works on it");
     fleet.ask(1, RequestAction::Pause);
     assert!(matches!(&waits_for(fleet.run(), &pool(&["orchestrator"]))[..], [WaitsFor::Resume { .. }]));

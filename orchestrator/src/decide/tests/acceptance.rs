@@ -6,10 +6,10 @@ use muster_shared::flow::{
     Work,
 };
 use muster_shared::run::event::FailureAnswered;
-use muster_shared::run::{AgentEvent, Input, RunEvent, RunStatus};
+use muster_shared::run::{AgentEvent, Input, RunEvent};
 use serde_json::json;
 
-use super::fleet::{Fleet, done, good, leaf, plan};
+use super::fleet::{Fleet, done, good, leaf};
 use super::tables::open;
 
 fn tasks() -> Vec<TaskDraft> {
@@ -20,21 +20,11 @@ fn tasks() -> Vec<TaskDraft> {
 
 pub(super) fn begun() -> Fleet {
     let limits = RunLimits { reflection: ReflectionLevel::None, ..RunLimits::default() };
-    let mut fleet = Fleet::submitted(limits);
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan(tasks()));
-    fleet
+    Fleet::planned(limits, tasks())
 }
 
 pub(super) fn gives(conclusion: &str) -> Outcome {
     done(Product::Result(TaskResult { conclusion: conclusion.into(), ..TaskResult::default() }))
-}
-
-pub(super) fn ends(fleet: &mut Fleet, task: &str, outcome: Outcome) {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
-    fleet.end(&offer, outcome);
 }
 
 fn told_before(offer: &TaskOffered) -> String {
@@ -55,19 +45,18 @@ fn kinds(fleet: &Fleet) -> Vec<FailureKind> {
 #[test]
 fn what_is_not_what_was_expected_is_sent_back_with_the_reason_and_then_counts_as_a_part() {
     let mut fleet = begun();
-    ends(&mut fleet, "1", gives("banana"));
+    fleet.do_task("1", gives("banana"));
     let again = fleet.find("1");
     assert!(told_before(&again).contains("there is no JSON array"), "{}", told_before(&again));
     let mut tries = 1;
     while open(&fleet).contains(&"1".to_owned()) {
-        ends(&mut fleet, "1", gives("banana"));
+        fleet.do_task("1", gives("banana"));
         tries += 1;
     }
     assert!((2..=5).contains(&tries), "{tries} tries");
     assert!(kinds(&fleet).iter().all(|kind| *kind == FailureKind::NotAccepted), "{:?}", kinds(&fleet));
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
-    let body = &fleet.run().report.as_ref().unwrap().body;
+    fleet.finish(&tasks());
+    let body = fleet.body();
     assert!(body.contains("JSON array"), "the report says so: {body}");
 }
 
@@ -77,7 +66,7 @@ fn what_is_as_expected_or_says_that_it_is_a_part_counts() {
         [gives("[1, 2, 3]"), Outcome { ending: Ending::DonePartial, reason: "so".into(), ..gives("banana") }]
     {
         let mut fleet = begun();
-        ends(&mut fleet, "1", outcome);
+        fleet.do_task("1", outcome);
         assert_eq!(open(&fleet), ["2"], "{:?}", kinds(&fleet));
     }
 }
@@ -92,14 +81,13 @@ fn a_result_that_is_too_large_or_breaks_a_contract_fails_with_the_field() {
     };
     for (outcome, field) in [(done(Product::Result(data)), "`data`"), (gives(&large), "`conclusion`")] {
         let mut fleet = begun();
-        ends(&mut fleet, "1", outcome);
+        fleet.do_task("1", outcome);
         let told = told_before(&fleet.find("1"));
         assert!(told.contains(field) && told.contains("65536"), "{told}");
         assert_eq!(kinds(&fleet), [FailureKind::ContractBroken]);
     }
     let mut fleet = begun();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     fleet.open.retain(|open| open.task != offer.task);
     let Input::Agent { seq: outcome } =
         fleet.report_only(&offer, AgentEvent::Outcome(gives("[1, 2, 3]").into()))
@@ -116,8 +104,8 @@ fn a_result_that_is_too_large_or_breaks_a_contract_fails_with_the_field() {
 fn what_was_not_verified_is_said_in_the_report() {
     let mut fleet = begun();
     let reason = format!("{NOT_CHECKED}: no verdict was given");
-    ends(&mut fleet, "1", Outcome { reason, ..gives("[1, 2, 3]") });
+    fleet.do_task("1", Outcome { reason, ..gives("[1, 2, 3]") });
     fleet.work(|offer| good(offer, &tasks()));
-    let body = &fleet.run().report.as_ref().unwrap().body;
+    let body = fleet.body();
     assert!(body.contains("Not verified") && body.contains("1 the colours"), "{body}");
 }

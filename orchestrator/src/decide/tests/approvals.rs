@@ -1,21 +1,16 @@
 //! Calls that a person approves before they are made.
 
 use muster_shared::flow::{
-    About, Awaited, CallRuling, CallToApprove, CallVerdict, ObservationStatus, OnTimeout, People, PlanDraft,
-    Rights, RunLimits, TaskDraft, TaskOffered, TaskStatus, Wait,
+    About, CallRuling, CallToApprove, CallVerdict, ObservationStatus, OnTimeout, People, PlanDraft, Rights,
+    RunLimits, TaskOffered, TaskStatus, Wait,
 };
 use muster_shared::ids::{Generation, QuestionId, TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, Input, QuestionEnd, Released, RequestAction, RunStatus, StopReason};
-use muster_shared::time::Millis;
+use muster_shared::run::{QuestionEnd, RequestAction, RunStatus, StopReason};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, good, leaf, plan};
-use super::review::{by, person, refused, signed};
+use super::fleet::Fleet;
+use super::review::{by, person, signed, tasks};
 use super::tables::status;
-
-fn tasks() -> Vec<TaskDraft> {
-    vec![leaf("one", &[]), leaf("two", &[])]
-}
 
 fn call() -> CallToApprove {
     let (tool, why) = ("mail.send".to_owned(), "settings say so".to_owned());
@@ -24,10 +19,7 @@ fn call() -> CallToApprove {
 
 fn wait(fleet: &mut Fleet, offer: &TaskOffered) {
     fleet.start(offer);
-    fleet.open.retain(|open| open.task != offer.task);
-    let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Approval(Box::new(call())) }));
-    let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
-    fleet.report(offer, AgentEvent::Released(released));
+    fleet.wait(offer, Wait::Approval(Box::new(call())));
 }
 
 /// A run in which the first task waits for approval of a call.
@@ -36,9 +28,7 @@ fn waiting(people: People) -> Fleet {
 }
 
 fn limited(limits: RunLimits) -> Fleet {
-    let mut fleet = Fleet::submitted(limits);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    let mut fleet = Fleet::planned(limits, tasks());
     let one = fleet.find("1");
     wait(&mut fleet, &one);
     fleet
@@ -87,8 +77,7 @@ fn a_call_is_made_as_whoever_approves_it_says() {
         let verdict = verdict(&fleet);
         assert_eq!((&verdict.ruling, verdict.by.as_deref()), (&ruling, Some("ann")), "{action:?}");
         assert!(verdict.reason.contains(why), "{action:?}: {verdict}");
-        fleet.work(|offer| good(offer, &tasks()));
-        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        fleet.finish(&tasks());
     }
 }
 
@@ -110,8 +99,7 @@ fn silence_approves_nothing() {
         let review = muster_shared::flow::ReviewPolicy::Auto;
         let mut fleet = waiting(People { answer_within_ms: 60_000, review, ..people });
         while fleet.run().open_questions().count() > 0 {
-            fleet.now = Millis(fleet.now.0 + 60_000);
-            fleet.turn(vec![Input::Timer]);
+            fleet.pass(60_000);
         }
         if stops {
             assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::DeadlinePassed));
@@ -129,9 +117,9 @@ fn of_several_calls_it_has_to_be_said_which() {
     let two = fleet.find("2");
     wait(&mut fleet, &two);
     fleet.ask(1, approve(None, None));
-    assert!(refused(&fleet)[0].contains("--question"), "{:?}", refused(&fleet));
+    assert!(fleet.refusals()[0].contains("--question"), "{:?}", fleet.refusals());
     fleet.ask(2, approve(Some(7), None));
-    assert!(refused(&fleet)[1].contains("question 7"), "{:?}", refused(&fleet));
+    assert!(fleet.refusals()[1].contains("question 7"), "{:?}", fleet.refusals());
     assert_eq!(fleet.run().open_questions().count(), 2);
     fleet.ask(3, approve(Some(2), None));
     fleet.ask(4, reject(None));
@@ -149,7 +137,7 @@ fn what_does_not_fit_the_question_is_refused_and_the_call_waits_on() {
     fleet.ask(2, approve(None, Some(json!([1]))));
     fleet.ask(3, answer("maybe"));
     fleet.ask_because(4, reject(None), "yes");
-    assert_eq!(refused(&fleet).len(), 4, "{:?}", refused(&fleet));
+    assert_eq!(fleet.refusals().len(), 4, "{:?}", fleet.refusals());
     assert_eq!(status(&fleet, "1"), TaskStatus::Waiting);
     fleet.ask(5, approve(None, None));
     assert_eq!(verdict(&fleet).ruling, CallRuling::Approved);
@@ -161,7 +149,7 @@ fn those_who_have_to_approve_see_the_same_call() {
     let mut fleet = waiting(policy());
     signed(&mut fleet, 1, person("zoe"), approve(None, None));
     signed(&mut fleet, 2, person("ann"), approve(None, Some(json!({ "to": "ann" }))));
-    assert_eq!(refused(&fleet).len(), 2, "{:?}", refused(&fleet));
+    assert_eq!(fleet.refusals().len(), 2, "{:?}", fleet.refusals());
     signed(&mut fleet, 3, person("ann"), approve(None, None));
     assert_eq!(status(&fleet, "1"), TaskStatus::Waiting, "one is not enough");
     signed(&mut fleet, 4, person("ben"), approve(None, None));
@@ -187,5 +175,5 @@ fn what_ends_the_wait_withdraws_the_question() {
     let asked = &fleet.run().questions[&QuestionId(1)];
     assert!(matches!(asked.end, Some(QuestionEnd::Withdrawn(_))), "{:?}", asked.end);
     fleet.ask(2, approve(Some(1), None));
-    assert!(refused(&fleet)[0].contains("nothing waits"), "{:?}", refused(&fleet));
+    assert!(fleet.refusals()[0].contains("nothing waits"), "{:?}", fleet.refusals());
 }

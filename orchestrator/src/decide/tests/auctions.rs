@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use muster_shared::flow::{Awaited, Bid, Ending, PassedOver, Placement, RunLimits, TaskDraft, Wait};
-use muster_shared::ids::{AgentId, Attempt, Queue, Role, TaskId, TaskIndex};
+use muster_shared::flow::{Bid, Ending, PassedOver, Placement, RunLimits, TaskDraft, Wait};
+use muster_shared::ids::{AgentId, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::event::{BidHeld, TaskAwarded};
-use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started};
+use muster_shared::run::{AgentKey, Input, RunEvent, RunStatus};
 
-use super::fleet::{Fleet, ID, failed, good, leaf, plan};
+use super::fleet::{Fleet, ID, agent, failed, good, leaf, plan, started};
 use crate::decide::{Effect, Place, Wanted, next_review};
 use crate::replay::replay;
 
@@ -29,10 +29,6 @@ impl Place for AsAwarded {
     }
 }
 
-fn agent(number: u32) -> AgentId {
-    AgentId::new("worker", number)
-}
-
 fn auctioned(name: &str, needs: &[&str]) -> TaskDraft {
     TaskDraft { pattern: Some("auction".into()), ..leaf(name, needs) }
 }
@@ -42,9 +38,14 @@ fn fleet(tasks: Vec<TaskDraft>) -> Fleet {
     fleet.placing = Box::new(AsAwarded);
     fleet.slots.extend((1..=3).map(|number| (Queue::Agent(agent(number)), 4)));
     fleet.submit("Which limits are there?", RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(tasks));
+    fleet.do_task("plan", plan(tasks));
+    fleet
+}
+
+/// A task that the first agent won against the second.
+fn won() -> Fleet {
+    let mut fleet = fleet(vec![auctioned("one", &[])]);
+    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
     fleet
 }
 
@@ -76,16 +77,13 @@ fn bring(fleet: &mut Fleet, task: &str, auction: u32, bids: Vec<Bid>) {
 }
 
 fn key(fleet: &Fleet, number: u32, task: &str) -> AgentKey {
-    let offer = fleet.find(task);
-    AgentKey { role: Role::Worker, agent: agent(number), task: offer.task, generation: offer.generation }
+    super::fleet::key(number, &fleet.find(task))
 }
 
 /// An agent takes a task, and ends it after so long.
 fn does(fleet: &mut Fleet, number: u32, task: &str, after: Duration, well: bool) {
     let (key, offer) = (key(fleet, number, task), fleet.find(task));
-    let started =
-        Started { attempt: Attempt(1), ack: "ack".into(), pid: 1, host: "here".into(), after_step: 0 };
-    fleet.report_as(key.clone(), AgentEvent::Started(started));
+    fleet.report_as(key.clone(), started());
     fleet.now = fleet.now.after(after);
     let outcome = if well { good(&offer, &[]) } else { failed(Ending::GaveUp, "no") };
     fleet.end_as(key, outcome);
@@ -118,10 +116,8 @@ fn a_task_goes_to_whose_bid_wins_and_is_not_offered_before() {
     assert_eq!(fleet.find("1").queue, Queue::Agent(agent(2)));
     does(&mut fleet, 2, "1", SECOND, true);
     assert_eq!(held(&fleet), [(agent(2), true)]);
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
     assert_eq!(calls(&fleet).len(), 1, "nobody is asked twice");
-    replay(ID, &fleet.record).unwrap();
 }
 
 #[test]
@@ -139,8 +135,7 @@ fn bids_that_are_never_brought_hold_nothing_up() {
     let mut fleet = fleet(vec![auctioned("one", &[])]);
     let at = next_review(fleet.run()).unwrap();
     assert_eq!(at, fleet.now.after(Duration::from_millis(1_250)));
-    fleet.now = at;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(at);
     assert_eq!(fleet.find("1").queue, Queue::Role(Role::Worker));
     bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 10)]);
     assert_eq!(awards(&fleet), [None], "they come too late");
@@ -177,21 +172,17 @@ fn a_liar_stops_winning() {
 
 #[test]
 fn whoever_does_not_take_what_it_won_breaks_its_bid() {
-    let mut fleet = fleet(vec![auctioned("one", &[])]);
-    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    let mut fleet = won();
     assert_eq!(fleet.find("1").queue, Queue::Agent(agent(1)));
     // It is gone: its queue is, too.
     fleet.slots.remove(&Queue::Agent(agent(1)));
-    fleet.now = fleet.now.after(3 * SECOND);
-    fleet.turn(vec![Input::Timer]);
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    fleet.at(fleet.now.after(3 * SECOND));
+    fleet.finish(&[]);
 }
 
 #[test]
 fn a_try_that_fails_breaks_the_bid_and_the_task_is_auctioned_again() {
-    let mut fleet = fleet(vec![auctioned("one", &[])]);
-    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    let mut fleet = won();
     does(&mut fleet, 1, "1", SECOND, false);
     assert_eq!(held(&fleet), [(agent(1), false)]);
     assert_eq!(calls(&fleet).last(), Some(&("1".parse().unwrap(), 2)));
@@ -202,13 +193,8 @@ fn a_try_that_fails_breaks_the_bid_and_the_task_is_auctioned_again() {
 #[test]
 fn any_task_opens_an_auction_for_a_part_that_it_hands_over() {
     let mut fleet = fleet(vec![leaf("one", &[])]);
-    let offer = fleet.find("1");
-    fleet.start(&offer);
-    fleet.open.retain(|open| open.task != offer.task);
-    let wait = Wait::Task(Box::new(auctioned("part", &[])));
-    let wait = Some(Box::new(Awaited { step: 1, wait }));
-    let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
-    fleet.report(&offer, AgentEvent::Released(released));
+    let offer = fleet.begin_task("1");
+    fleet.wait(&offer, Wait::Task(Box::new(auctioned("part", &[]))));
     assert_eq!(calls(&fleet), [("2".parse().unwrap(), 1)]);
     bring(&mut fleet, "2", 1, vec![bid(2, "2", 1, 900), bid(3, "2", 1, 300)]);
     assert_eq!(awards(&fleet), [Some(agent(3))]);
@@ -223,8 +209,7 @@ fn whoever_won_and_does_not_start_breaks_its_bid_and_does_not_get_the_task_again
     let mut fleet = fleet(vec![auctioned("one", &[]), auctioned("two", &["one"])]);
     bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
     assert_eq!(fleet.find("1").queue, Queue::Agent(agent(1)));
-    fleet.now = fleet.now.after(6 * SECOND);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.now.after(6 * SECOND));
     assert_eq!(held(&fleet), [(agent(1), false)], "it did not hold its word");
     let again = fleet.find("1");
     assert_ne!(again.queue, Queue::Agent(agent(1)));
@@ -239,12 +224,9 @@ fn whoever_won_and_does_not_start_breaks_its_bid_and_does_not_get_the_task_again
 
 #[test]
 fn whoever_won_and_falls_silent_breaks_its_bid() {
-    let mut fleet = fleet(vec![auctioned("one", &[])]);
-    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    let mut fleet = won();
     let key = key(&fleet, 1, "1");
-    let started =
-        Started { attempt: Attempt(1), ack: "ack".into(), pid: 1, host: "here".into(), after_step: 0 };
-    fleet.report_as(key.clone(), AgentEvent::Started(started));
+    fleet.report_as(key.clone(), started());
     let AgentKey { agent: who, task, generation, .. } = key;
     fleet.turn(vec![Input::Silent { task, generation, agent: who, for_ms: 60_000 }]);
     assert_eq!(held(&fleet), [(agent(1), false)]);
@@ -254,14 +236,10 @@ fn whoever_won_and_falls_silent_breaks_its_bid() {
 
 #[test]
 fn whoever_won_and_is_late_breaks_its_bid() {
-    let mut fleet = fleet(vec![auctioned("one", &[])]);
-    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    let mut fleet = won();
     let (key, offer) = (key(&fleet, 1, "1"), fleet.find("1"));
-    let started =
-        Started { attempt: Attempt(1), ack: "ack".into(), pid: 1, host: "here".into(), after_step: 0 };
-    fleet.report_as(key, AgentEvent::Started(started));
-    fleet.now = offer.deadline.after(3 * SECOND);
-    fleet.turn(vec![Input::Timer]);
+    fleet.report_as(key, started());
+    fleet.at(offer.deadline.after(3 * SECOND));
     assert_eq!(held(&fleet), [(agent(1), false)]);
     bring(&mut fleet, "1", 2, vec![bid(1, "1", 2, 900), bid(2, "1", 2, 1_000)]);
     assert_eq!(awards(&fleet), [Some(agent(1)), Some(agent(2))], "it does not win the task again");
@@ -275,8 +253,7 @@ fn a_winner_without_room_is_not_waited_for() {
     assert!(fleet.open.is_empty(), "it has no room");
     let at = next_review(fleet.run()).unwrap();
     assert_eq!(at, fleet.now.after(5 * SECOND));
-    fleet.now = at;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(at);
     assert_eq!(fleet.find("1").queue, Queue::Role(Role::Worker));
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{Filled, StepOutcome, fill, parse};
 use muster_shared::flow::{Ending, Goal, RunLimits, TaskOffered, Work};
-use muster_shared::run::{Input, RequestAction, RunEvent, RunStatus};
+use muster_shared::run::{RequestAction, RunEvent, RunStatus};
 use serde_json::json;
 
 use super::fleet::{Fleet, failed, good, result};
@@ -37,24 +37,13 @@ fn filled(text: &str) -> Filled {
 }
 
 fn begun(filled: &Filled) -> Fleet {
-    let mut fleet = Fleet::new();
-    let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
-    let (limits, secret) = (RunLimits::default(), "ab".repeat(32));
-    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons: Vec::new(), signed: None }]);
-    fleet
+    let goal = Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) };
+    Fleet::with_goal(goal, RunLimits::default())
 }
 
 /// Goals of the leaves that were done, in the order in which they were offered.
 fn goals(fleet: &Fleet) -> Vec<String> {
-    let goals = fleet.offered().into_iter().filter_map(|offer| match &offer.work {
-        Work::Execute { task, .. } => Some(task.goal.clone()),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => None,
-    });
-    goals.collect()
+    fleet.offered().into_iter().filter_map(|offer| Some(offer.work.leaf()?.goal.clone())).collect()
 }
 
 #[test]

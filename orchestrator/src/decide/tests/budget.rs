@@ -1,7 +1,7 @@
 //! The write budget of the yardstick workload: 1 plan, 8 parallel leaves of 3 tool steps and an answer, each
 //! followed by a reflection, 1 report.
 
-use muster_shared::flow::{Action, RunLimits, Step, TaskDraft, TaskOffered, Thought};
+use muster_shared::flow::{RunLimits, TaskDraft, TaskOffered, Thought};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{AgentEvent, RunStatus};
 
@@ -21,19 +21,11 @@ fn tasks() -> Vec<TaskDraft> {
 }
 
 fn step(number: u32) -> AgentEvent {
-    let action = Action { name: "search".into(), arguments: serde_json::json!({"query": number}) };
-    AgentEvent::Step(Step {
-        number,
-        thought: Thought::default(),
-        action,
-        observation: None,
-        more: Vec::new(),
-        notes: Vec::new(),
-        heard: Vec::new(),
-        calls: Vec::new(),
-        millis: 1,
-        outside_millis: 1,
-    })
+    let action = serde_json::json!({ "name": "search", "arguments": { "query": number } });
+    let step = serde_json::json!({
+        "number": number, "thought": Thought::default(), "action": action, "millis": 1, "outside_millis": 1,
+    });
+    AgentEvent::Step(serde_json::from_value(step).unwrap())
 }
 
 /// Everybody starts at once, then everybody's outcome is decided upon by itself: the most expensive order.

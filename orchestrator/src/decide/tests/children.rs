@@ -1,47 +1,35 @@
 //! Runs within runs, seen from either side: a task that waits for a run of its own, and the run it waits for.
 
 use muster_shared::flow::{
-    Advice, Awaited, Budget, ChildGoal, Ending, Goal, ObservationStatus, Outcome, Parent, Product, Report,
-    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskRights, Usage, Wait, Work,
+    Advice, Budget, ChildGoal, Ending, Goal, ObservationStatus, Outcome, Parent, Product, Report, RunLimits,
+    TaskDraft, TaskOffered, TaskResult, TaskRights, Usage, Wait, Work,
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
-use muster_shared::run::{
-    AgentEvent, Child, ChildEnd, Input, Released, RequestAction, RunEvent, RunStatus, StopReason,
-};
+use muster_shared::run::{Child, ChildEnd, Input, RequestAction, RunEvent, RunStatus, StopReason};
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use uuid::Uuid;
 
 use super::fleet::{Fleet, cancel, done, failed, good, leaf, plan};
+use super::review::tasks;
 use crate::decide::{Effect, in_work, next_deadline};
 
 const WANTED: &str = "count the ships";
 const SECOND: u64 = 1_000;
 
-fn tasks() -> Vec<TaskDraft> {
-    vec![leaf("one", &[]), leaf("two", &[])]
-}
-
 fn begun(limits: RunLimits) -> Fleet {
-    let mut fleet = Fleet::submitted(limits);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
-    fleet
+    Fleet::planned(limits, tasks())
 }
 
 /// Has task 1 ask for a run of its own.
 fn want(fleet: &mut Fleet, goal: &str) {
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     want_only(fleet, &offer, goal);
 }
 
 pub(super) fn want_only(fleet: &mut Fleet, offer: &TaskOffered, goal: &str) {
-    fleet.open.retain(|open| open.task != offer.task);
-    let wait = Wait::Run(Box::new(ChildGoal { goal: goal.to_owned(), domain: None, blueprint: None }));
-    let wait = Some(Box::new(Awaited { step: 1, wait }));
-    let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
-    fleet.report(offer, AgentEvent::Released(released));
+    let wanted = ChildGoal { goal: goal.to_owned(), domain: None, blueprint: None };
+    fleet.wait(offer, Wait::Run(Box::new(wanted)));
 }
 
 /// A run whose task 1 waits for a run of its own.
@@ -96,11 +84,6 @@ fn observation(offer: &TaskOffered) -> (ObservationStatus, &str) {
     (answered.observation.status, &answered.observation.content)
 }
 
-fn finish(fleet: &mut Fleet) {
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-}
-
 #[test]
 fn a_task_that_asks_for_a_run_waits_for_it_without_a_slot() {
     let mut fleet = waiting(RunLimits::default());
@@ -123,9 +106,7 @@ fn a_run_within_a_run_is_told_what_it_is_a_part_of() {
     let planning = fleet.find("plan");
     let whole = TaskDraft { subtasks: vec![leaf("inner", &["one"])], ..leaf("whole", &[]) };
     fleet.end(&planning, plan(vec![leaf("one", &[]), whole, leaf("two", &[])]));
-    let first = fleet.find("1");
-    fleet.start(&first);
-    fleet.end(&first, suggesting("Seven ships.", &["count the boats too", ""]));
+    fleet.do_task("1", suggesting("Seven ships.", &["count the boats too", ""]));
     while let Some(offer) = fleet.open.iter().find(|offer| matches!(offer.task, TaskId::Reflect(_))).cloned()
     {
         fleet.end(&offer, good(&offer, &tasks()));
@@ -145,8 +126,7 @@ fn a_run_within_a_run_is_told_what_it_is_a_part_of() {
     let mut within = Fleet::new();
     within.begin(Goal::clone(&kept.goal), RunLimits::default());
     assert_eq!(within.find("plan").background.as_deref(), Some(&*told), "its planner is told");
-    let planning = within.find("plan");
-    within.end(&planning, plan(tasks()));
+    within.end_task("plan", plan(tasks()));
     assert_eq!(within.find("1").background.as_deref(), Some(&*told), "and so are its tasks");
     want(&mut within, "count the masts");
     let deeper = child(&within).1.goal.parent.unwrap().background.unwrap();
@@ -187,7 +167,7 @@ fn the_task_goes_on_with_what_came_of_its_run() {
         // It is told again, since nobody knows whether it was heard.
         tell_end(&mut fleet, id, end(status, body));
         assert_eq!((told_of_end(&fleet), fleet.run().spending.used.model_calls), (1, before + 3));
-        finish(&mut fleet);
+        fleet.finish(&tasks());
         assert!(!told(&fleet, id).contains(&"cancel"), "it had ended by itself");
     }
 }
@@ -210,7 +190,7 @@ fn pausing_reaches_the_child_and_what_it_ends_with_meanwhile_is_kept() {
     fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(told(&fleet, id), ["attend", "pause"], "nobody waits for it any more");
     assert!(observation(&fleet.find("1")).1.contains("Seven ships"));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -231,8 +211,7 @@ fn a_child_that_nobody_waits_for_is_cancelled() {
             fleet.turn(vec![cancel("ann", "enough")]);
         }),
         ("out of time", |fleet| {
-            fleet.now = fleet.run().deadline;
-            fleet.turn(vec![Input::Timer]);
+            fleet.at(fleet.run().deadline);
         }),
         ("skipped", |fleet| fleet.ask(1, RequestAction::Skip { task: TaskIndex::top(1) })),
         ("redone", |fleet| fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) })),
@@ -271,9 +250,7 @@ fn a_task_done_again_begins_another_child_and_hears_nothing_of_the_first() {
         let (first, _) = child(&fleet);
         if ends_first {
             tell_end(&mut fleet, first, end(RunStatus::Completed, Some("Seven ships.")));
-            let again = fleet.find("1");
-            fleet.start(&again);
-            fleet.end(&again, good(&again, &tasks()));
+            fleet.do_well("1", &tasks());
         }
         fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
         let again = fleet.find("1");
@@ -287,7 +264,7 @@ fn a_task_done_again_begins_another_child_and_hears_nothing_of_the_first() {
         assert_eq!(awaited(&fleet), Some(second), "it waits on for the second");
         tell_end(&mut fleet, second, end(RunStatus::Completed, Some("Eight ships.")));
         assert!(observation(&fleet.find("1")).1.contains("Eight ships"));
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
 }
 
@@ -295,16 +272,13 @@ fn a_task_done_again_begins_another_child_and_hears_nothing_of_the_first() {
 fn a_silent_child_is_asked_for_from_time_to_time() {
     let mut fleet = waiting(RunLimits::default());
     let (id, kept) = child(&fleet);
-    let other = fleet.find("2");
-    fleet.end(&other, good(&other, &tasks()));
+    fleet.do_well("2", &tasks());
     fleet.work(|offer| good(offer, &tasks()));
     let due = Millis(kept.asked_at.0 + 20 * SECOND);
     assert_eq!(next_deadline(fleet.run()), Some(due));
-    fleet.now = Millis(due.0 - 1);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(Millis(due.0 - 1));
     assert_eq!(told(&fleet, id), ["attend"]);
-    fleet.now = due;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(due);
     assert_eq!(told(&fleet, id), ["attend", "attend"]);
     assert_eq!(next_deadline(fleet.run()), Some(Millis(due.0 + 20 * SECOND)));
     let ids: Vec<_> = commands(&fleet).iter().map(|command| command.id()).collect();
@@ -323,8 +297,7 @@ fn attended(depth: u32) -> Fleet {
     };
     let mut fleet = Fleet::new();
     fleet.begin(Goal { parent: Some(Box::new(parent)), ..Goal::new(WANTED) }, RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    fleet.end_task("plan", plan(tasks()));
     fleet
 }
 
@@ -361,8 +334,7 @@ fn a_child_tells_its_end_once_and_again_when_it_is_asked_for() {
             fleet.turn(vec![cancel("ann", "enough")]);
         }),
         (RunStatus::Aborted(StopReason::DeadlinePassed), |fleet| {
-            fleet.now = fleet.run().deadline;
-            fleet.turn(vec![Input::Timer]);
+            fleet.at(fleet.run().deadline);
         }),
     ];
     for (status, ends) in cases {
@@ -394,7 +366,7 @@ fn a_report_that_is_too_long_for_a_task_is_cut_where_a_character_ends() {
     });
     let body = told.unwrap().body;
     assert!(body.len() <= 12 * 1024 && body.chars().all(|letter| letter == 'ä'), "{}", body.len());
-    assert!(fleet.run().report.as_ref().unwrap().body.len() > body.len());
+    assert!(fleet.body().len() > body.len());
 }
 
 /// What is asked for, and why it is not begun.
@@ -420,7 +392,7 @@ fn runs_that_would_not_come_to_an_end_are_refused() {
         let again = fleet.find("1");
         assert_eq!(observation(&again).0, ObservationStatus::Refused);
         assert!(observation(&again).1.contains(why), "{}", observation(&again).1);
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
 }
 
@@ -445,10 +417,9 @@ fn a_child_has_part_of_what_its_task_may_use() {
     assert!(childs > 0 && childs <= tasks_own * 3 / 4 + 1, "{childs} of {tasks_own}");
     assert_eq!(kept.goal.deadline_ms, Some(90 * SECOND));
     // Until its end is known, what it may use is set aside.
-    let two = fleet.find("2");
-    fleet.end(&two, good(&two, &tasks()));
+    fleet.do_well("2", &tasks());
     let offered: u64 = fleet.open.iter().filter_map(|offer| offer.budget.model_calls).sum();
     assert!(fleet.run().spending.used.model_calls + offered + childs <= 80, "{offered} and {childs}");
     tell_end(&mut fleet, id, end(RunStatus::Completed, Some("Seven.")));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }

@@ -6,10 +6,10 @@ use muster_shared::flow::{
     TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{ConflictEnd, ConflictState, Input, RequestAction, RunStatus};
+use muster_shared::run::{ConflictEnd, ConflictState, RequestAction, RunStatus};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, done, failed, good, leaf, plan};
+use super::fleet::{Fleet, done, failed, good, leaf};
 use super::tables::{open, status};
 
 const SUBJECT: &str = "chance of rain, Paris, 21 to 22 November";
@@ -43,19 +43,15 @@ fn limits(policy: &[ConflictStep]) -> RunLimits {
 }
 
 pub(super) fn begun(policy: &[ConflictStep]) -> Fleet {
-    begun_with(limits(policy), tasks())
+    Fleet::planned(limits(policy), tasks())
 }
 
-fn begun_with(limits: RunLimits, tasks: Vec<TaskDraft>) -> Fleet {
-    let mut fleet = Fleet::submitted(limits);
-    do_so(&mut fleet, "plan", plan(tasks));
+/// A run in which the first two results contradict each other.
+pub(super) fn contradicted(policy: &[ConflictStep]) -> Fleet {
+    let mut fleet = begun(policy);
+    fleet.do_task("1", says("30 %"));
+    fleet.do_task("2", says("15 %"));
     fleet
-}
-
-pub(super) fn do_so(fleet: &mut Fleet, task: &str, outcome: Outcome) {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
-    fleet.end(&offer, outcome);
 }
 
 fn conflict(fleet: &Fleet, id: u32) -> &ConflictState {
@@ -67,20 +63,17 @@ pub(super) fn is_settled_by(fleet: &Fleet, id: u32) -> Option<ConflictStep> {
 }
 
 fn finish(fleet: &mut Fleet) -> String {
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-    fleet.run().report.as_ref().unwrap().body.clone()
+    fleet.finish(&tasks());
+    fleet.body().to_owned()
 }
 
 #[test]
 fn a_wrong_range_of_dates_is_found_by_asking_for_methods_and_done_again() {
-    let mut fleet = begun(&ConflictStep::USUAL);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = contradicted(&ConflictStep::USUAL);
     assert_eq!(open(&fleet), ["settle-1", "settle-2"], "both are asked, and what uses them waits");
-    do_so(&mut fleet, "settle-1", claiming(vec![claim("30 %", "rows of 21 to 22 November")]));
+    fleet.do_task("settle-1", claiming(vec![claim("30 %", "rows of 21 to 22 November")]));
     assert!(conflict(&fleet, 1).is_open());
-    do_so(&mut fleet, "settle-2", claiming(vec![claim("30 %", "had taken the rows of October")]));
+    fleet.do_task("settle-2", claiming(vec![claim("30 %", "had taken the rows of October")]));
 
     assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Methods));
     assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)]);
@@ -88,7 +81,7 @@ fn a_wrong_range_of_dates_is_found_by_asking_for_methods_and_done_again() {
     let again = fleet.find("2");
     let Work::Execute { failed_before: Some(told), .. } = &again.work else { panic!("{:?}", again.work) };
     assert!(told.contains("30 %") && told.contains("rows of October"), "{told}");
-    do_so(&mut fleet, "2", says("30 %"));
+    fleet.do_task("2", says("30 %"));
     assert_eq!(fleet.run().conflicts.found.len(), 1, "they agree now");
     let body = finish(&mut fleet);
     assert!(!body.contains("contradict"), "{body}");
@@ -109,9 +102,9 @@ fn each_policy_settles_in_its_own_way() {
     ] {
         let mut limits = limits(&[step]);
         limits.conflicts.authority = vec!["official/*".to_owned()];
-        let mut fleet = begun_with(limits, tasks());
-        do_so(&mut fleet, "1", one);
-        do_so(&mut fleet, "2", other);
+        let mut fleet = Fleet::planned(limits, tasks());
+        fleet.do_task("1", one);
+        fleet.do_task("2", other);
         assert_eq!(is_settled_by(&fleet, 1), Some(step));
         assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)], "{step}");
     }
@@ -120,38 +113,34 @@ fn each_policy_settles_in_its_own_way() {
 #[test]
 fn a_third_result_makes_a_majority() {
     let three = vec![leaf("a", &[]), leaf("b", &[]), leaf("c", &[])];
-    let mut fleet = begun_with(limits(&[ConflictStep::Arbiter, ConflictStep::Majority]), three);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = Fleet::planned(limits(&[ConflictStep::Arbiter, ConflictStep::Majority]), three);
+    fleet.do_task("1", says("30 %"));
+    fleet.do_task("2", says("15 %"));
     assert_eq!(open(&fleet), ["3", "settle-1"]);
-    do_so(&mut fleet, "3", says("31 %"));
+    fleet.do_task("3", says("31 %"));
     assert_eq!(conflict(&fleet, 1).sides.len(), 3, "it takes part in what is open");
-    do_so(&mut fleet, "settle-1", claiming(Vec::new()));
+    fleet.do_task("settle-1", claiming(Vec::new()));
     assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Majority), "the judge cannot tell");
     assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)]);
 }
 
 #[test]
 fn a_judge_chooses_among_the_sides() {
-    let mut fleet = begun(&[ConflictStep::Arbiter]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = contradicted(&[ConflictStep::Arbiter]);
     let Work::Execute { task, inputs, .. } = fleet.find("settle-1").work else { panic!() };
     assert!(task.goal.contains("1: 30 %") && task.goal.contains("2: 15 %"), "{}", task.goal);
     assert_eq!(inputs.len(), 2, "it is told what the sides gave");
-    do_so(&mut fleet, "settle-1", claiming(vec![claim("15 %", "the table says so")]));
+    fleet.do_task("settle-1", claiming(vec![claim("15 %", "the table says so")]));
     assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Arbiter));
     assert_eq!(open(&fleet), ["1"]);
 }
 
 #[test]
 fn a_task_is_added_that_finds_out_what_holds() {
-    let mut fleet = begun(&[ConflictStep::Verify]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = contradicted(&[ConflictStep::Verify]);
     let added = conflict(&fleet, 1).verified_by.clone().unwrap().to_string();
     assert_eq!(open(&fleet), std::slice::from_ref(&added));
-    do_so(&mut fleet, &added, claiming(vec![claim("50 %", "counted anew")]));
+    fleet.do_task(&added, claiming(vec![claim("50 %", "counted anew")]));
     assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Verify));
     assert_eq!(open(&fleet), ["1", "2"], "both were wrong");
 }
@@ -159,9 +148,7 @@ fn a_task_is_added_that_finds_out_what_holds() {
 #[test]
 fn a_person_says_what_holds_or_leaves_it_open() {
     for (answer, settled) in [("1", true), ("3", false)] {
-        let mut fleet = begun(&[ConflictStep::Person]);
-        do_so(&mut fleet, "1", says("30 %"));
-        do_so(&mut fleet, "2", says("15 %"));
+        let mut fleet = contradicted(&[ConflictStep::Person]);
         let (id, asked) = fleet.run().open_questions().next().unwrap();
         assert_eq!(asked.question.choices.len(), 4, "{:?}", asked.question);
         assert!(open(&fleet).is_empty(), "what uses them waits");
@@ -174,9 +161,7 @@ fn a_person_says_what_holds_or_leaves_it_open() {
 
 #[test]
 fn both_may_hold_and_that_costs_nothing_further() {
-    let mut fleet = begun(&[ConflictStep::Arbiter, ConflictStep::Verify]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = contradicted(&[ConflictStep::Arbiter, ConflictStep::Verify]);
     let asked = fleet.find("settle-1");
     let Work::Execute { task, .. } = &asked.work else { panic!("{asked:?}") };
     assert!(task.goal.contains("both hold"), "{}", task.goal);
@@ -185,7 +170,7 @@ fn both_may_hold_and_that_costs_nothing_further() {
         value: read_value("yes", "").unwrap(),
         ..claim("1", "the first is of Saturday, the second of Sunday")
     };
-    do_so(&mut fleet, "settle-1", claiming(vec![both]));
+    fleet.do_task("settle-1", claiming(vec![both]));
     let Some(ConflictEnd::Both(why)) = &conflict(&fleet, 1).end else {
         panic!("{:?}", conflict(&fleet, 1).end)
     };
@@ -201,9 +186,7 @@ fn both_may_hold_and_that_costs_nothing_further() {
 
 #[test]
 fn a_person_may_say_that_both_hold() {
-    let mut fleet = begun(&[ConflictStep::Person]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = contradicted(&[ConflictStep::Person]);
     let (id, _) = fleet.run().open_questions().next().unwrap();
     fleet.ask(7, RequestAction::Answer { question: id, text: "4".to_owned() });
     assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Both(_))), "{:?}", conflict(&fleet, 1).end);
@@ -211,9 +194,7 @@ fn a_person_may_say_that_both_hold() {
 
 #[test]
 fn what_is_not_settled_is_marked_in_the_report() {
-    let mut fleet = begun(&[]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = contradicted(&[]);
     assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
     fleet.work(|offer| {
         if let Work::Write { conflicts, .. } = &offer.work {
@@ -221,17 +202,14 @@ fn what_is_not_settled_is_marked_in_the_report() {
         }
         good(offer, &tasks())
     });
-    let body = fleet.run().report.as_ref().unwrap().body.clone();
+    let body = fleet.body().to_owned();
     assert!(body.contains("not settled") && body.contains("30 %") && body.contains("15 %"), "{body}");
 }
 
 #[test]
 fn a_conflict_that_is_not_settled_in_time_is_left_open() {
-    let mut fleet = begun(&[ConflictStep::Arbiter]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
-    fleet.now = Millis(conflict(&fleet, 1).until.0 + 1);
-    fleet.turn(vec![Input::Timer]);
+    let mut fleet = contradicted(&[ConflictStep::Arbiter]);
+    fleet.at(Millis(conflict(&fleet, 1).until.0 + 1));
     let Some(ConflictEnd::Unsettled(why)) = &conflict(&fleet, 1).end else { panic!("it is open") };
     assert!(why.contains("time"), "{why}");
     assert_eq!(status(&fleet, "settle-1"), TaskStatus::Aborted);
@@ -240,10 +218,8 @@ fn a_conflict_that_is_not_settled_in_time_is_left_open() {
 
 #[test]
 fn who_is_asked_and_fails_leaves_the_next_step() {
-    let mut fleet = begun(&[ConflictStep::Arbiter, ConflictStep::Majority]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
-    do_so(&mut fleet, "settle-1", failed(Ending::Escalate, "I cannot tell"));
+    let mut fleet = contradicted(&[ConflictStep::Arbiter, ConflictStep::Majority]);
+    fleet.do_task("settle-1", failed(Ending::Escalate, "I cannot tell"));
     assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
     assert!(finish(&mut fleet).contains("not settled"));
 }
@@ -252,9 +228,9 @@ fn who_is_asked_and_fails_leaves_the_next_step() {
 fn who_loses_again_is_not_done_again_for_ever() {
     let mut fleet = begun(&[ConflictStep::Confidence]);
     let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
-    do_so(&mut fleet, "1", sure("30 %", 90));
-    do_so(&mut fleet, "2", sure("15 %", 40));
-    do_so(&mut fleet, "2", sure("15 %", 40));
+    fleet.do_task("1", sure("30 %", 90));
+    fleet.do_task("2", sure("15 %", 40));
+    fleet.do_task("2", sure("15 %", 40));
     assert_eq!(fleet.run().conflicts.found.len(), 2);
     assert!(conflict(&fleet, 2).redone.is_empty());
     let Work::Execute { lessons, .. } = fleet.find("3").work else { panic!() };
@@ -266,11 +242,11 @@ fn who_loses_again_is_not_done_again_for_ever() {
 fn who_insists_where_no_more_is_settled_is_marked() {
     let mut limits = limits(&[ConflictStep::Confidence]);
     limits.conflicts.max_conflicts = 1;
-    let mut fleet = begun_with(limits, tasks());
+    let mut fleet = Fleet::planned(limits, tasks());
     let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
-    do_so(&mut fleet, "1", sure("30 %", 90));
-    do_so(&mut fleet, "2", sure("15 %", 40));
-    do_so(&mut fleet, "2", sure("15 %", 40));
+    fleet.do_task("1", sure("30 %", 90));
+    fleet.do_task("2", sure("15 %", 40));
+    fleet.do_task("2", sure("15 %", 40));
     assert_eq!(fleet.run().conflicts.found.len(), 1, "no more than one is settled");
     let body = finish(&mut fleet);
     assert!(
@@ -281,13 +257,11 @@ fn who_insists_where_no_more_is_settled_is_marked() {
 
 #[test]
 fn who_agrees_on_what_was_found_to_be_wrong_is_marked() {
-    let mut fleet = begun(&[ConflictStep::Verify]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
-    do_so(&mut fleet, "4", says("60 %"));
+    let mut fleet = contradicted(&[ConflictStep::Verify]);
+    fleet.do_task("4", says("60 %"));
     assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(1), TaskIndex::top(2)]);
     for task in ["1", "2"] {
-        do_so(&mut fleet, task, says("30 %"));
+        fleet.do_task(task, says("30 %"));
     }
     assert_eq!(fleet.run().conflicts.found.len(), 1, "they are of one mind");
     let Work::Execute { lessons, .. } = fleet.find("3").work else { panic!() };
@@ -301,12 +275,10 @@ fn who_agrees_on_what_was_found_to_be_wrong_is_marked() {
 
 #[test]
 fn what_was_verified_holds_when_the_loser_insists() {
-    let mut fleet = begun(&[ConflictStep::Verify, ConflictStep::Arbiter]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
-    do_so(&mut fleet, "4", says("30 %"));
+    let mut fleet = contradicted(&[ConflictStep::Verify, ConflictStep::Arbiter]);
+    fleet.do_task("4", says("30 %"));
     assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)]);
-    do_so(&mut fleet, "2", says("15 %"));
+    fleet.do_task("2", says("15 %"));
     assert_eq!(is_settled_by(&fleet, 2), Some(ConflictStep::Verify), "nobody is asked anew");
     assert!(conflict(&fleet, 2).redone.is_empty() && open(&fleet) == ["3"]);
     let body = finish(&mut fleet);
@@ -321,17 +293,17 @@ fn contradictions_in_other_words_and_between_documents_are_found() {
         Claim { subject: subject.into(), evidence, ..claim(value, "counted") }
     };
     let mut fleet = begun(&[]);
-    do_so(&mut fleet, "1", claiming(vec![of("chance of rain in Paris on Saturday", "30 %", "a.md")]));
-    do_so(&mut fleet, "2", claiming(vec![of("probability of rain, Paris, France, Saturday", "15", "b.md")]));
+    fleet.do_task("1", claiming(vec![of("chance of rain in Paris on Saturday", "30 %", "a.md")]));
+    fleet.do_task("2", claiming(vec![of("probability of rain, Paris, France, Saturday", "15", "b.md")]));
     assert_eq!(fleet.run().conflicts.found.len(), 1);
     assert!(finish(&mut fleet).contains("not settled"));
 
     let mut fleet = begun(&[ConflictStep::Methods, ConflictStep::Majority]);
     let both = vec![of("limit of depth", "20", "a.md"), of("limit of depth", "30", "b.md")];
-    do_so(&mut fleet, "1", claiming(both));
+    fleet.do_task("1", claiming(both));
     assert_eq!(conflict(&fleet, 1).sides.len(), 2);
     let other = good(&fleet.find("2"), &tasks());
-    do_so(&mut fleet, "2", other);
+    fleet.do_task("2", other);
     assert_eq!(fleet.run().conflicts.found.len(), 1, "it is found once");
     let body = finish(&mut fleet);
     assert!(body.contains("limit of depth") && body.contains("not settled"), "{body}");
@@ -340,9 +312,9 @@ fn contradictions_in_other_words_and_between_documents_are_found() {
 fn near(fleet: &mut Fleet) {
     let of = |subject: &str, value: &str| Claim { subject: subject.into(), ..claim(value, "counted") };
     let weekend = of("chance of rain in Paris on the weekend", "15 %");
-    do_so(fleet, "1", claiming(vec![of("chance of rain in Paris", "30 %"), of("number of files", "3")]));
-    do_so(fleet, "2", claiming(vec![weekend, of("number of text files", "9")]));
-    do_so(fleet, "3", claiming(Vec::new()));
+    fleet.do_task("1", claiming(vec![of("chance of rain in Paris", "30 %"), of("number of files", "3")]));
+    fleet.do_task("2", claiming(vec![weekend, of("number of text files", "9")]));
+    fleet.do_task("3", claiming(Vec::new()));
 }
 
 #[test]
@@ -353,7 +325,7 @@ fn claims_that_are_near_each_other_are_judged_by_one_call() {
     let Work::Execute { task, .. } = fleet.find("settle-1").work else { panic!() };
     assert!(task.goal.contains("pair 1") && task.goal.contains("pair 2"), "{}", task.goal);
     let of = |pair: &str, value: &str| Claim { subject: pair.into(), ..claim(value, "") };
-    do_so(&mut fleet, "settle-1", claiming(vec![of("pair 1", "yes"), of("pair 2", "no")]));
+    fleet.do_task("settle-1", claiming(vec![of("pair 1", "yes"), of("pair 2", "no")]));
     assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
     assert!(matches!(conflict(&fleet, 2).end, Some(ConflictEnd::Gone(_))));
     let body = finish(&mut fleet);
@@ -365,17 +337,17 @@ fn what_is_claimed_after_a_look_is_looked_at_too() {
     let mut fleet = begun(&[]);
     near(&mut fleet);
     let of = |subject: &str, value: &str| Claim { subject: subject.into(), ..claim(value, "") };
-    do_so(&mut fleet, "settle-1", claiming(vec![of("pair 1", "no"), of("pair 2", "no")]));
+    fleet.do_task("settle-1", claiming(vec![of("pair 1", "no"), of("pair 2", "no")]));
     fleet.ask(9, RequestAction::Redo { task: TaskIndex::top(2) });
     let weekend = of("chance of rain in Paris on the weekend", "15 %");
-    do_so(&mut fleet, "2", claiming(vec![weekend, of("number of text files", "8")]));
-    do_so(&mut fleet, "3", claiming(Vec::new()));
+    fleet.do_task("2", claiming(vec![weekend, of("number of text files", "8")]));
+    fleet.do_task("3", claiming(Vec::new()));
     let mut offered =
         fleet.open.iter().filter(|offer| fleet.run().tasks[&offer.task].generation == offer.generation);
     assert_eq!(offered.next_back().map(|offer| offer.task.to_string()).as_deref(), Some("settle-2"));
     let Work::Execute { task, .. } = fleet.find("settle-2").work else { panic!() };
     assert!(task.goal.contains("text files") && !task.goal.contains("weekend"), "{}", task.goal);
-    do_so(&mut fleet, "settle-2", claiming(vec![of("pair 3", "yes")]));
+    fleet.do_task("settle-2", claiming(vec![of("pair 3", "yes")]));
     assert!(finish(&mut fleet).contains("text files"));
 }
 
@@ -385,7 +357,7 @@ fn a_look_that_failed_is_no_agreement() {
         let mut fleet = begun(&[ConflictStep::Majority]);
         near(&mut fleet);
         while open(&fleet) == ["settle-1"] {
-            do_so(&mut fleet, "settle-1", outcome.clone());
+            fleet.do_task("settle-1", outcome.clone());
         }
         for id in [1, 2] {
             let Some(ConflictEnd::Unsettled(why)) = &conflict(&fleet, id).end else {
@@ -400,26 +372,24 @@ fn a_look_that_failed_is_no_agreement() {
 #[test]
 fn a_validator_that_contradicts_makes_the_researcher_do_it_again_and_itself_after() {
     let pair = vec![leaf("research", &[]), leaf("validate", &["1"])];
-    let mut fleet = begun_with(limits(&[ConflictStep::Confidence]), pair);
+    let mut fleet = Fleet::planned(limits(&[ConflictStep::Confidence]), pair);
     let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
-    do_so(&mut fleet, "1", sure("yes", 40));
-    do_so(&mut fleet, "2", sure("no", 95));
+    fleet.do_task("1", sure("yes", 40));
+    fleet.do_task("2", sure("no", 95));
     assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(1)]);
     assert_eq!(open(&fleet), ["1"]);
-    do_so(&mut fleet, "1", sure("no", 80));
+    fleet.do_task("1", sure("no", 80));
     assert_eq!(open(&fleet), ["2"], "what it was checked against has changed");
-    do_so(&mut fleet, "2", sure("no", 95));
+    fleet.do_task("2", sure("no", 95));
     assert_eq!(fleet.run().conflicts.found.len(), 1);
 }
 
 #[test]
 fn a_side_that_changes_meanwhile_ends_the_conflict() {
-    let mut fleet = begun(&[ConflictStep::Arbiter]);
-    do_so(&mut fleet, "1", says("30 %"));
-    do_so(&mut fleet, "2", says("15 %"));
+    let mut fleet = contradicted(&[ConflictStep::Arbiter]);
     fleet.ask(9, RequestAction::Redo { task: TaskIndex::top(2) });
     assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Gone(_))), "{:?}", conflict(&fleet, 1));
-    do_so(&mut fleet, "2", says("15 %"));
+    fleet.do_task("2", says("15 %"));
     assert!(conflict(&fleet, 2).is_open(), "it claims the same again");
 }
 

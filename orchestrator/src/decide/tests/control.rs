@@ -2,8 +2,7 @@
 
 use muster_shared::flow::{Ending, RunLimits, TaskStatus, Work};
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
-use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{AgentEvent, Input, Phase, Request, RequestAction, RunEvent, RunStatus};
+use muster_shared::run::{AgentEvent, Input, Phase, Request, RequestAction, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, ID, cancel, failed, good, leaf, started};
@@ -29,24 +28,11 @@ fn edit(task: Option<&str>, goal: &str) -> RequestAction {
     RequestAction::Edit { task, goal }
 }
 
-fn refusals(fleet: &Fleet) -> Vec<String> {
-    let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
-        _ => None,
-    });
-    refused.collect()
-}
-
 fn told_to_stop(fleet: &Fleet, task: &str, generation: u32) -> bool {
     let wanted: TaskId = task.parse().unwrap();
     fleet.effects.iter().any(|effect| {
         matches!(effect, Effect::CancelTask { task, generation: of, .. } if *task == wanted && of.0 == generation)
     })
-}
-
-fn finish(fleet: &mut Fleet) {
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
 }
 
 #[test]
@@ -71,15 +57,14 @@ fn a_pause_closes_what_waits_and_has_what_is_in_hand_put_down() {
     assert_eq!(again.deadline, Millis(one.deadline.0 + 60_000), "the pause does not count");
     assert_eq!(fleet.find("2").continues, Some(two.generation));
     assert!(fleet.run().planned(&TaskIndex::top(1)).unwrap().reasons.is_empty(), "a pause is no failure");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn a_task_that_is_put_down_twice_goes_on_from_its_first_generation() {
     let mut fleet = planned();
     for n in 1..=2 {
-        let offer = fleet.find("1");
-        fleet.start(&offer);
+        let offer = fleet.begin_task("1");
         fleet.ask(2 * n, PAUSE);
         fleet.park(&offer);
         fleet.ask(2 * n + 1, RESUME);
@@ -95,8 +80,7 @@ fn a_task_that_is_put_down_twice_goes_on_from_its_first_generation() {
 fn what_ends_while_the_run_is_paused_counts_and_nothing_follows_until_it_goes_on() {
     let mut fleet = planned();
     for task in ["1", "2"] {
-        let offer = fleet.find(task);
-        fleet.start(&offer);
+        fleet.begin_task(task);
     }
     fleet.ask(1, PAUSE);
     do_task(&mut fleet, "1");
@@ -104,14 +88,13 @@ fn what_ends_while_the_run_is_paused_counts_and_nothing_follows_until_it_goes_on
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     assert!(open(&fleet).is_empty(), "{:?}", open(&fleet));
     fleet.ask(2, RESUME);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn who_begins_a_task_of_a_paused_run_is_told_to_put_it_down() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     fleet.ask(1, PAUSE);
     let mut again = started();
     if let AgentEvent::Started(started) = &mut again {
@@ -134,26 +117,22 @@ fn who_begins_what_is_closed_is_told_to_stop() {
 #[test]
 fn while_paused_only_the_deadline_of_the_run_goes_on() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     fleet.ask(1, PAUSE);
     assert_eq!(next_deadline(fleet.run()), Some(fleet.run().deadline));
-    fleet.now = Millis(offer.deadline.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(Millis(offer.deadline.0 + 60_000));
     assert_eq!(status(&fleet, "1"), TaskStatus::Processing);
     fleet.ask(2, RequestAction::Resume { deadline_ms: Some(7_200_000) });
     assert_eq!(fleet.run().deadline, Millis(fleet.now.0 + 7_200_000));
     fleet.ask(3, PAUSE);
-    fleet.now = fleet.run().deadline;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.run().deadline);
     assert!(fleet.status().is_ended());
 }
 
 #[test]
 fn a_skipped_task_is_cut_off_and_what_depends_on_it_is_told_why() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     fleet.ask(1, skip("1"));
     assert_eq!(status(&fleet, "1"), TaskStatus::Skipped);
     assert!(told_to_stop(&fleet, "1", 1));
@@ -167,7 +146,7 @@ fn a_skipped_task_is_cut_off_and_what_depends_on_it_is_told_why() {
     assert!(why.contains("so be it") && why.contains("ann"), "{why}");
     assert!(lessons.iter().any(|lesson| lesson.contains("so be it")), "{lessons:?}");
     assert!(progress.contains("[~] 1 apples (skipped: so be it"), "{progress}");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
     assert!(fleet.run().reflection(&TaskIndex::top(1)).is_none());
 }
 
@@ -183,9 +162,7 @@ fn skipping_a_failed_task_lets_go_on_what_it_would_have_blocked() {
 
     let mut fleet = planned();
     for task in ["1", "2"] {
-        let offer = fleet.find(task);
-        fleet.start(&offer);
-        fleet.end(&offer, failed(Ending::Escalate, "a person must decide"));
+        fleet.do_task(task, failed(Ending::Escalate, "a person must decide"));
     }
     fleet.ask(1, skip("1"));
     fleet.ask(2, skip("2"));
@@ -197,7 +174,7 @@ fn skipping_a_failed_task_lets_go_on_what_it_would_have_blocked() {
         }
     }
     assert_eq!(open(&fleet), ["3"], "it goes on without them");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -205,7 +182,7 @@ fn what_cannot_be_done_is_refused_with_the_reason_on_record() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     fleet.ask(1, skip("1"));
     fleet.ask(2, redo("1"));
-    assert!(refusals(&fleet).iter().all(|reason| reason.contains("no plan yet")), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals().iter().all(|reason| reason.contains("no plan yet")), "{:?}", fleet.refusals());
     let mut fleet = planned();
     let cases = [
         (skip("7"), "there is no task 7; nearest to it: 3 (the sum), 2 (pears), 1 (apples)"),
@@ -220,16 +197,16 @@ fn what_cannot_be_done_is_refused_with_the_reason_on_record() {
     for (n, (action, why)) in (10..).zip(cases) {
         let before = fleet.run().tasks.clone();
         fleet.ask(n, action);
-        let refusals = refusals(&fleet);
+        let refusals = fleet.refusals();
         assert!(refusals.last().unwrap().contains(why), "{why}: {refusals:?}");
         assert_eq!(fleet.run().tasks, before);
     }
     do_task(&mut fleet, "1");
     fleet.ask(30, skip("1"));
-    assert!(refusals(&fleet).last().unwrap().contains("has ended with a result"), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals().last().unwrap().contains("has ended with a result"), "{:?}", fleet.refusals());
     fleet.ask(31, PAUSE);
     fleet.ask(32, PAUSE);
-    assert!(refusals(&fleet).last().unwrap().contains("paused already"), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals().last().unwrap().contains("paused already"), "{:?}", fleet.refusals());
 }
 
 #[test]
@@ -246,7 +223,7 @@ fn a_request_that_is_given_out_twice_is_carried_out_once() {
     let request = Request::new(ID, redo("1")).with_id(uuid::Uuid::from_u128(9));
     fleet.turn(vec![Input::Request(request.clone()), Input::Request(request)]);
     assert_eq!(fleet.find("1").generation, Generation(3));
-    let refused = refusals(&fleet);
+    let refused = fleet.refusals();
     assert!(refused.is_empty(), "{refused:?}");
 }
 
@@ -256,8 +233,7 @@ fn a_task_done_again_opens_what_used_it_its_reflection_and_the_report() {
     for task in ["1", "2", "reflect-1", "reflect-2", "3", "reflect-3"] {
         do_task(&mut fleet, task);
     }
-    let write = fleet.find("write");
-    fleet.start(&write);
+    fleet.begin_task("write");
     fleet.ask(1, redo("1"));
     assert_eq!(fleet.run().phase, Phase::Executing);
     assert!(told_to_stop(&fleet, "write", 1));
@@ -272,16 +248,14 @@ fn a_task_done_again_opens_what_used_it_its_reflection_and_the_report() {
     do_task(&mut fleet, "reflect-1");
     let Work::Execute { failed_before: Some(why), .. } = &fleet.find("3").work else { panic!() };
     assert!(why.contains("what it used is done again (1)"), "{why}");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
     assert_eq!(fleet.run().tasks[&TaskId::Write].generation, Generation(2));
 }
 
 #[test]
 fn failed_skipped_and_blocked_tasks_can_be_done_again_with_all_their_tries() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
-    fleet.end(&offer, failed(Ending::Escalate, "a person must decide"));
+    fleet.do_task("1", failed(Ending::Escalate, "a person must decide"));
     fleet.ask(1, skip("2"));
     fleet.ask(2, redo("1"));
     fleet.ask(3, redo("2"));
@@ -294,7 +268,7 @@ fn failed_skipped_and_blocked_tasks_can_be_done_again_with_all_their_tries() {
     }
     assert_eq!(status(&fleet, "1"), TaskStatus::Failed);
     fleet.ask(4, redo("1"));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -315,14 +289,13 @@ fn a_new_goal_for_a_task_is_what_it_is_done_by() {
     }
     let (of_three, why) = goal(&fleet, "3");
     assert_eq!((of_three.as_str(), why.as_str()), ("multiply apples is so", ""), "it had not begun");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn a_new_goal_for_the_run_has_the_plan_made_or_refined_for_it() {
     let mut fleet = Fleet::submitted(RunLimits::default());
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
+    fleet.begin_task("plan");
     fleet.ask(1, edit(None, "What of plums?"));
     assert!(told_to_stop(&fleet, "plan", 1));
     let offer = fleet.find("plan");
@@ -338,19 +311,19 @@ fn a_new_goal_for_the_run_has_the_plan_made_or_refined_for_it() {
     let Work::Refine { reasons, .. } = &offer.work else { panic!() };
     assert!(reasons[0].contains("the goal of the run was changed"), "{reasons:?}");
     assert_eq!(offer.goal, "What of cherries?");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn nothing_is_asked_of_a_run_that_has_ended() {
     let mut fleet = planned();
-    finish(&mut fleet);
+    fleet.finish(&tasks());
     let (entries, before) = (fleet.record.len(), fleet.run().tasks.clone());
     fleet.ask(1, PAUSE);
     fleet.ask(2, redo("1"));
     fleet.ask(3, edit(None, "something else"));
     assert_eq!(fleet.run().tasks, before);
-    assert!(fleet.record.len() <= entries + 3 && refusals(&fleet).is_empty());
+    assert!(fleet.record.len() <= entries + 3 && fleet.refusals().is_empty());
 }
 
 /// What is offered and not taken would be given out, and done in vain.

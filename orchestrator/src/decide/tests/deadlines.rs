@@ -11,13 +11,8 @@ use crate::decide::{Effect, next_deadline};
 
 const OUT_OF_TIME: RunStatus = RunStatus::Aborted(StopReason::DeadlinePassed);
 
-fn at(fleet: &mut Fleet, time: Millis) {
-    fleet.now = time;
-    fleet.turn(vec![Input::Timer]);
-}
-
 /// Start of the time that is kept for writing.
-fn reserve(fleet: &Fleet) -> Millis {
+pub(super) fn reserve(fleet: &Fleet) -> Millis {
     let run = fleet.run();
     Millis(run.deadline.0 - (run.deadline.0 - run.created_at.0) / 10)
 }
@@ -26,8 +21,7 @@ fn reserve(fleet: &Fleet) -> Millis {
 fn a_run_out_of_time_delivers_what_there_is_and_says_that_it_is_a_part() {
     let mut fleet = planned();
     do_task(&mut fleet, "1");
-    let deadline = fleet.run().deadline;
-    at(&mut fleet, deadline);
+    fleet.at(fleet.run().deadline);
     assert_eq!(fleet.status(), OUT_OF_TIME);
     let report = fleet.run().report.clone().unwrap();
     assert!(report.partial && report.title.starts_with("Partial report: Which limits"), "{report:?}");
@@ -60,8 +54,7 @@ fn an_agent_that_sees_the_deadline_pass_before_the_run_does_ends_it_the_same_way
 #[test]
 fn a_run_out_of_time_without_a_result_has_no_report() {
     let mut fleet = planned();
-    let deadline = fleet.run().deadline;
-    at(&mut fleet, deadline);
+    fleet.at(fleet.run().deadline);
     assert_eq!((fleet.status(), fleet.run().report.is_none()), (OUT_OF_TIME, true));
 }
 
@@ -77,22 +70,20 @@ fn who_cancels_gets_no_report() {
 fn time_is_kept_for_writing_once_there_is_something_to_write() {
     let mut fleet = planned();
     let reserve = reserve(&fleet);
-    let one = fleet.find("1");
-    fleet.start(&one);
+    let one = fleet.begin_task("1");
     assert_eq!(next_deadline(fleet.run()), Some(Millis(one.deadline.0 + 2000)));
     do_task(&mut fleet, "2");
     // The task would have longer; the agent is told when it has to be done.
     fleet.end(&one, failed(Ending::AgentFailed, "crashed"));
     fleet.now = Millis(reserve.0 - 1000);
     fleet.turn(vec![Input::Capacity]);
-    let reflect = fleet.find("reflect-2");
-    fleet.end(&reflect, failed(Ending::AgentFailed, "crashed"));
+    fleet.end_task("reflect-2", failed(Ending::AgentFailed, "crashed"));
     assert_eq!(fleet.find("reflect-2").deadline, reserve);
 
-    at(&mut fleet, reserve);
+    fleet.at(reserve);
     assert_eq!(fleet.run().phase, Phase::Executing, "agents have a moment to say what they have");
     fleet.effects.clear();
-    at(&mut fleet, Millis(reserve.0 + 2000));
+    fleet.at(Millis(reserve.0 + 2000));
     assert_eq!(fleet.run().phase, Phase::Writing);
     assert!(
         fleet.effects.iter().any(|effect| matches!(effect, Effect::CancelTask { .. })),
@@ -106,16 +97,14 @@ fn time_is_kept_for_writing_once_there_is_something_to_write() {
     fleet.open.retain(|offer| offer.task == TaskId::Write);
     let Work::Write { results, failed, .. } = &fleet.find("write").work else { panic!() };
     assert_eq!((results.len(), failed.len()), (1, 2));
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn once_all_have_concluded_nothing_is_waited_for() {
     let mut fleet = planned_with(RunLimits { run_deadline_ms: 600_000, ..RunLimits::default() });
     do_task(&mut fleet, "1");
-    let two = fleet.find("2");
-    fleet.start(&two);
+    let two = fleet.begin_task("2");
     do_task(&mut fleet, "reflect-1");
     fleet.now = reserve(&fleet);
     fleet.end(&two, failed(Ending::DeadlinePassed, "the task's time was up"));
@@ -128,8 +117,7 @@ fn a_question_that_comes_up_as_the_time_for_the_plan_ends_holds_nothing_up() {
     let people = People { pause_at: vec!["pears".into()], answer_within_ms: 60_000, ..People::default() };
     let mut fleet = planned_with(RunLimits { people, ..RunLimits::default() });
     do_task(&mut fleet, "1");
-    let two = fleet.find("2");
-    fleet.start(&two);
+    let two = fleet.begin_task("2");
     do_task(&mut fleet, "reflect-1");
     fleet.now = reserve(&fleet);
     fleet.end(&two, good(&two, &tasks()));
@@ -137,8 +125,7 @@ fn a_question_that_comes_up_as_the_time_for_the_plan_ends_holds_nothing_up() {
     assert_eq!((fleet.run().phase, fleet.run().open_questions().count()), (Phase::Writing, 0));
     assert_eq!(open(&fleet), ["write"]);
     fleet.ask(1, RequestAction::Answer { question: QuestionId(1), text: "leave out the sum".into() });
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    fleet.finish(&tasks());
 }
 
 #[test]

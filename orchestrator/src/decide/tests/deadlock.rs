@@ -10,7 +10,7 @@ use muster_shared::run::{Input, RunEvent, RunState, RunStatus, TaskState, Waitin
 use muster_shared::time::Millis;
 use proptest::prelude::*;
 
-use super::fleet::{Fleet, good, leaf, plan};
+use super::fleet::{Fleet, good, leaf};
 use crate::decide::{in_work, next_deadline};
 
 /// A run with these tasks, each with what it depends on, none of them begun.
@@ -18,9 +18,7 @@ fn begun(needs: &[Vec<u16>]) -> (Fleet, Vec<TaskDraft>) {
     let names: Vec<String> = (1..=needs.len()).map(|number| number.to_string()).collect();
     let tasks: Vec<TaskDraft> = names.iter().map(|name| leaf(&format!("task {name}"), &[])).collect();
     let limits = RunLimits { max_width: 20, ..RunLimits::default() };
-    let mut fleet = Fleet::submitted(limits);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks.clone()));
+    let mut fleet = Fleet::planned(limits, tasks.clone());
     fleet.open.clear();
     let run = state(&mut fleet);
     for (number, needs) in (1..).zip(needs) {

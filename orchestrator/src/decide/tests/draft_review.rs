@@ -1,25 +1,21 @@
 //! A reviewer reads the draft of the report before it is delivered; whatever becomes of that, the run has its report.
 
-use std::collections::BTreeMap;
-
 use muster_shared::flow::{
     Budget, DraftRemark, DraftReview, DraftReviewPolicy, DraftVerdict, Ending, Outcome, Product, Report,
     RunLimits, TaskOffered, TaskStatus, Work,
 };
-use muster_shared::ids::{AgentId, Attempt, Generation, Role, TaskId};
-use muster_shared::run::{
-    AgentEvent, DraftReviewEnd, Input, Phase, RequestAction, RunEvent, RunStatus, Started,
-};
+use muster_shared::ids::{AgentId, Generation, Role, TaskId};
+use muster_shared::run::{DraftReviewEnd, Phase, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, cancel, done, draft_review, failed, good, leaf, queue};
+use super::fleet::{Fleet, begins, cancel, done, draft_review, failed, good, leaf, lost, queue};
 use crate::decide::{Effect, next_deadline};
 
 fn limits(rounds: u8) -> RunLimits {
     RunLimits { draft_review: DraftReviewPolicy::On, draft_rounds: rounds, ..RunLimits::default() }
 }
 
-fn body(text: &str) -> Outcome {
+pub(super) fn body(text: &str) -> Outcome {
     done(Product::Report(Report { title: "Report".into(), body: text.into(), ..Report::default() }))
 }
 
@@ -36,7 +32,7 @@ fn drafted(limits: RunLimits) -> Fleet {
     fleet
 }
 
-fn end(fleet: &mut Fleet, task: &str, outcome: Outcome) -> TaskOffered {
+pub(super) fn end(fleet: &mut Fleet, task: &str, outcome: Outcome) -> TaskOffered {
     let offer = fleet.find(task);
     fleet.now = Millis(fleet.now.0 + 10);
     fleet.start(&offer);
@@ -46,12 +42,7 @@ fn end(fleet: &mut Fleet, task: &str, outcome: Outcome) -> TaskOffered {
 
 fn delivered(fleet: &Fleet) -> &str {
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-    &fleet.run().report.as_ref().unwrap().body
-}
-
-fn pass(fleet: &mut Fleet, millis: u64) {
-    fleet.now = Millis(fleet.now.0 + millis);
-    fleet.turn(vec![Input::Timer]);
+    fleet.body()
 }
 
 #[test]
@@ -140,21 +131,16 @@ fn a_review_that_fails_costs_nothing_but_itself() {
             end(fleet, "draft-review-1", body("Mine is better."));
         }
     };
-    let nobody_there: Wrong = |fleet| pass(fleet, 60 * 60 * 1000);
+    let nobody_there: Wrong = |fleet| fleet.pass(60 * 60 * 1000);
     let too_slow: Wrong = |fleet| {
-        let offer = fleet.find("draft-review-1");
-        fleet.start(&offer);
-        pass(fleet, 30 * 60 * 1000);
+        fleet.begin_task("draft-review-1");
+        fleet.pass(30 * 60 * 1000);
     };
     let deaths: Wrong = |fleet| {
         let offer = fleet.find("draft-review-1");
         for number in 1..=3 {
-            let (ack, host) = ("ack".to_owned(), "here".to_owned());
-            let started = Started { attempt: Attempt(number), ack, pid: 1, host, after_step: 0 };
-            fleet.report(&offer, AgentEvent::Started(started));
-            let agent = AgentId::new("reflector", 1);
-            let (reason, steps) = (format!("lost {number}"), BTreeMap::new());
-            fleet.turn(vec![Input::AgentLost { agent, reason, steps, elsewhere: 0 }]);
+            fleet.report(&offer, begins(number, "ack"));
+            fleet.turn(vec![lost(AgentId::new("reflector", 1))]);
         }
     };
     for (name, wrong) in [
@@ -184,7 +170,7 @@ fn a_reviewer_leaves_the_writer_half_of_the_time() {
     assert!((25_000..=30_000).contains(&left), "{left}");
     assert!(next_deadline(fleet.run()).unwrap() <= Millis(fleet.now.0 + 33_000));
     fleet.start(&offer);
-    pass(&mut fleet, 33_000);
+    fleet.pass(33_000);
     assert!(delivered(&fleet).contains("its time was up"), "{}", delivered(&fleet));
 }
 
@@ -197,7 +183,7 @@ fn a_draft_is_delivered_when_it_cannot_be_written_again() {
             end(fleet, "write", failed(Ending::ModelFailed, "no answer"));
         }
     };
-    let no_time: Wrong = |fleet| pass(fleet, 2 * 60 * 60 * 1000);
+    let no_time: Wrong = |fleet| fleet.pass(2 * 60 * 60 * 1000);
     let no_money: Wrong = |fleet| {
         end(fleet, "write", failed(Ending::BudgetExhausted, "all is spent"));
     };
@@ -230,7 +216,7 @@ fn a_pause_takes_nothing_from_the_reviewers_time() {
     let before = fleet.run().drafts.reviews[0].until;
     fleet.ask(1, RequestAction::Pause);
     fleet.open.clear();
-    pass(&mut fleet, 40_000_000);
+    fleet.pass(40_000_000);
     assert_eq!(fleet.run().phase, Phase::Writing, "{}", fleet.reason());
     fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(fleet.run().drafts.reviews[0].until, Millis(before.0 + 40_000_000));
@@ -253,8 +239,7 @@ fn a_draft_is_not_given_up_for_what_nothing_is_left_to_do_again_with() {
             assert_eq!(fleet.run().drafts.kept.is_none(), is_done, "{calls}");
             assert_eq!(fleet.run().phase, if is_done { Phase::Executing } else { Phase::Writing });
             if !is_done {
-                let refused = fleet.events().into_iter().any(|event| event.name() == "request_refused");
-                assert!(refused, "{:?}", fleet.events());
+                assert!(!fleet.refusals().is_empty(), "{:?}", fleet.events());
                 end(&mut fleet, "draft-review-1", draft_review(&[]));
                 assert_eq!(delivered(&fleet), "Draft 1.");
             }

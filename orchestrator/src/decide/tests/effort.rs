@@ -27,17 +27,13 @@ fn sparing() -> RunLimits {
 }
 
 fn begun(text: &str) -> Fleet {
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new(text), sparing());
-    fleet
+    Fleet::with_goal(Goal::new(text), sparing())
 }
 
 /// A run whose plan was made by a planner.
 fn planned(tasks: Vec<TaskDraft>) -> Fleet {
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new(GOAL), RunLimits { planning: Planning::Always, ..sparing() });
-    let offer = fleet.find("plan");
-    fleet.end(&offer, plan(tasks));
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), RunLimits { planning: Planning::Always, ..sparing() });
+    fleet.end_task("plan", plan(tasks));
     fleet
 }
 
@@ -102,14 +98,13 @@ fn the_document_that_was_asked_for_is_the_report() {
     fleet.work(|_| {
         given(TaskResult { conclusion: "Made.".into(), body: body.into(), ..TaskResult::default() })
     });
-    assert!(fleet.run().report.as_ref().unwrap().body.starts_with(body));
+    assert!(fleet.body().starts_with(body));
 }
 
 #[test]
 fn nothing_is_kept_for_a_writer_who_is_not_asked() {
     let budget = Budget { model_calls: Some(1), ..Budget::UNLIMITED };
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new(GOAL), RunLimits { budget, ..sparing() });
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), RunLimits { budget, ..sparing() });
     assert_eq!(fleet.find("1").budget.model_calls, Some(1));
     fleet.work(|_| result("Take B."));
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
@@ -164,10 +159,8 @@ fn an_agent_that_finds_out_on_the_way_asks_for_a_plan_once() {
 #[test]
 fn who_found_nothing_and_asks_for_a_plan_does_not_stand_in_the_report() {
     let mut fleet = begun(GOAL);
-    let first = fleet.find("1");
-    fleet.end(&first, wish(TaskResult::NOTHING_YET));
-    let planner = fleet.find("plan");
-    fleet.end(&planner, plan(vec![leaf("prices", &[]), leaf("licences", &[])]));
+    fleet.end_task("1", wish(TaskResult::NOTHING_YET));
+    fleet.end_task("plan", plan(vec![leaf("prices", &[]), leaf("licences", &[])]));
     fleet.work(|offer| match &offer.work {
         Work::Write { results, .. } => {
             assert_eq!(results.len(), 2, "{results:?}");
@@ -220,8 +213,7 @@ fn reflections_follow_surprises_and_never_the_last_task() {
 /// A run whose first task ended in part, whose reflection asks for this.
 fn reflected(operations: Vec<RefineOperation>) -> Fleet {
     let mut fleet = planned(vec![leaf("apples", &[]), leaf("pears", &["apples"])]);
-    let first = fleet.find("1");
-    fleet.end(&first, Outcome { ending: Ending::DonePartial, ..result("half") });
+    fleet.end_task("1", Outcome { ending: Ending::DonePartial, ..result("half") });
     let reflecting = fleet.find("reflect-1");
     let Work::Reflect { refine: Some(brief), .. } = &reflecting.work else { panic!("{reflecting:?}") };
     assert_eq!(brief.held_to.statuses.len(), 2);
@@ -271,7 +263,7 @@ fn what_a_reflection_cannot_change_the_refiner_is_asked_about() {
         _ => good(offer, &[]),
     });
     assert_eq!(offered(&fleet).iter().filter(|task| task.starts_with("refine")).count(), 1);
-    let body = &fleet.run().report.as_ref().unwrap().body;
+    let body = fleet.body();
     assert!(
         body.contains("A change of the plan was wanted (1: the other half) and could not be made"),
         "{body}"
@@ -281,8 +273,7 @@ fn what_a_reflection_cannot_change_the_refiner_is_asked_about() {
 
 #[test]
 fn a_plan_that_is_refused_comes_with_the_next_offer() {
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new(GOAL), RunLimits { planning: Planning::Always, ..sparing() });
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), RunLimits { planning: Planning::Always, ..sparing() });
     let first = fleet.find("plan");
     let Work::Plan { refused_plan, .. } = &first.work else { unreachable!() };
     assert!(refused_plan.is_none());
@@ -297,11 +288,8 @@ fn a_plan_that_is_refused_comes_with_the_next_offer() {
 fn a_model_that_declines_leaves_its_steps_to_the_next() {
     let mut limits = sparing();
     limits.responses.stronger_models = vec!["house/large".into()];
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new(GOAL), limits);
-    let first = fleet.find("1");
-    fleet.start(&first);
-    fleet.end(&first, failed(Ending::Escalate, &format!("{DECLINED}: it may not")));
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits);
+    fleet.do_task("1", failed(Ending::Escalate, &format!("{DECLINED}: it may not")));
     let again = fleet.find("1");
     assert_eq!((again.generation, again.continues), (Generation(2), Some(Generation(1))));
     fleet.end(&again, failed(Ending::ModelFailed, "nobody answered"));
@@ -312,12 +300,10 @@ fn a_model_that_declines_leaves_its_steps_to_the_next() {
 
 #[test]
 fn what_was_contradicted_is_done_again_with_what_was_found_before() {
-    let mut fleet = conflicts::begun(&ConflictStep::USUAL);
-    conflicts::do_so(&mut fleet, "1", conflicts::says("30 %"));
-    conflicts::do_so(&mut fleet, "2", conflicts::says("15 %"));
+    let mut fleet = conflicts::contradicted(&ConflictStep::USUAL);
     let shown = |value: &str, how: &str| conflicts::claiming(vec![conflicts::claim(value, how)]);
-    conflicts::do_so(&mut fleet, "settle-1", shown("30 %", "rows of November"));
-    conflicts::do_so(&mut fleet, "settle-2", shown("30.1 percent", "had taken the rows of October"));
+    fleet.do_task("settle-1", shown("30 %", "rows of November"));
+    fleet.do_task("settle-2", shown("30.1 percent", "had taken the rows of October"));
     let again = fleet.find("2");
     let Work::Execute { earlier: Some(earlier), .. } = &again.work else { panic!("{:?}", again.work) };
     assert_eq!(earlier.claims.len(), 1);

@@ -8,6 +8,7 @@ use muster_shared::flow::{
     TaskResult, Wait, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
+use muster_shared::run::event::RequestRefused;
 use muster_shared::run::invariants::check_all;
 use muster_shared::run::{
     AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Released, Request, RequestAction, RunEvent,
@@ -17,6 +18,7 @@ use muster_shared::time::Millis;
 use uuid::Uuid;
 
 use crate::decide::{ByRules, Decision, Effect, Place, Recorded, Situation, decide, in_work};
+use crate::replay::replay;
 
 /// Somebody asks the run to stop, without an id.
 pub(super) fn cancel(by: &str, reason: &str) -> Input {
@@ -74,6 +76,20 @@ impl Fleet {
     pub(super) fn submitted(limits: RunLimits) -> Self {
         let mut fleet = Self::new();
         fleet.submit("Which limits are there?", limits);
+        fleet
+    }
+
+    /// A new run with these limits, as they are.
+    pub(super) fn with_goal(goal: Goal, limits: RunLimits) -> Self {
+        let mut fleet = Self::new();
+        fleet.begin_as_it_is(goal, limits);
+        fleet
+    }
+
+    /// A run whose planner has given these tasks.
+    pub(super) fn planned(limits: RunLimits, tasks: Vec<TaskDraft>) -> Self {
+        let mut fleet = Self::submitted(limits);
+        fleet.do_task("plan", plan(tasks));
         fleet
     }
 
@@ -277,6 +293,77 @@ impl Fleet {
         self.report(offer, AgentEvent::Outcome(outcome.into()));
     }
 
+    /// An agent starts an open task.
+    pub(super) fn begin_task(&mut self, task: &str) -> TaskOffered {
+        let offer = self.find(task);
+        self.start(&offer);
+        offer
+    }
+
+    /// An agent ends an open task.
+    pub(super) fn end_task(&mut self, task: &str, outcome: Outcome) -> TaskOffered {
+        let offer = self.find(task);
+        self.end(&offer, outcome);
+        offer
+    }
+
+    /// An agent starts an open task and ends it.
+    pub(super) fn do_task(&mut self, task: &str, outcome: Outcome) -> TaskOffered {
+        self.begin_task(task);
+        self.end_task(task, outcome)
+    }
+
+    /// An agent does an open task with the outcome of [`good`].
+    pub(super) fn do_well(&mut self, task: &str, tasks: &[TaskDraft]) -> TaskOffered {
+        let outcome = good(&self.find(task), tasks);
+        self.do_task(task, outcome)
+    }
+
+    /// The timer fires at this time.
+    pub(super) fn at(&mut self, time: Millis) {
+        self.now = time;
+        self.turn(vec![Input::Timer]);
+    }
+
+    pub(super) fn pass(&mut self, millis: u64) {
+        self.at(Millis(self.now.0 + millis));
+    }
+
+    /// Everything goes well to the end of the run, and its record replays.
+    pub(super) fn finish(&mut self, tasks: &[TaskDraft]) {
+        self.work(|offer| good(offer, tasks));
+        assert_eq!(self.status(), RunStatus::Completed, "{}", self.reason());
+        replay(ID, &self.record).unwrap();
+    }
+
+    /// Whether the delivery with this number was withdrawn.
+    pub(super) fn has_withdrawn(&self, offer: &TaskOffered, number: u32) -> bool {
+        let (task, queue, ack) = (offer.task.clone(), offer.queue.clone(), ack_in(&offer.queue, number));
+        self.effects.contains(&Effect::Withdraw { task, queue, ack })
+    }
+
+    /// Reasons of the requests that were refused.
+    pub(super) fn refusals(&self) -> Vec<&str> {
+        let refused = self.events().into_iter().filter_map(|event| match event {
+            RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.as_str()),
+            _ => None,
+        });
+        refused.collect()
+    }
+
+    /// Body of the report.
+    pub(super) fn body(&self) -> &str {
+        &self.run().report.as_ref().unwrap().body
+    }
+
+    /// An agent suspends a task that waits for something.
+    pub(super) fn wait(&mut self, offer: &TaskOffered, wait: Wait) {
+        self.open.retain(|open| open.task != offer.task);
+        let wait = Some(Box::new(Awaited { step: 1, wait }));
+        let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
+        self.report(offer, AgentEvent::Released(released));
+    }
+
     /// An agent of the test's choice ends a task.
     pub(super) fn end_as(&mut self, key: AgentKey, outcome: Outcome) {
         self.open.retain(|open| open.task != key.task || open.generation != key.generation);
@@ -352,13 +439,14 @@ impl Fleet {
 
     /// A task asks its peers, and goes on at once where it is answered at once.
     pub(super) fn ask_peer(&mut self, task: &str, request: PeerRequest) {
-        let offer = self.find(task);
-        self.start(&offer);
-        self.open.retain(|open| open.task != offer.task);
-        let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Peer(Box::new(request)) }));
-        let released = Released { reason: "it asks".into(), parked: true, wait, ..Released::default() };
-        self.report(&offer, AgentEvent::Released(released));
+        let offer = self.begin_task(task);
+        self.wait(&offer, Wait::Peer(Box::new(request)));
     }
+}
+
+/// An agent is lost that held nothing elsewhere.
+pub(super) fn lost(agent: AgentId) -> Input {
+    Input::AgentLost { agent, reason: "its connection ended".into(), steps: BTreeMap::new(), elsewhere: 0 }
 }
 
 /// Where the acknowledgement of a delivery from a queue goes; tests that say `ack` or `ack-2` mean this.
@@ -367,25 +455,28 @@ pub(super) fn ack_in(queue: &Queue, number: u32) -> String {
 }
 
 pub(super) fn started() -> AgentEvent {
-    AgentEvent::Started(Started {
-        attempt: Attempt(1),
-        ack: "ack".into(),
-        pid: 1,
-        host: "here".into(),
-        after_step: 0,
-    })
+    begins(1, "ack")
+}
+
+pub(super) fn begins(attempt: u32, ack: &str) -> AgentEvent {
+    let (ack, host) = (ack.to_owned(), "here".to_owned());
+    AgentEvent::Started(Started { attempt: Attempt(attempt), ack, pid: 1, host, after_step: 0 })
+}
+
+pub(super) fn agent(number: u32) -> AgentId {
+    AgentId::new("worker", number)
+}
+
+/// A worker's key for an offer.
+pub(super) fn key(number: u32, offer: &TaskOffered) -> AgentKey {
+    let (task, generation) = (offer.task.clone(), offer.generation);
+    AgentKey { role: Role::Worker, agent: agent(number), task, generation }
 }
 
 pub(super) fn done(product: Product) -> Outcome {
-    Outcome {
-        ending: Ending::Done,
-        reason: String::new(),
-        product: Some(product),
-        last_step: None,
-        steps: Vec::new(),
-        usage: muster_shared::flow::Usage { model_calls: 1, ..Default::default() },
-        contract_violation: None,
-    }
+    let (reason, usage) =
+        (String::new(), muster_shared::flow::Usage { model_calls: 1, ..Default::default() });
+    Outcome { ending: Ending::Done, reason, product: Some(product), usage, ..Outcome::of_fault() }
 }
 
 pub(super) fn failed(ending: Ending, reason: &str) -> Outcome {

@@ -1,16 +1,17 @@
 //! Tasks that several members do.
 
 use muster_shared::flow::{
-    Budget, DecidedBy, Ending, GroupVerdict, Outcome, Pattern, Rights, RunLimits, TaskDraft, TaskOffered,
-    TaskStatus, Work,
+    Budget, DecidedBy, Ending, GroupVerdict, Pattern, Rights, RunLimits, TaskDraft, TaskOffered, TaskStatus,
+    Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{Input, RequestAction, RunEvent, RunState, RunStatus};
+use muster_shared::run::{RequestAction, RunState};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
 
-use super::fleet::{Fleet, failed, good, leaf, plan, result};
+use super::deadlines::reserve;
+use super::fleet::{Fleet, failed, good, leaf, result};
+use super::tables::open;
 use crate::decide::Effect;
 
 fn index(text: &str) -> TaskIndex {
@@ -23,11 +24,7 @@ fn shared(pattern: &str) -> TaskDraft {
 
 /// A run whose plan is made of these tasks.
 fn planned(tasks: Vec<TaskDraft>, limits: RunLimits) -> Fleet {
-    let mut fleet = Fleet::submitted(limits);
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(tasks));
-    fleet
+    Fleet::planned(limits, tasks)
 }
 
 fn begun(pattern: &str) -> Fleet {
@@ -36,10 +33,6 @@ fn begun(pattern: &str) -> Fleet {
 
 fn status(fleet: &Fleet, task: &str) -> TaskStatus {
     fleet.run().tasks[&TaskId::Leaf(index(task))].status
-}
-
-fn open(fleet: &Fleet) -> Vec<String> {
-    fleet.open.iter().map(|offer| offer.task.to_string()).collect()
 }
 
 fn verdict(run: &RunState) -> &GroupVerdict {
@@ -55,17 +48,11 @@ fn stopped(fleet: &Fleet) -> Vec<String> {
     told.collect()
 }
 
-fn say(fleet: &mut Fleet, member: &str, outcome: Outcome) {
-    let offer = fleet.find(member);
-    fleet.start(&offer);
-    fleet.end(&offer, outcome);
-}
-
 /// A committee of which one does not agree.
 pub(super) fn divided() -> Fleet {
     let mut fleet = begun("committee:3");
     for (member, says) in [("1~a", "red"), ("1~b", "Red."), ("1~c", "green")] {
-        say(&mut fleet, member, result(says));
+        fleet.do_task(member, result(says));
     }
     fleet
 }
@@ -91,19 +78,16 @@ fn each_member_is_a_task_of_its_own_and_the_task_is_in_work() {
 fn the_first_good_result_of_a_redundant_group_counts_and_the_others_stop_at_once() {
     let mut fleet = begun("redundant:3");
     for member in ["1~a", "1~b", "1~c"] {
-        let offer = fleet.find(member);
-        fleet.start(&offer);
+        fleet.begin_task(member);
     }
     let slow = fleet.find("1~c");
-    let broken = fleet.find("1~a");
-    fleet.end(&broken, failed(Ending::GaveUp, "no apples"));
+    fleet.end_task("1~a", failed(Ending::GaveUp, "no apples"));
     assert_eq!(
         (status(&fleet, "1"), open(&fleet).len()),
         (TaskStatus::Processing, 2),
         "it is not tried again"
     );
-    let quick = fleet.find("1~b");
-    fleet.end(&quick, result("red"));
+    fleet.end_task("1~b", result("red"));
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     assert_eq!(status(&fleet, "1~c"), TaskStatus::Aborted);
     assert_eq!(stopped(&fleet), ["1~c"]);
@@ -113,8 +97,7 @@ fn the_first_good_result_of_a_redundant_group_counts_and_the_others_stop_at_once
     let used = fleet.run().spending.used.model_calls;
     fleet.end(&slow, result("green"));
     assert_eq!(verdict(fleet.run()).counts, index("1~b"));
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
     assert!(fleet.run().spending.used.model_calls > used, "it was paid for");
 }
 
@@ -123,8 +106,8 @@ fn a_redundant_group_of_which_all_fail_is_tried_again_as_one_task_is() {
     let mut fleet = begun("redundant:2");
     for round in 0..3 {
         assert_eq!(open(&fleet), ["1~a", "1~b"], "round {round}");
-        say(&mut fleet, "1~a", failed(Ending::ModelFailed, "no model"));
-        say(&mut fleet, "1~b", failed(Ending::ModelFailed, "no model"));
+        fleet.do_task("1~a", failed(Ending::ModelFailed, "no model"));
+        fleet.do_task("1~b", failed(Ending::ModelFailed, "no model"));
     }
     assert_eq!(status(&fleet, "1"), TaskStatus::Failed);
     let reasons = &fleet.run().planned(&index("1")).unwrap().reasons;
@@ -134,10 +117,10 @@ fn a_redundant_group_of_which_all_fail_is_tried_again_as_one_task_is() {
 #[test]
 fn a_committee_that_splits_two_to_one_has_a_verdict_with_dissent() {
     let mut fleet = begun("committee:3");
-    say(&mut fleet, "1~b", result("Apples are green."));
-    say(&mut fleet, "1~c", result("apples are red"));
+    fleet.do_task("1~b", result("Apples are green."));
+    fleet.do_task("1~c", result("apples are red"));
     assert_eq!(status(&fleet, "1"), TaskStatus::Processing);
-    say(&mut fleet, "1~a", result("Apples are red."));
+    fleet.do_task("1~a", result("Apples are red."));
     let found = verdict(fleet.run()).clone();
     assert_eq!((found.counts.clone(), found.by), (index("1~a"), DecidedBy::Majority));
     assert_eq!(found.dissent[0].member, index("1~b"));
@@ -157,8 +140,8 @@ fn a_committee_that_splits_two_to_one_has_a_verdict_with_dissent() {
 #[test]
 fn members_discuss_what_they_found_until_they_agree_or_the_rounds_are_over() {
     let mut fleet = begun("committee:2:2");
-    say(&mut fleet, "1~a", result("red"));
-    say(&mut fleet, "1~b", result("green"));
+    fleet.do_task("1~a", result("red"));
+    fleet.do_task("1~b", result("green"));
     assert_eq!(open(&fleet), ["1~a", "1~b"], "they are offered again");
     let Work::Execute { member: Some(member), .. } = &fleet.find("1~b").work else { panic!() };
     assert_eq!(member.round, 1);
@@ -166,8 +149,8 @@ fn members_discuss_what_they_found_until_they_agree_or_the_rounds_are_over() {
         member.views.iter().map(|view| view.conclusion.as_str()).collect::<Vec<_>>(),
         ["red", "green"]
     );
-    say(&mut fleet, "1~b", result("red"));
-    say(&mut fleet, "1~a", result("red"));
+    fleet.do_task("1~b", result("red"));
+    fleet.do_task("1~a", result("red"));
     assert_eq!(verdict(fleet.run()).by, DecidedBy::Unanimity, "no second round is needed");
     assert_eq!(fleet.run().groups[&index("1")].round, 1);
 }
@@ -175,9 +158,9 @@ fn members_discuss_what_they_found_until_they_agree_or_the_rounds_are_over() {
 #[test]
 fn a_committee_without_quorum_fails() {
     let mut fleet = begun("committee:3");
-    say(&mut fleet, "1~a", result("red"));
+    fleet.do_task("1~a", result("red"));
     for member in ["1~b", "1~c"] {
-        say(&mut fleet, member, failed(Ending::Escalate, "somebody has to decide"));
+        fleet.do_task(member, failed(Ending::Escalate, "somebody has to decide"));
     }
     assert_eq!(status(&fleet, "1"), TaskStatus::Failed);
     let reasons = &fleet.run().planned(&index("1")).unwrap().reasons;
@@ -192,8 +175,7 @@ fn what_is_asked_of_the_task_reaches_its_members() {
     for what in ["skip", "redo", "edit"] {
         let mut fleet = begun("committee:2");
         for member in ["1~a", "1~b"] {
-            let offer = fleet.find(member);
-            fleet.start(&offer);
+            fleet.begin_task(member);
         }
         let task = index("1");
         let action = match what {
@@ -208,8 +190,7 @@ fn what_is_asked_of_the_task_reaches_its_members() {
         } else {
             let again = fleet.find("1~a");
             assert_eq!(again.generation.0, 2, "{what}: what is about the first offer is closed");
-            fleet.work(|offer| good(offer, &[]));
-            assert_eq!(fleet.status(), RunStatus::Completed);
+            fleet.finish(&[]);
         }
     }
 }
@@ -223,13 +204,9 @@ fn one_member_is_skipped_and_done_again_by_itself() {
     fleet.ask(2, RequestAction::Redo { task: two.clone() });
     assert_eq!(fleet.find("1~b").generation.0, 2);
     fleet.ask(3, RequestAction::Edit { task: Some(two), goal: "pears".into() });
-    let refused = fleet.events().into_iter().rev().find_map(|event| match event {
-        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
-        _ => None,
-    });
-    assert!(refused.unwrap().contains("1~b has the goal of 1"));
-    say(&mut fleet, "1~b", result("red"));
-    say(&mut fleet, "1~c", result("red"));
+    assert!(fleet.refusals().last().unwrap().contains("1~b has the goal of 1"));
+    fleet.do_task("1~b", result("red"));
+    fleet.do_task("1~c", result("red"));
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
 }
 
@@ -245,8 +222,7 @@ fn members_are_put_down_by_a_pause_and_go_on_after_it() {
     fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(open(&fleet), ["1~a", "1~b"]);
     assert_eq!(fleet.find("1~a").continues, Some(held.generation));
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
 }
 
 #[test]
@@ -285,14 +261,11 @@ fn members_that_cannot_be_paid_for_are_left_out_and_the_run_comes_to_its_end() {
 #[test]
 fn when_the_time_is_up_what_members_gave_counts() {
     let mut fleet = planned(vec![shared("committee:3"), leaf("pears", &[])], RunLimits::default());
-    say(&mut fleet, "1~a", result("red"));
-    say(&mut fleet, "2", result("ripe"));
-    let run = fleet.run();
-    fleet.now = Millis(run.deadline.0 - (run.deadline.0 - run.created_at.0) / 10 + 2_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.do_task("1~a", result("red"));
+    fleet.do_task("2", result("ripe"));
+    fleet.at(Millis(reserve(&fleet).0 + 2_000));
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
 }
 
 proptest! {

@@ -6,14 +6,15 @@ mod plans;
 
 use muster_shared::flow::{
     GuardFailure, GuardReply, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Outcome, Planning, Product,
-    ReflectionLevel, Report, RunLimits, TaskOffered, Work, Writing,
+    ReflectionLevel, RunLimits, TaskOffered, Work, Writing,
 };
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::{Input, RunStatus, StopReason};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, ID, done, good, leaf, refinement};
+use super::draft_review::{body as report, end};
+use super::fleet::{Fleet, ID, good, leaf, refinement};
 use crate::decide::{Effect, changed, next_deadline};
 use crate::replay::replay;
 
@@ -56,22 +57,10 @@ fn say(fleet: &mut Fleet, reply: GuardReply) {
     fleet.turn(vec![Input::GuardsSaid { number, outcome, said }]);
 }
 
-fn end(fleet: &mut Fleet, task: &str, outcome: Outcome) -> TaskOffered {
-    let offer = fleet.find(task);
-    fleet.now = Millis(fleet.now.0 + 10);
-    fleet.start(&offer);
-    fleet.end(&offer, outcome);
-    offer
-}
-
 fn planned(fleet: &mut Fleet) -> TaskOffered {
     let offer = fleet.find("plan");
     let outcome = good(&offer, &[leaf("one", &[])]);
     end(fleet, "plan", outcome)
-}
-
-fn report(body: &str) -> Outcome {
-    done(Product::Report(Report { title: "Report".into(), body: body.into(), ..Report::default() }))
 }
 
 /// A run whose writer gave a report that waits for its guard.
@@ -85,10 +74,20 @@ fn written() -> Fleet {
     fleet
 }
 
+/// A run that waits for the guard of a plan, or of a report.
+fn asking(hook: Hook) -> Fleet {
+    if hook != Hook::BeforePlan {
+        return written();
+    }
+    let mut fleet = Fleet::submitted(limits(&[hook]));
+    planned(&mut fleet);
+    fleet
+}
+
 fn body(fleet: &Fleet) -> &str {
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
     replay(ID, &fleet.record).unwrap();
-    &fleet.run().report.as_ref().unwrap().body
+    fleet.body()
 }
 
 fn refuse(why: &str) -> GuardReply {
@@ -222,8 +221,7 @@ fn a_report_that_is_refused_goes_back_to_the_writer_with_the_reason() {
 fn what_one_task_gave_is_asked_about_before_it_is_the_report() {
     let single = || {
         let limits = RunLimits { planning: Planning::Never, writer: Writing::UnlessSingle, ..limits(&HOOKS) };
-        let mut fleet = Fleet::new();
-        fleet.begin_as_it_is(muster_shared::flow::Goal::new("Which limits are there?"), limits);
+        let mut fleet = Fleet::with_goal(muster_shared::flow::Goal::new("Which limits are there?"), limits);
         fleet.turn(vec![Input::Capacity]);
         let offer = fleet.find("1");
         end(&mut fleet, "1", good(&offer, &[]));
@@ -245,11 +243,9 @@ fn guards_are_asked_again_when_nobody_brings_what_they_said() {
     let mut fleet = written();
     let before = fleet.effects.len();
     let due = next_deadline(fleet.run()).unwrap();
-    fleet.now = Millis(due.0 - 1);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(Millis(due.0 - 1));
     assert_eq!(fleet.effects.len(), before, "they have their time");
-    fleet.now = due;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(due);
     assert!(matches!(fleet.effects.last(), Some(Effect::AskGuards { number: 1, .. })), "{:?}", fleet.effects);
     assert!(next_deadline(fleet.run()).unwrap() > due);
     say(&mut fleet, GuardReply::allow());
@@ -271,23 +267,31 @@ fn nobody(fleet: &mut Fleet) {
     fleet.turn(vec![Input::GuardsSaid { number, outcome, said }]);
 }
 
+/// The guard gives no verdict until the run has failed for it.
+fn stays_away(fleet: &mut Fleet) {
+    let mut rounds = 0;
+    while !fleet.status().is_ended() {
+        rounds += 1;
+        assert!(rounds < 500, "the run comes to no end");
+        nobody(fleet);
+        if !fleet.status().is_ended() {
+            wake(fleet);
+        }
+    }
+    assert_eq!(fleet.status(), RunStatus::Failed, "{}", fleet.reason());
+    assert!(fleet.reason().contains("guard eye is gone"), "{}", fleet.reason());
+    replay(ID, &fleet.record).unwrap();
+}
+
 /// Lets time pass until somebody is to look.
 fn wake(fleet: &mut Fleet) {
-    fleet.now = next_deadline(fleet.run()).unwrap();
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(next_deadline(fleet.run()).unwrap());
 }
 
 #[test]
 fn a_guard_that_is_gone_is_waited_for_and_nobody_is_blamed() {
     for hook in HOOKS {
-        let mut fleet = match hook {
-            Hook::BeforePlan => {
-                let mut fleet = Fleet::submitted(limits(&[hook]));
-                planned(&mut fleet);
-                fleet
-            }
-            _ => written(),
-        };
+        let mut fleet = asking(hook);
         let questions = |fleet: &Fleet| {
             fleet.effects.iter().filter(|effect| matches!(effect, Effect::AskGuards { .. })).count()
         };
@@ -304,37 +308,17 @@ fn a_guard_that_is_gone_is_waited_for_and_nobody_is_blamed() {
         }
         assert!(pauses.is_sorted() && pauses[0] == 1_000 && pauses[2] > 2_000, "{pauses:?}");
         say(&mut fleet, GuardReply::allow());
-        fleet.work(|offer| good(offer, &[]));
-        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-        replay(ID, &fleet.record).unwrap();
+        fleet.finish(&[]);
     }
 }
 
 #[test]
 fn a_guard_that_stays_away_ends_the_run_with_what_is_wrong_with_it() {
     for hook in HOOKS {
-        let mut fleet = match hook {
-            Hook::BeforePlan => {
-                let mut fleet = Fleet::submitted(limits(&[hook]));
-                planned(&mut fleet);
-                fleet
-            }
-            _ => written(),
-        };
-        let mut rounds = 0;
-        while !fleet.status().is_ended() {
-            rounds += 1;
-            assert!(rounds < 500, "the run comes to no end");
-            nobody(&mut fleet);
-            if !fleet.status().is_ended() {
-                wake(&mut fleet);
-            }
-        }
-        let reason = fleet.reason();
-        assert_eq!(fleet.status(), RunStatus::Failed, "{reason}");
-        assert!(reason.contains("guard eye is gone") && !reason.contains("muster doctor"), "{reason}");
-        assert!(fleet.run().report.is_none(), "{reason}");
-        replay(ID, &fleet.record).unwrap();
+        let mut fleet = asking(hook);
+        stays_away(&mut fleet);
+        assert!(!fleet.reason().contains("muster doctor"), "{}", fleet.reason());
+        assert!(fleet.run().report.is_none(), "{}", fleet.reason());
     }
 }
 
@@ -358,8 +342,7 @@ fn stopped() -> Fleet {
     planned(&mut fleet);
     let offer = fleet.find("1");
     end(&mut fleet, "1", good(&offer, &[]));
-    fleet.now = fleet.run().deadline;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.run().deadline);
     assert!(!fleet.status().is_ended(), "its guard is asked first");
     fleet
 }
@@ -369,7 +352,7 @@ fn what_is_left_of_a_run_that_is_stopped_is_asked_about() {
     let body = |fleet: &Fleet| {
         assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::DeadlinePassed), "{}", fleet.reason());
         replay(ID, &fleet.record).unwrap();
-        fleet.run().report.as_ref().unwrap().body.clone()
+        fleet.body().to_owned()
     };
     let mut fleet = stopped();
     let due = next_deadline(fleet.run()).unwrap();
@@ -412,8 +395,7 @@ fn a_plan_that_a_person_brings_is_asked_about() {
             })),
             ..muster_shared::flow::Goal::new("Which limits are there?")
         };
-        let mut fleet = Fleet::new();
-        fleet.begin_as_it_is(goal, limits(&[Hook::BeforePlan]));
+        let mut fleet = Fleet::with_goal(goal, limits(&[Hook::BeforePlan]));
         fleet.turn(vec![Input::Capacity]);
         fleet
     };

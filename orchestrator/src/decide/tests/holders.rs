@@ -1,30 +1,30 @@
 //! Who has a say in a task: those that it was offered to, and of them whoever has it. The others change nothing.
 
-use std::collections::BTreeMap;
-
 use muster_shared::flow::{Budget, Outcome, RunLimits, TaskOffered, TaskStatus, Usage};
 use muster_shared::ids::{AgentId, Attempt, Role};
-use muster_shared::run::{
-    AgentEvent, AgentKey, EventKind, Input, Released, RunStatus, Started, Unreadable, gaps,
-};
+use muster_shared::run::{AgentEvent, AgentKey, EventKind, Input, Released, Unreadable, gaps};
 
-use super::fleet::{Fleet, ID, good, leaf, plan, result};
+use super::fleet::{Fleet, ID, agent, begins, leaf, lost, result};
 use crate::decide::{Effect, holder_against, holders};
 use crate::replay::replay;
 
 /// A run with one leaf in an agent's hands.
-fn fleet() -> (Fleet, TaskOffered) {
+pub(super) fn fleet() -> (Fleet, TaskOffered) {
     fleet_with(RunLimits::default())
 }
 
 fn fleet_with(limits: RunLimits) -> (Fleet, TaskOffered) {
-    let mut fleet = Fleet::submitted(limits);
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let mut fleet = Fleet::planned(limits, vec![leaf("apples", &[])]);
+    let offer = fleet.begin_task("1");
     fleet.effects.clear();
+    (fleet, offer)
+}
+
+/// The same, where the start is decided upon.
+fn decided() -> (Fleet, TaskOffered) {
+    let (mut fleet, offer) = fleet();
+    fleet.defer = false;
+    fleet.turn(Vec::new());
     (fleet, offer)
 }
 
@@ -36,7 +36,7 @@ fn another(role: Role, offer: &TaskOffered) -> AgentKey {
 /// The task is still with whoever began it.
 fn is_in_hand(fleet: &Fleet, offer: &TaskOffered) {
     let task = &fleet.run().tasks[&offer.task];
-    let agent = Some(AgentId::new("worker", 1));
+    let agent = Some(agent(1));
     assert_eq!(
         (task.status, &task.agent, task.generation),
         (TaskStatus::Processing, &agent, offer.generation)
@@ -67,9 +67,7 @@ fn what_others_say_of_a_task_in_hand_is_a_dead_letter_and_changes_nothing() {
             assert_eq!(buried(&fleet), 1, "{role}: {event:?}");
             fleet.end(&offer, result("apples are so"));
             assert_eq!(fleet.run().tasks[&offer.task].status, TaskStatus::Completed);
-            fleet.work(|offer| good(offer, &[leaf("apples", &[])]));
-            assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-            replay(ID, &fleet.record).unwrap();
+            fleet.finish(&[leaf("apples", &[])]);
             assert_eq!(gaps(&fleet.record), []);
         }
     }
@@ -83,30 +81,16 @@ fn whoever_it_was_not_offered_to_cannot_begin_it() {
     assert_eq!(buried(&fleet), 1);
 }
 
-fn begins(attempt: u32, ack: &str) -> AgentEvent {
-    let (ack, host) = (ack.to_owned(), "here".to_owned());
-    AgentEvent::Started(Started { attempt: Attempt(attempt), ack, pid: 1, host, after_step: 0 })
-}
-
 #[test]
 fn tries_are_counted_by_whoever_decides_whatever_their_authors_say() {
     let (mut fleet, offer) = fleet();
     fleet.defer = false;
-    let agent = AgentId::new("worker", 1);
-    let lost = |fleet: &mut Fleet, agent: AgentId| {
-        fleet.turn(vec![Input::AgentLost {
-            agent,
-            reason: "it is gone".into(),
-            steps: BTreeMap::new(),
-            elsewhere: 0,
-        }]);
-    };
-    lost(&mut fleet, agent);
+    fleet.turn(vec![lost(agent(1))]);
     let mut last = another(Role::Worker, &offer);
     fleet.report_as(last.clone(), begins(u32::MAX, "ack"));
     assert_eq!(fleet.run().tasks[&offer.task].attempt, Attempt(2));
-    lost(&mut fleet, last.agent.clone());
-    last.agent = AgentId::new("worker", 3);
+    fleet.turn(vec![lost(last.agent.clone())]);
+    last.agent = agent(3);
     fleet.report_as(last.clone(), begins(3, "ack"));
     let task = &fleet.run().tasks[&offer.task];
     assert_eq!(
@@ -128,17 +112,13 @@ fn a_try_has_nothing_acknowledged_in_the_queue_of_others() {
     ] {
         let (mut fleet, offer) = fleet();
         fleet.defer = false;
-        let lost = |agent| {
-            let reason = "it is gone".to_owned();
-            vec![Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }]
-        };
-        fleet.turn(lost(AgentId::new("worker", 1)));
+        fleet.turn(vec![lost(agent(1))]);
         fleet.effects.clear();
         let key = another(Role::Worker, &offer);
         fleet.report_as(key.clone(), begins(2, forged));
         let task = &fleet.run().tasks[&offer.task];
         assert_eq!((&task.agent, &task.ack), (&Some(key.agent.clone()), &None), "{forged}");
-        fleet.turn(lost(key.agent));
+        fleet.turn(vec![lost(key.agent)]);
         let named = |effect: &Effect| matches!(effect, Effect::HandOn { .. } | Effect::Withdraw { .. });
         assert!(!fleet.effects.iter().any(named), "{forged}: {:?}", fleet.effects);
     }
@@ -164,10 +144,9 @@ fn what_others_say_they_used_is_not_counted_and_frees_nothing() {
     fleet.report_as(key.clone(), AgentEvent::Released(put_down));
     assert_eq!(fleet.run().spending.used, before.used);
     assert_eq!(fleet.run().spending.allotted, before.allotted);
-    assert_eq!(fleet.run().seen[&offer.task].agent, Some(AgentId::new("worker", 1)));
+    assert_eq!(fleet.run().seen[&offer.task].agent, Some(agent(1)));
     fleet.end(&offer, result("apples are so"));
-    fleet.work(|offer| good(offer, &[leaf("apples", &[])]));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    fleet.finish(&[leaf("apples", &[])]);
     // What is said after the end is not counted either, unless it is said by whoever had it.
     let used = fleet.run().spending.used;
     fleet.report_only_as(key, uses(4_000_000_000));
@@ -183,7 +162,7 @@ fn what_a_holder_used_counts_though_its_task_was_called_off() {
     fleet.turn(vec![super::fleet::cancel("ann", "enough")]);
     let used = fleet.run().spending.used.model_calls;
     fleet.report_only_as(
-        AgentKey { agent: AgentId::new("worker", 1), ..another(Role::Worker, &offer) },
+        AgentKey { agent: agent(1), ..another(Role::Worker, &offer) },
         AgentEvent::Outcome(result("apples are so").into()),
     );
     assert_eq!(fleet.run().spending.used.model_calls, used + 1);
@@ -192,27 +171,18 @@ fn what_a_holder_used_counts_though_its_task_was_called_off() {
 #[test]
 fn a_later_try_of_another_takes_nothing_from_whoever_has_a_task() {
     for attempt in [0, 1, 2, u32::MAX] {
-        let (mut fleet, offer) = fleet();
-        fleet.defer = false;
-        fleet.turn(Vec::new());
+        let (mut fleet, offer) = decided();
         let key = another(Role::Worker, &offer);
         fleet.report_as(key.clone(), begins(attempt, "ack"));
         is_in_hand(&fleet, &offer);
         assert_eq!(buried(&fleet), 1);
         fleet.report_as(key.clone(), AgentEvent::Outcome(result("apples are poison").into()));
         is_in_hand(&fleet, &offer);
-        assert_eq!(
-            (buried(&fleet), &fleet.run().seen[&offer.task].agent),
-            (2, &Some(AgentId::new("worker", 1)))
-        );
+        assert_eq!((buried(&fleet), &fleet.run().seen[&offer.task].agent), (2, &Some(agent(1))));
         // It is nobody whose death counts, and the loss of whoever has it lets others begin.
-        let lost = |agent| {
-            let reason = "it is gone".to_owned();
-            vec![Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }]
-        };
-        fleet.turn(lost(key.agent.clone()));
+        fleet.turn(vec![lost(key.agent.clone())]);
         is_in_hand(&fleet, &offer);
-        fleet.turn(lost(AgentId::new("worker", 1)));
+        fleet.turn(vec![lost(agent(1))]);
         fleet.report_as(key.clone(), begins(attempt, "ack"));
         assert_eq!(fleet.run().tasks[&offer.task].agent, Some(key.agent));
         fleet.end(&offer, result("apples are so"));
@@ -237,13 +207,11 @@ fn whoever_begins_before_anybody_has_decided_keeps_it_from_those_after() {
 
 #[test]
 fn what_is_pending_against_a_holder_is_nobody_who_has_the_task() {
-    let (mut fleet, offer) = fleet();
-    fleet.defer = false;
-    fleet.turn(Vec::new());
+    let (mut fleet, offer) = decided();
     let other = another(Role::Worker, &offer);
     let input = fleet.report_only_as(other.clone(), begins(2, "ack"));
     let Input::Agent { seq } = input else { panic!("it is an agent's") };
-    assert_eq!(holder_against(fleet.run(), seq), Some(&AgentId::new("worker", 1)));
+    assert_eq!(holder_against(fleet.run(), seq), Some(&agent(1)));
     assert!(!holders(fleet.run()).contains(&other.agent));
     fleet.turn(vec![input]);
     assert_eq!(holder_against(fleet.run(), seq), None);
@@ -251,14 +219,11 @@ fn what_is_pending_against_a_holder_is_nobody_who_has_the_task() {
 
 #[test]
 fn what_was_written_while_somebody_had_the_task_counts_for_nothing_though_it_is_lost_since() {
-    let (mut fleet, offer) = fleet();
-    fleet.defer = false;
-    fleet.turn(Vec::new());
+    let (mut fleet, offer) = decided();
     let other = another(Role::Worker, &offer);
     let begun = fleet.report_only_as(other.clone(), begins(2, "ack"));
     let ended = fleet.report_only_as(other.clone(), AgentEvent::Outcome(result("apples are poison").into()));
-    let (agent, reason) = (AgentId::new("worker", 1), "it is gone".to_owned());
-    fleet.turn(vec![Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }]);
+    fleet.turn(vec![lost(agent(1))]);
     assert!(!holders(fleet.run()).contains(&other.agent), "it began nothing");
     fleet.turn(vec![begun, ended]);
     assert_eq!(buried(&fleet), 2);
@@ -271,18 +236,10 @@ fn what_was_written_while_somebody_had_the_task_counts_for_nothing_though_it_is_
 
 #[test]
 fn whoever_lost_a_task_after_its_last_word_is_heard() {
-    let (mut fleet, offer) = fleet();
-    fleet.defer = false;
-    fleet.turn(Vec::new());
-    let key = AgentKey { agent: AgentId::new("worker", 1), ..another(Role::Worker, &offer) };
+    let (mut fleet, offer) = decided();
+    let key = AgentKey { agent: agent(1), ..another(Role::Worker, &offer) };
     let ended = fleet.report_only_as(key.clone(), AgentEvent::Outcome(result("apples are so").into()));
-    let lost = Input::AgentLost {
-        agent: key.agent,
-        reason: "it is gone".to_owned(),
-        steps: BTreeMap::new(),
-        elsewhere: 0,
-    };
-    fleet.turn(vec![lost]);
+    fleet.turn(vec![lost(key.agent)]);
     fleet.turn(vec![ended]);
     assert_eq!(fleet.run().tasks[&offer.task].status, TaskStatus::Completed);
     assert_eq!(buried(&fleet), 0);

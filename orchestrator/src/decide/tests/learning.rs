@@ -143,8 +143,7 @@ fn whoever_is_at_work_for_a_while_is_told_of_the_progress() {
     for (millis, told) in [(100, 0), (5_000, 1)] {
         let mut fleet = Fleet::submitted(limits(ReflectionLevel::None));
         do_task(&mut fleet, "plan");
-        let slow = fleet.find("2");
-        fleet.start(&slow);
+        fleet.begin_task("2");
         fleet.now = fleet.now.after(std::time::Duration::from_millis(millis));
         do_task(&mut fleet, "1");
         let shown = shown(&fleet);
@@ -204,8 +203,7 @@ fn a_new_run_is_given_what_earlier_ones_taught() {
 fn whoever_works_on_a_task_that_is_split_is_told_to_stop() {
     let mut fleet = done_but_for_the_refiner();
     fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
-    let again = fleet.find("1");
-    fleet.start(&again);
+    let again = fleet.begin_task("1");
     fleet.effects.clear();
     split(&mut fleet, "1");
     let told = fleet.effects.iter().any(|effect| match effect {

@@ -3,27 +3,20 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{Ending, RunLimits, TaskOffered, TaskStatus};
-use muster_shared::ids::{AgentId, Attempt, Generation, Queue, TaskId};
+use muster_shared::ids::{Attempt, Generation, Queue, TaskId};
 use muster_shared::run::event::TaskQuarantined;
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, ack_in, cancel, failed, good, leaf, plan, result};
+use super::fleet::{Fleet, ack_in, agent, cancel, failed, leaf, result};
 use crate::decide::{Effect, hand_on_again, holders, last_chances, next_review};
 
 /// A run with one leaf on offer, its queue empty otherwise.
 fn fleet() -> (Fleet, TaskOffered) {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
+    let mut fleet = Fleet::planned(RunLimits::default(), vec![leaf("apples", &[])]);
     fleet.effects.clear();
     let offer = fleet.find("1");
     (fleet, offer)
-}
-
-fn agent(number: u32) -> AgentId {
-    AgentId::new("worker", number)
 }
 
 /// An agent starts; whether the run decides at once is the driver's choice.
@@ -120,9 +113,7 @@ fn whoever_takes_over_ends_the_task_and_the_run_goes_on() {
     lose(&mut fleet, 1, &[]);
     start(&mut fleet, &offer, 2, 3);
     fleet.end(&offer, result("apples are so"));
-    let tasks = [leaf("apples", &[])];
-    fleet.work(|offer| good(offer, &tasks));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    fleet.finish(&[leaf("apples", &[])]);
     assert_eq!(fleet.offered().iter().filter(|made| made.task == offer.task).count(), 1, "one generation");
 }
 
@@ -132,8 +123,7 @@ fn an_orphan_that_nobody_starts_is_offered_anew_and_goes_on_from_its_last_step()
     start(&mut fleet, &offer, 1, 3);
     lose(&mut fleet, 1, &[]);
     let wait = |fleet: &mut Fleet, seconds| {
-        fleet.now = fleet.now.after(std::time::Duration::from_secs(seconds));
-        fleet.turn(vec![Input::Timer]);
+        fleet.at(fleet.now.after(std::time::Duration::from_secs(seconds)));
     };
     wait(&mut fleet, 4);
     assert_eq!(task(&fleet, &offer).generation, offer.generation, "it may be started yet");
@@ -141,18 +131,11 @@ fn an_orphan_that_nobody_starts_is_offered_anew_and_goes_on_from_its_last_step()
     let again = fleet.offered().into_iter().rfind(|made| made.task == offer.task).unwrap();
     assert_eq!((again.generation, again.continues), (offer.generation.next(), Some(offer.generation)));
     assert_eq!(again.nonce, offer.nonce);
-    let withdrawn = Effect::Withdraw {
-        task: offer.task.clone(),
-        queue: offer.queue.clone(),
-        ack: ack_in(&offer.queue, 1),
-    };
-    assert!(fleet.effects.contains(&withdrawn), "its old entry is in nobody's way: {:?}", fleet.effects);
+    assert!(fleet.has_withdrawn(&offer, 1), "its old entry is in nobody's way: {:?}", fleet.effects);
     let again = again.clone();
     start(&mut fleet, &again, 2, 3);
     fleet.end(&again, result("apples are so"));
-    let tasks = [leaf("apples", &[])];
-    fleet.work(|offer| good(offer, &tasks));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    fleet.finish(&[leaf("apples", &[])]);
 }
 
 #[test]
@@ -161,8 +144,7 @@ fn an_orphan_waits_as_long_as_its_queue_has_no_room() {
     start(&mut fleet, &offer, 1, 0);
     lose(&mut fleet, 1, &[]);
     fleet.slots.insert(offer.queue.clone(), 0);
-    fleet.now = fleet.now.after(std::time::Duration::from_secs(60));
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.now.after(std::time::Duration::from_secs(60)));
     assert_eq!(task(&fleet, &offer).generation, offer.generation);
 }
 
@@ -207,11 +189,7 @@ fn the_third_death_without_a_step_between_ends_the_task() {
         lose(&mut fleet, number, &[]);
     }
     assert_eq!(handed_on(&fleet), ["1", "2"]);
-    assert!(fleet.effects.contains(&Effect::Withdraw {
-        task: offer.task.clone(),
-        queue: offer.queue.clone(),
-        ack: ack_in(&offer.queue, 3)
-    }));
+    assert!(fleet.has_withdrawn(&offer, 3));
     let buried =
         fleet.effects.iter().any(|effect| matches!(effect, Effect::Bury { task, .. } if *task == offer.task));
     assert!(buried, "{:?}", fleet.effects);
@@ -313,8 +291,7 @@ fn an_offer_that_seems_lost_is_made_again_so_that_nothing_done_by_it_is_done_twi
         assert_eq!((again.generation, again.continues), (Generation(generation), Some(first.generation)));
         assert_eq!(again.nonce, first.nonce, "prompts in the record stay as they are");
     }
-    let third = fleet.find("1");
-    fleet.start(&third);
+    let third = fleet.begin_task("1");
     fleet.park(&third);
     let fourth = fleet.find("1");
     assert_eq!((fourth.generation, fourth.continues), (Generation(4), Some(first.generation)));
@@ -325,13 +302,21 @@ fn an_offer_that_seems_lost_is_made_again_so_that_nothing_done_by_it_is_done_twi
 
 /// A run with three leaves on offer.
 fn three() -> (Fleet, Vec<TaskOffered>) {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(vec![leaf("apples", &[]), leaf("pears", &[]), leaf("plums", &[])]));
+    let mut fleet = Fleet::planned(
+        RunLimits::default(),
+        vec![leaf("apples", &[]), leaf("pears", &[]), leaf("plums", &[])],
+    );
     fleet.effects.clear();
     let offers = ["1", "2", "3"].map(|task| fleet.find(task)).to_vec();
     (fleet, offers)
+}
+
+/// Two agents, one after the other, are lost with all of these tasks.
+fn lose_all_twice(fleet: &mut Fleet, offers: &[TaskOffered]) {
+    for number in 1..=2 {
+        offers.iter().for_each(|offer| start(fleet, offer, number, 0));
+        lose(fleet, number, &[]);
+    }
 }
 
 fn quarantined(fleet: &Fleet) -> Vec<TaskId> {
@@ -345,10 +330,7 @@ fn quarantined(fleet: &Fleet) -> Vec<TaskId> {
 #[test]
 fn what_died_with_others_is_tried_alone_before_it_is_called_deadly() {
     let (mut fleet, offers) = three();
-    for number in 1..=2 {
-        offers.iter().for_each(|offer| start(&mut fleet, offer, number, 0));
-        lose(&mut fleet, number, &[]);
-    }
+    lose_all_twice(&mut fleet, &offers);
     assert_eq!(handed_on(&fleet).len(), 3, "handed on once: {:?}", fleet.effects);
     let again: Vec<TaskOffered> = ["1", "2", "3"].map(|task| fleet.find(task)).to_vec();
     for (offer, before) in again.iter().zip(&offers) {
@@ -373,10 +355,7 @@ fn what_died_with_others_is_tried_alone_before_it_is_called_deadly() {
 #[test]
 fn a_step_clears_a_suspect() {
     let (mut fleet, offers) = three();
-    for number in 1..=2 {
-        offers.iter().for_each(|offer| start(&mut fleet, offer, number, 0));
-        lose(&mut fleet, number, &[]);
-    }
+    lose_all_twice(&mut fleet, &offers);
     let again = fleet.find("2");
     start(&mut fleet, &again, 3, 0);
     lose(&mut fleet, 3, &[(&again.task, 1)]);

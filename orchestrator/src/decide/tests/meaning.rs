@@ -4,10 +4,9 @@
 use muster_shared::flow::{About, Goal, People, PlanDraft, Product, ReviewPolicy, RunLimits, Work};
 use muster_shared::ids::QuestionId;
 use muster_shared::run::event::QuestionAsked;
-use muster_shared::run::{Input, RequestAction, RunEvent, RunStatus};
-use muster_shared::time::Millis;
+use muster_shared::run::{RequestAction, RunEvent};
 
-use super::fleet::{Fleet, done, good, leaf, plan};
+use super::fleet::{Fleet, done, leaf, plan};
 
 const QUESTION: &str = "Do you mean the limits of a run or those of a task?";
 
@@ -40,17 +39,14 @@ fn the_planner_asks_once_what_the_goal_means_and_is_told_the_answer() {
     fleet.end(&offer, done(Product::Plan(asks)));
     assert!(fleet.run().open_questions().next().is_none(), "people are asked once");
     assert!(told(&fleet).1[0].contains("most likely meant"), "{:?}", told(&fleet));
-    let offer = fleet.find("plan");
-    fleet.end(&offer, plan(vec![leaf("limits", &[])]));
-    fleet.work(|offer| good(offer, &[leaf("limits", &[])]));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    fleet.end_task("plan", plan(vec![leaf("limits", &[])]));
+    fleet.finish(&[leaf("limits", &[])]);
 }
 
 #[test]
 fn when_nobody_answers_the_planner_goes_on_with_what_is_most_likely() {
     let mut fleet = asking(People { ask_about_goal: true, ..People::default() });
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(60_000);
     assert!(told(&fleet).0[0].1.contains("nobody answered"), "{:?}", told(&fleet));
 }
 
@@ -65,12 +61,11 @@ fn nobody_is_asked_where_that_is_not_wanted() {
 fn whoever_reviews_plans_sees_that_of_a_small_goal_and_the_one_that_was_brought() {
     let people = People { review: ReviewPolicy::Ask, ..People::default() };
     let limits = RunLimits { people, planning: muster_shared::flow::Planning::Auto, ..RunLimits::default() };
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new("What is a run?"), limits.clone());
+    let fleet = Fleet::with_goal(Goal::new("What is a run?"), limits.clone());
     assert_eq!(fleet.find("plan").task.to_string(), "plan");
     let brought = PlanDraft { goal: "runs".into(), tasks: vec![leaf("runs", &[])], questions: Vec::new() };
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal { plan: Some(Box::new(brought)), ..Goal::new("What is a run?") }, limits);
+    let fleet =
+        Fleet::with_goal(Goal { plan: Some(Box::new(brought)), ..Goal::new("What is a run?") }, limits);
     assert!(fleet.run().is_held() && fleet.open.is_empty());
     assert!(
         fleet

@@ -4,7 +4,7 @@ use muster_shared::flow::{Ending, RefineOperation, RunLimits, TaskDraft, TaskOff
 use muster_shared::ids::{Generation, TaskIndex};
 use muster_shared::run::{RunEvent, RunStatus};
 
-use super::fleet::{Fleet, advising, failed, good, leaf, plan, refinement};
+use super::fleet::{Fleet, advising, failed, good, leaf, refinement};
 
 /// A parent of two leaves, the second of which uses the first.
 fn nested() -> Vec<TaskDraft> {
@@ -14,11 +14,7 @@ fn nested() -> Vec<TaskDraft> {
 }
 
 fn planned() -> Fleet {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan(nested()));
-    fleet
+    Fleet::planned(RunLimits::default(), nested())
 }
 
 #[test]
@@ -52,12 +48,8 @@ fn a_leaf_below_a_parent_that_cannot_start_does_not_keep_the_run_open() {
 #[test]
 fn a_task_that_was_tried_before_is_not_taken_out() {
     let tasks = vec![leaf("apples", &[]), leaf("bread", &[]), leaf("pears", &["1"])];
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan(tasks.clone()));
-    let offer = fleet.find("1");
-    fleet.end(&offer, good(&offer, &tasks));
+    let mut fleet = Fleet::planned(RunLimits::default(), tasks.clone());
+    fleet.do_well("1", &tasks);
     let (pears, bread) = (fleet.find("3"), fleet.find("2"));
     fleet.start(&pears);
     fleet.end(&bread, advising("there is bread", "there may be more"));

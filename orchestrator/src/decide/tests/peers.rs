@@ -6,12 +6,11 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::event::HandOverRefused;
-use muster_shared::run::{Input, RunEvent, RunStatus};
+use muster_shared::run::{Input, RunEvent};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, good, leaf, plan, queue, result};
+use super::fleet::{Fleet, leaf, plan, queue, result};
 use crate::decide::{Effect, next_deadline, say_again};
-use crate::replay::replay;
 
 fn auditor() -> Specialty {
     let role = "security_auditor".parse().unwrap();
@@ -34,12 +33,14 @@ fn begun(peers: Peers) -> Fleet {
     fleet.slots.insert(queue(auditor().role), 2);
     fleet.specialists = vec![auditor()];
     fleet.submit("Is the house safe?", RunLimits { peers, max_width: 8, ..RunLimits::default() });
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    fleet.end_task("plan", plan(tasks()));
     fleet
 }
 
-fn answer(fleet: &Fleet, task: &str) -> (ObservationStatus, String, Option<PeerAnswer>) {
+/// Status, words and answer of what a task asked.
+pub(super) type Answer = (ObservationStatus, String, Option<PeerAnswer>);
+
+pub(super) fn answer(fleet: &Fleet, task: &str) -> Answer {
     let answered = fleet.find(task).answered.unwrap();
     (answered.observation.status, answered.observation.content, answered.answer.map(|answer| *answer))
 }
@@ -66,12 +67,6 @@ fn share(text: &str, tasks: &[&str]) -> PeerRequest {
 fn context(tasks: &[&str], question: &str) -> PeerRequest {
     let tasks = tasks.iter().map(|task| (*task).to_owned()).collect();
     PeerRequest::ContextRequest(ContextRequest { tasks, question: question.into() })
-}
-
-fn finish(fleet: &mut Fleet) {
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-    replay(super::fleet::ID, &fleet.record).unwrap();
 }
 
 fn told(effects: &[Effect]) -> Vec<(String, Vec<String>)> {
@@ -104,7 +99,7 @@ fn help_is_a_task_of_whoever_can_give_it_and_its_result_the_answer() {
         assert!(words.contains("the back door"), "{words}");
         let given = PeerAnswer::HelpGiven { role: auditor().role, task: TaskIndex::top(5) };
         assert_eq!(answer, Some(given));
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
 }
 
@@ -136,7 +131,7 @@ fn help_that_leads_nowhere_is_refused_with_the_reason() {
     }
     fleet.ask_peer("2", help(role("researcher"), "  "));
     assert!(refused(&fleet, "2").contains("nothing is asked"));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -144,10 +139,8 @@ fn help_that_does_not_come_in_time_is_gone_without() {
     let mut fleet = begun(Peers { help_within_ms: 1_000, ..Peers::USUAL });
     fleet.ask_peer("1", help(role("security_auditor"), "Which door is weak?"));
     assert_eq!(next_deadline(fleet.run()), Some(Millis(fleet.now.0 + 1_000)));
-    let part = fleet.find("5");
-    fleet.start(&part);
-    fleet.now = Millis(fleet.now.0 + 1_000);
-    fleet.turn(vec![Input::Timer]);
+    let part = fleet.begin_task("5");
+    fleet.pass(1_000);
     let (status, words, _) = answer(&fleet, "1");
     assert_eq!(status, ObservationStatus::Timeout, "{words}");
     let left_out = fleet.run().planned(&TaskIndex::top(5)).unwrap();
@@ -155,7 +148,7 @@ fn help_that_does_not_come_in_time_is_gone_without() {
     let cut = |effect: &Effect| matches!(effect, Effect::CancelTask { task, .. } if *task == part.task);
     assert!(fleet.effects.iter().any(cut), "whoever works on it is told");
     fleet.open.retain(|open| open.task != part.task);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -170,14 +163,13 @@ fn who_can_do_something_is_answered_from_what_agents_say_of_themselves() {
     assert_eq!(peers.iter().map(|peer| &peer.role).collect::<Vec<_>>(), [&auditor().role]);
     fleet.ask_peer("1", query("flying"));
     assert!(answer(&fleet, "1").1.contains("Nobody in this fleet"), "{:?}", answer(&fleet, "1"));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn what_is_shared_reaches_those_that_it_concerns_wherever_they_stand() {
     let mut fleet = begun(Peers::USUAL);
-    let two = fleet.find("2");
-    fleet.start(&two);
+    fleet.begin_task("2");
     fleet.effects.clear();
     fleet.ask_peer("1", share("the door is open", &[]));
     let to = vec![TaskIndex::top(2), TaskIndex::top(3)];
@@ -191,8 +183,7 @@ fn what_is_shared_reaches_those_that_it_concerns_wherever_they_stand() {
     fleet.effects.clear();
     fleet.ask_peer("1", share("mind the gap", &["apart", "3"]));
     assert_eq!(told(&fleet.effects), []);
-    let apart = fleet.find("4");
-    fleet.start(&apart);
+    fleet.begin_task("4");
     assert_eq!(told(&fleet.effects), [("4".to_owned(), vec!["mind the gap".to_owned()])]);
     let texts = |offer: &TaskOffered| offer.heard.iter().map(|one| one.text.clone()).collect::<Vec<_>>();
     for task in ["1", "2", "4"] {
@@ -202,14 +193,13 @@ fn what_is_shared_reaches_those_that_it_concerns_wherever_they_stand() {
     fleet.turn(vec![Input::Capacity]);
     let both = fleet.open.iter().find(|open| open.task == TaskId::Leaf(TaskIndex::top(3)));
     assert_eq!(texts(both.unwrap()), ["the door is open", "mind the gap"], "an offer tells all");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn what_cannot_be_shared_is_refused_with_the_reason() {
     let mut fleet = begun(Peers::USUAL);
-    let apart = fleet.find("4");
-    fleet.end(&apart, result("alone"));
+    fleet.end_task("4", result("alone"));
     for (request, expected) in [
         (share(" ", &[]), "nothing to share"),
         (share("x", &["9"]), "there is no task 9"),
@@ -219,14 +209,13 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
         fleet.ask_peer("1", request);
         assert!(refused(&fleet, "1").contains(expected), "{}", refused(&fleet, "1"));
     }
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn what_the_run_knows_is_told_without_a_model() {
     let mut fleet = begun(Peers::USUAL);
-    let two = fleet.find("2");
-    fleet.end(&two, result("the back door is made of paper"));
+    fleet.end_task("2", result("the back door is made of paper"));
     fleet.ask_peer("1", context(&["two", "3"], ""));
     let (_, words, found) = answer(&fleet, "1");
     assert!(words.contains("Task 2 (two) gives: the back door is made of paper"), "{words}");
@@ -238,7 +227,7 @@ fn what_the_run_knows_is_told_without_a_model() {
     assert!(words.contains("[x] 2 two") && words.contains("[ ] 3 both"), "{words}");
     fleet.ask_peer("1", context(&["7"], ""));
     assert!(refused(&fleet, "1").contains("no task 7"));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -252,5 +241,5 @@ fn requests_and_their_answers_keep_to_their_limits() {
     fleet.ask_peer("1", share("short", &["2"]));
     fleet.ask_peer("1", share("short", &["2"]));
     assert!(refused(&fleet, "1").contains("3 times, which is the most"), "{}", refused(&fleet, "1"));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }

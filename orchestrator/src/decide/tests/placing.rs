@@ -7,10 +7,10 @@ use std::time::Duration;
 use muster_shared::flow::{
     CorpusRef, Ending, Goal, PassedOver, Placement, RunLimits, TaskDraft, TaskOffered, TaskStatus, specialist,
 };
-use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, RecordEvent, RunStatus, Started, TaskState};
+use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId};
+use muster_shared::run::{AgentEvent, Decided, Input, RecordEvent, RunStatus, TaskState};
 
-use super::fleet::{Fleet, ID, failed, good, leaf, plan, queue};
+use super::fleet::{Fleet, ID, agent, begins, failed, good, key, leaf, lost, plan, queue};
 use crate::decide::{Effect, Place, Substance, Wanted, next_review};
 use crate::replay::replay;
 
@@ -49,10 +49,6 @@ impl Place for First {
     }
 }
 
-fn agent(number: u32) -> AgentId {
-    AgentId::new("worker", number)
-}
-
 fn own(number: u32) -> Queue {
     Queue::Agent(agent(number))
 }
@@ -63,31 +59,17 @@ fn fleet(first: &First, slots: &[(u32, u32)], leaves: &[&str]) -> Fleet {
     fleet.placing = Box::new(first.clone());
     fleet.slots.extend(slots.iter().map(|(number, slots)| (own(*number), *slots)));
     fleet.submit("Which limits are there?", RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(leaves.iter().map(|name| leaf(name, &[])).collect()));
+    fleet.do_task("plan", plan(leaves.iter().map(|name| leaf(name, &[])).collect()));
     fleet
 }
 
 fn start_as(fleet: &mut Fleet, number: u32, offer: &TaskOffered) {
-    let started = Started {
-        attempt: Attempt(fleet.run().tasks[&offer.task].attempt.0 + 1),
-        ack: format!("ack-{number}"),
-        pid: number,
-        host: "here".into(),
-        after_step: 0,
-    };
-    fleet.report_as(key(number, offer), AgentEvent::Started(started));
-}
-
-fn key(number: u32, offer: &TaskOffered) -> AgentKey {
-    let (task, generation) = (offer.task.clone(), offer.generation);
-    AgentKey { role: Role::Worker, agent: agent(number), task, generation }
+    let attempt = fleet.run().tasks[&offer.task].attempt.0 + 1;
+    fleet.report_as(key(number, offer), begins(attempt, &format!("ack-{number}")));
 }
 
 fn wait(fleet: &mut Fleet, time: Duration) {
-    fleet.now = fleet.now.after(time);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.now.after(time));
 }
 
 fn state<'a>(fleet: &'a Fleet, offer: &TaskOffered) -> &'a TaskState {
@@ -107,12 +89,10 @@ fn a_leaf_goes_where_the_fleet_says_and_the_record_says_why() {
     let first = First::of(&[1]);
     let mut fleet = fleet(&first, &[(1, 4)], &["apples", "pears"]);
     assert_eq!((fleet.find("1").queue, fleet.find("2").queue), (own(1), own(1)));
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
     let placements = decisions(&fleet).iter().flat_map(|decided| &decided.placements).collect::<Vec<_>>();
     assert_eq!(placements.len(), 2, "reflections, the plan and the report are not placed");
     assert_eq!(placements[0].reasons, ["it comes first"]);
-    replay(ID, &fleet.record).unwrap();
 }
 
 #[test]
@@ -150,9 +130,7 @@ fn what_the_only_one_that_can_do_it_never_takes_goes_to_whoever_of_its_role() {
     fleet.placing = Box::new(Only);
     fleet.slots.insert(own(1), 2);
     fleet.submit("Which limits are there?", RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
+    fleet.do_task("plan", plan(vec![leaf("apples", &[])]));
     for _ in 0..6 {
         assert_eq!(fleet.find("1").queue, own(1));
         wait(&mut fleet, Duration::from_secs(5));
@@ -182,11 +160,9 @@ fn a_task_waits_for_its_agent_though_its_role_has_room_and_a_replay_knows() {
     start_as(&mut fleet, 1, &one);
     fleet.end(&one, good(&one, &[]));
     assert_eq!(fleet.find("2").queue, own(1));
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
     let held: Vec<_> = decisions(&fleet).iter().flat_map(|decided| &decided.placements).cloned().collect();
     assert!(held.iter().any(|placement| placement.reasons.is_empty()), "{held:?}");
-    replay(ID, &fleet.record).unwrap();
 }
 
 #[test]
@@ -196,8 +172,7 @@ fn what_a_lost_agent_had_in_a_queue_of_its_own_goes_on_elsewhere() {
     let one = fleet.find("1");
     start_as(&mut fleet, 1, &one);
     fleet.slots.remove(&own(1));
-    let reason = "its connection ended".to_owned();
-    fleet.turn(vec![Input::AgentLost { agent: agent(1), reason, steps: BTreeMap::new(), elsewhere: 0 }]);
+    fleet.turn(vec![lost(agent(1))]);
     let two = fleet.find("1");
     assert_eq!(
         (two.generation, two.continues, two.queue.clone()),
@@ -221,8 +196,7 @@ fn a_task_that_kills_whoever_it_goes_to_is_given_to_nobody_in_the_end() {
         assert_eq!(offer.queue, own(number));
         start_as(&mut fleet, number, &offer);
         fleet.slots.remove(&own(number));
-        let (agent, reason) = (agent(number), "its connection ended".to_owned());
-        fleet.turn(vec![Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }]);
+        fleet.turn(vec![lost(agent(number))]);
     }
     assert_eq!(fleet.run().tasks[&"1".parse().unwrap()].status, TaskStatus::Failed);
     replay(ID, &fleet.record).unwrap();
@@ -235,9 +209,7 @@ fn who_failed_a_task_is_not_asked_again_and_who_did_what_it_needs_is_named() {
     fleet.placing = Box::new(first.clone());
     fleet.slots.extend([(own(1), 1), (own(2), 1)]);
     fleet.submit("Which limits are there?", RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(vec![leaf("apples", &[]), leaf("pears", &["apples"])]));
+    fleet.do_task("plan", plan(vec![leaf("apples", &[]), leaf("pears", &["apples"])]));
     let one = fleet.find("1");
     start_as(&mut fleet, 1, &one);
     fleet.report_as(key(1, &one), AgentEvent::Outcome(failed(Ending::AgentFailed, "it broke").into()));
@@ -278,8 +250,7 @@ fn contracts_are_held_against_what_the_agent_is_given_and_only_where_it_matters(
         fleet.placing = Box::new(weighing.clone());
         let corpus = Some(CorpusRef { id: "c".into(), files: 7, bytes: 1, outline: String::new() });
         fleet.begin(Goal { corpus, ..Goal::new("What is the sum?") }, RunLimits::default());
-        let planning = fleet.find("plan");
-        fleet.start(&planning);
+        let planning = fleet.begin_task("plan");
         let sum = TaskDraft {
             goal: "Add up: {{1.result}}".into(),
             expected_output: "The sum, as data.total.".into(),

@@ -2,21 +2,19 @@
 //! decided by the old ones agrees.
 
 use muster_shared::flow::{ConflictStep, Goal, Planning, Reading, ReadingRule, RunLimits};
-use muster_shared::run::{Entry, RecordEvent, RunStatus};
+use muster_shared::run::{Entry, RecordEvent};
 
-use super::fleet::{Fleet, ID, good, leaf};
+use super::fleet::{Fleet, ID, leaf};
 use super::{acceptance, conflicts, groups, review, words};
 use crate::replay::replay;
 
 fn a_conflict_is_found_and_settled() -> Fleet {
-    let mut fleet = conflicts::begun(&ConflictStep::USUAL);
-    conflicts::do_so(&mut fleet, "1", conflicts::says("30 %"));
-    conflicts::do_so(&mut fleet, "2", conflicts::says("15 %"));
+    let mut fleet = conflicts::contradicted(&ConflictStep::USUAL);
     let shown = |value: &str, how: &str| conflicts::claiming(vec![conflicts::claim(value, how)]);
-    conflicts::do_so(&mut fleet, "settle-1", shown("30 %", "rows of November"));
-    conflicts::do_so(&mut fleet, "settle-2", shown("30.1 percent", "had taken the rows of October"));
+    fleet.do_task("settle-1", shown("30 %", "rows of November"));
+    fleet.do_task("settle-2", shown("30.1 percent", "had taken the rows of October"));
     assert!(conflicts::is_settled_by(&fleet, 1).is_some());
-    conflicts::do_so(&mut fleet, "2", conflicts::says("0.3"));
+    fleet.do_task("2", conflicts::says("0.3"));
     fleet
 }
 
@@ -28,7 +26,7 @@ fn a_reply_is_understood(said: &str) -> Fleet {
 
 fn a_result_is_judged(conclusion: &str) -> Fleet {
     let mut fleet = acceptance::begun();
-    acceptance::ends(&mut fleet, "1", acceptance::gives(conclusion));
+    fleet.do_task("1", acceptance::gives(conclusion));
     fleet
 }
 
@@ -106,8 +104,7 @@ fn a_replay_goes_by_what_rules_said_and_not_by_what_they_would_say_now() {
 fn what_is_kept_is_small_and_nothing_is_where_no_rule_is_asked() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let tasks = [leaf("one", &[]), leaf("two", &["1"])];
-    fleet.work(|offer| good(offer, &tasks));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&tasks);
     let bytes = |kept: Vec<&Reading>| -> usize {
         kept.iter().map(|reading| serde_json::to_string(reading).unwrap().len()).sum()
     };

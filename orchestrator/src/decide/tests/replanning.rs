@@ -11,9 +11,7 @@ use super::fleet::{Fleet, failed, leaf, plan, reflection, report, result};
 const GOAL: &str = "Find out about apples, and compare them with pears.";
 
 fn begun(goal: Goal) -> Fleet {
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(goal, RunLimits::default());
-    fleet
+    Fleet::with_goal(goal, RunLimits::default())
 }
 
 fn names(fleet: &Fleet) -> Vec<&'static str> {
@@ -125,18 +123,15 @@ fn plans_with_empty_tasks_or_too_many_levels_cost_two_calls_and_no_run() {
 #[test]
 fn whoever_wants_no_plan_gets_none_when_something_fails_either() {
     let limits = RunLimits { planning: muster_shared::flow::Planning::Never, ..RunLimits::default() };
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new(GOAL), limits);
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits);
     let failing = |_: &str| failed(Ending::ModelFailed, "no model");
     fleet.work(|offer| answer(offer, &mut |_| panic!("a plan was asked for"), &failing));
     assert!(fleet.status().is_ended(), "{:?}", fleet.status());
     assert_eq!(count(&fleet, "replan_wanted"), 0, "{:?}", names(&fleet));
     // Nor when the task wants a run of its own, which would begin with a planner.
     let limits = RunLimits { planning: muster_shared::flow::Planning::Never, ..RunLimits::default() };
-    let mut fleet = Fleet::new();
-    fleet.begin_as_it_is(Goal::new(GOAL), limits);
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let mut fleet = Fleet::with_goal(Goal::new(GOAL), limits);
+    let offer = fleet.begin_task("1");
     super::children::want_only(&mut fleet, &offer, "count the ships");
     assert!(fleet.run().children.is_empty(), "{:?}", fleet.run().children);
     let told = fleet.find("1").answered.map(|answered| answered.observation.content);

@@ -218,7 +218,7 @@ fn a_tool_that_failed_is_withheld_until_the_task_is_done_anew() {
         let mut fleet = planned_with(limits(Responses::default()));
         assert!(fleet.find("1").withheld.is_empty());
         let outcome = Outcome { steps: vec![step(1, action, bad)], ..failed(Ending::GaveUp, "it fails") };
-        fail(&mut fleet, "1", outcome);
+        fleet.do_task("1", outcome);
         let again = fleet.find("1");
         assert_eq!(again.withheld, withheld);
         assert!(fleet.find("2").withheld.is_empty(), "the others keep theirs");
@@ -229,17 +229,8 @@ fn a_tool_that_failed_is_withheld_until_the_task_is_done_anew() {
             !withheld.is_empty(),
             "{told}"
         );
-        fleet.work(|offer| good(offer, &tasks()));
-        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-        let known = crate::replay::replay(super::fleet::ID, &fleet.record);
-        known.unwrap();
+        fleet.finish(&tasks());
     }
-}
-
-fn fail(fleet: &mut Fleet, task: &str, outcome: Outcome) {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
-    fleet.end(&offer, outcome);
 }
 
 #[test]
@@ -249,12 +240,12 @@ fn a_more_capable_model_tries_what_others_failed() {
     let tried = ["it would not", muster_shared::flow::response::TOO_LONG, "nor here"];
     let models = [None, Some("a/large"), Some("b/larger")];
     let endings = [Ending::Escalate, Ending::ModelFailed, Ending::GaveUp];
-    fail(&mut fleet, "1", failed(Ending::ModelFailed, tried[1]));
+    fleet.do_task("1", failed(Ending::ModelFailed, tried[1]));
     assert_eq!(fleet.find("1").model.as_deref(), models[1]);
     assert_eq!(fleet.find("2").model, None, "the others stay with theirs");
-    fail(&mut fleet, "1", failed(endings[1], tried[1]));
+    fleet.do_task("1", failed(endings[1], tried[1]));
     assert_eq!(fleet.find("1").model.as_deref(), models[2]);
-    fail(&mut fleet, "1", failed(endings[2], tried[2]));
+    fleet.do_task("1", failed(endings[2], tried[2]));
     assert_eq!(status(&fleet, "1"), TaskStatus::Failed, "three tries are the limit");
     let given: Vec<Response> = answers(&fleet).into_iter().map(|(_, response, _)| response).collect();
     assert_eq!(given, [Response::OtherModel, Response::OtherModel, Response::Degrade]);
@@ -270,12 +261,12 @@ fn a_part_is_taken_when_there_will_be_no_more_and_the_report_says_so() {
         ..failed(Ending::Blocked, "the other half is not there")
     };
     let mut fleet = planned_with(RunLimits::default());
-    fail(&mut fleet, "1", blocked());
+    fleet.do_task("1", blocked());
     assert_eq!(fleet.find("1").generation, Generation(2), "first it is tried once more");
-    fail(&mut fleet, "1", blocked());
+    fleet.do_task("1", blocked());
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     fleet.work(|offer| good(offer, &tasks()));
-    let body = &fleet.run().report.as_ref().unwrap().body;
+    let body = fleet.body();
     assert!(body.contains("1 counts only in part") && body.contains("the other half is not there"), "{body}");
 }
 
@@ -287,7 +278,7 @@ fn whoever_gives_up_gave_no_part_that_would_do() {
             || Outcome { product: Some(Product::Result(part.clone())), ..failed(ending, "it is too much") };
         let mut fleet = planned_with(RunLimits::default());
         while fleet.run().planned(&"1".parse().unwrap()).is_some_and(|state| !state.status.is_ended()) {
-            fail(&mut fleet, "1", outcome());
+            fleet.do_task("1", outcome());
         }
         assert_eq!(status(&fleet, "1"), TaskStatus::Failed, "{ending:?}: what is left of it may be split");
     }
@@ -297,10 +288,9 @@ fn whoever_gives_up_gave_no_part_that_would_do() {
 fn an_error_budget_that_is_used_up_ends_what_was_not_begun() {
     let responses = Responses { error_budget: 2, ..Responses::default() };
     let mut fleet = planned_with(limits(responses));
-    fail(&mut fleet, "1", failed(Ending::AgentFailed, "once"));
-    let two = fleet.find("2");
-    fleet.start(&two);
-    fail(&mut fleet, "1", failed(Ending::AgentFailed, "twice"));
+    fleet.do_task("1", failed(Ending::AgentFailed, "once"));
+    fleet.begin_task("2");
+    fleet.do_task("1", failed(Ending::AgentFailed, "twice"));
     assert!(fleet.run().responses.used_up);
     assert!(
         fleet
@@ -311,7 +301,7 @@ fn an_error_budget_that_is_used_up_ends_what_was_not_begun() {
     assert_eq!(status(&fleet, "2"), TaskStatus::Completed, "what was begun comes to its end");
     assert_eq!(status(&fleet, "3"), TaskStatus::Skipped);
     assert_eq!(fleet.status(), RunStatus::Completed);
-    let body = &fleet.run().report.as_ref().unwrap().body;
+    let body = fleet.body();
     assert!(body.contains("as many failures as it may have (2)"), "{body}");
 }
 
@@ -319,16 +309,13 @@ fn an_error_budget_that_is_used_up_ends_what_was_not_begun() {
 #[test]
 fn a_run_that_calls_models_without_end_begins_nothing_more() {
     let mut fleet = planned_with(RunLimits { max_calls: 40, ..RunLimits::default() });
-    let one = fleet.find("1");
-    fleet.start(&one);
+    let one = fleet.begin_task("1");
     let usage = muster_shared::flow::Usage { model_calls: 40, ..Default::default() };
     fleet.end(&one, Outcome { usage, ..good(&one, &tasks()) });
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&tasks());
     assert_eq!((status(&fleet, "1"), status(&fleet, "3")), (TaskStatus::Completed, TaskStatus::Skipped));
-    let body = &fleet.run().report.as_ref().unwrap().body;
+    let body = fleet.body();
     assert!(body.contains("the most of a run without a budget"), "{body}");
-    crate::replay::replay(super::fleet::ID, &fleet.record).unwrap();
 }
 
 /// A model whose answers are always cut fails every task: no plan and no other task helps, and each try costs calls.
@@ -349,11 +336,9 @@ fn a_model_whose_answers_can_never_be_used_ends_the_run_soon() {
     assert!(fleet.status().is_ended());
     // One answer in between, and it is counted anew.
     let mut fleet = planned_with(limits(Responses { model_failures: 2, ..Responses::default() }));
-    fail(&mut fleet, "1", unusable());
+    fleet.do_task("1", unusable());
     assert_eq!(fleet.run().responses.model_failures, 1);
-    let two = fleet.find("2");
-    fleet.start(&two);
-    fleet.end(&two, good(&two, &tasks()));
+    fleet.do_well("2", &tasks());
     assert_eq!(fleet.run().responses.model_failures, 0);
     crate::replay::replay(super::fleet::ID, &fleet.record).unwrap();
 }
@@ -363,7 +348,7 @@ fn where_somebody_can_be_asked_they_say_whether_the_run_goes_on() {
     let people = People { ask: vec!["ann".into()], ..People::default() };
     let responses = Responses { error_budget: 1, ..Responses::default() };
     let mut fleet = planned_with(RunLimits { people, ..limits(responses) });
-    fail(&mut fleet, "1", failed(Ending::AgentFailed, "once"));
+    fleet.do_task("1", failed(Ending::AgentFailed, "once"));
     let (id, asked) = fleet.run().open_questions().next().map(|(id, asked)| (id, asked.clone())).unwrap();
     assert!(asked.question.text.contains("1 failures in this run"), "{}", asked.question.text);
     assert!(!fleet.run().responses.used_up);
@@ -393,13 +378,13 @@ fn a_result_that_is_not_what_was_asked_for_does_not_count() {
             let planning = fleet.find("plan");
             let milestones = vec!["sown".to_owned(), "reaped".to_owned()];
             fleet.end(&planning, plan(vec![TaskDraft { milestones, ..leaf("one", &[]) }]));
-            fail(&mut fleet, "1", Outcome { ending, ..done(Product::Result(given.clone())) });
+            fleet.do_task("1", Outcome { ending, ..done(Product::Result(given.clone())) });
             let counted = status(&fleet, "1") == TaskStatus::Completed;
             assert_eq!(counted, counts || acceptance == Acceptance::Off, "{given:?} {ending:?}");
             if !counted {
                 let Work::Execute { failed_before, .. } = fleet.find("1").work else { panic!() };
                 assert!(failed_before.is_some(), "it is done again, told why");
-                fail(&mut fleet, "1", Outcome { ending, ..done(Product::Result(given.clone())) });
+                fleet.do_task("1", Outcome { ending, ..done(Product::Result(given.clone())) });
                 let end = status(&fleet, "1");
                 let empty = given == TaskResult::default();
                 let wanted = if empty { TaskStatus::Failed } else { TaskStatus::Completed };

@@ -5,7 +5,7 @@ use muster_shared::flow::{
     RunLimits, TaskDraft, TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
-use muster_shared::run::event::{QuestionAnswered, RequestRefused};
+use muster_shared::run::event::QuestionAnswered;
 use muster_shared::run::{
     Input, Phase, Request, RequestAction, RunEvent, RunStatus, SignedOrder, SignerKind, StopReason,
 };
@@ -14,7 +14,7 @@ use muster_shared::time::Millis;
 use super::fleet::{Fleet, done, failed, good, leaf, plan, refinement};
 use crate::decide::next_deadline;
 
-fn tasks() -> Vec<TaskDraft> {
+pub(super) fn tasks() -> Vec<TaskDraft> {
     vec![leaf("one", &[]), leaf("two", &[])]
 }
 
@@ -29,14 +29,13 @@ pub(super) fn asking() -> People {
 /// A run whose plan waits for a person.
 pub(super) fn waiting(people: People) -> Fleet {
     let mut fleet = fleet_with(people);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    fleet.end_task("plan", plan(tasks()));
     assert!(fleet.run().is_held() && fleet.open.is_empty(), "nothing is offered");
     assert_eq!(fleet.run().phase, Phase::Executing);
     fleet
 }
 
-fn approve(fleet: &mut Fleet, n: u128, tasks: Option<Vec<TaskDraft>>) {
+pub(super) fn approve(fleet: &mut Fleet, n: u128, tasks: Option<Vec<TaskDraft>>) {
     let plan =
         tasks.map(|tasks| Box::new(PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }));
     fleet.ask(n, RequestAction::Approve { question: None, arguments: None, plan });
@@ -44,19 +43,6 @@ fn approve(fleet: &mut Fleet, n: u128, tasks: Option<Vec<TaskDraft>>) {
 
 fn reject(fleet: &mut Fleet, n: u128, reason: &str) {
     fleet.ask_because(n, RequestAction::Reject { question: None }, reason);
-}
-
-pub(super) fn refused(fleet: &Fleet) -> Vec<&str> {
-    let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.as_str()),
-        _ => None,
-    });
-    refused.collect()
-}
-
-fn finish(fleet: &mut Fleet) {
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
 }
 
 #[test]
@@ -68,15 +54,15 @@ fn a_plan_waits_for_approval_and_is_then_carried_out() {
     approve(&mut fleet, 1, None);
     assert_eq!(fleet.open.len(), 2);
     approve(&mut fleet, 2, None);
-    assert!(refused(&fleet)[0].contains("nothing waits to be approved"), "{:?}", refused(&fleet));
-    finish(&mut fleet);
+    assert!(fleet.refusals()[0].contains("nothing waits to be approved"), "{:?}", fleet.refusals());
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn what_is_rejected_is_changed_and_asked_about_again() {
     let mut fleet = waiting(asking());
     reject(&mut fleet, 1, " ");
-    assert!(refused(&fleet)[0].contains("what is to be different"), "{:?}", refused(&fleet));
+    assert!(fleet.refusals()[0].contains("what is to be different"), "{:?}", fleet.refusals());
     reject(&mut fleet, 2, "leave out two");
     let change = fleet.find("refine-1");
     assert_eq!(fleet.open.len(), 1, "only the change goes on");
@@ -91,7 +77,7 @@ fn what_is_rejected_is_changed_and_asked_about_again() {
     assert!(asked.question.reason.contains("deleted 2 two"), "{:?}", asked.question);
     approve(&mut fleet, 3, None);
     assert_eq!(fleet.open.len(), 1);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -105,7 +91,7 @@ fn a_change_that_fails_is_asked_about_too() {
     }
     approve(&mut fleet, 2, None);
     assert_eq!(fleet.open.len(), 2);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -113,14 +99,14 @@ fn an_edited_plan_is_carried_out_and_one_that_cannot_be_harms_nothing() {
     let mut fleet = waiting(asking());
     let before = fleet.run().plan.clone();
     approve(&mut fleet, 1, Some(vec![leaf("one", &["three"]), leaf("two", &[])]));
-    assert!(refused(&fleet)[0].contains("the edited plan cannot be used"), "{:?}", refused(&fleet));
+    assert!(fleet.refusals()[0].contains("the edited plan cannot be used"), "{:?}", fleet.refusals());
     assert!(fleet.run().is_held() && fleet.run().plan == before);
     approve(&mut fleet, 2, Some(vec![leaf("one", &[]), leaf("two", &["one"]), leaf("three", &["two"])]));
     let names: Vec<_> =
         fleet.run().plan.as_ref().unwrap().tasks.values().map(|task| task.name.clone()).collect();
     assert_eq!(names, ["one", "two", "three"]);
     assert_eq!(fleet.open.len(), 1, "the others depend on it");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -128,24 +114,22 @@ fn a_task_that_was_skipped_stays_in_an_edited_plan() {
     let mut fleet = waiting(asking());
     fleet.ask(1, RequestAction::Skip { task: "2".parse().unwrap() });
     approve(&mut fleet, 2, Some(vec![leaf("one", &[])]));
-    assert!(refused(&fleet).is_empty(), "{:?}", refused(&fleet));
+    assert!(fleet.refusals().is_empty(), "{:?}", fleet.refusals());
     let status = |index: &str| fleet.run().planned(&index.parse().unwrap()).unwrap().status;
     assert_eq!((status("1"), status("2")), (TaskStatus::Queued, TaskStatus::Skipped));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn when_nobody_looks_at_it_the_policy_says_what_follows() {
     let mut fleet = waiting(asking());
     assert_eq!(next_deadline(fleet.run()), Some(Millis(fleet.now.0 + 60_000)));
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(60_000);
     assert_eq!(fleet.open.len(), 2);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 
     let mut fleet = waiting(People { on_timeout: OnTimeout::Abort, ..asking() });
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(60_000);
     assert!(matches!(fleet.status(), RunStatus::Aborted(_)), "{:?}", fleet.status());
 }
 
@@ -153,13 +137,11 @@ fn when_nobody_looks_at_it_the_policy_says_what_follows() {
 fn only_a_risky_plan_is_looked_at_if_that_is_the_policy() {
     let people = People { review: ReviewPolicy::AskIfRisky, ..asking() };
     let mut fleet = fleet_with(people.clone());
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    fleet.end_task("plan", plan(tasks()));
     assert!(!fleet.run().is_held());
     let risky = TaskDraft { critical: true, criticism: "it spends money".into(), ..leaf("pay", &[]) };
     let mut fleet = fleet_with(people);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(vec![risky]));
+    fleet.end_task("plan", plan(vec![risky]));
     let (_, asked) = fleet.run().open_questions().next().unwrap();
     assert!(asked.question.reason.contains("it spends money"), "{:?}", asked.question);
 }
@@ -172,10 +154,8 @@ fn sure(confidence: u8) -> Outcome {
 #[test]
 fn a_run_pauses_where_it_was_told_to() {
     let mut fleet = fleet_with(People { pause_at: vec!["One".into()], ..People::default() });
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(vec![leaf("one", &[]), leaf("two", &["one"])]));
-    let one = fleet.find("1");
-    fleet.start(&one);
+    fleet.end_task("plan", plan(vec![leaf("one", &[]), leaf("two", &["one"])]));
+    let one = fleet.begin_task("1");
     fleet.defer = false;
     fleet.end(&one, sure(90));
     let asked = fleet.run().open_questions().next().map(|(_, asked)| asked.about.clone());
@@ -196,14 +176,14 @@ fn an_approval_in_any_wording_is_one() {
     {
         let mut fleet = waiting(asking());
         answer(&mut fleet, 1, said);
-        assert_eq!(refused(&fleet), Vec::<&str>::new(), "{said}");
+        assert_eq!(fleet.refusals(), Vec::<&str>::new(), "{said}");
         assert_eq!(fleet.open.len(), 2, "{said}: the plan is carried out");
         let recorded = fleet.events().into_iter().find_map(|event| match event {
             RunEvent::QuestionAnswered(QuestionAnswered { reply }) => reply.text.clone(),
             _ => None,
         });
         assert_eq!(recorded.as_deref(), Some("approve"), "{said}");
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
 }
 
@@ -212,13 +192,13 @@ fn what_is_not_clear_is_asked_again_and_a_wish_is_a_wish() {
     let mut fleet = waiting(asking());
     for (n, said) in (1..).zip(["hm", "1", "no", "Why so many tasks?", "not sure"]) {
         answer(&mut fleet, n, said);
-        let refused = refused(&fleet);
+        let refused = fleet.refusals();
         assert_eq!(refused.len(), usize::try_from(n).unwrap(), "{said}");
         assert!(refused.last().unwrap().contains("say `approve` to go on"), "{refused:?}");
         assert!(fleet.run().is_held(), "{said}: the question waits on");
     }
     reject(&mut fleet, 20, "looks good to me");
-    assert!(refused(&fleet).last().unwrap().contains("reads as an approval"), "{:?}", refused(&fleet));
+    assert!(fleet.refusals().last().unwrap().contains("reads as an approval"), "{:?}", fleet.refusals());
     answer(&mut fleet, 21, "yes, but leave out two");
     assert_eq!(fleet.open[0].task.to_string(), "refine-1");
 }
@@ -226,8 +206,7 @@ fn what_is_not_clear_is_asked_again_and_a_wish_is_a_wish() {
 #[test]
 fn the_default_that_is_recorded_is_the_one_that_is_taken() {
     let mut fleet = waiting(People { on_timeout: OnTimeout::Abort, ..asking() });
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(60_000);
     assert!(matches!(fleet.status(), RunStatus::Aborted(_)));
     let answered = |event: &&RunEvent| matches!(event, RunEvent::QuestionAnswered(_));
     assert_eq!(fleet.events().iter().filter(|event| answered(event)).count(), 0, "nobody approved it");
@@ -282,7 +261,7 @@ fn who_may_approve_and_how_many_have_to() {
                 went_on = Some(n + 1);
             }
         }
-        assert_eq!(went_on, *after, "{names:?} {approvals} {given:?}: {:?}", refused(&fleet));
+        assert_eq!(went_on, *after, "{names:?} {approvals} {given:?}: {:?}", fleet.refusals());
     }
 }
 
@@ -295,10 +274,10 @@ fn who_has_no_say_is_refused_with_the_names_of_those_who_have() {
         .enumerate()
     {
         signed(&mut fleet, 1 + n as u128, person("zoe"), action);
-        let last = refused(&fleet).pop().unwrap().to_owned();
+        let last = fleet.refusals().pop().unwrap().to_owned();
         assert!(last.contains("zoe") && last.contains("ann, ben") && last.contains("approve_by"), "{last}");
     }
-    assert_eq!(refused(&fleet).len(), 4);
+    assert_eq!(fleet.refusals().len(), 4);
     assert!(fleet.run().is_held());
     // Other orders are everybody's.
     signed(&mut fleet, 9, person("zoe"), RequestAction::Cancel);
@@ -318,7 +297,7 @@ fn whoever_changes_the_plan_approves_another_one() {
     );
     assert!(fleet.run().is_held(), "ann has not seen this plan");
     signed(&mut fleet, 3, person("ben"), YES);
-    assert!(refused(&fleet).pop().unwrap().contains("has approved this already"));
+    assert!(fleet.refusals().pop().unwrap().contains("has approved this already"));
     signed(&mut fleet, 4, person("ann"), YES);
     assert!(!fleet.run().is_held());
     fleet.work(|offer| good(offer, &[leaf("one", &[])]));
@@ -328,8 +307,7 @@ fn whoever_changes_the_plan_approves_another_one() {
 fn nothing_is_approved_because_nobody_answered_where_somebody_has_to() {
     for people in [by(&["ann"], 1), by(&[], 2)] {
         let mut fleet = waiting(People { on_timeout: OnTimeout::Proceed, ..people });
-        fleet.now = Millis(fleet.now.0 + 61_000);
-        fleet.turn(vec![Input::Timer]);
+        fleet.pass(61_000);
         assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::DeadlinePassed), "{}", fleet.reason());
         assert!(fleet.reason().contains("not approved by those who have to"), "{}", fleet.reason());
     }

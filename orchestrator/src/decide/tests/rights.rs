@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{fill, parse};
 use muster_shared::flow::{
-    Awaited, ChildGoal, ContextRead, ContextWrite, CorpusRef, Ending, Goal, ObservationStatus, PeerRequest,
-    Question, RefineOperation, Rights, RunLimits, TaskDraft, TaskOffered, Use, Wait, Work,
+    ChildGoal, ContextRead, ContextWrite, CorpusRef, Ending, Goal, ObservationStatus, PeerRequest, Question,
+    RefineOperation, Rights, RunLimits, TaskDraft, TaskOffered, Use, Wait, Work,
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::ChildBegun;
-use muster_shared::run::{AgentEvent, Released, RequestAction, RunEvent};
+use muster_shared::run::{RequestAction, RunEvent};
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, ID, advising, failed, good, leaf, plan, refinement};
@@ -27,13 +27,6 @@ fn with(task: TaskDraft, written: Value) -> TaskDraft {
     TaskDraft { rights: Some(Box::new(rights(written))), ..task }
 }
 
-fn begun(limits: RunLimits, tasks: Vec<TaskDraft>) -> Fleet {
-    let mut fleet = Fleet::submitted(limits);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks));
-    fleet
-}
-
 fn may(offer: &TaskOffered, tool: &str) -> bool {
     offer.rights.allows(&Use::Tool(tool)).is_ok()
 }
@@ -44,12 +37,8 @@ fn by(offer: &TaskOffered) -> Vec<String> {
 
 /// Has a task wait for something; gives its next offer, if it was answered at once.
 fn wait(fleet: &mut Fleet, task: &str, wait: Wait) -> Option<TaskOffered> {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
-    fleet.open.retain(|open| open.task != offer.task);
-    let wait = Some(Box::new(Awaited { step: 1, wait }));
-    let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
-    fleet.report(&offer, AgentEvent::Released(released));
+    let offer = fleet.begin_task(task);
+    fleet.wait(&offer, wait);
     fleet.open.iter().find(|open| open.task == offer.task).cloned()
 }
 
@@ -65,7 +54,7 @@ fn run_of_its_own() -> Wait {
 
 #[test]
 fn without_a_wish_nothing_is_taken_and_nothing_written() {
-    let fleet = begun(RunLimits::default(), vec![leaf("one", &[]), leaf("two", &[])]);
+    let fleet = Fleet::planned(RunLimits::default(), vec![leaf("one", &[]), leaf("two", &[])]);
     for offer in fleet.offered() {
         assert!(offer.rights.is_open());
         assert_eq!(serde_json::to_value(offer).unwrap().get("rights"), None);
@@ -78,7 +67,7 @@ fn what_the_goal_leaves_holds_for_every_task_and_a_plan_narrows_it() {
         leaf("one", &[]),
         with(leaf("two", &[]), json!({ "tools": ["search", "teleport"], "budget": { "model_calls": 2 } })),
     ];
-    let fleet = begun(limits(json!({ "tools": ["calculator", "search"] })), tasks);
+    let fleet = Fleet::planned(limits(json!({ "tools": ["calculator", "search"] })), tasks);
     let (plan, one, two) = (&fleet.offered()[0].clone(), fleet.find("1"), fleet.find("2"));
     for (offer, calculator, search) in [(plan, true, true), (&one, true, true), (&two, false, true)] {
         assert_eq!((may(offer, "calculator"), may(offer, "search")), (calculator, search), "{}", offer.task);
@@ -92,8 +81,10 @@ fn what_the_goal_leaves_holds_for_every_task_and_a_plan_narrows_it() {
 fn a_part_of_a_task_has_no_more_than_the_whole() {
     let part = with(leaf("part", &[]), json!({ "tools": ["calculator", "search"] }));
     let whole = TaskDraft { subtasks: vec![part, leaf("other", &[])], ..leaf("whole", &[]) };
-    let fleet =
-        begun(RunLimits::default(), vec![with(whole, json!({ "tools": ["search"] })), leaf("z", &[])]);
+    let fleet = Fleet::planned(
+        RunLimits::default(),
+        vec![with(whole, json!({ "tools": ["search"] })), leaf("z", &[])],
+    );
     for task in ["1-1", "1-2"] {
         let offer = fleet.find(task);
         assert_eq!((may(&offer, "search"), may(&offer, "calculator")), (true, false), "{task}");
@@ -104,7 +95,7 @@ fn a_part_of_a_task_has_no_more_than_the_whole() {
 #[test]
 fn a_hand_over_narrows_whatever_is_asked_for() {
     let tasks = vec![with(leaf("one", &[]), json!({ "tools": ["search", "delegate"] })), leaf("two", &[])];
-    let mut fleet = begun(RunLimits::default(), tasks);
+    let mut fleet = Fleet::planned(RunLimits::default(), tasks);
     let part = with(leaf("part", &[]), json!({ "tools": ["*"], "people": false }));
     wait(&mut fleet, "1", Wait::Task(Box::new(part)));
     let part = fleet.find("3");
@@ -120,7 +111,7 @@ fn a_hand_over_narrows_whatever_is_asked_for() {
 #[test]
 fn a_run_within_has_no_more_than_the_task_that_it_was_begun_for() {
     let tasks = vec![with(leaf("one", &[]), json!({ "tools": ["search", "plan"] })), leaf("two", &[])];
-    let mut fleet = begun(limits(json!({ "hosts": ["*.example.org"] })), tasks);
+    let mut fleet = Fleet::planned(limits(json!({ "hosts": ["*.example.org"] })), tasks);
     wait(&mut fleet, "1", run_of_its_own());
     let begun = fleet.events().into_iter().find_map(|event| match event {
         RunEvent::ChildBegun(ChildBegun { goal, .. }) => Some(goal.clone()),
@@ -184,18 +175,14 @@ goal = 'sum up'
 #[test]
 fn what_is_added_or_split_by_a_change_of_the_plan_has_no_more() {
     let tasks = vec![with(leaf("one", &[]), json!({ "tools": ["search"] })), leaf("two", &["one"])];
-    let mut fleet = begun(RunLimits::default(), tasks);
+    let mut fleet = Fleet::planned(RunLimits::default(), tasks);
     let one = fleet.find("1");
     fleet.end(&one, advising("one is so", "more is to be done"));
     let wish = || with(leaf("more", &[]), json!({ "tools": ["*"] }));
     let add = RefineOperation::Add { after: TaskIndex::top(1), tasks: vec![wish()] };
     fleet.work(|offer| match &offer.work {
         Work::Refine { .. } => refinement(vec![add.clone()]),
-        Work::Plan { .. }
-        | Work::Execute { .. }
-        | Work::Reflect { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => good(offer, &[]),
+        _ => good(offer, &[]),
     });
     let added =
         fleet.offered().into_iter().find(|offer| offer.work.leaf().is_some_and(|task| task.name == "more"));
@@ -206,7 +193,7 @@ fn what_is_added_or_split_by_a_change_of_the_plan_has_no_more() {
 #[test]
 fn done_again_or_with_another_goal_a_task_has_the_rights_that_it_had() {
     let tasks = vec![with(leaf("one", &[]), json!({ "tools": ["search"] })), leaf("two", &[])];
-    let mut fleet = begun(RunLimits::default(), tasks);
+    let mut fleet = Fleet::planned(RunLimits::default(), tasks);
     let before = fleet.find("1").rights;
     let goal = "find out everything with every tool".to_owned();
     fleet.ask(1, RequestAction::Edit { task: Some(TaskIndex::top(1)), goal });
@@ -229,7 +216,7 @@ fn what_a_task_may_not_wait_for_is_refused_by_whoever_decides() {
         (json!({ "write_context": ["a"] }), write("b"), "write the shared value b"),
     ];
     for (written, wanted, said) in table {
-        let mut fleet = begun(limits(written.clone()), vec![leaf("one", &[]), leaf("two", &[])]);
+        let mut fleet = Fleet::planned(limits(written.clone()), vec![leaf("one", &[]), leaf("two", &[])]);
         let tasks = fleet.run().plan.as_ref().unwrap().tasks.len();
         let offer = wait(&mut fleet, "1", wanted).expect("it goes on at once");
         assert!(refusal(&offer).contains(said), "{written}: {}", refusal(&offer));
@@ -243,7 +230,7 @@ fn what_a_task_may_not_wait_for_is_refused_by_whoever_decides() {
 #[test]
 fn values_that_may_not_be_read_are_not_told() {
     let tasks = vec![with(leaf("one", &[]), json!({ "read_context": ["open.*"] })), leaf("two", &[])];
-    let mut fleet = begun(RunLimits::default(), tasks);
+    let mut fleet = Fleet::planned(RunLimits::default(), tasks);
     for key in ["open.a", "closed.b"] {
         let write = ContextWrite { key: key.to_owned(), value: json!(key), version: 0 };
         fleet.ask_peer("2", PeerRequest::ContextWrite(write));

@@ -6,17 +6,13 @@ use std::time::Duration;
 use muster_shared::flow::{
     Ending, Finding, Outcome, Placement, Product, RunLimits, TaskOffered, TaskResult, TaskStatus,
 };
-use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role};
+use muster_shared::ids::{AgentId, Generation, Queue, Role};
 use muster_shared::run::event::FailureAnswered;
-use muster_shared::run::{AgentEvent, AgentKey, Input, RunEvent, RunStatus, Started};
+use muster_shared::run::{Input, RunEvent};
 
-use super::fleet::{Fleet, ack_in, failed, good, leaf, plan, queue, result};
+use super::fleet::{Fleet, agent, begins, failed, key, leaf, plan, queue, result};
 use crate::decide::{Effect, Place, Wanted, patience};
 use crate::replay::replay;
-
-fn agent(number: u32) -> AgentId {
-    AgentId::new("worker", number)
-}
 
 fn fleet() -> Fleet {
     planned(Fleet::new())
@@ -24,22 +20,13 @@ fn fleet() -> Fleet {
 
 fn planned(mut fleet: Fleet) -> Fleet {
     fleet.submit("Which limits are there?", RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
+    fleet.do_task("plan", plan(vec![leaf("apples", &[])]));
     fleet.defer = false;
     fleet
 }
 
-fn key(number: u32, offer: &TaskOffered) -> AgentKey {
-    let (task, generation) = (offer.task.clone(), offer.generation);
-    AgentKey { role: Role::Worker, agent: agent(number), task, generation }
-}
-
 fn start(fleet: &mut Fleet, number: u32, offer: &TaskOffered) {
-    let (attempt, ack) = (Attempt(0), format!("ack-{number}"));
-    let started = Started { attempt, ack, pid: 1, host: "here".into(), after_step: 0 };
-    fleet.report_as(key(number, offer), AgentEvent::Started(started));
+    fleet.report_as(key(number, offer), begins(0, &format!("ack-{number}")));
 }
 
 fn silent(fleet: &mut Fleet, number: u32, offer: &TaskOffered) {
@@ -62,11 +49,7 @@ fn a_task_is_taken_from_an_agent_that_falls_silent_and_another_goes_on() {
     let avoided: Vec<_> = state.avoid.iter().map(|avoided| (avoided.agent.clone(), avoided.idle)).collect();
     assert_eq!(avoided, [(agent(1), true)]);
     assert_eq!(fleet.run().tallies[&agent(1)].late, 1);
-    assert!(fleet.effects.contains(&Effect::Withdraw {
-        task: offer.task.clone(),
-        queue: offer.queue.clone(),
-        ack: ack_in(&offer.queue, 1)
-    }));
+    assert!(fleet.has_withdrawn(&offer, 1));
     let told = fleet
         .effects
         .iter()
@@ -75,9 +58,7 @@ fn a_task_is_taken_from_an_agent_that_falls_silent_and_another_goes_on() {
     start(&mut fleet, 2, &again);
     assert_eq!(patience(fleet.run(), &fleet.run().tasks[&offer.task]), Some(Duration::from_secs(120)));
     fleet.end_as(key(2, &again), result("apples are so"));
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-    replay(super::fleet::ID, &fleet.record).unwrap();
+    fleet.finish(&[]);
 }
 
 #[test]
@@ -109,8 +90,7 @@ fn a_task_with_which_all_fall_silent_fails_in_the_end() {
 fn without_a_limit_silence_may_last() {
     let mut fleet = Fleet::new();
     fleet.submit("Which limits are there?", RunLimits { silence_ms: 0, ..RunLimits::default() });
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
+    fleet.begin_task("plan");
     fleet.defer = false;
     fleet.turn(vec![Input::Timer]);
     assert!(fleet.run().tasks.values().all(|state| patience(fleet.run(), state).is_none()));
@@ -213,11 +193,9 @@ fn offers_that_nobody_starts_go_elsewhere_after_the_time_that_is_set() {
     let mut fleet = Fleet::new();
     fleet.submit("Which limits are there?", RunLimits { start_within_ms: 2_000, ..RunLimits::default() });
     let offer = fleet.find("plan");
-    fleet.now = fleet.now.after(Duration::from_millis(1_900));
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.now.after(Duration::from_millis(1_900)));
     assert_eq!(fleet.find("plan").generation, offer.generation);
-    fleet.now = fleet.now.after(Duration::from_millis(200));
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.now.after(Duration::from_millis(200)));
     assert_eq!(fleet.find("plan").generation, offer.generation.next());
 }
 
@@ -231,8 +209,7 @@ fn the_time_until_an_offer_is_made_again_grows_to_eight_times_and_no_further() {
         let (before, mut seconds) = (fleet.find("plan").generation, 0);
         while fleet.find("plan").generation == before {
             assert!(seconds <= 8, "{waits:?}");
-            fleet.now = fleet.now.after(Duration::from_secs(1));
-            fleet.turn(vec![Input::Timer]);
+            fleet.at(fleet.now.after(Duration::from_secs(1)));
             seconds += 1;
         }
         waits.push(seconds);
@@ -265,11 +242,9 @@ fn what_lay_in_its_roles_queue_unstarted_is_given_to_somebody_by_name() {
     fleet.slots.extend((1..=3).map(|number| (Queue::Agent(agent(number)), 4)));
     let mut fleet = planned(fleet);
     assert_eq!(fleet.find("1").queue, queue(Role::Worker));
-    fleet.now = fleet.now.after(Duration::from_secs(6));
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.now.after(Duration::from_secs(6)));
     assert_eq!(fleet.find("1").queue, Queue::Agent(agent(1)), "whoever took it would take it again");
-    fleet.now = fleet.now.after(Duration::from_secs(6));
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.now.after(Duration::from_secs(6)));
     assert_ne!(fleet.find("1").queue, Queue::Agent(agent(1)));
 }
 
@@ -280,8 +255,7 @@ fn members_of_a_group_are_asked_by_name_each_another() {
     fleet.placing = Box::new(asked.clone());
     fleet.slots.extend((1..=3).map(|number| (Queue::Agent(agent(number)), 4)));
     fleet.submit("Which limits are there?", RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
+    let planning = fleet.begin_task("plan");
     let committee =
         muster_shared::flow::TaskDraft { pattern: Some("committee:3".into()), ..leaf("apples", &[]) };
     fleet.end(&planning, plan(vec![committee]));

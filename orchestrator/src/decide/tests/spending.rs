@@ -124,11 +124,9 @@ fn a_part_of_a_result_counts_when_the_budget_ran_out() {
 fn what_a_lost_agent_was_given_counts_as_used() {
     let mut fleet = Fleet::submitted(calls(20));
     let parts = tasks(2);
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("plan");
     fleet.end(&offer, spending(&offer, &parts, 1));
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     fleet.open.retain(|open| open.task != offer.task);
     fleet.now = offer.deadline.after(std::time::Duration::from_secs(10));
     fleet.turn(vec![muster_shared::run::Input::Timer]);

@@ -5,8 +5,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::event::TaskBlocked;
-use muster_shared::run::{Input, QuestionEnd, RequestAction, RunEvent, RunStatus};
-use muster_shared::time::Millis;
+use muster_shared::run::{QuestionEnd, RequestAction, RunEvent, RunStatus};
 
 use super::fleet::{Fleet, failed, good, leaf, plan};
 use super::tables::status;
@@ -21,17 +20,13 @@ fn people() -> People {
 
 /// A run whose first task went in circles.
 fn stuck(people: People) -> Fleet {
-    let mut fleet = Fleet::submitted(RunLimits { people, ..RunLimits::default() });
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    let mut fleet = Fleet::planned(RunLimits { people, ..RunLimits::default() }, tasks());
     escalate(&mut fleet);
     fleet
 }
 
 fn escalate(fleet: &mut Fleet) {
-    let one = fleet.find("1");
-    fleet.start(&one);
-    fleet.end(&one, failed(Ending::Escalate, "it went in circles"));
+    fleet.do_task("1", failed(Ending::Escalate, "it went in circles"));
 }
 
 fn is_asked(fleet: &Fleet) -> bool {
@@ -65,8 +60,7 @@ fn where_somebody_can_be_asked_a_stuck_task_waits_for_their_word() {
         let again = fleet.find("1");
         assert_eq!((again.continues, again.answered.as_ref()), (None, None), "it begins anew");
         assert!(told(&again).contains("it went in circles") && told(&again).contains("Count by hand."));
-        fleet.work(|offer| good(offer, &tasks()));
-        assert_eq!(fleet.status(), RunStatus::Completed);
+        fleet.finish(&tasks());
         assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     }
 }
@@ -105,8 +99,7 @@ fn where_nobody_can_be_asked_it_ends() {
 fn nobody_in_time_ends_the_task_and_the_run_goes_on_without_it() {
     let mut fleet = stuck(people());
     fleet.work(|offer| good(offer, &tasks()));
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(60_000);
     assert_eq!(status(&fleet, "1"), TaskStatus::Blocked);
     fleet.work(|offer| good(offer, &tasks()));
     assert!(fleet.status().is_ended());
@@ -143,8 +136,7 @@ fn other_orders_end_the_wait() {
         assert_eq!(status(&fleet, "1"), expected);
         let end = &fleet.run().questions[&QuestionId(1)].end;
         assert!(matches!(end, Some(QuestionEnd::Withdrawn(_))), "{end:?}");
-        fleet.work(|offer| good(offer, &tasks()));
-        assert_eq!(fleet.status(), RunStatus::Completed);
+        fleet.finish(&tasks());
     }
 }
 
@@ -155,6 +147,5 @@ fn a_pause_does_not_lose_the_question() {
     fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert!(is_asked(&fleet));
     say(&mut fleet, 3, 1, "Count by hand.");
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&tasks());
 }

@@ -25,11 +25,7 @@ pub(super) fn planned() -> Fleet {
 }
 
 pub(super) fn planned_with(limits: RunLimits) -> Fleet {
-    let mut fleet = Fleet::submitted(limits);
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan(tasks()));
-    fleet
+    Fleet::planned(limits, tasks())
 }
 
 pub(super) fn open(fleet: &Fleet) -> Vec<String> {
@@ -41,8 +37,7 @@ pub(super) fn status(fleet: &Fleet, task: &str) -> TaskStatus {
 }
 
 pub(super) fn do_task(fleet: &mut Fleet, task: &str) {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
+    let offer = fleet.begin_task(task);
     let outcome = good(&offer, &tasks());
     fleet.end(&offer, outcome);
 }
@@ -105,8 +100,7 @@ fn independent_leaves_go_out_together_and_dependent_ones_with_their_results() {
     assert_eq!(task.goal, "put together apples is so and pears is so");
     let inputs: Vec<&str> = inputs.iter().map(|leaf| leaf.result.conclusion.as_str()).collect();
     assert_eq!(inputs, ["apples is so", "pears is so"]);
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&tasks());
     assert_eq!(fleet.run().reflections().count(), 3);
     assert_eq!(fleet.run().report.as_ref().unwrap().title, "Report");
     let last = fleet.offered().last().copied().cloned().unwrap();
@@ -146,9 +140,7 @@ fn every_ending_is_retried_as_often_as_it_deserves() {
 #[test]
 fn done_without_a_product_of_the_right_kind_counts_as_a_failed_try() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
-    fleet.end(&offer, report());
+    fleet.do_task("1", report());
     assert_eq!(fleet.find("1").generation, Generation(2));
     assert!(fleet.run().planned(&TaskIndex::top(1)).unwrap().reasons[0].contains("did not send"));
 }
@@ -208,9 +200,7 @@ fn a_planner_that_fails_fails_the_run_after_all_tries() {
 fn a_bad_plan_is_asked_for_again_with_the_reasons_and_then_repaired() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let circular = vec![leaf("apples", &["2"]), leaf("pears", &["1"])];
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan(circular.clone()));
+    fleet.do_task("plan", plan(circular.clone()));
     let offer = fleet.find("plan");
     assert_eq!(offer.generation, Generation(2));
     let Work::Plan { refused, .. } = &offer.work else { panic!() };
@@ -223,8 +213,7 @@ fn a_bad_plan_is_asked_for_again_with_the_reasons_and_then_repaired() {
         _ => None,
     });
     assert!(!adopted.unwrap().is_empty(), "it says what was repaired");
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
 }
 
 #[test]
@@ -261,7 +250,7 @@ fn reflections_and_refinements_that_fail_do_not_fail_the_run() {
     fleet.work(|offer| match &offer.task {
         TaskId::Reflect(_) | TaskId::Refine(_) => failed(Ending::ModelFailed, "no answer"),
         TaskId::Leaf(_) => advising("so", "look for plums too"),
-        TaskId::Plan | TaskId::Settle(_) | TaskId::Write | TaskId::DraftReview(_) => good(offer, &tasks()),
+        _ => good(offer, &tasks()),
     });
     assert_eq!(fleet.status(), RunStatus::Completed);
     assert_eq!(status(&fleet, "reflect-1"), TaskStatus::Failed);
@@ -271,14 +260,10 @@ fn reflections_and_refinements_that_fail_do_not_fail_the_run() {
 #[test]
 fn wishes_for_a_refinement_are_collected_and_dependent_leaves_wait_for_it() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
-    fleet.end(&offer, advising("apples are so", "there are plums too"));
+    fleet.do_task("1", advising("apples are so", "there are plums too"));
     do_task(&mut fleet, "2");
     assert!(!open(&fleet).contains(&"3".to_owned()), "{:?}", open(&fleet));
-    let offer = fleet.find("reflect-1");
-    fleet.start(&offer);
-    fleet.end(&offer, reflection(Some("plums were not covered")));
+    fleet.do_task("reflect-1", reflection(Some("plums were not covered")));
     assert_eq!(open(&fleet), ["reflect-2"], "the refinement waits for the last reflection");
     do_task(&mut fleet, "reflect-2");
     let offer = fleet.find("refine-1");
@@ -292,8 +277,7 @@ fn wishes_for_a_refinement_are_collected_and_dependent_leaves_wait_for_it() {
     let (changes, refused) = &fleet.run().refining.done[0];
     assert!(changes.iter().any(|change| change.contains("plums")), "{changes:?}");
     assert_eq!(refused.len(), 1, "what has ended stays");
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&tasks());
     let Work::Write { results, .. } = &fleet.offered().last().unwrap().work else { panic!() };
     assert_eq!(results.len(), 4);
 }
@@ -323,22 +307,18 @@ fn offers_stay_within_what_the_queue_has_room_for() {
     fleet.slots.insert(queue(Role::Worker), 1);
     fleet.submit("many", RunLimits::default());
     let many: Vec<TaskDraft> = (1..=5).map(|n| leaf(&format!("part {n}"), &[])).collect();
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan(many.clone()));
+    fleet.do_task("plan", plan(many.clone()));
     assert_eq!(open(&fleet), ["1", "2"], "one slot and one more");
     fleet.slots.insert(queue(Role::Worker), 3);
     fleet.turn(vec![Input::Capacity]);
     assert_eq!(open(&fleet), ["1", "2", "3", "4"]);
-    fleet.work(|offer| good(offer, &many));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&many);
 }
 
 #[test]
 fn cancelling_stops_the_run_and_whoever_works_for_it() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     fleet.turn(vec![cancel("ann", "enough")]);
     assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::Cancelled));
     assert_eq!(fleet.reason(), "cancelled by ann: enough");
@@ -354,8 +334,7 @@ fn cancelling_stops_the_run_and_whoever_works_for_it() {
 #[test]
 fn the_deadline_of_the_run_stops_it() {
     let mut fleet = planned();
-    fleet.now = fleet.run().deadline;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.run().deadline);
     assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::DeadlinePassed));
     assert!(fleet.reason().contains("its time of 1 h is up"), "{}", fleet.reason());
 }
@@ -374,15 +353,12 @@ fn an_alarm_that_rings_early_changes_nothing() {
 #[test]
 fn a_task_past_its_deadline_is_tried_again_and_then_fails() {
     let mut fleet = planned();
-    let offer = fleet.find("1");
-    fleet.start(&offer);
+    let offer = fleet.begin_task("1");
     do_task(&mut fleet, "2");
     do_task(&mut fleet, "reflect-2");
-    fleet.now = Millis(offer.deadline.0 + 1000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(Millis(offer.deadline.0 + 1000));
     assert_eq!(fleet.find("1").generation, Generation(1), "the agent is given a moment to conclude");
-    fleet.now = Millis(offer.deadline.0 + 2000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(Millis(offer.deadline.0 + 2000));
     let again = fleet.find("1");
     assert_eq!(again.generation, Generation(2));
     let cancelled = |effect: &Effect| {
@@ -390,8 +366,7 @@ fn a_task_past_its_deadline_is_tried_again_and_then_fails() {
         if *task == again.task && *generation == Generation(1))
     };
     assert!(fleet.effects.iter().any(cancelled));
-    fleet.now = Millis(again.deadline.0 + 2000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(Millis(again.deadline.0 + 2000));
     assert_eq!(status(&fleet, "1"), TaskStatus::Failed);
     let reasons = &fleet.run().planned(&TaskIndex::top(1)).unwrap().reasons;
     assert!(reasons[1].contains("no worker took it"), "{reasons:?}");
@@ -400,27 +375,22 @@ fn a_task_past_its_deadline_is_tried_again_and_then_fails() {
 #[test]
 fn an_offer_that_nobody_starts_is_made_again_when_slots_are_free() {
     let mut fleet = planned();
-    fleet.now = Millis(fleet.now.0 + 4999);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(4999);
     assert_eq!(fleet.find("1").generation, Generation(1));
     fleet.now = Millis(fleet.now.0 + 1);
-    let started = fleet.find("2");
-    fleet.start(&started);
+    fleet.begin_task("2");
     fleet.turn(vec![Input::Timer]);
     assert_eq!(fleet.find("1").generation, Generation(2));
     assert_eq!(fleet.find("2").generation, Generation(1), "what was started is not");
     fleet.slots.insert(queue(Role::Worker), 1);
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(60_000);
     assert_eq!(fleet.find("1").generation, Generation(2), "no slot is free");
 }
 
 #[test]
 fn reports_about_closed_generations_change_nothing() {
     let mut fleet = planned();
-    let old = fleet.find("1");
-    fleet.start(&old);
-    fleet.end(&old, failed(Ending::AgentFailed, "crashed"));
+    let old = fleet.do_task("1", failed(Ending::AgentFailed, "crashed"));
     let before = fleet.run().tasks.clone();
     fleet.report(&old, AgentEvent::Outcome(result("late").into()));
     fleet.report(&old, super::fleet::started());

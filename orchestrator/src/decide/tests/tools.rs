@@ -115,8 +115,7 @@ fn a_planner_names_the_blueprint_that_does_a_task_as_long_as_runs_may_stand_as_d
         (3, "weekly_report", None, 1),
     ];
     for (depth, name, left, refusals) in cases {
-        let mut fleet = Fleet::new();
-        fleet.begin_as_it_is(with_blueprints(depth), RunLimits::default());
+        let mut fleet = Fleet::with_goal(with_blueprints(depth), RunLimits::default());
         let Work::Plan { blueprints, .. } = fleet.find("plan").work else { panic!() };
         assert_eq!(blueprints.len(), usize::from(depth < 3), "{depth}");
         let tasks = [by_blueprint(name)];

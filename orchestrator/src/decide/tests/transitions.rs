@@ -5,20 +5,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{
-    Awaited, Budget, DraftReviewPolicy, Ending, Goal, Outcome, Planning, Question, RefineOperation,
-    RunLimits, TaskDraft, TaskOffered, TaskStatus, Wait, Work,
+    Budget, DraftReviewPolicy, Ending, Goal, Outcome, Planning, Question, RefineOperation, RunLimits,
+    TaskDraft, TaskOffered, TaskStatus, Wait, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, QuestionId, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{
-    AgentEvent, AgentKey, Entry, Input, RecordEvent, Released, RequestAction, RunState, Started, apply,
-    apply_event, apply_offer,
+    AgentKey, Entry, Input, RecordEvent, RequestAction, RunState, apply, apply_event, apply_offer,
 };
 use muster_shared::time::Millis;
 
 use crate::decide::holders;
 
 use super::fleet::{
-    Fleet, ID, advising, cancel, draft_review, failed, leaf, plan, refinement, reflection, report, result,
+    Fleet, ID, advising, begins, cancel, draft_review, failed, leaf, lost, plan, refinement, reflection,
+    report, result,
 };
 
 /// How often each transition was reached.
@@ -317,9 +317,9 @@ impl World {
             6 if self.chance.happens(12) => {
                 self.fleet.turn(vec![cancel("bob", "")]);
             }
-            6 => self.pass(6_000),
-            7 if self.chance.happens(8) => self.pass(60 * 60 * 1000),
-            7 => self.pass(30_000),
+            6 => self.fleet.pass(6_000),
+            7 if self.chance.happens(8) => self.fleet.pass(60 * 60 * 1000),
+            7 => self.fleet.pass(30_000),
             8 => {
                 let question = QuestionId(u32::try_from(self.chance.of(3) + 1).unwrap());
                 self.ask(RequestAction::Answer { question, text: "so".into() });
@@ -338,19 +338,13 @@ impl World {
         self.fleet.ask(self.asked, action);
     }
 
-    fn pass(&mut self, millis: u64) {
-        self.fleet.now = Millis(self.fleet.now.0 + millis);
-        self.fleet.turn(vec![Input::Timer]);
-    }
-
     fn lose(&mut self) {
         let holders: Vec<AgentId> = holders(self.fleet.run()).into_iter().collect();
         if holders.is_empty() {
             return;
         }
         let agent = self.chance.one(&holders).clone();
-        let (reason, steps) = ("its connection ended".to_owned(), BTreeMap::new());
-        self.fleet.turn(vec![Input::AgentLost { agent, reason, steps, elsewhere: 0 }]);
+        self.fleet.turn(vec![lost(agent)]);
     }
 
     /// An agent does something with an offer that is open.
@@ -365,11 +359,7 @@ impl World {
             4 => {
                 self.start(&offer);
                 let question = Question { within_ms: Some(5_000), ..Question::new("Which?") };
-                let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Answer(question) }));
-                let released =
-                    Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
-                self.fleet.open.retain(|open| open.task != offer.task);
-                self.fleet.report(&offer, AgentEvent::Released(released));
+                self.fleet.wait(&offer, Wait::Answer(question));
             }
             what => {
                 // What is begun and ended before anybody decides, is decided at once.
@@ -391,15 +381,8 @@ impl World {
             Queue::Role(_) => one_of_two,
         };
         let tried = self.fleet.run().tasks.get(&offer.task).map_or(0, |state| state.attempt.0);
-        let started = Started {
-            attempt: Attempt(tried + 1),
-            ack: "ack".into(),
-            pid: 1,
-            host: "here".into(),
-            after_step: 0,
-        };
         let key = AgentKey { role, agent, task: offer.task.clone(), generation: offer.generation };
-        self.fleet.report_as(key, AgentEvent::Started(started));
+        self.fleet.report_as(key, begins(tried + 1, "ack"));
     }
 
     fn outcome(&mut self, offer: &TaskOffered) -> Outcome {
@@ -439,19 +422,17 @@ fn on_purpose() -> Vec<Fleet> {
         all.push(fleet);
     }
     // What failed is split.
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    end(&mut fleet, "plan", plan(vec![leaf("one", &[])]));
-    end(&mut fleet, "1", failed(Ending::Escalate, "it is too much"));
-    end(&mut fleet, "reflect-1", reflection(Some("it is too much")));
+    let mut fleet = Fleet::planned(RunLimits::default(), vec![leaf("one", &[])]);
+    fleet.do_task("1", failed(Ending::Escalate, "it is too much"));
+    fleet.do_task("reflect-1", reflection(Some("it is too much")));
     split(&mut fleet, "1");
     all.push(fleet);
     // Something is split that somebody wants done again meanwhile, whether or not an agent has begun with it.
     for begun in [false, true] {
         let mut fleet = done_but_for_the_refiner();
         redo(&mut fleet, 1, "1");
-        let again = fleet.find("1");
         if begun {
-            fleet.start(&again);
+            fleet.begin_task("1");
         }
         split(&mut fleet, "1");
         all.push(fleet);
@@ -460,22 +441,20 @@ fn on_purpose() -> Vec<Fleet> {
     let short = RunLimits { run_deadline_ms: 60_000, ..RunLimits::default() };
     for (failing, limits, wrong) in [(true, RunLimits::default(), "2"), (false, short, "1")] {
         for left_out in [false, true] {
-            let mut fleet = Fleet::submitted(limits.clone());
             let three = vec![leaf("one", &[]), leaf("two", &["one"]), leaf("three", &[])];
-            end(&mut fleet, "plan", plan(three));
-            end(&mut fleet, "3", result("three"));
+            let mut fleet = Fleet::planned(limits.clone(), three);
+            fleet.do_task("3", result("three"));
             if failing {
-                end(&mut fleet, "1", failed(Ending::Escalate, "it would not do"));
-                end(&mut fleet, "reflect-1", reflection(None));
-                end(&mut fleet, "reflect-3", reflection(None));
+                fleet.do_task("1", failed(Ending::Escalate, "it would not do"));
+                fleet.do_task("reflect-1", reflection(None));
+                fleet.do_task("reflect-3", reflection(None));
             }
             // Of a short run, this is within the time that is kept for the report.
-            fleet.now = Millis(fleet.now.0 + 57_000);
-            fleet.turn(vec![Input::Timer]);
+            fleet.pass(57_000);
             redo(&mut fleet, 1, if left_out { "3" } else { wrong });
             if left_out {
                 skip(&mut fleet, 2, wrong);
-                end(&mut fleet, "3", result("three again"));
+                fleet.do_task("3", result("three again"));
             }
             all.push(fleet);
         }
@@ -485,14 +464,12 @@ fn on_purpose() -> Vec<Fleet> {
 
 /// A run whose two leaves have ended, and whose refiner has its task in hand.
 pub(super) fn done_but_for_the_refiner() -> Fleet {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    end(&mut fleet, "plan", plan(vec![leaf("one", &[]), leaf("two", &[])]));
+    let mut fleet = Fleet::planned(RunLimits::default(), vec![leaf("one", &[]), leaf("two", &[])]);
     for (task, index) in [("1", "reflect-1"), ("2", "reflect-2")] {
-        end(&mut fleet, task, advising("found", "there is more"));
-        end(&mut fleet, index, reflection(None));
+        fleet.do_task(task, advising("found", "there is more"));
+        fleet.do_task(index, reflection(None));
     }
-    let refine = fleet.find("refine-1");
-    fleet.start(&refine);
+    fleet.begin_task("refine-1");
     fleet
 }
 
@@ -500,14 +477,7 @@ pub(super) fn done_but_for_the_refiner() -> Fleet {
 pub(super) fn split(fleet: &mut Fleet, task: &str) {
     let into = vec![leaf("one half", &[]), leaf("the other half", &[])];
     let split = RefineOperation::Split { task: task.parse().unwrap(), into };
-    let refine = fleet.find("refine-1");
-    fleet.end(&refine, refinement(vec![split]));
-}
-
-fn end(fleet: &mut Fleet, task: &str, outcome: Outcome) {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
-    fleet.end(&offer, outcome);
+    fleet.end_task("refine-1", refinement(vec![split]));
 }
 
 fn limits(chance: &mut Chance) -> RunLimits {

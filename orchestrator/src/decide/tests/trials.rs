@@ -8,7 +8,6 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Queue, Role, TaskId};
 use muster_shared::run::{Input, RunEvent, RunStatus};
-use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use proptest::prelude::*;
 
@@ -48,9 +47,7 @@ fn planned(tasks: usize, trials: Vec<TrialRule>, prepare: impl FnOnce(&mut Fleet
     prepare(&mut fleet);
     let limits = RunLimits { trials, max_width: 50, max_tasks: 50, ..RunLimits::default() };
     fleet.begin(Goal::new("Which limits are there?"), limits);
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan((0..tasks).map(|at| leaf(&format!("limit {at}"), &[])).collect()));
+    fleet.do_task("plan", plan((0..tasks).map(|at| leaf(&format!("limit {at}"), &[])).collect()));
     fleet
 }
 
@@ -155,8 +152,7 @@ fn a_canary_without_an_agent_gives_its_share_back() {
     let to_tried = |offer: &&TaskOffered| offer.queue == queue(worker_b());
     let given = fleet.open.iter().filter(to_tried).count();
     assert!(given > 0 && fleet.open.iter().filter(to_tried).all(|offer| arm(offer) == Some(Arm::Canary)));
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    fleet.pass(60_000);
     assert_eq!(fleet.open.iter().filter(to_tried).count(), 0, "{:?}", fleet.open);
     fleet.work(|offer| answer(offer, false));
     assert_eq!(fleet.status(), RunStatus::Completed);
@@ -188,9 +184,7 @@ fn whoever_names_a_model_gets_it() {
     let mut fleet = Fleet::new();
     let limits = RunLimits { trials: vec![rule(TrialMode::Canary, by_model())], ..RunLimits::default() };
     fleet.begin(Goal { model: Some("m/mine".to_owned()), ..Goal::new("Which limits are there?") }, limits);
-    let offer = fleet.find("plan");
-    fleet.start(&offer);
-    fleet.end(&offer, plan(vec![leaf("a", &[]), leaf("b", &[])]));
+    fleet.do_task("plan", plan(vec![leaf("a", &[]), leaf("b", &[])]));
     fleet.work(|offer| answer(offer, false));
     assert!(
         fleet.offered().iter().all(|offer| offer.model.as_deref() == Some("m/mine") && offer.trial.is_none())
@@ -270,9 +264,7 @@ fn a_shadow_is_told_the_same_may_change_nothing_and_teaches_nothing() {
     give(&mut fails, worker_b(), 2);
     let limits = goal.limits.clone().unwrap();
     fails.begin_as_it_is(goal, limits);
-    let offer = fails.find("1");
-    fails.start(&offer);
-    fails.end(&offer, failed(Ending::ModelFailed, "nothing"));
+    fails.do_task("1", failed(Ending::ModelFailed, "nothing"));
     assert_eq!(fails.status(), RunStatus::Failed);
     assert_eq!(fails.offered().len(), 1);
     replays(&fails);

@@ -8,9 +8,8 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{
-    Input, RequestAction, RunStatus, TaskCount, TaskEnd, count, end_of, is_completed_in_part, shortfalls,
+    RequestAction, RunStatus, TaskCount, TaskEnd, count, end_of, is_completed_in_part, shortfalls,
 };
-use muster_shared::time::Millis;
 use serde_json::json;
 
 use super::fleet::{Fleet, failed, good, leaf, refinement, reflection, result};
@@ -23,21 +22,13 @@ fn finish(fleet: &mut Fleet, number: usize, mut leaves: impl FnMut(&str) -> Opti
     let tasks = tasks(number);
     fleet.work(|offer: &TaskOffered| match &offer.work {
         Work::Execute { .. } => leaves(&offer.task.to_string()).unwrap_or_else(|| good(offer, &tasks)),
-        Work::Plan { .. }
-        | Work::Reflect { .. }
-        | Work::Refine { .. }
-        | Work::Write { .. }
-        | Work::DraftReview { .. } => good(offer, &tasks),
+        _ => good(offer, &tasks),
     });
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
 }
 
 fn counted(fleet: &Fleet) -> TaskCount {
     count(fleet.run()).unwrap()
-}
-
-fn body(fleet: &Fleet) -> &str {
-    &fleet.run().report.as_ref().unwrap().body
 }
 
 #[test]
@@ -51,7 +42,7 @@ fn failed_tasks_are_counted_and_stand_in_the_report() {
     assert_eq!(counted(&fleet), TaskCount { done: 2, failed: 5, ..TaskCount::default() });
     assert_eq!(counted(&fleet).in_words(), "2 of 7 tasks done, 5 failed");
     assert!(is_completed_in_part(fleet.run()));
-    let body = body(&fleet);
+    let body = fleet.body();
     for part in [
         "## What was not done",
         "2 of 7 tasks done, 5 failed. This report is not the whole answer.",
@@ -70,7 +61,7 @@ fn what_is_done_whole_is_said_to_be_so() {
     finish(&mut fleet, 3, |_| None);
     assert_eq!(counted(&fleet), TaskCount { done: 3, ..TaskCount::default() });
     assert!(!is_completed_in_part(fleet.run()) && shortfalls(fleet.run()).is_empty());
-    assert!(!body(&fleet).contains("What was not done"), "{}", body(&fleet));
+    assert!(!fleet.body().contains("What was not done"), "{}", fleet.body());
 }
 
 #[test]
@@ -83,7 +74,7 @@ fn a_part_is_not_the_whole() {
     });
     assert_eq!(counted(&fleet), TaskCount { done: 1, in_part: 1, ..TaskCount::default() });
     assert!(is_completed_in_part(fleet.run()));
-    assert!(body(&fleet).contains("- 2 part 2 (done in part): only half was read"), "{}", body(&fleet));
+    assert!(fleet.body().contains("- 2 part 2 (done in part): only half was read"), "{}", fleet.body());
 }
 
 #[test]
@@ -122,7 +113,7 @@ fn what_the_budget_leaves_out_is_missing() {
     let counted = counted(&fleet);
     assert!(counted.left_out > 0 && counted.done > 0, "{counted:?}");
     assert!(is_completed_in_part(fleet.run()));
-    assert!(body(&fleet).contains("(left out): "), "{}", body(&fleet));
+    assert!(fleet.body().contains("(left out): "), "{}", fleet.body());
 }
 
 #[test]
@@ -133,20 +124,19 @@ fn the_deadline_of_a_task_leaves_a_part() {
     });
     assert_eq!(end_of(fleet.run(), &TaskIndex::top(1)), TaskEnd::Failed);
     assert!(is_completed_in_part(fleet.run()));
-    assert!(body(&fleet).contains("- 1 part 1 (failed): its time was up"), "{}", body(&fleet));
+    assert!(fleet.body().contains("- 1 part 1 (failed): its time was up"), "{}", fleet.body());
 }
 
 #[test]
 fn what_a_person_leaves_out_is_told_and_not_missing() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let drafts = tasks(2);
-    let planning = fleet.find("plan");
-    fleet.end(&planning, good(&planning, &drafts));
+    fleet.do_well("plan", &drafts);
     fleet.ask(1, RequestAction::Skip { task: TaskIndex::top(2) });
     finish(&mut fleet, 2, |_| None);
     assert_eq!(counted(&fleet), TaskCount { done: 1, skipped: 1, ..TaskCount::default() });
     assert!(!is_completed_in_part(fleet.run()));
-    let body = body(&fleet);
+    let body = fleet.body();
     assert!(
         body.contains("1 of 2 tasks done, 1 skipped.") && body.contains("- 2 part 2 (skipped)"),
         "{body}"
@@ -163,11 +153,7 @@ fn by_blueprint(topics: usize, limits: RunLimits) -> Fleet {
     let topics: Vec<String> = (1..=topics).map(|n| format!("topic {n}")).collect();
     let filled =
         fill(&parse(BY_STEPS).unwrap(), &BTreeMap::from([("topics".to_owned(), json!(topics))])).unwrap();
-    let mut fleet = Fleet::new();
-    let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
-    let secret = "ab".repeat(32);
-    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons: Vec::new(), signed: None }]);
-    fleet
+    Fleet::with_goal(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) }, limits)
 }
 
 fn approve(fleet: &mut Fleet, n: u128) {
@@ -182,8 +168,7 @@ fn a_failure_block_that_gave_the_result_takes_the_place_of_what_failed() {
         _ => good(offer, &[]),
     });
     approve(&mut fleet, 1);
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
     assert_eq!(counted(&fleet), TaskCount { done: 2, replaced: 2, ..TaskCount::default() });
     assert!(!is_completed_in_part(fleet.run()));
 }
@@ -193,8 +178,7 @@ fn every_item_of_a_list_is_done_or_the_run_is_refused() {
     let mut fleet = by_blueprint(8, RunLimits::default());
     fleet.work(|offer| good(offer, &[]));
     approve(&mut fleet, 1);
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.finish(&[]);
     assert_eq!(counted(&fleet), TaskCount { done: 9, ..TaskCount::default() });
 
     let fleet = by_blueprint(50, RunLimits::default());
@@ -214,19 +198,16 @@ fn a_gate_is_approved_as_anything_is_and_left_open_it_is_told() {
         assert_eq!(asked.about, About::Step("send".to_owned()));
         let text = said.unwrap().to_owned();
         fleet.ask(1, RequestAction::Answer { question, text });
-        fleet.work(|offer| good(offer, &[]));
-        assert_eq!(fleet.status(), RunStatus::Completed);
+        fleet.finish(&[]);
         assert_eq!(fleet.run().planned(&TaskIndex::top(2)).is_some(), sent, "{said:?}");
         assert!(!is_completed_in_part(fleet.run()), "a person decided");
     }
     let mut fleet = by_blueprint(1, RunLimits::default());
     fleet.work(|offer| good(offer, &[]));
-    fleet.now = Millis(fleet.now.0 + 31 * 60 * 1000);
-    fleet.turn(vec![Input::Timer]);
-    fleet.work(|offer| good(offer, &[]));
-    assert_eq!(fleet.status(), RunStatus::Completed);
+    fleet.pass(31 * 60 * 1000);
+    fleet.finish(&[]);
     assert!(is_completed_in_part(fleet.run()));
-    assert!(body(&fleet).contains("step send (left out): it needs an approval"), "{}", body(&fleet));
+    assert!(fleet.body().contains("step send (left out): it needs an approval"), "{}", fleet.body());
 }
 
 #[test]
@@ -256,11 +237,8 @@ fn a_person_who_watches_the_run_is_asked_what_to_do() {
         let mut fleet = Fleet::new();
         fleet.begin(Goal { attended, ..Goal::new("Which limits are there?") }, RunLimits::default());
         let drafts = tasks(2);
-        let planning = fleet.find("plan");
-        fleet.end(&planning, good(&planning, &drafts));
-        let one = fleet.find("1");
-        fleet.start(&one);
-        fleet.end(&one, failed(Ending::Escalate, "a security risk"));
+        fleet.do_well("plan", &drafts);
+        fleet.do_task("1", failed(Ending::Escalate, "a security risk"));
         assert_eq!(fleet.run().open_questions().count(), usize::from(attended));
     }
 }

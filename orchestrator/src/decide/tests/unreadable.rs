@@ -1,29 +1,18 @@
 //! What an agent wrote that nobody can read: its try has failed, and nothing else has.
 
-use muster_shared::flow::{RunLimits, TaskOffered, TaskStatus};
+use muster_shared::flow::{TaskOffered, TaskStatus};
 use muster_shared::ids::{AgentId, Generation};
 use muster_shared::run::event::TaskFailed;
 use muster_shared::run::{
     AgentEvent, AgentKey, EventKind, Input, RecordEvent, RunEvent, RunStatus, Unreadable, gaps,
 };
 
-use super::fleet::{Fleet, ID, good, leaf, plan, result};
+use super::fleet::{Fleet, ID, good, leaf, result};
+use super::holders::fleet;
 use crate::decide::Effect;
 use crate::replay::replay;
 
 const WHY: &str = "field body.content.usage.steps: invalid type: floating point `2.5`, expected u64";
-
-/// A run with one leaf in an agent's hands.
-fn fleet() -> (Fleet, TaskOffered) {
-    let mut fleet = Fleet::submitted(RunLimits::default());
-    let planning = fleet.find("plan");
-    fleet.start(&planning);
-    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
-    let offer = fleet.find("1");
-    fleet.start(&offer);
-    fleet.effects.clear();
-    (fleet, offer)
-}
 
 fn garbled(kind: EventKind) -> AgentEvent {
     AgentEvent::Unreadable(Unreadable { kind, why: WHY.to_owned() })

@@ -5,13 +5,13 @@ use muster_shared::flow::{
     PeerRequest, RunLimits, TaskDraft, Work,
 };
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::event::{InformationShared, PlanAdopted, PlanRefused, RequestRefused};
+use muster_shared::run::event::{InformationShared, PlanAdopted, PlanRefused};
 use muster_shared::run::{RequestAction, RunEvent, RunStatus};
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, good, leaf, plan, result};
+use super::peers::Answer;
 use crate::decide::Effect;
-use crate::replay::replay;
 
 /// One that a second depends on; a third names a key; a fourth is by itself.
 fn tasks() -> Vec<TaskDraft> {
@@ -20,23 +20,15 @@ fn tasks() -> Vec<TaskDraft> {
 }
 
 fn begun(context: ContextLimits) -> Fleet {
-    let mut fleet = Fleet::submitted(RunLimits { context, max_width: 8, ..RunLimits::default() });
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    let mut fleet = Fleet::planned(RunLimits { context, max_width: 8, ..RunLimits::default() }, tasks());
     // The third does not depend on who writes it: the planner insists, and it becomes words.
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
+    fleet.end_task("plan", plan(tasks()));
     fleet
 }
 
-fn ask(
-    fleet: &mut Fleet,
-    task: &str,
-    request: PeerRequest,
-) -> (ObservationStatus, String, Option<PeerAnswer>) {
+fn ask(fleet: &mut Fleet, task: &str, request: PeerRequest) -> Answer {
     fleet.ask_peer(task, request);
-    let answered = fleet.find(task).answered.unwrap();
-    (answered.observation.status, answered.observation.content, answered.answer.map(|answer| *answer))
+    super::peers::answer(fleet, task)
 }
 
 fn write(key: &str, value: Value, version: u32) -> PeerRequest {
@@ -64,8 +56,7 @@ fn wants_limit(name: &str, needs: &[&str]) -> TaskDraft {
 fn a_plan_that_uses_what_nobody_writes_is_refused_and_then_does_without() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let wrong = vec![leaf("agree", &[]), wants_limit("look", &["1"])];
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(wrong.clone()));
+    fleet.end_task("plan", plan(wrong.clone()));
     let [reason] = &refusals(&fleet)[..] else { panic!("{:?}", refusals(&fleet)) };
     assert!(
         reason.contains("task 2 uses {{context.limit}}") && reason.contains("name limit in the goal"),
@@ -85,23 +76,22 @@ fn a_plan_that_uses_what_nobody_writes_is_refused_and_then_does_without() {
     assert!(repairs.unwrap().iter().any(|note| note.contains("2 look does without {{context.limit}}")));
     ask(&mut fleet, "1", write("limit", json!(20), 0));
     assert_eq!(told(&fleet), ["2"]);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn a_plan_may_use_what_is_there_or_will_be() {
     let names = TaskDraft { goal: "write limit".into(), ..leaf("agree", &[]) };
-    for (there, tasks) in
+    for (there, drafts) in
         [(true, vec![wants_limit("look", &[])]), (false, vec![names, wants_limit("look", &["1"])])]
     {
         let mut fleet = Fleet::submitted(RunLimits::default());
         if there {
             person_writes(&mut fleet, 1, "limit", json!(20), 0);
         }
-        let planning = fleet.find("plan");
-        fleet.end(&planning, plan(tasks));
+        fleet.end_task("plan", plan(drafts));
         assert_eq!(refusals(&fleet), Vec::<String>::new());
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
 }
 
@@ -109,27 +99,17 @@ fn a_plan_may_use_what_is_there_or_will_be() {
 fn nobody_edits_a_goal_to_use_what_nobody_writes() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let names = TaskDraft { goal: "write limit".into(), ..leaf("agree", &[]) };
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(vec![names, wants_limit("look", &["1"])]));
+    fleet.end_task("plan", plan(vec![names, wants_limit("look", &["1"])]));
     let mut edit = |n, task: u16, goal: &str| {
         let (task, goal) = (Some(TaskIndex::top(task)), goal.to_owned());
         fleet.ask(n, RequestAction::Edit { task, goal });
-        fleet.events().into_iter().rev().find_map(|event| match event {
-            RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
-            _ => None,
-        })
+        fleet.refusals().last().map(|reason| (*reason).to_owned())
     };
     assert_eq!(edit(1, 1, "write limit, and nothing else"), None);
     let said = edit(2, 2, "paint it {{context.colour}}").unwrap();
     assert!(said.contains("task 2 uses {{context.colour}}") && said.contains("--write KEY=VALUE"), "{said}");
     let said = edit(3, 1, "write nothing").unwrap();
     assert!(said.contains("task 2 uses {{context.limit}}"), "{said}");
-}
-
-fn finish(fleet: &mut Fleet) {
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
-    replay(super::fleet::ID, &fleet.record).unwrap();
 }
 
 #[test]
@@ -147,7 +127,7 @@ fn a_write_that_saw_an_older_version_is_refused_with_what_there_is() {
     assert_eq!((&entry.value, entry.version, entry.at), (&json!(30), 2, fleet.now));
     let ContextAuthor::Task { task, agent: Some(_) } = &entry.by else { panic!("{:?}", entry.by) };
     assert_eq!(*task, TaskIndex::top(4));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -168,7 +148,7 @@ fn what_cannot_be_written_is_refused_with_the_reason() {
     assert!(why.contains("a is a number and stays one; the value is a text"), "{why}");
     let (_, why, _) = ask(&mut fleet, "1", write("b", json!(1), 0));
     assert!(why.contains("1 values already, which is the most"), "{why}");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 /// Whom the newest of all that was told is for.
@@ -203,15 +183,14 @@ fn whom_a_value_concerns_is_told_and_nobody_else() {
         words.contains("colour.door (version 1, by task 1") && words.contains("limit (version 1"),
         "{words}"
     );
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn what_a_person_writes_is_told_to_the_tasks_at_work_that_it_concerns() {
     let mut fleet = begun(ContextLimits::USUAL);
     ask(&mut fleet, "4", write("limit", json!(10), 0));
-    let names = fleet.find("3");
-    fleet.start(&names);
+    fleet.begin_task("3");
     fleet.effects.clear();
     person_writes(&mut fleet, 1, "limit", json!(20), 1);
     assert_eq!(told(&fleet), ["3", "4"], "who names the key, and who wrote it");
@@ -228,7 +207,7 @@ fn what_a_person_writes_is_told_to_the_tasks_at_work_that_it_concerns() {
     person_writes(&mut fleet, 3, "of_nobody", json!(1), 0);
     assert_eq!(told(&fleet), ["3", "4"], "neither what is stale nor what concerns nobody is told");
     assert!(fleet.run().peers.shared.values().all(|told| told.text.ends_with("20")), "only the newest of it");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -240,7 +219,7 @@ fn of_a_value_that_is_written_often_only_the_newest_is_kept_to_be_told() {
     let shared = &fleet.run().peers.shared;
     assert_eq!(shared.keys().collect::<Vec<_>>(), [&100], "its number goes on, so that it is heard");
     assert!(shared[&100].text.contains("(version 100): 99"), "{:?}", shared[&100]);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -255,10 +234,8 @@ fn people_write_too_and_goals_have_what_there_is_when_they_are_offered() {
     fleet.ask(1, RequestAction::SetContext { key: key.clone(), value: value.clone(), version: 0 });
     assert_eq!(fleet.run().peers.context["limit"].by, ContextAuthor::Person("ann".into()));
     fleet.ask(2, RequestAction::SetContext { key, value, version: 0 });
-    let refused = fleet.events().into_iter().filter(|event| matches!(event, RunEvent::RequestRefused(_)));
-    assert_eq!(refused.count(), 1, "the second saw no version 1");
-    let one = fleet.find("1");
-    fleet.end(&one, result("so"));
+    assert_eq!(fleet.refusals().len(), 1, "the second saw no version 1");
+    fleet.end_task("1", result("so"));
     fleet.work(|offer| {
         if let Work::Execute { task, .. } = &offer.work {
             let missing = "(context.colour is not there yet: nobody has written it)";

@@ -5,7 +5,7 @@ use muster_shared::run::RequestAction;
 use serde_json::json;
 
 use super::fleet::Fleet;
-use super::review::{YES, by, person, refused, signed, waiting};
+use super::review::{YES, by, person, signed, waiting};
 
 fn edit(task: Option<u16>, goal: &str) -> RequestAction {
     RequestAction::Edit { task: task.map(TaskIndex::top), goal: goal.to_owned() }
@@ -35,9 +35,9 @@ fn whoever_may_not_approve_changes_nothing_of_what_is_approved() {
     let plan = fleet.run().plan.clone();
     let changes = [edit(Some(1), "another goal"), edit(None, "another goal"), skip(2), redo(1), value(0)];
     for (n, action) in (10..).zip(changes) {
-        let before = refused(&fleet).len();
+        let before = fleet.refusals().len();
         signed(&mut fleet, n, person("cy"), action.clone());
-        let refused = refused(&fleet);
+        let refused = fleet.refusals();
         assert_eq!(refused.len(), before + 1, "{action:?}");
         assert!(refused[before].contains("cy has no say in this"), "{refused:?}");
     }
@@ -46,17 +46,17 @@ fn whoever_may_not_approve_changes_nothing_of_what_is_approved() {
     assert!(!fleet.run().is_held());
     // Nor later; what runs know in common, they may tell.
     signed(&mut fleet, 21, person("cy"), edit(Some(1), "another goal"));
-    assert!(refused(&fleet).pop().unwrap().contains("cy has no say in this"));
-    let before = refused(&fleet).len();
+    assert!(fleet.refusals().pop().unwrap().contains("cy has no say in this"));
+    let before = fleet.refusals().len();
     signed(&mut fleet, 22, person("cy"), value(0));
     signed(&mut fleet, 23, person("ann"), edit(Some(1), "what ann wants"));
-    assert_eq!(refused(&fleet).len(), before, "{:?}", refused(&fleet));
+    assert_eq!(fleet.refusals().len(), before, "{:?}", fleet.refusals());
     for (n, action) in
         (30..).zip([RequestAction::Pause, RequestAction::Resume { deadline_ms: None }, RequestAction::Cancel])
     {
         signed(&mut fleet, n, person("cy"), action);
     }
-    assert_eq!(refused(&fleet).len(), before, "to stop it is everybody's: {:?}", refused(&fleet));
+    assert_eq!(fleet.refusals().len(), before, "to stop it is everybody's: {:?}", fleet.refusals());
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn whoever_changes_what_is_under_review_has_it_approved_anew() {
         signed(&mut fleet, 1, person("ann"), YES);
         assert_eq!(approvals(&fleet), Some(1));
         signed(&mut fleet, 2, person("cy"), change.clone());
-        assert_eq!(refused(&fleet), Vec::<&str>::new(), "{change:?}");
+        assert_eq!(fleet.refusals(), Vec::<&str>::new(), "{change:?}");
         assert_eq!(approvals(&fleet), Some(0), "{change:?}: ann approved something else");
         signed(&mut fleet, 3, person("ben"), YES);
         assert!(fleet.run().is_held(), "{change:?}");

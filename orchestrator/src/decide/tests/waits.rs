@@ -1,15 +1,15 @@
 //! Tasks that wait: for people, and for tasks that they hand work over to.
 
 use muster_shared::flow::{
-    About, Awaited, CallForm, Ending, Form, FormReply, Given, ObservationStatus, OnTimeout, People, Question,
+    About, CallForm, Ending, Form, FormReply, Given, ObservationStatus, OnTimeout, People, Question,
     RunLimits, TaskDraft, TaskOffered, TaskStatus, Wait, Work,
 };
 use muster_shared::ids::{Generation, QuestionId, TaskId, TaskIndex};
-use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{AgentEvent, Input, QuestionEnd, Released, RequestAction, RunEvent, RunStatus};
+use muster_shared::run::{QuestionEnd, RequestAction, RunStatus};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, failed, good, leaf, plan, result};
+use super::fleet::{Fleet, failed, good, leaf, result};
+use super::review::tasks;
 use super::tables::status;
 use crate::decide::{in_work, next_deadline};
 
@@ -17,45 +17,26 @@ fn question() -> Question {
     Question { default: Some("2025".into()), within_ms: Some(60_000), ..Question::new("Which year?") }
 }
 
-fn tasks() -> Vec<TaskDraft> {
-    vec![leaf("one", &[]), leaf("two", &[])]
-}
-
 fn begun(people: People) -> Fleet {
-    let mut fleet = Fleet::submitted(RunLimits { people, ..RunLimits::default() });
-    let planning = fleet.find("plan");
-    fleet.end(&planning, plan(tasks()));
-    fleet
+    Fleet::planned(RunLimits { people, ..RunLimits::default() }, tasks())
 }
 
 fn wait(fleet: &mut Fleet, offer: &TaskOffered, wait: Wait) {
     fleet.start(offer);
-    wait_only(fleet, offer, wait);
+    fleet.wait(offer, wait);
 }
 
-fn wait_only(fleet: &mut Fleet, offer: &TaskOffered, wait: Wait) {
-    fleet.open.retain(|open| open.task != offer.task);
-    let wait = Some(Box::new(Awaited { step: 1, wait }));
-    let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
-    fleet.report(offer, AgentEvent::Released(released));
+/// A run whose first task asks a person, and the offer of that task.
+fn asking(people: People, question: Question) -> (Fleet, TaskOffered) {
+    let mut fleet = begun(people);
+    let one = fleet.find("1");
+    wait(&mut fleet, &one, Wait::Answer(question));
+    (fleet, one)
 }
 
 fn reply(fleet: &mut Fleet, n: u128, id: u32, text: &str) {
     let (question, text) = (QuestionId(id), text.to_owned());
     fleet.ask(n, RequestAction::Answer { question, text });
-}
-
-fn refused(fleet: &Fleet) -> Vec<&str> {
-    let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.as_str()),
-        _ => None,
-    });
-    refused.collect()
-}
-
-fn finish(fleet: &mut Fleet) {
-    fleet.work(|offer| good(offer, &tasks()));
-    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
 }
 
 fn observation(offer: &TaskOffered) -> (ObservationStatus, &str) {
@@ -66,9 +47,7 @@ fn observation(offer: &TaskOffered) -> (ObservationStatus, &str) {
 
 #[test]
 fn a_task_that_waits_holds_no_slot_and_goes_on_with_the_answer() {
-    let mut fleet = begun(People::default());
-    let one = fleet.find("1");
-    wait(&mut fleet, &one, Wait::Answer(question()));
+    let (mut fleet, _) = asking(People::default(), question());
     let waiting = fleet.run().planned(&TaskIndex::top(1)).unwrap();
     assert_eq!((waiting.status, waiting.waiting.as_ref().unwrap().step), (TaskStatus::Waiting, 1));
     assert_eq!(in_work(fleet.run()).values().sum::<u32>(), 1, "only the other task is in work");
@@ -83,14 +62,12 @@ fn a_task_that_waits_holds_no_slot_and_goes_on_with_the_answer() {
     assert_eq!((again.generation, again.continues), (Generation(2), Some(Generation(1))));
     assert_eq!(observation(&again), (ObservationStatus::Success, "ann answers: in 2024"));
     assert!(fleet.run().planned(&TaskIndex::top(1)).unwrap().waiting.is_none());
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn an_answer_reaches_the_task_through_pauses_and_lost_agents() {
-    let mut fleet = begun(People::default());
-    let one = fleet.find("1");
-    wait(&mut fleet, &one, Wait::Answer(question()));
+    let (mut fleet, one) = asking(People::default(), question());
     fleet.ask(1, RequestAction::Pause);
     reply(&mut fleet, 2, 1, "2024");
     assert!(fleet.open.iter().all(|offer| offer.task != one.task), "nothing is offered while it is paused");
@@ -102,7 +79,7 @@ fn an_answer_reaches_the_task_through_pauses_and_lost_agents() {
     fleet.ask(5, RequestAction::Resume { deadline_ms: None });
     let three = fleet.find("1");
     assert_eq!((three.generation, observation(&three).1), (Generation(3), "ann answers: 2024"));
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -115,25 +92,19 @@ fn what_a_call_asks_a_person_for_is_answered_by_what_fits_and_by_nothing_else() 
     let values = Given::Values(serde_json::json!({ "guests": 4 }));
     let (yes, no) = ((Some("4"), values, Some("ann")), (Some("decline"), Given::Declined, Some("ann")));
     for (text, came, by) in [yes, no, (None, Given::Nothing, None)] {
-        let mut fleet = begun(People::default());
-        let one = fleet.find("1");
-        wait(
-            &mut fleet,
-            &one,
-            Wait::Answer(Question { form: form(schema.clone()), default: None, ..question() }),
-        );
+        let (mut fleet, _) =
+            asking(People::default(), Question { form: form(schema.clone()), default: None, ..question() });
         reply(&mut fleet, 1, 1, "many");
-        assert!(refused(&fleet)[0].contains("whole number"), "{:?}", refused(&fleet));
+        assert!(fleet.refusals()[0].contains("whole number"), "{:?}", fleet.refusals());
         match text {
             Some(text) => reply(&mut fleet, 2, 1, text),
             None => {
-                fleet.now = Millis(fleet.now.0 + 60_000);
-                fleet.turn(vec![Input::Timer]);
+                fleet.pass(60_000);
             }
         }
         let again = given(&fleet.find("1"));
         assert_eq!(again, FormReply { id: "q-1".into(), given: came, by: by.map(str::to_owned) });
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
     // What nobody can be asked for is asked in words.
     let mut fleet = begun(People::default());
@@ -146,19 +117,14 @@ fn what_a_call_asks_a_person_for_is_answered_by_what_fits_and_by_nothing_else() 
 
 #[test]
 fn a_question_is_answered_once() {
-    let mut fleet = begun(People::default());
-    let one = fleet.find("1");
-    wait(
-        &mut fleet,
-        &one,
-        Wait::Answer(Question { choices: vec!["Red".into(), "Blue".into()], ..question() }),
-    );
+    let (mut fleet, _) =
+        asking(People::default(), Question { choices: vec!["Red".into(), "Blue".into()], ..question() });
     reply(&mut fleet, 1, 7, "1");
     reply(&mut fleet, 2, 1, "green");
     reply(&mut fleet, 3, 1, " ");
     reply(&mut fleet, 4, 1, "2");
     reply(&mut fleet, 5, 1, "red");
-    let refused = refused(&fleet);
+    let refused = fleet.refusals();
     assert_eq!(refused.len(), 4, "{refused:?}");
     assert!(
         refused[0].contains("no question 7") && refused[0].contains("wait for an answer: 1"),
@@ -168,7 +134,7 @@ fn a_question_is_answered_once() {
     assert!(refused[2].contains("empty"), "{refused:?}");
     assert_eq!(refused[3], "question 1 was answered by ann: Blue");
     assert_eq!(observation(&fleet.find("1")).1, "ann answers: Blue");
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -182,67 +148,56 @@ fn when_nobody_answers_the_policy_says_what_follows() {
         let one = fleet.find("1");
         let default = default.map(str::to_owned);
         wait(&mut fleet, &one, Wait::Answer(Question { default, ..question() }));
-        fleet.now = Millis(fleet.now.0 + 59_999);
-        fleet.turn(vec![Input::Timer]);
+        fleet.pass(59_999);
         assert_eq!(fleet.run().open_questions().count(), 1);
-        fleet.now = Millis(fleet.now.0 + 1);
-        fleet.turn(vec![Input::Timer]);
+        fleet.pass(1);
         let offer = fleet.find("1");
         assert_eq!(observation(&offer).0, status);
         assert!(observation(&offer).1.contains(text), "{:?}", observation(&offer));
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
 
     // Others are asked one after the other, then the default is taken.
     let ask = vec!["ada".to_owned(), "grace".to_owned()];
-    let mut fleet = begun(People { ask, on_timeout: OnTimeout::AskAnother, ..People::default() });
-    let one = fleet.find("1");
-    wait(&mut fleet, &one, Wait::Answer(question()));
+    let (mut fleet, _) =
+        asking(People { ask, on_timeout: OnTimeout::AskAnother, ..People::default() }, question());
     let mut asked = Vec::new();
     while fleet.run().open_questions().count() > 0 {
         asked.push(fleet.run().questions[&QuestionId(1)].asked_of.clone().unwrap());
-        fleet.now = Millis(fleet.now.0 + 60_000);
-        fleet.turn(vec![Input::Timer]);
+        fleet.pass(60_000);
     }
     assert_eq!(asked, ["ada", "grace"]);
     assert!(observation(&fleet.find("1")).1.contains("default"));
 
     // The run is stopped.
-    let mut fleet = begun(People { on_timeout: OnTimeout::Abort, ..People::default() });
-    let one = fleet.find("1");
-    wait(&mut fleet, &one, Wait::Answer(question()));
-    fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.turn(vec![Input::Timer]);
+    let (mut fleet, _) = asking(People { on_timeout: OnTimeout::Abort, ..People::default() }, question());
+    fleet.pass(60_000);
     assert!(matches!(fleet.status(), RunStatus::Aborted(_)));
     assert!(fleet.reason().contains("nobody answered question 1"), "{}", fleet.reason());
 }
 
 #[test]
 fn what_ends_the_wait_withdraws_the_question() {
-    let mut fleet = begun(People::default());
-    let one = fleet.find("1");
-    wait(&mut fleet, &one, Wait::Answer(question()));
+    let (mut fleet, one) = asking(People::default(), question());
     fleet.ask(1, RequestAction::Skip { task: TaskIndex::top(1) });
     assert_eq!(status(&fleet, "1"), TaskStatus::Skipped);
     let asked = &fleet.run().questions[&QuestionId(1)];
     assert_eq!(asked.about, About::Task(one.task.clone()));
     assert!(matches!(asked.end, Some(QuestionEnd::Withdrawn(_))), "{:?}", asked.end);
     reply(&mut fleet, 2, 1, "2024");
-    assert!(refused(&fleet)[0].contains("was withdrawn"), "{:?}", refused(&fleet));
-    finish(&mut fleet);
+    assert!(fleet.refusals()[0].contains("was withdrawn"), "{:?}", fleet.refusals());
+    fleet.finish(&tasks());
 }
 
 #[test]
 fn a_task_that_waits_can_be_done_again_from_its_beginning() {
-    let mut fleet = begun(People::default());
-    let one = fleet.find("1");
-    wait(&mut fleet, &one, Wait::Answer(question()));
+    let (mut fleet, _) = asking(People::default(), question());
     fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
-    assert!(refused(&fleet).is_empty(), "{:?}", refused(&fleet));
+    assert!(fleet.refusals().is_empty(), "{:?}", fleet.refusals());
     let again = fleet.find("1");
     assert_eq!((again.continues, again.answered), (None, None));
     assert_eq!(fleet.run().open_questions().count(), 0);
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -263,9 +218,7 @@ fn part_of_a_task_is_done_by_another_and_its_end_is_the_observation() {
             fleet.end(&part, result("the part is so"));
         } else {
             for _ in 0..3 {
-                let part = fleet.find("3");
-                fleet.start(&part);
-                fleet.end(&part, failed(Ending::ModelFailed, "no model answers"));
+                fleet.do_task("3", failed(Ending::ModelFailed, "no model answers"));
             }
         }
         let again = fleet.find("1");
@@ -277,7 +230,7 @@ fn part_of_a_task_is_done_by_another_and_its_end_is_the_observation() {
             assert_eq!(status, ObservationStatus::Error);
             assert!(text.contains("no model answers"), "{text}");
         }
-        finish(&mut fleet);
+        fleet.finish(&tasks());
     }
 }
 
@@ -310,7 +263,7 @@ fn work_does_not_come_back_to_where_it_was() {
         "{:?}",
         observation(&fleet.find("4"))
     );
-    finish(&mut fleet);
+    fleet.finish(&tasks());
 }
 
 #[test]
@@ -332,13 +285,10 @@ fn what_is_wrong_with_a_part_is_told_to_who_wants_it_done() {
 
 #[test]
 fn a_run_whose_time_is_up_does_not_wait_on() {
-    let mut fleet = begun(People::default());
-    let one = fleet.find("1");
-    wait(&mut fleet, &one, Wait::Answer(Question { within_ms: Some(u64::MAX), ..question() }));
+    let (mut fleet, _) = asking(People::default(), Question { within_ms: Some(u64::MAX), ..question() });
     fleet.work(|offer| good(offer, &tasks()));
     let expires = fleet.run().questions[&QuestionId(1)].expires;
     assert!(expires < fleet.run().deadline, "something is to be done with the answer");
-    fleet.now = fleet.run().deadline;
-    fleet.turn(vec![Input::Timer]);
+    fleet.at(fleet.run().deadline);
     assert!(fleet.status().is_ended());
 }

@@ -210,15 +210,8 @@ fn profile(agent: &AgentId, role: &Role, slots: u32) -> Profile {
 }
 
 pub fn outcome(product: Product) -> Outcome {
-    Outcome {
-        ending: Ending::Done,
-        reason: String::new(),
-        product: Some(product),
-        last_step: None,
-        steps: Vec::new(),
-        usage: Usage { model_calls: 1, ..Usage::default() },
-        contract_violation: None,
-    }
+    let (reason, usage) = (String::new(), Usage { model_calls: 1, ..Usage::default() });
+    Outcome { ending: Ending::Done, reason, product: Some(product), usage, ..Outcome::of_fault() }
 }
 
 pub fn failure(ending: Ending, reason: &str) -> Outcome {

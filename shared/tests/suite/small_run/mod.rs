@@ -22,6 +22,39 @@ use uuid::Uuid;
 
 pub const RUN: RunId = RunId::from_uuid(Uuid::from_u128(7));
 
+/// A worker is lost with its first try of a generation of task 1.
+pub fn orphaned(generation: u32, worker: u32, last_step: u32) -> TaskOrphaned {
+    TaskOrphaned {
+        task: leaf("1"),
+        generation: Generation(generation),
+        attempt: Attempt(1),
+        agent: AgentId::new("worker", worker),
+        reason: "its connection is gone".to_owned(),
+        last_step,
+        beside: 0,
+    }
+}
+
+/// A decision of the first orchestrator without offers.
+pub fn decided(batch: u128, now: Millis, inputs: Vec<Input>, events: Vec<RunEvent>) -> Decided {
+    Decided {
+        batch: Uuid::from_u128(batch),
+        by: AgentId::new("orchestrator", 1),
+        inputs,
+        now,
+        basis: Seq(0),
+        after: Seq(0),
+        capacity: BTreeMap::new(),
+        specialists: Vec::new(),
+        placements: Vec::new(),
+        readings: Vec::new(),
+        offers: 0,
+        continues: false,
+        events,
+        offer: None,
+    }
+}
+
 #[derive(Default)]
 pub struct Record(pub Vec<Entry>);
 
@@ -33,23 +66,9 @@ impl Record {
     }
 
     pub fn decide(&mut self, at: u64, inputs: Vec<Input>, events: Vec<RunEvent>, offer: Option<(&str, u32)>) {
-        let decided = Decided {
-            batch: Uuid::from_u128(u128::from(at)),
-            by: AgentId::new("orchestrator", 1),
-            inputs,
-            now: Millis(at),
-            basis: Seq(0),
-            after: Seq(0),
-            capacity: BTreeMap::new(),
-            specialists: Vec::new(),
-            placements: Vec::new(),
-            readings: Vec::new(),
-            offers: 0,
-            continues: false,
-            events,
-            offer: offer.map(|(task, generation)| Box::new(offered(leaf(task), generation))),
-        };
-        self.add(at, RecordEvent::Decided(decided));
+        let offer = offer.map(|(task, generation)| Box::new(offered(leaf(task), generation)));
+        let decided = decided(u128::from(at), Millis(at), inputs, events);
+        self.add(at, RecordEvent::Decided(Decided { offer, ..decided }));
     }
 
     pub fn start(&mut self, at: u64, (task, generation): (&str, u32), agent: u32) -> Seq {
@@ -168,15 +187,7 @@ pub fn record() -> Vec<Entry> {
     record.decide(1_110, inputs, events, Some(("1", 2)));
     let start = record.start(1_200, ("1", 2), 2);
     record.decide(1_210, vec![Input::Agent { seq: start }], vec![started(("1", 2), 2, 1)], None);
-    let orphaned = TaskOrphaned {
-        task: leaf("1"),
-        generation: Generation(2),
-        attempt: Attempt(1),
-        agent: AgentId::new("worker", 2),
-        reason: "its connection is gone".to_owned(),
-        last_step: 0,
-        beside: 0,
-    };
+    let orphaned = orphaned(2, 2, 0);
     record.decide(2_000, vec![Input::Timer], vec![RunEvent::TaskOrphaned(orphaned)], None);
     let start = record.start(2_100, ("1", 2), 3);
     let end = record.end(2_600, ("1", 2), 3, 3, Ending::Done);

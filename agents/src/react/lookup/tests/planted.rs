@@ -105,6 +105,7 @@ impl Shelf {
 }
 
 /// What is planted: a place, what is said of it, and where it may end.
+#[derive(Clone)]
 struct Planted {
     kind: &'static str,
     path: String,
@@ -116,14 +117,31 @@ struct Planted {
     in_body: bool,
 }
 
-fn quoting(kind: &'static str, path: &str, line: i64, quote: &str) -> Planted {
-    let (path, quote, statement) = (path.to_owned(), quote.to_owned(), format!("As planted: {kind}."));
-    Planted { kind, path, line, quote, statement, truth: None, in_body: false }
+impl Planted {
+    fn at(kind: &'static str, path: &str, line: i64, quote: &str, statement: &str) -> Self {
+        let (path, quote, statement) = (path.to_owned(), quote.to_owned(), statement.to_owned());
+        Self { kind, path, line, quote, statement, truth: None, in_body: false }
+    }
+
+    fn in_body(self) -> Self {
+        Self { in_body: true, ..self }
+    }
+
+    fn found_as(self, truth: &str) -> Self {
+        Self { truth: Some(truth.to_owned()), ..self }
+    }
 }
 
-fn saying(kind: &'static str, path: &str, line: i64, statement: &str) -> Planted {
-    let (path, statement) = (path.to_owned(), statement.to_owned());
-    Planted { kind, path, line, quote: String::new(), statement, truth: None, in_body: false }
+fn quoting_at(kind: &'static str, path: &str, line: i64, quote: &str) -> Planted {
+    Planted::at(kind, path, line, quote, &format!("As planted: {kind}."))
+}
+
+fn quoting(kind: &'static str, place: &Place, quote: &str) -> Planted {
+    quoting_at(kind, &place.path, at(place.line), quote)
+}
+
+fn saying(kind: &'static str, place: &Place, statement: &str) -> Planted {
+    Planted::at(kind, &place.path, at(place.line), "", statement)
 }
 
 fn at(line: usize) -> i64 {
@@ -200,110 +218,65 @@ fn false_ones(shelf: &Shelf, dice: &mut Dice) -> Vec<Planted> {
         let invented = *dice.of(&INVENTED);
         let far = (place.line + 40 + dice.roll(length)) % length + 1;
         let is_far = far.abs_diff(place.line) > 20;
+        let beyond = |dice: &mut Dice| at(length + 1 + dice.roll(9_000));
         planted.push(match planted.len() % 19 {
-            0 => Planted {
-                truth: Some(place.text.clone()),
-                ..quoting(
-                    "line too high, words elsewhere",
-                    &place.path,
-                    at(length + 1 + dice.roll(9_000)),
-                    &place.text,
-                )
-            },
-            1 => quoting(
-                "line too high, words nowhere",
-                &place.path,
-                at(length + 1 + dice.roll(9_000)),
-                invented,
-            ),
-            2 if other.path != place.path => {
-                quoting("words of another document", &other.path, at(other.line), &place.text)
-            }
-            3 if is_far => Planted {
-                truth: Some(place.text.clone()),
-                ..quoting("wrong line, words elsewhere", &place.path, at(far), &place.text)
-            },
-            4 => quoting("words nowhere", &place.path, at(place.line), invented),
+            0 => quoting_at("line too high, words elsewhere", &place.path, beyond(dice), &place.text)
+                .found_as(&place.text),
+            1 => quoting_at("line too high, words nowhere", &place.path, beyond(dice), invented),
+            2 if other.path != place.path => quoting("words of another document", &other, &place.text),
+            3 if is_far => quoting_at("wrong line, words elsewhere", &place.path, at(far), &place.text)
+                .found_as(&place.text),
+            4 => quoting("words nowhere", &place, invented),
             5 => {
                 let place = shelf.place(dice, numbered);
-                quoting(
-                    "one number changed in a quote",
-                    &place.path,
-                    at(place.line),
-                    &with_another_number(dice, &place.text),
-                )
+                let changed = with_another_number(dice, &place.text);
+                quoting("one number changed in a quote", &place, &changed)
             }
-            6 if other.path != place.path && words(&place.text).len() > 7 => saying(
-                "said of another document",
-                &other.path,
-                at(other.line),
-                &paraphrased(dice, &place.text),
-            ),
-            7 => quoting("no such document", &format!("notes/{}.md", dice.roll(999)), 3, &place.text),
+            6 if other.path != place.path && words(&place.text).len() > 7 => {
+                saying("said of another document", &other, &paraphrased(dice, &place.text))
+            }
+            7 => quoting_at("no such document", &format!("notes/{}.md", dice.roll(999)), 3, &place.text),
             8 => {
                 let at_letter = dice.roll(4) + 1;
                 let name = place.path.rsplit('/').next().unwrap();
                 let path = format!("{}x{}", &name[..at_letter], &name[at_letter..]);
-                quoting("document misspelt", &path, at(place.line), &place.text)
+                quoting("document misspelt", &Place { path, ..place.clone() }, &place.text)
             }
             9 => {
                 let line = *dice.of(&[0, -3, 4_000_000_000, 99_999_999_999]);
-                Planted {
-                    in_body: true,
-                    ..saying("line 0, negative or huge", &place.path, line, INVENTED[dice.roll(8)])
-                }
+                let statement = INVENTED[dice.roll(8)];
+                Planted::at("line 0, negative or huge", &place.path, line, "", statement).in_body()
             }
             10 => {
                 let place = shelf.place(dice, numbered);
                 let said = paraphrased(dice, &place.text);
                 let said = with_another_number(dice, &said);
-                saying("one number changed in a statement", &place.path, at(place.line), &said)
+                saying("one number changed in a statement", &place, &said)
             }
-            11 => quoting("file never seen", &format!("out/table-{}.csv", dice.roll(99)), 2, "total,4711"),
-            12 => quoting(
-                "address never seen",
-                &format!("https://example.org/{}", dice.roll(99)),
-                1,
-                "as they say",
-            ),
-            13 => Planted {
-                in_body: true,
-                ..saying("in the body only, words nowhere", &place.path, at(place.line), invented)
-            },
+            11 => quoting_at("file never seen", &format!("out/table-{}.csv", dice.roll(99)), 2, "total,4711"),
+            12 => {
+                let address = format!("https://example.org/{}", dice.roll(99));
+                quoting_at("address never seen", &address, 1, "as they say")
+            }
+            13 => saying("in the body only, words nowhere", &place, invented).in_body(),
             14 => {
                 let place = shelf.place(dice, numbered);
                 let said = paraphrased(dice, &place.text);
                 let said = with_another_number(dice, &said);
-                Planted {
-                    in_body: true,
-                    ..saying("in the body only, a number changed", &place.path, at(place.line), &said)
-                }
+                saying("in the body only, a number changed", &place, &said).in_body()
             }
             15 => {
                 let all = words(&place.text);
                 let cut = 2.min(all.len());
                 let denied = format!("{} never {}", all[..cut].join(" "), all[cut..].join(" "));
-                quoting("turned into its opposite", &place.path, at(place.line), &denied)
+                quoting("turned into its opposite", &place, &denied)
             }
             16 if other.path != place.path => {
                 let joined = format!("{} … {}", place.text, other.text);
-                quoting("shortened from two documents", &place.path, at(place.line), &joined)
+                quoting("shortened from two documents", &place, &joined)
             }
-            17 => quoting(
-                "words with some invented",
-                &place.path,
-                at(place.line),
-                &format!("{invented} {}", place.text),
-            ),
-            18 => Planted {
-                in_body: true,
-                ..saying(
-                    "in the body only, quoted",
-                    &place.path,
-                    at(place.line),
-                    &format!("It says “{invented}”"),
-                )
-            },
+            17 => quoting("words with some invented", &place, &format!("{invented} {}", place.text)),
+            18 => saying("in the body only, quoted", &place, &format!("It says “{invented}”")).in_body(),
             _ => continue,
         });
         let last = planted.last().unwrap();
@@ -341,49 +314,35 @@ fn true_ones(shelf: &Shelf, dice: &mut Dice) -> Vec<Planted> {
         let next = lines.get(place.line).cloned().unwrap_or_default();
         let telling_enough = telling(&place.text) >= 4;
         planted.push(match planted.len() % 11 {
-            0 => quoting("as it stands", &place.path, at(place.line), &place.text),
-            1 | 2 => quoting("set otherwise", &place.path, at(place.line), &set_otherwise(dice, &place.text)),
+            0 => quoting("as it stands", &place, &place.text),
+            1 | 2 => quoting("set otherwise", &place, &set_otherwise(dice, &place.text)),
             3 if !next.trim().is_empty() => {
                 let both = format!("{} {}", place.text.trim(), next.trim());
-                quoting("over two lines", &place.path, at(place.line), &both)
+                quoting("over two lines", &place, &both)
             }
             4 => {
                 let all = words(&place.text);
                 let short = format!("{} … {}", all[..2].join(" "), all[all.len() - 2..].join(" "));
-                quoting("shortened", &place.path, at(place.line), &short)
+                quoting("shortened", &place, &short)
             }
-            5 | 6 if telling_enough => {
-                saying("in other words", &place.path, at(place.line), &paraphrased(dice, &place.text))
+            5 | 6 if telling_enough => saying("in other words", &place, &paraphrased(dice, &place.text)),
+            7 if telling_enough => {
+                saying("in the body, in other words", &place, &paraphrased(dice, &place.text)).in_body()
             }
-            7 if telling_enough => Planted {
-                in_body: true,
-                ..saying(
-                    "in the body, in other words",
-                    &place.path,
-                    at(place.line),
-                    &paraphrased(dice, &place.text),
-                )
-            },
             8 if telling_enough => {
-                let before = at(place.line.saturating_sub(dice.roll(3)).max(1));
-                saying(
-                    "in other words, a line or two before",
-                    &place.path,
-                    before,
-                    &paraphrased(dice, &place.text),
-                )
+                let line = place.line.saturating_sub(dice.roll(3)).max(1);
+                let before = Place { line, ..place.clone() };
+                saying("in other words, a line or two before", &before, &paraphrased(dice, &place.text))
             }
             9 => {
                 let name = place.path.rsplit('/').next().unwrap();
                 let path = if dice.roll(2) == 0 { format!("./{}", place.path) } else { name.to_owned() };
-                quoting("path with less or more", &path, at(place.line), &place.text)
+                quoting("path with less or more", &Place { path, ..place.clone() }, &place.text)
             }
-            10 => quoting(
-                "with the number of the line",
-                &place.path,
-                at(place.line),
-                &format!("{}| {}", place.line, place.text),
-            ),
+            10 => {
+                let numbered = format!("{}| {}", place.line, place.text);
+                quoting("with the number of the line", &place, &numbered)
+            }
             _ => continue,
         });
     }
@@ -480,12 +439,18 @@ fn is_mended(shelf: &Shelf, one: &Planted, left: Option<&(String, u32)>) -> bool
     there.contains(&bare(truth))
 }
 
-#[tokio::test]
-async fn no_false_citation_of_a_thousand_stands_and_the_true_ones_do() {
+/// The documents, their corpus, and the folder that it is kept in.
+async fn opened() -> (Shelf, Corpus, tempfile::TempDir) {
     let (folder, shelf) = Shelf::read();
     let cache = tempfile::tempdir().unwrap();
     let options = CorpusOptions::new(cache.path().to_owned(), vec![folder]);
     let corpus = Corpus::open_or_build(options, &MemoryBlobs::default()).await.unwrap().corpus;
+    (shelf, corpus, cache)
+}
+
+#[tokio::test]
+async fn no_false_citation_of_a_thousand_stands_and_the_true_ones_do() {
+    let (shelf, corpus, _cache) = opened().await;
     let offer = with_documents();
     let mut dice = Dice(0x5eed_1234_abcd_0001);
     let wrong = false_ones(&shelf, &mut dice);
@@ -508,25 +473,10 @@ async fn no_false_citation_of_a_thousand_stands_and_the_true_ones_do() {
             }
         }
     }
-    for batch in wrong
-        .iter()
-        .filter(|one| !one.path.contains("://") && !one.quote.contains('"'))
-        .collect::<Vec<_>>()
-        .chunks(100)
-    {
-        let batch: Vec<Planted> = batch
-            .iter()
-            .map(|one| Planted {
-                kind: one.kind,
-                path: one.path.clone(),
-                line: one.line,
-                quote: one.quote.clone(),
-                statement: one.statement.clone(),
-                truth: one.truth.clone(),
-                in_body: true,
-            })
-            .collect();
-        let left = left_in_report(&corpus, &batch).await;
+    let is_in_text = |one: &&Planted| !one.path.contains("://") && !one.quote.contains('"');
+    let in_bodies: Vec<Planted> = wrong.iter().filter(is_in_text).map(|one| one.clone().in_body()).collect();
+    for batch in in_bodies.chunks(100) {
+        let left = left_in_report(&corpus, batch).await;
         for (one, left) in batch.iter().zip(&left) {
             // A short quote is no more than some words that are said.
             if !is_mended(&shelf, one, left.as_ref()) {

@@ -10,10 +10,8 @@ fn given_up() -> Fleet {
     let critical = TaskDraft { critical: true, ..leaf("two", &["one"]) };
     let limits = RunLimits { max_replans: 0, ..limits(&[Hook::BeforeReport]) };
     let limits = RunLimits { planning: Planning::Always, ..limits };
-    let mut fleet = Fleet::new();
-    let (goal, secret) = (Box::new(Goal::new("Which limits are there?")), "ab".repeat(32));
     let limits = RunLimits { max_replans: 1, max_generations: 1, ..limits };
-    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons: Vec::new(), signed: None }]);
+    let mut fleet = Fleet::with_goal(Goal::new("Which limits are there?"), limits);
     fleet.work(|offer| match offer.task.to_string().as_str() {
         "plan" if fleet_plans(offer) => plan(vec![leaf("one", &[]), critical.clone()]),
         "plan" => plan(vec![TaskDraft { critical: true, ..leaf("three", &[]) }]),
@@ -36,7 +34,7 @@ fn the_report_of_a_run_that_is_given_up_is_asked_about() {
         let given_up = fleet.run().planning.given_up.as_ref().unwrap();
         assert_eq!(given_up.plans.len(), 2);
         replay(ID, &fleet.record).unwrap();
-        fleet.run().report.as_ref().unwrap().body.clone()
+        fleet.body().to_owned()
     };
     let begun = || {
         let fleet = given_up();

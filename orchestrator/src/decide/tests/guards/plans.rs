@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{fill, parse};
 use muster_shared::flow::{
-    Awaited, Goal, ObservationStatus, People, PlanDraft, ReviewPolicy, TaskDraft, TaskStatus, Wait,
+    Goal, ObservationStatus, People, PlanDraft, ReviewPolicy, TaskDraft, TaskStatus, Wait,
 };
 use muster_shared::ids::{Seq, TaskIndex};
-use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{AgentEvent, Inherited, Origin, Released, RequestAction, RunEvent};
+use muster_shared::run::{Inherited, Origin, RequestAction};
 
 use super::*;
 use crate::decide::tests::fleet::result;
@@ -23,11 +22,7 @@ const STEPS: &str = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='lis
 fn by_blueprint(limits: RunLimits) -> Fleet {
     let topics = BTreeMap::from([("topics".to_owned(), json!(["ants", "bees"]))]);
     let filled = fill(&parse(STEPS).unwrap(), &topics).unwrap();
-    let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
-    let mut fleet = Fleet::new();
-    let (secret, lessons) = ("ab".repeat(32), Vec::new());
-    fleet.turn(vec![Input::Goal { goal, limits, secret, lessons, signed: None }]);
-    fleet
+    Fleet::with_goal(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) }, limits)
 }
 
 /// The plan that guards are asked about.
@@ -51,14 +46,6 @@ fn reword(fleet: &mut Fleet, from: &str, to: &str) {
 
 fn goals(fleet: &Fleet) -> Vec<&str> {
     fleet.run().plan.as_ref().unwrap().leaves().map(|(_, task)| task.goal.as_str()).collect()
-}
-
-fn refusals(fleet: &Fleet) -> Vec<&str> {
-    let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.as_str()),
-        _ => None,
-    });
-    refused.collect()
 }
 
 fn more(offer: &TaskOffered) -> Outcome {
@@ -103,7 +90,7 @@ fn steps_of_a_blueprint_that_are_refused_end_the_run() {
     assert_eq!(fleet.status(), RunStatus::Failed);
     let words = "what comes next in the blueprint b (sum) was refused by guard eye: too bold";
     assert!(fleet.reason().contains(words), "{}", fleet.reason());
-    assert!(fleet.run().report.as_ref().unwrap().body.contains("there is more"));
+    assert!(fleet.body().contains("there is more"));
     replay(ID, &fleet.record).unwrap();
 }
 
@@ -150,22 +137,8 @@ fn a_guard_that_is_gone_is_waited_for_as_for_brought_plans() {
         assert_eq!(fleet.status(), RunStatus::Completed, "{what}: {}", fleet.reason());
         replay(ID, &fleet.record).unwrap();
     }
-    for (what, mut fleet) in held_up() {
-        let mut rounds = 0;
-        while !fleet.status().is_ended() {
-            rounds += 1;
-            assert!(rounds < 500, "{what}: the run comes to no end");
-            nobody(&mut fleet);
-            if !fleet.status().is_ended() {
-                wake(&mut fleet);
-            }
-        }
-        let reason = fleet.reason();
-        assert!(
-            fleet.status() == RunStatus::Failed && reason.contains("guard eye is gone"),
-            "{what}: {reason}"
-        );
-        replay(ID, &fleet.record).unwrap();
+    for (_, mut fleet) in held_up() {
+        stays_away(&mut fleet);
     }
 }
 
@@ -194,10 +167,10 @@ fn a_goal_that_a_person_changes_is_asked_about() {
     assert_eq!((hook, role.as_str()), (Hook::BeforePlan, ""));
     // Which of two came last would be a matter of chance.
     edit(&mut fleet, 2, "2", "another one");
-    assert!(refusals(&fleet)[0].contains("by ann waits for guards"), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals()[0].contains("by ann waits for guards"), "{:?}", fleet.refusals());
     // What was asked twice is one request.
     edit(&mut fleet, 1, "2", "see how {{one.result}} ends");
-    assert_eq!((refusals(&fleet).len(), fleet.run().guarding.asked), (1, 2));
+    assert_eq!((fleet.refusals().len(), fleet.run().guarding.asked), (1, 2));
     say(&mut fleet, GuardReply::allow());
     assert_eq!(goals(&fleet)[1], "see how {{1.result}} ends");
 
@@ -208,7 +181,7 @@ fn a_goal_that_a_person_changes_is_asked_about() {
     edit(&mut fleet, 4, "2", "call bob");
     say(&mut fleet, refuse("leave him alone"));
     assert_eq!(
-        refusals(&fleet)[1],
+        fleet.refusals()[1],
         "the change was refused by guard eye: leave him alone; the plan stays as it was"
     );
     assert_eq!(goals(&fleet)[1], "call nobody");
@@ -221,7 +194,7 @@ fn what_is_wrong_with_a_change_is_told_before_guards_are_asked_and_after() {
     let mut fleet = executing(People::default());
     edit(&mut fleet, 1, "7", "anything");
     edit(&mut fleet, 2, "2", " ");
-    assert!(refusals(&fleet).len() == 2 && !is_asked(&fleet), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals().len() == 2 && !is_asked(&fleet), "{:?}", fleet.refusals());
     // Guards change no more than the goal, and that to what can be carried out.
     for (n, key, value, words) in [
         (3, "role", json!("researcher"), "only the goal"),
@@ -232,7 +205,7 @@ fn what_is_wrong_with_a_change_is_told_before_guards_are_asked_and_after() {
         let mut plan = json!(shown(&fleet));
         plan["tasks"][0][key] = value;
         say(&mut fleet, GuardReply::change("better".into(), json!({ "plan": plan })));
-        let told = *refusals(&fleet).last().unwrap();
+        let told = *fleet.refusals().last().unwrap();
         assert!(told.contains(words) && told.contains("cannot be carried out"), "{words}: {told}");
         assert_eq!(goals(&fleet)[1], "find out about two");
     }
@@ -244,13 +217,11 @@ fn what_is_wrong_with_a_change_is_told_before_guards_are_asked_and_after() {
     fleet.ask_because(7, RequestAction::Edit { task: None, goal: "Only one.".into() }, "less");
     let first = fleet.find("1");
     end(&mut fleet, "1", good(&first, &[]));
-    let refiner = fleet.find("refine-1");
-    fleet.start(&refiner);
-    fleet.end(&refiner, refinement(vec![delete]));
+    fleet.do_task("refine-1", refinement(vec![delete]));
     say(&mut fleet, GuardReply::allow());
     let said = Guarded { allowed: 1, ..Guarded::default() };
     fleet.turn(vec![Input::GuardsSaid { number, outcome, said }]);
-    assert!(refusals(&fleet).last().unwrap().contains('2'), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals().last().unwrap().contains('2'), "{:?}", fleet.refusals());
     assert_eq!(goals(&fleet), ["find out about one"]);
     replay(ID, &fleet.record).unwrap();
 }
@@ -284,8 +255,7 @@ fn a_run_does_not_wait_for_ever_for_a_change_that_nobody_looks_at() {
 }
 
 fn approve(fleet: &mut Fleet, n: u128, tasks: Vec<TaskDraft>) {
-    let plan = PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() };
-    fleet.ask(n, RequestAction::Approve { question: None, arguments: None, plan: Some(Box::new(plan)) });
+    crate::decide::tests::review::approve(fleet, n, Some(tasks));
 }
 
 #[test]
@@ -294,11 +264,11 @@ fn a_plan_that_a_person_edits_before_approving_it_is_asked_about() {
     let mut fleet = executing(people());
     assert!(fleet.run().is_held());
     approve(&mut fleet, 1, vec![leaf("one", &["nobody"])]);
-    assert!(refusals(&fleet)[0].contains("the edited plan cannot be used") && !is_asked(&fleet));
+    assert!(fleet.refusals()[0].contains("the edited plan cannot be used") && !is_asked(&fleet));
     approve(&mut fleet, 2, vec![leaf("three", &[])]);
     assert!(fleet.run().is_held() && fleet.open.is_empty() && goals(&fleet).len() == 2, "nothing is begun");
     say(&mut fleet, refuse("two are needed"));
-    assert!(refusals(&fleet)[1].contains("refused by guard eye: two are needed; the plan stays"));
+    assert!(fleet.refusals()[1].contains("refused by guard eye: two are needed; the plan stays"));
     assert!(fleet.run().is_held() && goals(&fleet).len() == 2, "the question waits on");
     approve(&mut fleet, 3, vec![leaf("three", &[]), leaf("four", &[])]);
     reword(&mut fleet, "four", "five");
@@ -312,25 +282,22 @@ fn a_plan_that_a_person_edits_before_approving_it_is_asked_about() {
     approve(&mut fleet, 1, vec![leaf("three", &[])]);
     let plan = PlanDraft { tasks: vec![leaf("three", &["nobody"])], ..PlanDraft::default() };
     say(&mut fleet, GuardReply::change("better".into(), json!({ "plan": plan })));
-    assert!(refusals(&fleet)[0].contains("the edited plan cannot be used"), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals()[0].contains("the edited plan cannot be used"), "{:?}", fleet.refusals());
     assert!(fleet.run().is_held());
     // One who approves the plan as it is need not wait.
     approve(&mut fleet, 2, vec![leaf("three", &[])]);
     fleet.ask(3, RequestAction::Approve { question: None, arguments: None, plan: None });
     assert!(!fleet.run().is_held() && fleet.open.len() == 1);
     say(&mut fleet, GuardReply::allow());
-    assert!(refusals(&fleet)[1].contains("nothing waits to be approved"), "{:?}", refusals(&fleet));
+    assert!(fleet.refusals()[1].contains("nothing waits to be approved"), "{:?}", fleet.refusals());
     replay(ID, &fleet.record).unwrap();
 }
 
 /// A fork of a run without guards, whose first task has ended.
 fn forked() -> Fleet {
     let mut origin = Fleet::submitted(RunLimits { guards: Vec::new(), ..limits(&PLANS) });
-    let offer = origin.find("plan");
-    origin.end(&offer, good(&offer, &[leaf("one", &[]), leaf("two", &["one"])]));
-    let offer = origin.find("1");
-    origin.start(&offer);
-    origin.end(&offer, good(&offer, &[]));
+    origin.do_well("plan", &[leaf("one", &[]), leaf("two", &["one"])]);
+    origin.do_well("1", &[]);
     fork_of(&origin)
 }
 
@@ -350,7 +317,7 @@ fn what_is_left_of_a_plan_that_a_fork_took_over_is_asked_about() {
     let names: Vec<_> = shown(&fork).tasks.into_iter().map(|task| task.name).collect();
     assert_eq!(names, ["two"], "what has ended is done");
     edit(&mut fork, 1, "2", "look again");
-    assert!(refusals(&fork)[0].contains("waits for guards"), "{:?}", refusals(&fork));
+    assert!(fork.refusals()[0].contains("waits for guards"), "{:?}", fork.refusals());
     reword(&mut fork, "about two", "about three");
     assert_eq!(goals(&fork), ["find out about one", "find out about three"]);
     fork.work(|offer| good(offer, &[]));
@@ -367,8 +334,7 @@ fn what_is_left_of_a_plan_that_a_fork_took_over_is_asked_about() {
 fn a_fork_of_a_run_whose_brought_plan_waits_asks_about_it_itself() {
     let plan = PlanDraft { tasks: vec![leaf("one", &[])], ..PlanDraft::default() };
     let goal = Goal { plan: Some(Box::new(plan)), ..Goal::new("Which limits are there?") };
-    let mut origin = Fleet::new();
-    origin.begin_as_it_is(goal, limits(&PLANS));
+    let origin = Fleet::with_goal(goal, limits(&PLANS));
     let mut fork = fork_of(&origin);
     assert!(fork.open.is_empty(), "no planner is asked");
     assert_eq!(shown(&fork).tasks[0].name, "one");
@@ -380,13 +346,9 @@ fn a_fork_of_a_run_whose_brought_plan_waits_asks_about_it_itself() {
 /// The first of two tasks wants to hand work over.
 fn handing_over() -> Fleet {
     let mut fleet = executing(People::default());
-    let offer = fleet.find("1");
-    fleet.start(&offer);
-    fleet.open.clear();
+    let offer = fleet.begin_task("1");
     let part = TaskDraft { role: Some("researcher".into()), ..leaf("part", &[]) };
-    let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Task(Box::new(part)) }));
-    let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
-    fleet.report(&offer, AgentEvent::Released(released));
+    fleet.wait(&offer, Wait::Task(Box::new(part)));
     assert!(fleet.open.is_empty() && goals(&fleet).len() == 2, "it waits");
     fleet
 }

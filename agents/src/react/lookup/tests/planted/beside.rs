@@ -225,10 +225,7 @@ fn made(
 
 #[tokio::test]
 async fn false_statements_beside_true_quotes_are_found_and_true_ones_stand() {
-    let (folder, shelf) = Shelf::read();
-    let cache = tempfile::tempdir().unwrap();
-    let options = CorpusOptions::new(cache.path().to_owned(), vec![folder]);
-    let corpus = Corpus::open_or_build(options, &MemoryBlobs::default()).await.unwrap().corpus;
+    let (shelf, corpus, _cache) = opened().await;
     let offer = with_documents();
     let mut dice = Dice(0x5eed_4321_abcd_0007);
     let wrong = made(&mut dice, 7, |dice, kind| {

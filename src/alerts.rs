@@ -26,6 +26,7 @@ use crate::absent::missing;
 use crate::app::{App, now};
 use crate::exit::{Failure, usage};
 use crate::fleet::private;
+use crate::redaction::redacted_json;
 use crate::render::figures::one_line;
 use crate::settings::AlertSettings;
 
@@ -292,7 +293,7 @@ impl Alerts {
             method: Method::Post,
             url: self.url.expose_secret().to_owned(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-            body: Some(notification.to_string().into()),
+            body: Some(redacted_json(notification.to_string(), serde_json::to_string).into()),
             private: vec![self.host.clone()],
             most: 0,
         };

@@ -56,7 +56,7 @@ impl App {
         match (not_ours, care) {
             (None, _) => {}
             (Some(why), Care::Lenient | Care::Everything) => loaded.left_out.push(why),
-            (Some(why), Care::Strict) if fleet.fault().is_some() => return Err(not_believed(&why).into()),
+            (Some(why), Care::Strict) if fleet.disbelief().is_some() => return Err(not_believed(&why).into()),
             // One above does not keep anybody from a fleet of his own here.
             (Some(why), Care::Strict) => loaded.warnings.push(why),
         }

@@ -10,8 +10,8 @@ use muster_shared::ids::RunId;
 
 use crate::app::App;
 use crate::exit::{Failure, usage};
-use crate::settings::FILE_NAME;
-use crate::trust::real;
+use crate::settings::{FILE_NAME, TOOLS_DIR};
+use crate::trust::{has_ending_of_program, real};
 
 /// Ending of a delivered file that would be read as configuration under its own name.
 const ENDING: &str = ".untrusted";
@@ -75,8 +75,12 @@ fn is_configuration(app: &App, path: &Path) -> bool {
     let is_named = |file: &PathBuf| real_place(&app.beside_fleet(file)) == place;
     let is_toml = folded(&place.to_string_lossy()).ends_with(".toml");
     let is_blueprint = |folder: &PathBuf| place.parent() == Some(&real(&app.beside_fleet(folder)));
+    // Programs of tools are there, and load others by name.
+    let is_module =
+        || has_ending_of_program(&place) && place.starts_with(real(&app.beside_fleet(Path::new(TOOLS_DIR))));
     is_configuration_name(path)
         || is_configuration_name(&place)
+        || is_module()
         || is_named(&settings.tool.mcp.file)
         || settings.guards.values().filter_map(|guard| guard.file.as_ref()).any(is_named)
         || is_toml && settings.agent.blueprints.iter().any(is_blueprint)

@@ -53,7 +53,7 @@ pub(crate) struct Limits {
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// A connection in the table.
-struct Connection {
+struct OpenConnection {
     /// True after the first answer, with the start of the wait for the next request; absent while a complete request is in
     /// progress. Connections are closed for others in this order.
     idle: Mutex<Option<(bool, Instant)>>,
@@ -66,7 +66,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits,
     let connections = TaskTracker::new();
     while let Some((stream, peer)) = stop.run_until_cancelled(next(&listener, &mut table, limits)).await {
         let idle = Mutex::new(Some((false, Instant::now())));
-        let connection = Arc::new(Connection { idle, close: stop.child_token() });
+        let connection = Arc::new(OpenConnection { idle, close: stop.child_token() });
         table.push(Arc::clone(&connection));
         let router = router.clone();
         connections.spawn(async move {
@@ -81,7 +81,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits,
 /// The next connection, as soon as the table has room for it.
 async fn next(
     listener: &TcpListener,
-    table: &mut Vec<Arc<Connection>>,
+    table: &mut Vec<Arc<OpenConnection>>,
     limits: Limits,
 ) -> (TcpStream, SocketAddr) {
     let accepted = loop {
@@ -109,7 +109,13 @@ async fn next(
 }
 
 /// Serves one connection.
-async fn talk(stream: TcpStream, peer: Peer, router: Router, limits: Limits, connection: &Arc<Connection>) {
+async fn talk(
+    stream: TcpStream,
+    peer: Peer,
+    router: Router,
+    limits: Limits,
+    connection: &Arc<OpenConnection>,
+) {
     // Small pieces, such as events, are not held back until more comes.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request: Request<Incoming>| {

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure, failed};
+use crate::redaction::{redacted, redacted_json};
 use crate::render::safe;
 
 /// Writes text and a line end to standard output. What could steer a terminal is shown as what it is, whoever wrote it.
@@ -60,7 +61,8 @@ pub(crate) fn json_or_line<T: Serialize, S: AsRef<str>>(
 
 /// Once for all types: what is generic is compiled again for each.
 fn pretty(value: &dyn erased_serde::Serialize) -> Result<(), Failure> {
-    line(&safe::json(serde_json::to_string_pretty(value).map_err(not_json)?))
+    let text = serde_json::to_string_pretty(value).map_err(not_json)?;
+    line(&safe::json(redacted_json(text, serde_json::to_string_pretty)))
 }
 
 /// Writes a value as JSON on one line, for streams of values.
@@ -69,17 +71,18 @@ pub(crate) fn json_line<T: Serialize>(value: &T) -> Result<(), Failure> {
 }
 
 fn on_one_line(value: &dyn erased_serde::Serialize) -> Result<(), Failure> {
-    line(&safe::json(serde_json::to_string(value).map_err(not_json)?))
+    let text = serde_json::to_string(value).map_err(not_json)?;
+    line(&safe::json(redacted_json(text, serde_json::to_string)))
 }
 
 /// Tells the person something beside the result. Losing it harms nothing, so errors are ignored.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", safe::painted(text));
+    let _ = writeln!(io::stderr().lock(), "{}", safe::painted(&redacted(text)));
 }
 
 /// Tells the person what went wrong, its beginning in colour where that is wanted.
 pub(crate) fn fault(report: &str) {
-    let report = crate::redaction::redacted(report);
+    let report = redacted(report);
     let paint = crate::app::paint(io::stderr().is_terminal());
     let line = |line: &str| match line.trim_start() {
         words if words.starts_with('×') => paint.bad(line),

@@ -1,8 +1,9 @@
-//! The redactor of this process, for errors and notes, which do not go through the event log.
+//! The redactor of this process, for output, which does not go through the event log.
 
 use std::sync::{Arc, OnceLock};
 
 use muster_shared::secret::Redactor;
+use serde_json::Value;
 
 static OWN: OnceLock<Arc<Redactor>> = OnceLock::new();
 
@@ -16,4 +17,15 @@ pub(crate) fn keep(redactor: &Arc<Redactor>) {
 pub(crate) fn redacted(text: &str) -> String {
     let own = OWN.get();
     own.map_or_else(|| Redactor::default().redact(text), |own| own.redact(text)).into_owned()
+}
+
+/// JSON without secrets. Its strings are judged one by one, so that it stays JSON; `write` has its form.
+pub(crate) fn redacted_json(text: String, write: fn(&Value) -> serde_json::Result<String>) -> String {
+    let own = OWN.get().cloned().unwrap_or_default();
+    if !own.hits(text.as_bytes()) {
+        return text;
+    }
+    let mut value = serde_json::from_str(&text).unwrap_or_default();
+    own.redact_value(&mut value);
+    write(&value).unwrap_or_default()
 }

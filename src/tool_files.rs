@@ -101,7 +101,9 @@ fn items(file: &ToolFile, path: &Path, text: &str, base: &Path) -> Vec<Item> {
     let folder = path.parent().unwrap_or(base);
     let mut claims = file.claims();
     let paths = file.paths().into_iter().map(|(key, path)| (key, real(&folder.join(path))));
-    let outside = paths.filter(|(_, path)| !path.starts_with(real(base)));
+    // The directory of a fleet has its keys.
+    let is_outside = |path: &Path| !path.starts_with(real(base)) || path.iter().any(|part| part == ".muster");
+    let outside = paths.filter(|(_, path)| is_outside(path));
     claims.extend(outside.map(|(key, path)| TrustClaim::new(Danger::Read, key, path.display().to_string())));
     // A claim may send the secrets: the user has to see them.
     if !claims.is_empty() && !file.secrets.is_empty() {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use muster_shared::claim::TrustClaim;
 
 pub(crate) use danger::{Danger, danger};
-pub(crate) use owner::{Fault, Me, is_own_process, of_own};
-pub(crate) use programs::in_project;
+pub(crate) use owner::{Fault, Me, is_own_process, link_in, of_own};
+pub(crate) use programs::{has_ending_of_program, in_project};
 pub(crate) use record::{
     Grant, Item, RecordError, Records, absolute, difference, digest, fingerprint, real, short,
     untrusted_lines,

@@ -223,6 +223,8 @@ fn passwords_are_neither_shown_nor_taken_from_the_command_line() {
         .assert()
         .code(2)
         .stderr(contains("MUSTER_BUS_PASSWORD").and(contains(password).not()));
+    let misread = muster(folder.path()).arg("--ghp_0123456789abcdefghij").assert().code(2);
+    misread.stderr(contains("[redacted]").and(contains("0123456789").not()));
     muster(folder.path())
         .args(["--url", "nats://ann:opensesame@127.0.0.1:1", "ps"])
         .assert()

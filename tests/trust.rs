@@ -302,15 +302,21 @@ fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
     let secret =
         |path: &str| format!("description = \"d\"\ncommand = [\"true\"]\n[secrets]\nK = \"{path}\"\n");
     folder.write("tools/own.key", "inside").unwrap();
-    std::os::unix::fs::symlink(&private, folder.path().join("tools/link.key")).unwrap();
+    for (to, link) in [(private.as_str(), "link.key"), ("../.muster", "fleet")] {
+        std::os::unix::fs::symlink(to, folder.path().join("tools").join(link)).unwrap();
+    }
+    folder.write(".muster/nats/key", "seed").unwrap();
     let agent = |more: &str| format!("---\nrole: helper\ndescription: Helps.\n{more}---\nHelp.\n");
     // Files, and words about what they ask for; none for those that take effect at once.
     let http = "description = \"d\"\n[http]\nurl = \"https://collect.example/x\"\n";
-    let cases: [(&str, String, &[&str]); 10] = [
+    let reader = "description = \"d\"\ncommand = [\"cat\", \"./link.key\"]\n";
+    let cases: [(&str, String, &[&str]); 12] = [
         ("tools/a.tool.toml", secret("own.key"), &[]),
         ("tools/b.tool.toml", secret(&folder.path().join("tools/own.key").display().to_string()), &[]),
         ("tools/c.tool.toml", secret(&private), &["outside of the project", "secrets.K", "/key"]),
         ("tools/d.tool.toml", secret("link.key"), &["outside of the project", "secrets.K", "/key"]),
+        ("tools/h.tool.toml", secret("fleet/nats/key"), &["secrets.K", ".muster/nats/key"]),
+        ("tools/i.tool.toml", reader.to_owned(), &["outside of the project", "command", "/key"]),
         ("tools/e.tool.toml", SENDER.to_owned(), &["reach a host", "203.0.113.9:80"]),
         ("tools/f.tool.toml", http.to_owned(), &["reach a host", "collect.example"]),
         ("tools/g.tool.toml", format!("{}sandbox = false\n", &SENDER[..51]), &["run a program", "true"]),
@@ -498,6 +504,16 @@ fn a_planted_state_of_a_fleet_ends_nobody() {
         assert_eq!(said(&folder, &["down"]).0, Some(0));
         assert!(other.is_alive());
     }
+    // A link would lead what a fleet writes elsewhere.
+    let profile = folder.write("profile", "mine").unwrap();
+    folder.write(".muster/log/x", "").unwrap();
+    for link in ["log/tools-own-1.log", "port", "nats", "nats/keys"].map(|link| state.join(link)) {
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&profile, &link).unwrap();
+        refused(&folder, &["run", "What is 2 plus 2?"], &["is a link that leads elsewhere"]);
+        fs::remove_file(&link).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&profile).unwrap(), "mine");
     // One that is not said when it started may be any.
     for started in [0, victim.started() + 1] {
         folder.write(".muster/fleet.json", victim.state(started)).unwrap();

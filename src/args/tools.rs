@@ -72,8 +72,8 @@ pub(crate) struct ToolsRevokeArgs {
 /// Show the change of a tool of an MCP server that is held back, then accept it.
 ///
 /// A tool is held back if its description differs from the one that was accepted: models do what descriptions say. At a terminal
-/// you are asked. Elsewhere the change is shown, nothing is accepted, and the exit code is 2; --yes then accepts exactly what was
-/// shown.
+/// you are asked. Elsewhere the change is shown, nothing is accepted, and the exit code is 2; the next call with --yes then accepts
+/// exactly what was shown.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -82,13 +82,13 @@ Examples:
 
 Exit codes:
   0  accepted
-  2  not accepted: it was not confirmed, the server changed the tool again, or nothing is held back")]
+  2  not accepted: it was not confirmed, this change was not shown before, or nothing is held back")]
 pub(crate) struct ToolsAcceptArgs {
     /// Server, as in mcp.json.
     pub(crate) server: String,
     /// Tool, by its name at the server.
     pub(crate) tool: String,
-    /// Accept what was shown.
+    /// Accept the change that an earlier call showed.
     #[arg(long)]
     pub(crate) yes: bool,
 }

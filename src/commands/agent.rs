@@ -55,7 +55,7 @@ pub(super) fn left_out(app: &App) -> Vec<String> {
 }
 
 /// Definition in a file. A file in the directory of agents is a discovered file even if it is named: the fleet starts agents by name.
-fn definition(app: &App, path: &Path) -> Result<Definition, agent_file::AgentFileError> {
+pub(crate) fn definition(app: &App, path: &Path) -> Result<Definition, agent_file::AgentFileError> {
     let folder = app.beside_fleet(Path::new(AGENTS_DIR));
     let base = folder.parent().filter(|_| real(path).parent() == Some(real(&folder).as_path()));
     match base {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_bus::Bus;
 use muster_shared::flow::ContextEntry;
 use muster_shared::run::RequestAction;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::select;
 use super::steer::Target;
@@ -16,21 +16,14 @@ use crate::{output, render};
 
 /// Shows values of the shared context, or writes one.
 pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failure> {
-    let Some((key, value)) = args.write.clone() else {
+    let Some((key, mut value)) = args.write.clone() else {
         return select::reading(app, async |bus| show(bus, args).await).await;
     };
-    let value = redacted(app, value);
+    app.redactor.redact_value(&mut value);
     let bus = app.connect("cli").await?;
     let target = Target::find(&bus, &args.order.run).await?;
     let action = RequestAction::SetContext { key, value, version: args.seen };
     target.ask(args.order.wait, action, args.order.reason.clone()).await?.tell(args.order.json)
-}
-
-/// The value without secrets. What is no JSON any more without them is kept as a text.
-fn redacted(app: &App, value: Value) -> Value {
-    let text = value.to_string();
-    let clean = app.redactor.redact(&text);
-    if clean == text { value } else { serde_json::from_str(&clean).unwrap_or_else(|_| clean.into()) }
 }
 
 async fn show(bus: &Bus, args: &ContextArgs) -> Result<Exit, Failure> {

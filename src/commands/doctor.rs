@@ -9,6 +9,7 @@ use muster_bus::BusError;
 use muster_bus::server::{find_binary, version_of};
 use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::run::RunState;
+use muster_shared::secret::without_passwords;
 use muster_shared::text::counted;
 use muster_shared::wire::Profile;
 use serde_json::json;
@@ -19,10 +20,10 @@ use crate::app::{App, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::{self, own_keys};
-use crate::output;
 use crate::render::checks::{Check, CheckResult, list};
 use crate::render::figures;
 use crate::settings::Team;
+use crate::{mcp_file, output};
 
 /// Consumers of all streams from which on `doctor` names the holders.
 const MANY_CONSUMERS: usize = 500;
@@ -78,7 +79,7 @@ fn settings(app: &App) -> Check {
 }
 
 fn team(app: &App, team: &Team) -> Check {
-    let faults = fleet::team::faults(team, &app.trust);
+    let faults = fleet::team::faults(app);
     if faults.is_empty() {
         let others = match team.specialists.len() {
             0 => "nobody beside the roles that come with Muster".to_owned(),
@@ -86,7 +87,8 @@ fn team(app: &App, team: &Team) -> Check {
         };
         return Check::ok("team", format!("{} ({}): {others}", team.name, team.path.display()));
     }
-    Check::fail("team", faults.join("; "), "mend the team's file, or what it names")
+    let reasons: Vec<String> = faults.into_iter().map(|file| file.reason).collect();
+    Check::fail("team", reasons.join("; "), "mend the team's file, or what it names")
 }
 
 fn folder(app: &App) -> Check {
@@ -124,9 +126,10 @@ fn keys(app: &App) -> Option<Check> {
     folder.is_dir().then(|| Check::ok("keys", format!("{} is closed to others", folder.display())))
 }
 
-/// Files and servers that are left out, and processes of the fleet here that are not restarted.
+/// Files and servers that are left out, tools that are held back, and processes of the fleet here that are not restarted.
 fn neighbors(app: &App) -> Vec<Check> {
-    const REMEDY: &str = "correct the file; a running fleet reads it again";
+    const REMEDY: &str = "correct the file or the server: a running fleet reads a changed file again, and `muster down`, then `muster up`, \
+                          starts a server again";
     let left_out = super::agent::left_out(app);
     let members = app.fleet.live().into_iter().flat_map(|state| state.members);
     let given_up = members.filter(|member| member.given_up).map(|member| {
@@ -135,7 +138,19 @@ fn neighbors(app: &App) -> Vec<Check> {
         let remedy = format!("{} has the reason", log.display());
         Check::warn("process", format!("{} {how} and is not restarted", member.name), remedy)
     });
-    left_out.into_iter().map(|line| Check::warn("left out", line, REMEDY)).chain(given_up).collect()
+    let held = mcp_file::held(app).into_iter().map(|one| {
+        Check::warn(
+            "tools",
+            format!("the tool {} is held back", one.name),
+            format!("`{}` shows what changed", one.look),
+        )
+    });
+    left_out
+        .into_iter()
+        .map(|line| Check::warn("left out", line, REMEDY))
+        .chain(held)
+        .chain(given_up)
+        .collect()
 }
 
 /// Room on the disk that the store is on, which need not be that of the fleet's folder.
@@ -205,7 +220,7 @@ async fn bus(app: &App) -> Vec<Check> {
     let trip = info.round_trip;
     let found = format!(
         "{} {} (round trip {:.1} ms)",
-        url_shown(app, &url),
+        app.redactor.redact(&without_passwords(&url)),
         info.version,
         trip.as_secs_f64() * 1000.0
     );
@@ -234,7 +249,7 @@ async fn bus(app: &App) -> Vec<Check> {
     checks.push(store(&bus).await);
     checks.extend(readers(&bus).await);
     checks.push(deaths(&bus).await);
-    checks.push(fleet(app, &bus).await);
+    checks.push(fleet(&bus).await);
     checks.push(super::integrity::check(&bus).await);
     checks.extend(waiting(&bus).await);
     checks.extend(providers(&bus).await);
@@ -337,7 +352,7 @@ async fn deaths(bus: &muster_bus::Bus) -> Check {
     }
 }
 
-async fn fleet(app: &App, bus: &muster_bus::Bus) -> Check {
+async fn fleet(bus: &muster_bus::Bus) -> Check {
     match bus.registry().list().await {
         Ok(profiles) => {
             let orchestrators = profiles.iter().filter(|profile| profile.role == "orchestrator").count();
@@ -353,14 +368,7 @@ async fn fleet(app: &App, bus: &muster_bus::Bus) -> Check {
                     "nobody takes up goals: start `muster orchestrator`, or `muster up`",
                 )
             } else if let [first, ..] = missing(&profiles).as_slice() {
-                let given_up = app.fleet.live().into_iter().flat_map(|state| state.members);
-                let given_up: Vec<String> =
-                    given_up.filter(|member| member.given_up).map(|member| member.name).collect();
-                let given_up = match given_up.as_slice() {
-                    [] => String::new(),
-                    names => format!(" ({} died too often and is not started again)", names.join(", ")),
-                };
-                let found = format!("{found}; there is no {}{given_up}", missing(&profiles).join(", no "));
+                let found = format!("{found}; there is no {}", missing(&profiles).join(", no "));
                 let mend =
                     format!("runs that need one wait for it: start one, such as `muster agent {first}`");
                 Check::warn("fleet", found, mend)
@@ -377,13 +385,4 @@ async fn fleet(app: &App, bus: &muster_bus::Bus) -> Check {
 /// The roles that come with Muster of which nobody is there.
 fn missing(profiles: &[Profile]) -> Vec<String> {
     profiles.iter().collect::<AgentsByRole>().missing()
-}
-
-/// A URL without a password that may stand in it.
-fn url_shown(app: &App, url: &str) -> String {
-    let shown = match (url.find("://"), url.rfind('@')) {
-        (Some(scheme), Some(at)) if at > scheme => format!("{}://…@{}", &url[..scheme], &url[at + 1..]),
-        (_, _) => url.to_owned(),
-    };
-    app.redactor.redact(&shown).into_owned()
 }

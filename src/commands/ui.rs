@@ -66,9 +66,9 @@ async fn next(lines: &mut Option<Lines>) -> Option<String> {
 fn tell(as_json: bool, port: u16, url: &str, token: &str, role: DashboardRole) -> Result<(), Failure> {
     if as_json {
         let address = format!("http://127.0.0.1:{port}/");
-        return output::json_line(
-            &json!({ "url": url, "address": address, "port": port, "token": token, "role": role }),
-        );
+        // The token is what is asked for: nothing is redacted.
+        let told = json!({ "url": url, "address": address, "port": port, "token": token, "role": role });
+        return output::line(&told.to_string());
     }
     output::line(url)
 }

@@ -195,6 +195,7 @@ async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
         let how = member.how.as_deref().unwrap_or("died");
         output::note!("{} {how}, and too often: it is not started again", member.name);
     }
+    state.refused.iter().for_each(|refused| output::note(&format!("left out: {}", refused.reason)));
     let url = secret::without_passwords(&state.url).into_owned();
     let state = FleetState { url, ..state };
     let in_words = || {

@@ -16,6 +16,7 @@ use super::pass::Pass;
 use super::policy::{Deaths, RestartDecision, RestartPolicy};
 use super::process::ProcessRef;
 use crate::app::now;
+use crate::redaction::redacted;
 use crate::render::safe;
 
 /// What a process of the fleet is and how it is started.
@@ -166,10 +167,10 @@ async fn pump(mut from: impl AsyncRead + Unpin, log: Arc<Mutex<LogFile>>) {
         begun.drain(..whole(&begun));
         let Ok(mut log) = log.lock() else { return };
         // A full disk must not stop the process: its words are lost, not its work.
-        let _ = log.write(safe::text(&text).as_bytes());
+        let _ = log.write(safe::text(&redacted(&text)).as_bytes());
     }
     if let Ok(mut log) = log.lock() {
-        let _ = log.write(safe::text(&String::from_utf8_lossy(&begun)).as_bytes());
+        let _ = log.write(safe::text(&redacted(&String::from_utf8_lossy(&begun))).as_bytes());
     }
 }
 

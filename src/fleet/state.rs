@@ -36,14 +36,21 @@ impl FleetFolder {
             if !fleet.state_file().is_file() && !fleet.store().is_dir() {
                 continue;
             }
-            let Some(fault) = fleet.fault() else { return (fleet, why) };
-            let said = format!("what stands in {} is not believed: {fault}", fleet.root.display());
+            let Some(fault) = fleet.disbelief() else { return (fleet, why) };
             if fleet.root.parent() == Some(folder) {
-                return (fleet, Some(said));
+                return (fleet, Some(fault));
             }
-            why.get_or_insert(said);
+            why.get_or_insert(fault);
         }
-        (Self::of(folder), why)
+        let fleet = Self::of(folder);
+        let fault = fleet.disbelief();
+        (fleet, fault.or(why))
+    }
+
+    /// Why nothing is read or written here: it is not the user's own, or a link in it leads elsewhere.
+    pub(crate) fn disbelief(&self) -> Option<String> {
+        let fault = self.fault().or_else(|| trust::link_in(&self.root, 3))?;
+        Some(format!("what stands in {} is not believed: {fault}", self.root.display()))
     }
 
     /// Why what this folder says is not believed: it, or its state file, is not the user's own.

@@ -2,33 +2,49 @@
 
 use std::path::{Path, PathBuf};
 
+use miette::Diagnostic;
+use muster_agents::model::target::TargetError;
 use muster_shared::ids::Role;
 
 use super::member::MemberSpec;
 use super::pass::Duty;
-use crate::agent_file;
-use crate::exit::{Failure, usage};
+use super::state::RefusedFile;
+use crate::app::App;
+use crate::commands::agent::definition;
+use crate::commands::models::resolve;
 use crate::settings::{MemberSource, Team, TeamSpecialist};
-use crate::trust::{Trust, absolute, real};
+use crate::trust::{absolute, real};
 
-/// What is wrong with a team, beside its file: nothing when it can be started.
-pub(crate) fn faults(team: &Team, trust: &Trust) -> Vec<String> {
-    team.specialists.iter().filter_map(|member| fault(team, member, trust)).collect()
+/// Members that cannot be started, each with the reason and the remedy.
+pub(crate) fn faults(app: &App) -> Vec<RefusedFile> {
+    let Some(team) = &app.loaded.team else { return Vec::new() };
+    let reasons = team.specialists.iter().filter_map(|member| fault(app, team, member));
+    reasons.map(|reason| RefusedFile { path: team.path.clone(), reason }).collect()
 }
 
-fn fault(team: &Team, member: &TeamSpecialist, trust: &Trust) -> Option<String> {
+/// The reason why a member of a team cannot be started, and the remedy.
+pub(crate) fn fault(app: &App, team: &Team, member: &TeamSpecialist) -> Option<String> {
     let TeamSpecialist { role, source, line } = member;
     let place = format!("{}:{line}", team.path.display());
     match source {
-        MemberSource::File(path) => match agent_file::read_own(path, trust) {
-            Ok(definition) if definition.role.to_string() == *role => None,
+        MemberSource::File(path) => match definition(app, path) {
+            Ok(definition) if definition.role.to_string() == *role => {
+                let models = &app.settings().agent.models;
+                let model = models.get(&definition.role).or(definition.model.as_ref())?;
+                // A key that is missing is told where the model is asked: a run may name another model.
+                let fault = resolve(app, Some(model.as_str())).err()?;
+                matches!(fault, TargetError::UnknownModel { .. }).then(|| format!("{place}: {role}: {fault}"))
+            }
             Ok(definition) => Some(format!(
                 "{place}: {} defines {}, not {role}: write [members.{}]",
                 path.display(),
                 definition.role,
                 definition.role
             )),
-            Err(error) => Some(format!("{place}: {error}")),
+            Err(error) => {
+                let remedy = error.help().map_or_else(String::new, |help| format!("; {help}"));
+                Some(format!("{place}: {error}{remedy}"))
+            }
         },
         MemberSource::Command(words) => {
             let program = words.first()?;
@@ -36,16 +52,6 @@ fn fault(team: &Team, member: &TeamSpecialist, trust: &Trust) -> Option<String> 
             (!found).then(|| format!("{place}: there is no program {program} to start for {role}"))
         }
     }
-}
-
-/// Refuses a team that cannot be started, with everything that is wrong with it.
-pub(crate) fn check(team: &Team, trust: &Trust) -> Result<(), Failure> {
-    let faults = faults(team, trust);
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(usage!("the team {} cannot be started:\n  {}", team.name, faults.join("\n  "))
-        .help("`muster doctor --fleet FILE` checks a team without starting it"))
 }
 
 /// Whether the team has a member with this definition.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 pub(crate) use muster_shared::text::is_control;
 
 use super::paint;
+use crate::redaction::redacted;
 
 /// Whether a joiner belongs to the writing that it stands in: letters of Arabic and Indic scripts, and emoji.
 fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
@@ -77,7 +78,8 @@ pub(crate) fn json(json: String) -> String {
 /// A report as it is delivered: what could steer a terminal is shown as what it is, and links stand in the place of pictures that lie
 /// elsewhere, which whoever shows the report would fetch. Code stays as it is written.
 pub(crate) fn report(body: &str) -> String {
-    let body = text(body);
+    let body = redacted(body);
+    let body = text(&body);
     let mut safe = String::with_capacity(body.len());
     let mut fence: Option<(char, usize)> = None;
     for line in body.split_inclusive('\n') {

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use muster_agents::model::pricing::Pricing;
+use muster_agents::roles;
+use serde_json::{Value, json};
 
 use super::error::SettingsError;
 use super::file;
@@ -109,7 +111,8 @@ fn needs(layer: &Layer, keys: &Keys, mine: &dyn Fn(&str) -> bool, own: &Layer) -
             None => {
                 let now = layer.value(&name);
                 let before = Some(own.value(&name)).filter(|own| !own.is_null());
-                let before = before.unwrap_or_else(|| key.setting.written(None));
+                let before =
+                    before.or_else(|| usual_tools(&name)).unwrap_or_else(|| key.setting.written(None));
                 let widens = widens(key, &before, &now) || replaces_a_price(&name, own);
                 widens.then(|| danger(&key.name, &now)).flatten()
             }
@@ -117,6 +120,13 @@ fn needs(layer: &Layer, keys: &Keys, mine: &dyn Fn(&str) -> bool, own: &Layer) -
         what.map(|what| Item::setting(what, &name, &value, place))
     };
     layer.texts().filter_map(item).collect()
+}
+
+/// Tools that a built-in role has without a setting.
+fn usual_tools(name: &str) -> Option<Value> {
+    let role = name.strip_prefix("agent.tools.")?;
+    let rules = roles::all().into_iter().find(|rules| rules.name == role)?;
+    Some(json!(rules.tool_patterns().collect::<Vec<_>>()))
 }
 
 /// Returns true if a price replaces a known price of a model, by a longer or shorter prefix of its name: calls could be

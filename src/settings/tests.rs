@@ -342,6 +342,13 @@ fn a_project_narrows_the_users_own_settings_at_once_and_widens_them_with_consent
     for known in ["gpt-4o", "\"openai/gpt\"", "house-large", "hou"] {
         assert!(price(known).is_err(), "{known}");
     }
+    let tools =
+        |role: &str, list: &str| load(&with_own("", &format!("agent.tools.{role} = [\"{list}\"]\n")).1);
+    assert!(
+        tools("researcher", "corpus.read").is_ok() && tools("chef", "*").is_ok(),
+        "usual tools, a role of its own"
+    );
+    assert!(tools("researcher", "*").is_err());
     let (_keep, wide) =
         with_own("tool.approve = [\"shell\"]", "[limits]\nmax_steps = 2\n[tool]\napprove = []\n");
     let lenient = load(&Inputs { care: Care::Lenient, ..wide }).unwrap();

@@ -36,7 +36,7 @@ settings! {
         /// canary (a share of the tasks is done so, and counts).
         pub(crate) mode: TrialMode = TrialMode::Shadow => words::<TrialMode>(); Fleet Harmless,
         /// The role that does the tasks instead: a specialist, with instructions of its own.
-        pub(crate) variant_role: Option<String> = None => text().example("\"worker_b\""); Fleet Harmless,
+        pub(crate) variant_role: Option<String> = None => text().example("\"worker_b\""); Fleet Trust,
         /// The model that does them instead. Runs for which somebody named a model take no part then.
         pub(crate) variant_model: Option<String> = None => text().example("\"anthropic/claude-haiku-4-5\""); Fleet Trust,
         /// Of how many of the tasks, in percent: which, is told by a hash of run and task.

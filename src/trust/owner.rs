@@ -76,12 +76,17 @@ pub(crate) enum Fault {
         /// Its permissions.
         mode: u32,
     },
+    /// It is a link that leads elsewhere.
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
 }
 
 impl Fault {
     /// The same of a file that is named already.
     pub(crate) fn about(&self, file: &Path) -> String {
-        let (Self::Foreign { path, .. } | Self::Writable { path, .. }) = self;
+        let (Self::Foreign { path, .. } | Self::Writable { path, .. } | Self::Link { path }) = self;
         let said = self.to_string();
         let rest = said.strip_prefix(&path.display().to_string()).filter(|_| real(path) == real(file));
         rest.map_or_else(|| said.clone(), |rest| format!("it{rest}"))
@@ -94,6 +99,7 @@ impl Fault {
                 format!("work in a folder of your own, or make {} yours with `chown`", path.display())
             }
             Self::Writable { path, .. } => format!("`chmod go-w {}` keeps others out", path.display()),
+            Self::Link { path } => format!("put what you need there in the place of {}", path.display()),
         }
     }
 }
@@ -109,6 +115,7 @@ impl fmt::Display for Fault {
             Self::Writable { path, mode } => {
                 write!(f, "{} can be written by others (mode {:o})", path.display(), mode & 0o7777)
             }
+            Self::Link { path } => write!(f, "{} is a link that leads elsewhere", path.display()),
         }
     }
 }
@@ -151,6 +158,9 @@ pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
     places.extend(above.take(if within { usize::MAX } else { 1 }).map(Path::to_owned));
     // Behind a link lies another folder.
     let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    if within && path.exists() && !real.starts_with(super::record::real(&base)) {
+        return Some(Fault::Link { path });
+    }
     places.extend(real.parent().map(Path::to_owned));
     places.iter().find_map(|place| match look(me, place) {
         Ok(fault) => fault,
@@ -178,6 +188,17 @@ pub(crate) fn of_own(me: Me, path: &Path) -> Option<Fault> {
         return Some(Fault::Foreign { path: path.to_owned(), uid: facts.uid });
     }
     fault(me, path, Facts { mode: facts.mode & !STICKY, ..facts })
+}
+
+/// The first link in the directory of a fleet, down to the folders of its folders: what is written there would be written
+/// elsewhere. Programs in `bin` may be links.
+pub(crate) fn link_in(folder: &Path, depth: u8) -> Option<Fault> {
+    if folder.is_symlink() {
+        return Some(Fault::Link { path: folder.to_owned() });
+    }
+    let is_searched = depth > 0 && !folder.ends_with(".muster/bin");
+    let entries = is_searched.then(|| std::fs::read_dir(folder).ok()).flatten()?;
+    entries.flatten().find_map(|entry| link_in(&entry.path(), depth - 1))
 }
 
 /// Whether the process with this number belongs to the user; `None` where the system does not say.

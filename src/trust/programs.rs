@@ -13,7 +13,7 @@ const MAX_FOLDERS: usize = 16;
 /// Programs that run the first file among their arguments, whatever its name.
 const INTERPRETERS: &str = "bash bun dash deno java lua node npx perl php python ruby sh tsx uv zsh";
 /// Extensions of programs.
-const ENDINGS: &str = "bash cjs jar js lua mjs php pl py rb sh so ts wasm zsh";
+const ENDINGS: &str = "bash cjs jar js lua mjs php pl pth py pyc rb sh so ts wasm zsh";
 /// Files that make a directory executable as a program.
 const ENTRIES: [&str; 4] = ["package.json", "__main__.py", "index.js", "pyproject.toml"];
 
@@ -54,8 +54,13 @@ fn paths_in(word: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_program(path: &Path) -> bool {
-    let ending = path.extension().unwrap_or_default().to_string_lossy();
-    ENDINGS.split(' ').any(|known| known == ending) || is_executable(path)
+    has_ending_of_program(path) || is_executable(path)
+}
+
+/// Returns true if programs load files of this name.
+pub(crate) fn has_ending_of_program(path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    ENDINGS.split(' ').any(|known| known == ending)
 }
 
 /// Returns true if a file has an executable bit.

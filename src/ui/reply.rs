@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
+use crate::redaction::redacted_json;
 
 /// An answer.
 pub(crate) type Answer = Response<Body>;
@@ -97,7 +98,8 @@ impl IntoResponse for Problem {
         if let Some(help) = self.help {
             told["help"] = json!(help);
         }
-        of_bytes(self.status, "application/json", told.to_string().into_bytes())
+        let told = redacted_json(told.to_string(), serde_json::to_string);
+        of_bytes(self.status, "application/json", told.into_bytes())
     }
 }
 
@@ -108,10 +110,11 @@ pub(crate) fn json<T: Serialize>(value: &T) -> Reply {
 
 /// Once for all types: what is generic is compiled again for each.
 fn written(value: &dyn erased_serde::Serialize) -> Reply {
-    let bytes = serde_json::to_vec(value).map_err(|error| {
+    let text = serde_json::to_string(value).map_err(|error| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the answer cannot be written: {error}"))
     })?;
-    Ok(of_bytes(StatusCode::OK, "application/json", bytes))
+    let text = redacted_json(text, serde_json::to_string);
+    Ok(of_bytes(StatusCode::OK, "application/json", text.into_bytes()))
 }
 
 /// That something was done, with nothing to tell.
@@ -130,6 +133,41 @@ pub(crate) fn of_bytes(status: StatusCode, kind: &'static str, bytes: Vec<u8>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What programs of others write to the bus has passed no redactor of ours.
+    #[tokio::test]
+    async fn each_exit_leaves_secrets_out() {
+        use muster_shared::traces::{Span, SpanId, SpanKind, TraceId, Value as Said};
+        const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+        let (value, secret) = (json!({ "list": [SECRET] }), || SECRET.to_owned());
+        let span = Span {
+            trace: TraceId(1),
+            id: SpanId(1),
+            parent: None,
+            name: secret(),
+            kind: SpanKind::Internal,
+            start: muster_shared::time::Millis(0),
+            end: muster_shared::time::Millis(0),
+            attributes: vec![("text", Said::Text(secret())), ("texts", Said::Texts(vec![secret()]))],
+            links: Vec::new(),
+            error: Some(secret()),
+        };
+        let body = async |answer: Answer| {
+            let bytes = axum::body::to_bytes(answer.into_body(), 1000).await.unwrap();
+            String::from_utf8(bytes.to_vec()).unwrap()
+        };
+        for (exit, text) in [
+            ("error", format!("{:?}", Failure::usage(SECRET).help(SECRET))),
+            ("JSON and webhook", redacted_json(value.to_string(), serde_json::to_string_pretty)),
+            ("report", crate::render::safe::report(SECRET)),
+            ("span", format!("{:?}", span.with_texts(crate::redaction::redacted))),
+            ("dashboard", body(json(&value).unwrap()).await),
+            ("error of the dashboard", body(Problem::bad(SECRET).into_response()).await),
+            ("live update", super::super::watcher::Told::new("one", &value).data.to_string()),
+        ] {
+            assert!(!text.contains(SECRET) && text.contains("[redacted]"), "{exit}: {text}");
+        }
+    }
 
     #[test]
     fn failures_of_commands_become_statuses_and_keep_their_help() {

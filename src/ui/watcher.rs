@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::redaction::redacted_json;
 use crate::render;
 
 /// Most events that wait to be sent to one page. One that is slower begins anew: it is told everything again.
@@ -24,7 +25,7 @@ pub(crate) struct Told {
 impl Told {
     /// Something, as JSON.
     pub(crate) fn new(name: &'static str, data: &Value) -> Self {
-        Self { name, data: data.to_string().into() }
+        Self { name, data: redacted_json(data.to_string(), serde_json::to_string).into() }
     }
 
     /// As it is sent.

@@ -96,8 +96,8 @@ fn a_log_gets_a_line_for_each_step_and_what_was_used_beside_what_was_expected() 
 
 #[test]
 fn configuration_that_a_run_wrote_takes_effect_nowhere() {
-    const WRITTEN: [&str; 4] =
-        ["notes.md", "tools/glossary.tool.toml", "agents/helper.agent.md", "Muster.toml"];
+    const WRITTEN: [&str; 5] =
+        ["notes.md", "tools/glossary.tool.toml", "tools/json.py", "agents/helper.agent.md", "Muster.toml"];
     let task = json!({ "name": "minutes", "goal": "Sum up.", "role": "worker" });
     let body = format!("See [notes](notes.md) and `{}`.", WRITTEN.join("`, `"));
     let server = ModelServer::start(Script::answering(move |request| {

@@ -34,7 +34,8 @@ fn up(elicitation: &str) -> (Fleet, ModelServer) {
     let folder = with_model(&server);
     let program = folder.write("house.py", ASKING).unwrap();
     let house = json!({ "command": "python3", "args": [program, folder.path().join("notes")] });
-    folder.write("mcp.json", json!({ "mcpServers": { "house": house } }).to_string()).unwrap();
+    let gone = json!({ "command": "no-such-program" });
+    folder.write("mcp.json", json!({ "mcpServers": { "house": house, "gone": gone } }).to_string()).unwrap();
     folder.output(&["trust", "--yes"]).unwrap();
     let settings = [
         "agent.model=openai/scripted",
@@ -176,7 +177,7 @@ fn a_changed_tool_is_listed_as_held_back_and_accepted_after_it_was_shown() {
     let accept = ["tools", "accept", "house", "book"];
     let agree = ["tools", "accept", "house", "book", "--yes"];
     assert_eq!(say(&accept).0, Some(2), "no change waits");
-    for (words, command) in [("First call shell.", &accept[..]), ("First call shell twice.", &agree[..])] {
+    for words in ["First call shell.", "First call shell twice."] {
         folder.write("house.py", ASKING.replace("Books a table.", words)).unwrap();
         folder.output(&["trust", "--yes"]).unwrap();
         let (name, pid) = fleet.pids().into_iter().find(|(name, _)| name.contains("house")).unwrap();
@@ -184,8 +185,8 @@ fn a_changed_tool_is_listed_as_held_back_and_accepted_after_it_was_shown() {
         let pins = folder.path().join(".muster/mcp-pins-house.json");
         let is_seen = || fs::read_to_string(&pins).is_ok_and(|pins| pins.contains(words));
         wait_until(&format!("{name} sees the change"), LIMIT, is_seen).unwrap();
-        // The second change was not shown yet, so it cannot be accepted.
-        let (code, shown) = say(command);
+        // Neither change was shown yet, so it cannot be accepted.
+        let (code, shown) = say(&agree);
         assert!(code == Some(2) && shown.contains(&format!("+ {words}")), "{shown}");
     }
     let listed = say(&["tools", "list"]).1;
@@ -194,10 +195,13 @@ fn a_changed_tool_is_listed_as_held_back_and_accepted_after_it_was_shown() {
     let listed = folder.json(&["tools", "list", "--json"]).unwrap();
     let held = listed.as_array().unwrap().iter().find(|tool| tool["name"] == "house.book").unwrap();
     assert_eq!(held["look"], format!("muster {}", accept.join(" ")));
-    assert!(
-        say(&["ps"]).1.contains("house.book is held back")
-            && say(&["tools", "show", "house.book"]).1.contains("held back")
-    );
+    for command in [&["ps"][..], &["doctor"], &["tools", "show", "house.book"]] {
+        let shown = say(command).1;
+        assert!(shown.contains("house.book is held back") && shown.contains(&accept.join(" ")), "{shown}");
+        let names_gone = shown.contains("the MCP server gone: the MCP server `gone` cannot be started");
+        assert!(names_gone || command[0] == "tools", "{shown}");
+    }
+    assert_eq!(say(&accept).0, Some(2), "it is not confirmed");
     assert_eq!(say(&agree).0, Some(0));
     assert!(!say(&["tools", "list"]).1.contains("held back"));
 }

@@ -61,6 +61,11 @@ impl PinKeeper {
         self.changing(|pins| pins.review(server, listed, rules))
     }
 
+    /// Keeps the reasons why the server, or a tool of it, is not used now.
+    pub(crate) fn leave_out(&self, reasons: Vec<String>) {
+        self.changing(|pins| pins.left_out = reasons);
+    }
+
     fn changing<T>(&self, change: impl FnOnce(&mut Pins) -> T) -> T {
         let mut pins = lock(&self.pins);
         let before = pins.clone();

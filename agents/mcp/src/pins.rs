@@ -21,6 +21,9 @@ const MAX_KNOWN: usize = 2_000;
 #[serde(default)]
 pub struct Pins {
     servers: BTreeMap<String, BTreeMap<String, Pin>>,
+    /// Reasons why the server, or a tool of it, is not used, as its process last saw it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// What is known of one tool.
@@ -136,12 +139,6 @@ pub enum PinsError {
 }
 
 impl Pins {
-    /// What is known of a server's tools, by their names there.
-    #[must_use]
-    pub fn of(&self, server: &str) -> Option<&BTreeMap<String, Pin>> {
-        self.servers.get(server)
-    }
-
     /// Accepts the proposed definition of a tool if it has this digest. Returns false if it has another one, or none.
     pub fn accept(&mut self, server: &str, tool: &str, digest: &str) -> bool {
         let pin = self.servers.get_mut(server).and_then(|tools| tools.get_mut(tool));
@@ -158,11 +155,6 @@ impl Pins {
         if let Some(pin) = self.servers.get_mut(server).and_then(|tools| tools.get_mut(tool)) {
             pin.shown = Some(digest.to_owned());
         }
-    }
-
-    /// Forgets a server: what it says next is what is first seen.
-    pub fn forget(&mut self, server: &str) -> bool {
-        self.servers.remove(server).is_some()
     }
 
     /// The tools of a server that wait for a person.

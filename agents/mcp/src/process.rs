@@ -1,14 +1,16 @@
 //! Programs of servers: started with little around them, and ended with all that they started.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use secrecy::ExposeSecret;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use uuid::Uuid;
 
@@ -18,6 +20,15 @@ use muster_shared::sync::lock;
 
 /// How much of a server's standard error is kept, in bytes.
 const LAST_WORDS: usize = 4 * 1024;
+/// Most that a server may write to its standard output within [`WINDOW`], in bytes: each costs time. 256 MiB: 32 of the largest
+/// messages.
+const MAX_OUTPUT: usize = 256 * 1024 * 1024;
+/// Bytes that a line counts in addition: each message costs memory.
+const LINE: usize = 4 * 1024;
+/// The window of [`MAX_OUTPUT`].
+const WINDOW: Duration = Duration::from_secs(60);
+/// Why a server is ended that writes more.
+const FLOOD: &str = "; it floods its output";
 /// How often those that were killed are looked for.
 const LOOK: Duration = Duration::from_millis(5);
 /// The variable by which a server's descendants are known, also those that left its process group.
@@ -29,7 +40,35 @@ const PASSED_ON: [&str; 5] = ["PATH", "HOME", "LANG", "TMPDIR", "TZ"];
 pub(crate) struct Started {
     pub(crate) child: ServerChild,
     pub(crate) input: ChildStdin,
-    pub(crate) output: ChildStdout,
+    pub(crate) output: BoundedOutput,
+}
+
+/// Standard output of a server. It fails when the server writes more than [`MAX_OUTPUT`].
+pub(crate) struct BoundedOutput {
+    inner: ChildStdout,
+    words: LastWords,
+    read: usize,
+    since: Instant,
+}
+
+impl AsyncRead for BoundedOutput {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, buffer))?;
+        if self.since.elapsed() > WINDOW {
+            (self.since, self.read) = (Instant::now(), 0);
+        }
+        let new = buffer.filled().get(before..).unwrap_or_default();
+        self.read += new.len() + LINE * String::from_utf8_lossy(new).matches('\n').count();
+        if self.read > MAX_OUTPUT {
+            return Poll::Ready(Err(std::io::Error::other(*self.words.fault.get_or_init(|| FLOOD))));
+        }
+        Poll::Ready(Ok(()))
+    }
 }
 
 /// The process of a server. When it is dropped, it and all its descendants are killed.
@@ -66,6 +105,7 @@ pub(crate) fn start(command: &ChildCommand, words: &LastWords) -> std::io::Resul
     if let Some(errors) = child.stderr.take() {
         tokio::spawn(words.clone().hear(errors));
     }
+    let output = BoundedOutput { inner: output, words: words.clone(), read: 0, since: Instant::now() };
     Ok(Started { child: ServerChild { child, kin }, input, output })
 }
 
@@ -133,25 +173,31 @@ fn marked(mark: &str) -> Vec<Pid> {
     ids.filter(is_marked).map(Pid::from_raw).collect()
 }
 
-/// The end of what a server wrote to its standard error.
+/// The end of what a server wrote to its standard error, and why it was ended, if its output was at fault.
 #[derive(Clone)]
 pub(crate) struct LastWords {
     server: Arc<str>,
+    fault: Arc<OnceLock<&'static str>>,
     kept: Arc<Mutex<VecDeque<u8>>>,
 }
 
 impl LastWords {
     pub(crate) fn of(server: &str) -> Self {
-        Self { server: Arc::from(server), kept: Arc::default() }
+        Self { server: Arc::from(server), fault: Arc::default(), kept: Arc::default() }
     }
 
-    /// The last lines, for the end of a message; empty when there are none.
+    /// The fault and the last lines, for the end of a message; empty when there are none.
     pub(crate) fn told(&self) -> String {
         let kept: Vec<u8> = lock(&self.kept).iter().copied().collect();
         let text = String::from_utf8_lossy(&kept);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines.iter().rev().take(5).rev().copied().collect::<Vec<_>>().join("\n");
-        if last.is_empty() { String::new() } else { format!("; it said at last: {}", visible(&last)) }
+        let fault = self.fault.get().copied().unwrap_or_default();
+        if last.is_empty() {
+            fault.to_owned()
+        } else {
+            format!("{fault}; it said at last: {}", visible(&last))
+        }
     }
 
     async fn hear(self, mut errors: ChildStderr) {

@@ -76,7 +76,8 @@ impl McpServer {
         let heard = news.subscribe();
         let mut supervisor =
             Supervisor { host: Arc::clone(&host), stop: stop.clone(), news, changed: Arc::default() };
-        let listed = supervisor.bring_up().await?;
+        let listed = supervisor.bring_up().await;
+        let listed = listed.inspect_err(|error| host.callbacks.pins.leave_out(vec![error.to_string()]))?;
         let supervisor = tokio::spawn(async move { supervisor.run(listed).await });
         Ok(Self { host, news: heard, stop, supervisor: Mutex::new(Some(supervisor)) })
     }
@@ -240,7 +241,13 @@ impl Supervisor {
             limits: host.definition_limits(),
             hold_new: host.settings.hold_new_tools,
         };
-        let review = host.callbacks.pins.review(&host.config.name, &listed.tools, &rules);
+        let mut review = host.callbacks.pins.review(&host.config.name, &listed.tools, &rules);
+        review.news.extend(listed.refused.iter().cloned());
+        let refusal = |news: &ToolNews| match news {
+            ToolNews::Refused { tool, reason } => Some(format!("the tool {tool}: {reason}")),
+            ToolNews::New { .. } | ToolNews::Changed { .. } => None,
+        };
+        host.callbacks.pins.leave_out(review.news.iter().filter_map(refusal).collect());
         let own = review.served.iter().map(|served| Arc::new(McpTool::of(host, served)) as Arc<dyn Tool>);
         let beside =
             listed.beside.iter().map(|doing| Arc::new(McpTool::beside(host, doing.clone())) as Arc<dyn Tool>);
@@ -326,7 +333,12 @@ impl Supervisor {
     async fn give_up(&self) {
         let most = self.host.settings.restarts;
         let window = RESTART_WINDOW.as_secs();
-        let why = format!("it died more than {most} times within {window} s");
+        let last = match &*self.host.link.borrow() {
+            Link::Up(connection) => connection.last_words(),
+            Link::Down | Link::GivenUp(_) | Link::Stopped => String::new(),
+        };
+        let why = format!("it died more than {most} times within {window} s{last}");
+        self.host.callbacks.pins.leave_out(vec![why.clone()]);
         tracing::error!(server = %visible(&self.host.config.name), why, "an MCP server is given up");
         self.end(Link::GivenUp(why)).await;
     }

@@ -204,6 +204,7 @@ fn goal() -> Input {
     }
 }
 
+#[allow(clippy::unwrap_used, reason = "a constant form")]
 fn profile(role: &str, token: u32, slots: u32) -> Profile {
     let profile = serde_json::json!({
         "agent": AgentId::new(role, token), "role": role, "pid": token, "host": "here", "slots": slots,

@@ -94,6 +94,22 @@ pub struct Span {
     pub error: Option<String>,
 }
 
+impl Span {
+    /// The span with each of its texts replaced.
+    #[must_use]
+    pub fn with_texts(mut self, replace: impl Fn(&str) -> String) -> Self {
+        let attributes = self.attributes.iter_mut().flat_map(|(_, value)| match value {
+            Value::Text(text) => std::slice::from_mut(text),
+            Value::Texts(texts) => texts.as_mut_slice(),
+            Value::Whole(_) | Value::Number(_) | Value::Is(_) => &mut [],
+        });
+        for text in attributes.chain(&mut self.error).chain([&mut self.name]) {
+            *text = replace(text);
+        }
+        self
+    }
+}
+
 /// All spans of a record, as far as they are over: those of a run that goes on are left out with what goes on in it.
 /// `content` says whether what people, models and tools said is told too.
 #[must_use]

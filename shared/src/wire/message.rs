@@ -231,7 +231,7 @@ impl Profile {
     pub const ORCHESTRATOR: &'static str = "orchestrator";
 
     /// What the role begins with under which a tool server announces itself, before its name; it takes no tasks.
-    const TOOL_SERVER: &'static str = "tools-";
+    pub const TOOL_SERVER: &'static str = "tools-";
 
     /// The role under which the tool server of a name announces itself.
     #[must_use]

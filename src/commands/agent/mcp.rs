@@ -68,10 +68,22 @@ pub(crate) fn left_out(app: &App) -> Vec<String> {
         Ok(file) => {
             let line =
                 |one: LeftOut| format!("{}: the MCP server {}: {}", path.display(), one.server, one.reason);
-            file.left_out.into_iter().map(line).collect()
+            let reported = file.servers.iter().filter_map(|server| reported(app, server));
+            reported.chain(file.left_out.into_iter().map(line)).collect()
         }
         Err(failure) => vec![failure.to_string()],
     }
+}
+
+/// Reasons why a server of the fleet that is up, or a tool of it, is not used, as its process last saw it.
+fn reported(app: &App, server: &ServerConfig) -> Option<String> {
+    app.fleet.live()?;
+    let reasons = match Pins::load(&mcp_file::pins_of(app, &server.namespace)) {
+        Ok(pins) => pins.left_out.join("; "),
+        Err(error) => error.to_string(),
+    };
+    (!reasons.is_empty())
+        .then(|| app.redactor.redact(&format!("the MCP server {}: {reasons}", server.name)).into_owned())
 }
 
 /// The server of that name in the file.
@@ -117,7 +129,8 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let tokens = Some(mcp_file::tokens_of(app));
     let (elicits, may_start) = (settings.may_elicit(&name), Some(mcp_file::check(app)));
     let callbacks = Callbacks { elicits, pins: keeper.clone(), tokens, may_start };
-    let mcp = start(config, settings, &callbacks).await?;
+    // `muster ps` and `muster doctor` read the reason there.
+    let mcp = start(config, settings, &callbacks).await.inspect_err(|_| save(&pins, &keeper.pins()))?;
     let (offer, offered) = watch::channel(local_tools(&mcp, &name));
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));
@@ -305,15 +318,13 @@ pub(crate) fn accept(app: &App, args: &ToolsAcceptArgs) -> Result<Exit, Failure>
     };
     let command = mcp_file::accept_command(server, tool);
     output::line(&held.difference)?;
-    // The server may change a tool between the command that shows it and the one that accepts it.
-    let is_new = held.shown.as_ref().is_some_and(|shown| *shown != held.digest);
+    // A person may not have seen this change: the server can propose another one between two commands.
+    let is_new = held.shown.as_ref() != Some(&held.digest);
     pins.show(server, tool, &held.digest);
     pins.save(&path).map_err(Failure::failed)?;
     let help = format!("`{command} --yes` accepts what is shown here");
     if *yes && is_new {
-        return Err(
-            Failure::usage(format!("{server} has changed the tool {tool} since it was shown")).help(help)
-        );
+        return Err(Failure::usage(format!("this change of {server}.{tool} was not shown before")).help(help));
     }
     if !yes && !agreed("Accept it?", &help)? {
         return Err(

@@ -165,15 +165,21 @@ pub(crate) fn composites(app: &App, folder: &Path) -> (Composites, Vec<String>) 
     (Composites::new(all), faults)
 }
 
-/// Tool files, composites and agent files that are left out, each with the reason.
+/// Tool files, composites, agent files and members of the team that are left out, each with the reason.
 pub(super) fn left_out(app: &App) -> Vec<String> {
     let folder = tool_files::folder_of(app);
     let found = tool_files::read(&folder, base(app, &folder), &app.trust, &hands(app));
-    let agents = specialists::settle(&specialists::look_for(app, &specialists::Files::new()));
-    let faulty = agents.into_values().filter_map(|content| match content {
-        Content::Faulty { reason, .. } => Some(reason),
-        Content::Specialist { .. } => None,
-    });
+    let faulty = match app.fleet.live() {
+        Some(state) => state.refused.into_iter().map(|file| file.reason).collect(),
+        None => {
+            let agents = specialists::settle(&specialists::look_for(app, &specialists::Files::new()));
+            let reason = |content| match content {
+                Content::Faulty { reason, .. } => Some(reason),
+                Content::Specialist { .. } => None,
+            };
+            agents.into_values().filter_map(reason).collect::<Vec<_>>()
+        }
+    };
     found.faults.into_iter().chain(composites(app, &folder).1).chain(faulty).collect()
 }
 

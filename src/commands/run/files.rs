@@ -206,9 +206,13 @@ pub(super) async fn choose(app: &App, bus: &Bus, wanted: &Wanted, state: &RunSta
 
 /// Copies the chosen files of a run. Never over another file, unless that was asked for.
 pub(super) async fn bring(bus: &Bus, wanted: &Wanted, run: RunId, files: &mut Files) {
-    let Some((folder, _)) = place(wanted, run) else { return };
+    let Some((folder, which)) = place(wanted, run) else { return };
     for one in files.brought.iter_mut().filter(|one| one.what != Brought::Withheld) {
         one.what = match text_of(bus, run, &one.file).await {
+            // Nobody named the folder: a link there came with the project.
+            Ok(_) if which != Which::All && folder.is_symlink() => {
+                Brought::Kept(format!("{} is a link; --out DIR puts it elsewhere", folder.display()))
+            }
             Ok(bytes) => put(&folder, &one.to, &bytes, wanted.force),
             Err(why) => Brought::Kept(why),
         };

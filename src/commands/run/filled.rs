@@ -19,8 +19,8 @@ pub(super) fn filled(app: &App, args: &RunArgs) -> Result<Option<Box<Filled>>, F
     for (name, value) in &args.param {
         given.insert(name.clone(), Value::String(value.clone()));
     }
-    let given: BTreeMap<String, Value> =
-        given.into_iter().map(|(name, value)| (name, redacted(app, value))).collect();
+    given.values_mut().for_each(|value| app.redactor.redact_value(value));
+    let given: BTreeMap<String, Value> = given.into_iter().collect();
     match fill_text(&found, &given) {
         Ok(filled) => Ok(Some(Box::new(filled))),
         Err(wrong) => {
@@ -52,12 +52,4 @@ fn from_file(args: &RunArgs) -> Result<Map<String, Value>, Failure> {
         return toml::from_str(&text).map_err(|error| wrong(error.to_string()));
     }
     serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
-}
-
-fn redacted(app: &App, value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(app.redactor.redact(&text).into_owned()),
-        Value::Array(items) => Value::Array(items.into_iter().map(|item| redacted(app, item)).collect()),
-        other => other,
-    }
 }

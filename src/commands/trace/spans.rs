@@ -17,6 +17,7 @@ use crate::args::TraceArgs;
 use crate::commands::select;
 use crate::exit::{Exit, Failure, failed};
 use crate::output;
+use crate::redaction::redacted_json;
 use crate::telemetry::otlp::{self, SendError, Sender};
 
 /// How often a batch is tried that may be taken later.
@@ -128,7 +129,7 @@ async fn deliver(sender: &Sender, spans: &[Span]) -> Result<usize, Failure> {
 fn lines(spans: &[Span], variables: &[(String, String)], out: &mut impl Write) -> std::io::Result<()> {
     let resource = otlp::resource(variables);
     for batch in spans.chunks(BATCH) {
-        writeln!(out, "{}", form::json(batch, &resource))?;
+        writeln!(out, "{}", redacted_json(form::json(batch, &resource).to_string(), serde_json::to_string))?;
     }
     Ok(())
 }

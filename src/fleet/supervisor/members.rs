@@ -12,7 +12,8 @@ use crate::exit::{Failure, failed};
 use crate::fleet::member::MemberSpec;
 use crate::fleet::pass::{Desk, Duty, Pass, TLS};
 use crate::fleet::policy::RestartPolicy;
-use crate::fleet::{scale, team};
+use crate::fleet::scale;
+use crate::fleet::team;
 use crate::settings::{self, FleetSettings, GuardKind, GuardSettings};
 use crate::trust::absolute;
 
@@ -64,8 +65,8 @@ pub(super) fn members(
         }
     }
     if let Some(team) = &app.loaded.team {
-        team::check(team, &app.trust)?;
-        for specialist in &team.specialists {
+        // A faulty member is left out alone; the watcher reports it.
+        for specialist in team.specialists.iter().filter(|one| team::fault(app, team, one).is_none()) {
             let like = |name: &str, words: &[&str], duty: Duty| common.member(name, words, duty);
             // The team file was read with roles in it: another name is none.
             let Ok(role) = specialist.role.parse::<Role>() else { continue };

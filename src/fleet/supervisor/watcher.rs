@@ -26,9 +26,9 @@ use crate::fleet::member::{Changed, MemberChange, MemberSpec, keep};
 use crate::fleet::pass::Desk;
 use crate::fleet::policy::{Deaths, RestartDecision};
 use crate::fleet::process::{ProcessRef, resident_bytes};
-use crate::fleet::state::{FleetFolder, FleetState, GaveUp, MemberState};
+use crate::fleet::state::{FleetFolder, FleetState, GaveUp, MemberState, RefusedFile};
 use crate::fleet::store::{self, Care, StoreWatch};
-use crate::fleet::{keys, readiness};
+use crate::fleet::{keys, readiness, team};
 use crate::render::figures;
 use crate::settings;
 use folder::Specialists;
@@ -109,6 +109,7 @@ impl Watcher {
             keys: Some(keys::here()),
             listen: server.as_ref().and_then(LocalServer::listens_on).map(|listen| listen.to_string()),
             members: of_server.chain(others).collect(),
+            refused: team::faults(app),
             ..FleetState::new(url.to_owned(), supervisor, now().0)
         };
         Self {
@@ -171,6 +172,9 @@ impl Watcher {
                 kept.await;
             });
         }
+        for RefusedFile { path, reason } in self.state.refused.clone() {
+            self.tell(&path.display().to_string(), MemberChange::Refused { reason }).await;
+        }
         self.follow_folder(&mut keepers).await;
         self.follow_tools(&mut keepers);
         self.follow_mcp(&mut keepers);
@@ -231,7 +235,7 @@ impl Watcher {
         match sight {
             Sight::Joined(_) if self.state.ready => true,
             Sight::Joined(profiles) => {
-                let awaited = readiness::awaited(&self.state.members, &profiles, self.state.since);
+                let awaited = readiness::awaited(&self.state.members, &profiles, self.state.since, now());
                 if !awaited.iter().any(|name| readiness::begins_runs(name)) {
                     self.planned.cancel();
                 }

@@ -8,6 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AF
 use reqwest::{Client, StatusCode};
 
 use super::OtlpSettings;
+use crate::redaction::redacted;
 
 /// Longest time of a request.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,7 +69,8 @@ impl Sender {
     /// # Errors
     /// See [`SendError`].
     pub(crate) async fn send(&self, spans: &[Span]) -> Result<Option<otlp::Refusal>, SendError> {
-        let body = otlp::protobuf(spans, &self.settings.resource);
+        let spans: Vec<Span> = spans.iter().map(|span| span.clone().with_texts(redacted)).collect();
+        let body = otlp::protobuf(&spans, &self.settings.resource);
         let request = self.client.post(&self.settings.endpoint).headers(self.headers.clone()).body(body);
         let answer = request.send().await.map_err(|error| SendError {
             reason: told(&error),

@@ -5,7 +5,9 @@
 FOLDER keeps what must outlive it. Words: `mute` never answers; `dies` ends at once; `noisy` begins with nonsense;
 `modern` speaks 2026-07-28 as well; `strict` dies when it is asked for anything before `initialize`; `pages` lists its tools
 in pages without an end; `older` speaks 2024-11-05 alone; `beside` has resources and prompts; `poisoned` describes a tool
-otherwise than before; `hidden` has one with words that only a machine can read.
+otherwise than before; `hidden` has one with words that only a machine can read; `stuck` never lists its tools; `garbage`
+writes only garbage; `endless` writes a line without an end after its list; `chatty` sends notifications without an end;
+`malformed` has a tool whose schema is a text; `crowd` has 5,000 tools.
 """
 
 import base64
@@ -71,6 +73,12 @@ def tool(name, schema=NONE, **annotations):
     return {**entry, "annotations": annotations} if annotations else entry
 
 
+def write_forever(text):
+    while True:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
 def tools():
     plain = ["count", "die", "slow", "elicit", "visit", "sample", "picture", "data", "deep", "big", "flood",
              "huge", "change", "add", "spawn", "environment", "fail", "refuse", "odd", "nothing"]
@@ -81,6 +89,10 @@ def tools():
         listed.append({"name": "hidden", "description": "Fine.\U000e0049\U000e0067", "inputSchema": NONE})
     if state["added"]:
         listed.append(tool("added"))
+    if "malformed" in words:
+        listed.insert(0, tool("crooked", "a text"))
+    if "crowd" in words:
+        listed += [tool("crowd%d" % number) for number in range(5000)]
     return listed
 
 
@@ -235,8 +247,15 @@ def handle(message):
                      "params": {"_meta": meta, "notifications": params["notifications"]}})
     if method == "tools/list":
         listed = tools()
+        if "stuck" in words:
+            return
         if "pages" not in words:
-            return send({"id": key, "result": {"tools": listed}})
+            send({"id": key, "result": {"tools": listed}})
+            if "endless" in words:
+                write_forever("y" * 65536)
+            if "chatty" in words:
+                write_forever('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}\n' * 1000)
+            return
         page = int(params.get("cursor") or 0)
         return send({"id": key, "result": {"tools": listed[page * 5:page * 5 + 5] or [tool("page%d" % page)],
                                            "nextCursor": str(page + 1)}})
@@ -267,6 +286,8 @@ def main():
     if "dies" in words:
         sys.stderr.write("I will not\n")
         os._exit(5)
+    if "garbage" in words:
+        write_forever("\x00{[ nonsense\n" * 1000)
     if "noisy" in words:
         for line in ("Welcome!", "{", "[1,2", '{"jsonrpc": "2.0"}', "\x00\x01", '{"jsonrpc":"2.0","method":"x/y"}'):
             put(line)

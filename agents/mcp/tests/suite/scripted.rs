@@ -119,6 +119,37 @@ async fn nonsense_floods_and_huge_lines_are_passed_over() {
     assert_eq!(scripted.noted("starts").len(), 1, "it is the same process");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_faulty_server_or_tool_is_left_out_alone_with_the_reason() {
+    let sound = scripted!().start().await;
+    let mut rows = tokio::task::JoinSet::new();
+    for (word, reason, serves) in [
+        ("mute", "did not answer within 5 s", false),
+        ("stuck", "what tools it has: it did not answer in time", false),
+        ("dies", "I will not", false),
+        ("garbage", "it floods its output", false),
+        ("endless", "it floods its output", false),
+        ("chatty", "it floods its output", false),
+        ("malformed", "the tool crooked: its definition cannot be read", true),
+        ("crowd", "the server has more than 200 tools", true),
+    ] {
+        let mut scripted = scripted!(word);
+        (scripted.settings.start_limit, scripted.settings.restarts) = (Duration::from_secs(5), 0);
+        rows.spawn(async move {
+            let server = scripted.try_start().await;
+            let pins = &scripted.callbacks.pins;
+            until(word, || pins.pins().left_out.iter().any(|left_out| left_out.contains(reason))).await;
+            if serves {
+                assert_eq!(said(&server.unwrap(), "echo", json!({"text": word})).await, word);
+            }
+        });
+    }
+    while let Some(row) = rows.join_next().await {
+        row.unwrap();
+        assert_eq!(said(&sound, "echo", json!({"text": "x"})).await, "x", "its neighbor still works");
+    }
+}
+
 #[tokio::test]
 async fn lists_without_an_end_have_one() {
     let mut scripted = scripted!("pages");

@@ -167,7 +167,9 @@ impl ToolFile {
         let secrets = self.secrets.iter().map(|(name, path)| (format!("secrets.{name}"), path.clone()));
         let files = self.files.iter().map(|path| ("touches.files".to_owned(), path.clone()));
         let beside = self.beside(Path::new("")).into_iter().map(|path| ("file beside it,".to_owned(), path));
-        secrets.chain(files).chain(beside).collect()
+        let words = self.command().iter().filter(|word| program::is_beside(word));
+        let words = words.map(|word| ("command".to_owned(), PathBuf::from(word)));
+        secrets.chain(files).chain(beside).chain(words).collect()
     }
 
     /// Command of the tool; empty if it runs no program.

@@ -56,7 +56,9 @@ impl Watcher {
         if orders.is_empty() {
             return;
         }
-        self.state.refused = refused(&self.specialists.settled);
+        let team = self.app.loaded.team.as_ref().map(|team| &team.path);
+        self.state.refused.retain(|file| Some(&file.path) == team);
+        self.state.refused.extend(refused(&self.specialists.settled));
         for order in orders {
             match order {
                 Order::Stop(path) => {
@@ -113,10 +115,9 @@ impl Watcher {
     }
 }
 
-fn refused(settled: &BTreeMap<PathBuf, Content>) -> Vec<RefusedFile> {
-    let faulty = settled.iter().filter_map(|(path, content)| match content {
+fn refused(settled: &BTreeMap<PathBuf, Content>) -> impl Iterator<Item = RefusedFile> {
+    settled.iter().filter_map(|(path, content)| match content {
         Content::Faulty { reason, .. } => Some(RefusedFile { path: path.clone(), reason: reason.clone() }),
         Content::Specialist { .. } => None,
-    });
-    faulty.collect()
+    })
 }

@@ -75,7 +75,7 @@ fn is_configuration(app: &App, path: &Path) -> bool {
     let is_named = |file: &PathBuf| real_place(&app.beside_fleet(file)) == place;
     let is_toml = folded(&place.to_string_lossy()).ends_with(".toml");
     let is_blueprint = |folder: &PathBuf| place.parent() == Some(&real(&app.beside_fleet(folder)));
-    // Programs of tools are there, and load others by name.
+    // Programs of tools load modules from there.
     let is_module =
         || has_ending_of_program(&place) && place.starts_with(real(&app.beside_fleet(Path::new(TOOLS_DIR))));
     is_configuration_name(path)

@@ -21,27 +21,27 @@ impl TrustClaim {
     }
 }
 
-/// What would be allowed.
+/// Kind of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Danger {
-    /// It runs a program.
+    /// Runs a program.
     Program,
-    /// It names who is sent a secret, or a file that is sent as one.
+    /// Names the recipient of a secret, or a file that is sent as a secret.
     Secret,
-    /// It points at a bus, or says as whom one comes there.
+    /// Chooses a bus, or the credentials for it.
     Bus,
-    /// It lets other machines reach a bus here.
+    /// Lets other machines connect to a bus of this machine.
     Network,
-    /// It has files written outside of the project.
+    /// Writes files outside of the project.
     Outside,
-    /// It changes a guard of the user's.
+    /// Changes a guard of the user.
     Guard,
-    /// It changes what the user's own settings let tasks use.
+    /// Changes the rights of tasks in the user's settings.
     Rights,
-    /// It says who is let in to the dashboard, and what he may give to runs.
+    /// Admits people to the dashboard, or gives documents to their runs.
     Visitors,
-    /// It lets agents call tools that are off until they are allowed.
+    /// Allows tools that are off by default.
     Tools,
     /// Reaches a host.
     Host,
@@ -59,11 +59,11 @@ pub enum Danger {
     Retention,
     /// A file that takes effect with its present content.
     File,
-    /// A file that somebody else can change.
+    /// A file that another user can change.
     Foreign,
-    /// It says where alerts are sent, and when.
+    /// Changes the recipients and times of alerts.
     Alerts,
-    /// Keys of a fleet that came with the project: whoever made them is its operator.
+    /// Keys of a fleet that came with the project: their maker is its operator.
     Keys,
 }
 

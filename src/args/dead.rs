@@ -45,7 +45,7 @@ pub(crate) struct DeadLetterArgs {
 
 /// Show a dead letter, then resend its command in the name of its author, or offer its task again.
 ///
-/// Only a letter that an orchestrator wrote is retried, and a command only if its author signed it. At a terminal you are asked
+/// Only a letter that an orchestrator wrote is retried, and a command only if its author signed it. At a terminal it asks
 /// first. Elsewhere nothing is sent without --yes: the letter is shown, and the exit code is 2.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  muster dead retry 3\n  muster dead retry 3 --yes --json")]

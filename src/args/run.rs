@@ -58,7 +58,7 @@ pub(crate) struct RunArgs {
     /// File for the report; default: standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Folder for all files that the tasks wrote; default: those that were asked for, in REPORT.files or run-ID.files.
+    /// Folder for all files that the tasks wrote; default: the requested files, in REPORT.files or run-ID.files.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
     /// Replace files that exist when files of the run are copied.

@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure, usage};
 use crate::place::Place;
 use crate::{output, render};
 
-/// Remedy for a command that nobody agreed to.
+/// Remedy for a command without consent.
 const NOT_ASKED: &str = "--yes does not ask";
 
 /// How long a run's record is watched for the task to be opened again.

@@ -128,8 +128,8 @@ fn keys(app: &App) -> Option<Check> {
 
 /// Files and servers that are left out, tools that are held back, and processes of the fleet here that are not restarted.
 fn neighbors(app: &App) -> Vec<Check> {
-    const REMEDY: &str = "correct the file or the server: a running fleet reads a changed file again, and `muster down`, then `muster up`, \
-                          starts a server again";
+    const REMEDY: &str = "correct it, or `muster trust` what needs your consent: a running fleet reads a changed file again, and `muster down`, \
+                          then `muster up`, starts a server or a member of a team again";
     let left_out = super::agent::left_out(app);
     let members = app.fleet.live().into_iter().flat_map(|state| state.members);
     let given_up = members.filter(|member| member.given_up).map(|member| {

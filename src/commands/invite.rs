@@ -59,7 +59,7 @@ fn make(app: &App, keys: &FleetKeys, args: &InviteArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(error).help("--address takes HOST:PORT, such as 192.168.1.5:4222"))?;
     let line = made.to_line().map_err(Failure::failed)?;
     if args.json {
-        // The line is what is asked for: nothing is redacted.
+        // The user requested this secret: it is not redacted.
         return output::line(&format!("{:#}", in_json(&made, &invited, line.expose_secret())));
     }
     output::line(line.expose_secret())?;

@@ -200,7 +200,8 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
         output::line(&format!("the tool {} is {}", one.name, one.describe()))?;
     }
     for line in &left_out {
-        output::line(&figures::one_line(&format!("left out: {line}"), LINE))?;
+        // The remedy is at its end.
+        output::line(&figures::one_line(&format!("left out: {line}"), 2 * LINE))?;
     }
     runs(bus, &agents).await
 }

@@ -66,7 +66,7 @@ async fn next(lines: &mut Option<Lines>) -> Option<String> {
 fn tell(as_json: bool, port: u16, url: &str, token: &str, role: DashboardRole) -> Result<(), Failure> {
     if as_json {
         let address = format!("http://127.0.0.1:{port}/");
-        // The token is what is asked for: nothing is redacted.
+        // The user requested this secret: it is not redacted.
         let told = json!({ "url": url, "address": address, "port": port, "token": token, "role": role });
         return output::line(&told.to_string());
     }

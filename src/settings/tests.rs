@@ -346,7 +346,7 @@ fn a_project_narrows_the_users_own_settings_at_once_and_widens_them_with_consent
         |role: &str, list: &str| load(&with_own("", &format!("agent.tools.{role} = [\"{list}\"]\n")).1);
     assert!(
         tools("researcher", "corpus.read").is_ok() && tools("chef", "*").is_ok(),
-        "usual tools, a role of its own"
+        "usual tools; a new role"
     );
     assert!(tools("researcher", "*").is_err());
     let (_keep, wide) =

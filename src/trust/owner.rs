@@ -99,7 +99,7 @@ impl Fault {
                 format!("work in a folder of your own, or make {} yours with `chown`", path.display())
             }
             Self::Writable { path, .. } => format!("`chmod go-w {}` keeps others out", path.display()),
-            Self::Link { path } => format!("put what you need there in the place of {}", path.display()),
+            Self::Link { path } => format!("replace {} by a file or directory", path.display()),
         }
     }
 }
@@ -158,16 +158,15 @@ pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
     places.extend(above.take(if within { usize::MAX } else { 1 }).map(Path::to_owned));
     // Behind a link lies another folder.
     let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-    if within && path.exists() && !real.starts_with(super::record::real(&base)) {
-        return Some(Fault::Link { path });
-    }
+    let leads_out = within && path.exists() && !real.starts_with(super::record::real(&base));
     places.extend(real.parent().map(Path::to_owned));
-    places.iter().find_map(|place| match look(me, place) {
+    let fault = places.iter().find_map(|place| match look(me, place) {
         Ok(fault) => fault,
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         // What cannot even be looked at is somebody else's.
         Err(_) => Some(Fault::Foreign { path: place.clone(), uid: u32::MAX }),
-    })
+    });
+    fault.or_else(|| leads_out.then_some(Fault::Link { path }))
 }
 
 /// What is wrong with a file that was named. Where it lies was chosen with it, so the folders are not looked at; what is
@@ -292,6 +291,8 @@ mod tests {
         let link = mine.path().join("muster.toml");
         std::os::unix::fs::symlink(open.path().join("muster.toml"), &link).unwrap();
         assert!(matches!(of_found(me, &link, mine.path()), Some(Fault::Writable { .. })));
+        std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(of_found(me, &link, mine.path()), Some(Fault::Link { path: link }));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::record::real;
 
 /// Most files of one command.
 const MAX_FILES: usize = 256;
-/// Most directories in which the words of a command are searched.
+/// Most directories in which the arguments of a command are searched.
 const MAX_FOLDERS: usize = 16;
-/// Programs that run the first file among their arguments, whatever its name.
+/// Programs that run the first file among their arguments, with any name.
 const INTERPRETERS: &str = "bash bun dash deno java lua node npx perl php python ruby sh tsx uv zsh";
 /// Extensions of programs.
 const ENDINGS: &str = "bash cjs jar js lua mjs php pl pth py pyc rb sh so ts wasm zsh";
@@ -27,7 +27,7 @@ pub(crate) fn in_project(command: &[String], folder: &Path, base: &Path) -> Vec<
     for (number, word) in command.iter().enumerate() {
         for part in paths_in(word) {
             let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.join(part)).collect();
-            // A command without a slash is looked up elsewhere.
+            // The system searches a command without a slash in PATH.
             for path in paths.into_iter().filter(|path| is_within(path) && (number > 0 || word.contains('/')))
             {
                 if path.is_file() && (number == 0 || runs_next || is_program(&path)) {
@@ -47,7 +47,7 @@ pub(crate) fn in_project(command: &[String], folder: &Path, base: &Path) -> Vec<
     found.into_iter().take(MAX_FILES).collect()
 }
 
-/// Parts of a word that may be paths: the word, and its parts between blanks, quotes and operators of a shell.
+/// Parts of an argument that may be paths: the argument, and its parts between blanks, quotes and operators of a shell.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.split(|sign: char| sign.is_whitespace() || "\"'`;|&()<>=,:".contains(sign));
     std::iter::once(word).chain(parts).filter(|part| !part.is_empty())

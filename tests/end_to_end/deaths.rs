@@ -339,7 +339,7 @@ fn a_task_that_kills_three_workers_is_given_to_no_other_until_somebody_says_so()
     assert_eq!(quarantined["evidence"]["agents"], json!(killed));
     assert_eq!(of_kind(&trace, "started").filter(|entry| entry["task"] == "1").count(), 3);
 
-    // Nothing is sent before somebody has seen the letter and agreed.
+    // Nothing is sent before a person has seen the letter and agreed.
     let shown = folder.run(&["dead", "retry", &seq]).unwrap();
     assert!(shown.status.code() == Some(2) && both(&shown).contains("3 agents died"), "{}", both(&shown));
     folder.output(&["dead", "retry", &seq, "--yes"]).unwrap();

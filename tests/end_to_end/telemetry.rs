@@ -150,7 +150,7 @@ fn those_that_take_no_tasks_tell_their_figures_too() {
     folder.write("tools/say.tool.toml", tool).unwrap();
     folder.output(&["trust", "--yes"]).unwrap();
     let listen = format!("metrics.listen={at}");
-    // The only flag: none of it reaches the processes, each of which has a port of its own.
+    // The only flag: none of it reaches the processes, each of which has a separate port.
     let fleet = folder.with("MUSTER_AGENT_MODEL", "openai/scripted").up(&["--set", &listen]).unwrap();
     let folder = fleet.folder();
     let roles = ["guard-secrets", "tools-own"];

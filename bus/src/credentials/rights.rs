@@ -184,7 +184,7 @@ fn agent(role: &Role, id: &AgentId, parts: Partitions) -> Rights {
         tool_subject("*", &format!("use.*.{role}.{id}")),
         tool_subject("*", &format!("return.*.{role}.{id}")),
         tool_subject(&lends_as(role), "here"),
-        // A dead letter is evidence of its writer: nobody writes one in the name of another process.
+        // A dead letter is evidence of its writer: no process writes one in the name of another.
         format!("dlq.{id}.>"),
         format!("$KV.AGENTS.{id}"),
         "$KV.FILES.*".to_owned(),

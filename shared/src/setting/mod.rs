@@ -80,7 +80,7 @@ impl Reach {
     }
 }
 
-/// How much trust a value in the settings file of a project needs, whoever owns the project.
+/// How much trust a value in the settings file of a project needs. The owner of the project does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sensitivity {
     /// Each value takes effect.

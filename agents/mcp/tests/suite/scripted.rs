@@ -121,7 +121,8 @@ async fn nonsense_floods_and_huge_lines_are_passed_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_faulty_server_or_tool_is_left_out_alone_with_the_reason() {
-    let sound = scripted!().start().await;
+    let neighbor = scripted!();
+    let sound = neighbor.start().await;
     let mut rows = tokio::task::JoinSet::new();
     for (word, reason, serves) in [
         ("mute", "did not answer within 5 s", false),

@@ -61,6 +61,9 @@ async fn copy(
 ) -> Result<Exit, Failure> {
     let folder = args.output.clone().unwrap_or_else(|| delivered_file::folder_of_run(run));
     delivered_file::check(app, &folder)?;
+    if args.output.is_none() && folder.is_symlink() {
+        return Err(usage!("{} is a link", folder.display()).help("name a folder with --output"));
+    }
     let mut copied = Vec::new();
     for file in files {
         // The list is data from the bus: only what is a path of a workspace is made a path of this disk.

@@ -291,7 +291,8 @@ static PATTERNS: LazyLock<Vec<SecretPattern>> = LazyLock::new(|| {
 #[expect(clippy::expect_used, reason = "constant patterns, used by tests")]
 static PATTERNS_IN_BYTES: LazyLock<regex::bytes::RegexSet> = LazyLock::new(|| {
     // In MessagePack the header of a string separates the name of a field from its value.
-    let packed = r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|key|credentials?|authorization|cookie)(?s:[\xa8-\xbf]|\xd9.|\xda..|\xdb....)";
+    // Fields such as `key` and `secret` of this program's own messages must not match: each match is decoded.
+    let packed = r"(?i:passw(?:or)?d|passphrase|(?:api|access|secret)_?key|credentials?|authorization|cookie)(?s:[\xa8-\xbf]|\xd9.|\xda..|\xdb....)";
     let forms = FORMS.iter().map(|(form, _)| *form).chain([packed]);
     regex::bytes::RegexSetBuilder::new(forms).unicode(false).build().expect("patterns")
 });

@@ -13,15 +13,19 @@ pub(crate) fn keep(redactor: &Arc<Redactor>) {
     let _ = OWN.set(Arc::clone(redactor));
 }
 
+/// Before the settings are read: one that knows the forms alone.
+fn own() -> Arc<Redactor> {
+    OWN.get().cloned().unwrap_or_default()
+}
+
 /// Text without secrets.
 pub(crate) fn redacted(text: &str) -> String {
-    let own = OWN.get();
-    own.map_or_else(|| Redactor::default().redact(text), |own| own.redact(text)).into_owned()
+    own().redact(text).into_owned()
 }
 
 /// JSON without secrets. Its strings are judged one by one, so that it stays JSON; `write` has its form.
 pub(crate) fn redacted_json(text: String, write: fn(&Value) -> serde_json::Result<String>) -> String {
-    let own = OWN.get().cloned().unwrap_or_default();
+    let own = own();
     if !own.hits(text.as_bytes()) {
         return text;
     }

@@ -157,9 +157,9 @@ pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
     let above = path.ancestors().skip(1).take_while(|folder| !within || folder.starts_with(&base));
     places.extend(above.take(if within { usize::MAX } else { 1 }).map(Path::to_owned));
     // Behind a link lies another folder.
-    let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-    let leads_out = within && path.exists() && !real.starts_with(super::record::real(&base));
-    places.extend(real.parent().map(Path::to_owned));
+    let target = real(&path);
+    let leads_out = within && path.exists() && !target.starts_with(real(&base));
+    places.extend(target.parent().map(Path::to_owned));
     let fault = places.iter().find_map(|place| match look(me, place) {
         Ok(fault) => fault,
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -192,12 +192,14 @@ pub(crate) fn of_own(me: Me, path: &Path) -> Option<Fault> {
 /// The first link in the directory of a fleet, down to the folders of its folders: what is written there would be written
 /// elsewhere. Programs in `bin` may be links.
 pub(crate) fn link_in(folder: &Path, depth: u8) -> Option<Fault> {
-    if folder.is_symlink() {
+    let known = std::fs::symlink_metadata(folder).ok()?;
+    if known.is_symlink() {
         return Some(Fault::Link { path: folder.to_owned() });
     }
-    let is_searched = depth > 0 && !folder.ends_with(".muster/bin");
-    let entries = is_searched.then(|| std::fs::read_dir(folder).ok()).flatten()?;
-    entries.flatten().find_map(|entry| link_in(&entry.path(), depth - 1))
+    if !known.is_dir() || depth == 0 || folder.ends_with(".muster/bin") {
+        return None;
+    }
+    std::fs::read_dir(folder).ok()?.flatten().find_map(|entry| link_in(&entry.path(), depth - 1))
 }
 
 /// Whether the process with this number belongs to the user; `None` where the system does not say.

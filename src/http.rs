@@ -3,8 +3,9 @@
 //! Whoever may connect can send what he likes, as slowly and as often as he likes. How many are heard at once, how long each may
 //! take and how much he may say before he is understood is bounded here, before a router sees anything of it.
 
+use std::cmp::Reverse;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -36,7 +37,8 @@ const LEAST_HEAD: usize = 8 * 1024;
 /// What whoever connects may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Most connections at once. A further one replaces the oldest one that has no request in progress, or waits.
+    /// Most connections at once. A further one replaces the oldest one without a request in progress of the address that has
+    /// most connections, or waits.
     pub(crate) connections: usize,
     /// Largest headers, in bytes; 8 KiB at least.
     pub(crate) head: usize,
@@ -57,6 +59,7 @@ struct OpenConnection {
     /// True after the first answer, with the start of the wait for the next request; absent while a complete request is in
     /// progress. Connections are closed for others in this order.
     idle: Mutex<Option<(bool, Instant)>>,
+    address: IpAddr,
     close: CancellationToken,
 }
 
@@ -66,7 +69,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: Limits,
     let connections = TaskTracker::new();
     while let Some((stream, peer)) = stop.run_until_cancelled(next(&listener, &mut table, limits)).await {
         let idle = Mutex::new(Some((false, Instant::now())));
-        let connection = Arc::new(OpenConnection { idle, close: stop.child_token() });
+        let connection = Arc::new(OpenConnection { idle, address: peer.ip(), close: stop.child_token() });
         table.push(Arc::clone(&connection));
         let router = router.clone();
         connections.spawn(async move {
@@ -100,8 +103,10 @@ async fn next(
         if table.len() < limits.connections {
             return accepted;
         }
+        let of = |address: IpAddr| table.iter().filter(|one| one.address == address).count();
         let idle = table.iter().enumerate().filter_map(|(at, one)| Some(((*lock(&one.idle))?, at)));
-        match idle.filter(|((_, since), _)| since.elapsed() >= SHORT_OF).min() {
+        let idle = idle.filter(|((_, since), _)| since.elapsed() >= SHORT_OF);
+        match idle.min_by_key(|&(idle, at)| (Reverse(of(table[at].address)), idle)) {
             Some((_, at)) => table.remove(at).close.cancel(),
             None => sleep(SHORT_OF).await,
         }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
@@ -138,6 +139,21 @@ async fn a_full_table_closes_the_oldest_idle_connection() {
         newer.write_all(then.as_bytes()).await.unwrap();
         assert!(heard(newer).await.ends_with("here"), "{first}");
     }
+}
+
+#[tokio::test]
+async fn the_address_with_most_connections_makes_room_first() {
+    let here = Router::new().route("/", get("here"));
+    let serving = serving(here, Limits { connections: 3, ..LIMITS }).await;
+    let last = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+    let mut other = socket.connect(serving.at).await.unwrap();
+    let greedy = [asking(serving.at, "").await, asking(serving.at, "").await];
+    assert!(heard(asking(serving.at, last).await).await.ends_with("here"));
+    other.write_all(last.as_bytes()).await.unwrap();
+    assert!(heard(other).await.ends_with("here"));
+    drop(greedy);
 }
 
 #[tokio::test]

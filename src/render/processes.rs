@@ -146,7 +146,10 @@ pub(crate) fn given_up(members: &[MemberState], here: &[String], now: Millis) ->
         let by_hand = match role {
             "orchestrator" => "muster orchestrator".to_owned(),
             role if role.starts_with(GUARD) => "muster guard".to_owned(),
-            role => format!("muster agent {role}"),
+            role => match role.strip_prefix(Profile::TOOL_SERVER) {
+                Some(server) => format!("muster agent mcp {server}"),
+                None => format!("muster agent {role}"),
+            },
         };
         lines.push(format!("there is no {role} left: what only it can do waits; `{by_hand}` starts one"));
     }
@@ -282,23 +285,25 @@ mod tests {
         let gave_up = GaveUp { at: 5_000, how: "ended with exit code 3".to_owned() };
         let members = [
             member("fact_checker-12", Some(gave_up.clone())),
-            member("worker-2", Some(gave_up)),
+            member("worker-2", Some(gave_up.clone())),
+            member("tools-docs-1", Some(gave_up)),
             member("writer-1", None),
         ];
         let lines = given_up(&members, &["worker".to_owned()], Millis(65_000));
-        assert_eq!(lines.len(), 4, "{lines:?}");
+        assert_eq!(lines.len(), 6, "{lines:?}");
         for (line, part) in [
             (
                 0,
                 "fact_checker-12 was given up 1m00s ago (1970-01-01 00:00:05 UTC): it ended with exit code 3",
             ),
             (1, "see .muster/log/worker-2.log"),
-            (2, "there is no fact_checker left"),
-            (3, "`muster down`, then `muster up`"),
+            (3, "there is no fact_checker left"),
+            (4, "`muster agent mcp docs` starts one"),
+            (5, "`muster down`, then `muster up`"),
         ] {
             assert!(lines[line].contains(part), "{part}: {lines:?}");
         }
-        assert_eq!(given_up(&members[2..], &[], Millis(0)), Vec::<String>::new());
+        assert_eq!(given_up(&members[3..], &[], Millis(0)), Vec::<String>::new());
     }
 
     #[test]

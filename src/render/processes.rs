@@ -189,7 +189,7 @@ fn row(profile: &Profile, track_record: Option<&Tally>, now: Millis) -> Vec<Stri
     ]
 }
 
-/// The runs that orchestrators leave alone for now, a line each.
+/// The runs that orchestrators leave alone for now, and the agents that get no tasks, a line each.
 pub(crate) fn set_aside(profiles: &[Listed], now: Millis) -> Vec<String> {
     let all = profiles.iter().flat_map(|listed| &listed.profile.set_aside);
     let line = |aside: &SetAside| {
@@ -197,7 +197,12 @@ pub(crate) fn set_aside(profiles: &[Listed], now: Millis) -> Vec<String> {
         let left = figures::span(Millis(aside.until).since(now));
         format!("run {short} is left alone for {left}: {reason}")
     };
-    all.map(line).collect()
+    let excluded = profiles.iter().flat_map(|listed| &listed.profile.excluded).map(|one| {
+        let (agent, reason) = (&one.agent, figures::one_line(&one.reason, 200));
+        let left = figures::span(Millis(one.until).since(now));
+        format!("{agent} gets no tasks for {left} if others of its role are online: {reason}")
+    });
+    all.map(line).chain(excluded).collect()
 }
 
 #[cfg(test)]

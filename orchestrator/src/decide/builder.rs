@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
-use muster_shared::ids::{AgentId, Queue, Role, Seq, TaskId};
+use muster_shared::ids::{AgentId, Queue, Seq, TaskId};
 use muster_shared::run::event::{TaskAborted, TaskCompleted, TaskFailed};
 use muster_shared::run::{
     ApplyError, Input, RunEvent, RunState, TaskState, apply_offer, begin_run, close_inputs, fold_event,
@@ -294,6 +294,11 @@ impl<'a> DecisionBuilder<'a> {
         *count = count.saturating_add(1);
     }
 
+    /// The queues for which there was no room.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = &Queue> {
+        self.wanted.keys()
+    }
+
     /// Leaves an offer to the next decision, which follows at once.
     pub(super) fn postpone(&mut self, queue: Queue) {
         self.more = true;
@@ -347,7 +352,7 @@ impl<'a> DecisionBuilder<'a> {
 /// Whether a queue is told of only where something is lent of it: that of one agent. What is decided before anything is
 /// offered depends on the others.
 const fn is_told_late(queue: &Queue) -> bool {
-    !matches!(queue, Queue::Role(Role::Specialist(_)))
+    matches!(queue, Queue::Agent(_))
 }
 
 /// What is not named here is written at once: whoever it concerns does not wait for the next decision.

@@ -1,10 +1,14 @@
 //! What a report says by rule of how its run went: what is disputed, unchecked, refused, left out.
 
+use std::collections::BTreeMap;
+
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{RefusedOperation, TaskStatus};
+use muster_shared::ids::TaskId;
 use muster_shared::run::RunState;
 
 use super::survey::{leaves, result, why};
+use super::waits_for::named;
 
 /// What is said in a report of committees that were divided; nothing when none was.
 pub(super) fn dissent_note(run: &RunState) -> Option<String> {
@@ -55,6 +59,20 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
 pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
     let unknown = marked(run, NOT_LOOKED_UP)?;
     Some(format!("What these tasks cite was not looked up: {unknown}."))
+}
+
+/// Steps around the tasks that failed: reflections, changes of the plan, and verdicts on conflicts. Absent: none did.
+pub(super) fn failed_steps_note(run: &RunState) -> Option<String> {
+    let mut by_reason: BTreeMap<&str, Vec<TaskId>> = BTreeMap::new();
+    for (task, state) in run.tasks.iter().filter(|(_, state)| state.status == TaskStatus::Failed) {
+        if let TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) = task {
+            let reason = state.reasons.last().map_or("it failed", String::as_str);
+            by_reason.entry(reason).or_default().push(task.clone());
+        }
+    }
+    let failed = by_reason.into_iter().map(|(reason, tasks)| format!("{} ({reason})", named(&tasks)));
+    let failed: Vec<String> = failed.collect();
+    (!failed.is_empty()).then(|| format!("Not done: {}.", failed.join("; ")))
 }
 
 /// What was left out by decision, one line each.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use muster_bus::Bus;
 use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, is_domain};
-use muster_shared::ids::Role;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, no_fleet};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
-use crate::telemetry;
+use crate::telemetry::Role;
 
 /// Orchestrates runs until told to stop.
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
@@ -23,7 +23,7 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let bus = app.connect_with_system(&url, "orchestrator").await?;
     bus.provision().await?;
     let work = async |bus: &Bus| serve(app, bus, stop).await;
-    super::rejoin::with_telemetry(app, (bus, &url), telemetry::Role::Orchestrator, work).await
+    super::rejoin::with_telemetry(app, (bus, &url), Role::Orchestrator, work).await
 }
 
 /// Decides runs and serves programs until `stop` fires.
@@ -31,9 +31,9 @@ pub(super) async fn serve(app: &App, bus: &Bus, stop: CancellationToken) -> Resu
     let mut settings = app.settings().orchestrator.clone();
     settings.limits = app.settings().limits.clone();
     settings.name.clone_from(&app.settings().agent.name);
-    if let Some(fleet) = app.fleet.live().filter(|fleet| app.url().as_ref() == Some(&fleet.url)) {
-        let starts = |role: &Role| fleet.members.iter().any(|member| member.role() == role.as_str());
-        settings.expected_roles = Role::BUILT_IN.into_iter().filter(starts).collect();
+    if let Some(fleet) = app.fleet.live().filter(|fleet| fleet.host.is_none()) {
+        let starts = |name: &str| fleet.members.iter().any(|member| member.role() == name);
+        settings.expected_roles.retain(|role| starts(role.as_str()));
     }
     let gateway = tokio::spawn(gateway(app.clone(), bus.clone(), stop.clone()));
     let worked = Box::pin(muster_orchestrator::run(bus.clone(), settings, stop.clone())).await;

@@ -198,15 +198,16 @@ pub(crate) fn set_aside(profiles: &[Listed], now: Millis) -> Vec<String> {
         format!("run {short} is left alone for {left}: {reason}")
     };
     let excluded = profiles.iter().flat_map(|listed| &listed.profile.excluded).map(|one| {
-        let (agent, reason) = (&one.agent, figures::one_line(&one.reason, 200));
         let left = figures::span(Millis(one.until).since(now));
-        format!("{agent} gets no tasks for {left} if others of its role are online: {reason}")
+        figures::one_line(&format!("{} gets no tasks for {left}: {}", one.agent, one.reason), 300)
     });
     all.map(line).chain(excluded).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use muster_shared::wire::ExcludedAgent;
+
     use super::*;
 
     fn profile(agent: &str, role: &str) -> Profile {
@@ -250,10 +251,13 @@ mod tests {
     fn runs_that_are_left_alone_are_told_with_the_reason() {
         let run: muster_shared::ids::RunId = "0197a1b2-0000-7000-8000-000000000001".parse().unwrap();
         let aside = SetAside { run, reason: "it decided 100 times in a row".into(), until: 5_000 };
-        let orchestrator = Profile { set_aside: vec![aside], ..profile("o-1", "orchestrator") };
+        let (agent, reason) = ("worker-1".parse().unwrap(), "it failed 3 tasks in a row: no key".to_owned());
+        let excluded = vec![ExcludedAgent { agent, reason, until: 61_000 }];
+        let orchestrator = Profile { set_aside: vec![aside], excluded, ..profile("o-1", "orchestrator") };
         let lines = set_aside(&[Listed::new(orchestrator, None)], Millis(1_000));
         let expected = format!("run {} is left alone for 4.0s: it decided 100 times in a row", run.short());
-        assert_eq!(lines, [expected]);
+        let gets_none = "worker-1 gets no tasks for 1m00s: it failed 3 tasks in a row: no key".to_owned();
+        assert_eq!(lines, [expected, gets_none]);
     }
 
     #[test]

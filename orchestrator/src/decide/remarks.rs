@@ -1,11 +1,9 @@
 //! What a report says by rule of how its run went: what is disputed, unchecked, refused, left out.
 
-use std::collections::BTreeMap;
-
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{RefusedOperation, TaskStatus};
 use muster_shared::ids::TaskId;
-use muster_shared::run::RunState;
+use muster_shared::run::{RunState, TaskState};
 
 use super::survey::{leaves, result, why};
 use super::waits_for::named;
@@ -61,18 +59,14 @@ pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
     Some(format!("What these tasks cite was not looked up: {unknown}."))
 }
 
-/// Steps around the tasks that failed: reflections, changes of the plan, and verdicts on conflicts. Absent: none did.
+/// The reflections, changes of the plan, and verdicts on conflicts that failed, with the reason of the last one. Absent:
+/// none did.
 pub(super) fn failed_steps_note(run: &RunState) -> Option<String> {
-    let mut by_reason: BTreeMap<&str, Vec<TaskId>> = BTreeMap::new();
-    for (task, state) in run.tasks.iter().filter(|(_, state)| state.status == TaskStatus::Failed) {
-        if let TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) = task {
-            let reason = state.reasons.last().map_or("it failed", String::as_str);
-            by_reason.entry(reason).or_default().push(task.clone());
-        }
-    }
-    let failed = by_reason.into_iter().map(|(reason, tasks)| format!("{} ({reason})", named(&tasks)));
-    let failed: Vec<String> = failed.collect();
-    (!failed.is_empty()).then(|| format!("Not done: {}.", failed.join("; ")))
+    let is_step = |task: &TaskId| matches!(task, TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_));
+    let failed = run.tasks.iter().filter(|(task, state)| state.status == TaskStatus::Failed && is_step(task));
+    let (tasks, states): (Vec<TaskId>, Vec<&TaskState>) =
+        failed.map(|(task, state)| (task.clone(), state)).unzip();
+    Some(format!("Not done: {} ({}).", named(&tasks), why(states.last()?)))
 }
 
 /// What was left out by decision, one line each.

@@ -128,25 +128,17 @@ impl Capacity {
         }
     }
 
-    /// Counts how tries of tasks ended with their agents, by what was decided of a run.
-    pub(super) fn count_tries(&self, run: &RunState, events: &[RunEvent], now: Millis) {
-        let ended = exclusion::ended(run, events);
-        if !ended.is_empty() {
-            let mut inner = self.lock();
-            ended.into_iter().for_each(|ended| inner.count_try(ended, now));
-        }
-    }
-
-    /// The agents that get no tasks now, if others of their role are online.
-    pub(crate) fn excluded(&self, now: Millis) -> Vec<ExcludedAgent> {
-        let mut inner = self.lock();
-        inner.end_exclusions(now);
-        inner.streaks.excluded().take(Profile::MOST_SET_ASIDE).cloned().collect()
-    }
-
-    /// Whether an agent gets no tasks now.
-    pub(crate) fn is_excluded(&self, agent: &AgentId) -> bool {
-        self.lock().streaks.excluded().any(|one| one.agent == *agent)
+    /// Counts how tries of tasks ended with their agents, by what was decided of a run. Returns the agents that get no
+    /// tasks now, if others of their role are online.
+    pub(crate) fn count_tries(
+        &self,
+        decided: Option<(&RunState, &[RunEvent])>,
+        now: Millis,
+    ) -> Vec<ExcludedAgent> {
+        let ended = |(run, events): (&RunState, &[RunEvent])| {
+            events.iter().filter_map(|event| exclusion::ended(run, event)).collect()
+        };
+        self.lock().count_tries(decided.map(ended).unwrap_or_default(), now)
     }
 
     /// An agent came, or says something else of itself. Returns the runs that can go on.

@@ -187,7 +187,7 @@ async fn count(context: &OrchestratorContext, announced: &muster_bus::Announced)
             rest::Given::Program => memory::rest(),
         }
         let (set_aside, times) = context.runs_set_aside();
-        announced.set_aside(set_aside, times, context.capacity.excluded(context.now()));
+        announced.set_aside(set_aside, times, context.capacity.count_tries(None, context.now()));
         tokio::time::sleep(COUNT).await;
         context.mind_the_clock().await;
         context.judge_all();

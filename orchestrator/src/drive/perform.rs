@@ -142,11 +142,10 @@ async fn ask_guards(
 
 /// Asks for bids, and hands those that came to the run.
 async fn take_bids(context: &OrchestratorContext, call: &CallForProposals, most: usize, expected: usize) {
-    let mut bids = context.bus.auctions().call(call, most, expected).await.unwrap_or_else(|error| {
+    let bids = context.bus.auctions().call(call, most, expected).await.unwrap_or_else(|error| {
         tracing::warn!(run = %call.run, task = %call.task, %error, "no bids could be asked for");
         Vec::new()
     });
-    bids.retain(|bid| !context.capacity.is_excluded(&bid.agent));
     let Some(task) = call.task.leaf().cloned() else { return };
     let who = bids.iter().map(|bid| (&bid.agent, context.capacity.identity(&bid.agent)));
     let track_records = context.track_record.of_agents(who);

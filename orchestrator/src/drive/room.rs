@@ -57,9 +57,8 @@ pub fn decide_with_room(
     };
     let mut decision = decide_on(run, inputs, situation)?;
     capacity = decision.lent.take().unwrap_or(capacity);
-    if let Some(after) = &decision.after {
-        fleet.count_tries(after, &decision.events, now);
-    }
+    let decided = decision.after.as_deref().zip(Some(&decision.events[..]));
+    drop(fleet.count_tries(decided, now));
     let looks = told.left_looking(&decision);
     // Whom another member of its group should rather not be is known once one member is placed.
     let looks_again = !looks.is_empty() && decision.offers.iter().any(is_to_one_for_a_group);

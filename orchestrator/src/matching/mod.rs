@@ -255,12 +255,14 @@ impl Roster {
         }
     }
 
-    /// Gives an agent no more tasks if others of its role are online, or gives it tasks again.
-    pub fn exclude(&mut self, agent: &AgentId, excluded: bool) {
-        if let Some(member) = self.members.get_mut(agent) {
-            let grade = if excluded { Grade::Excluded } else { Grade::Usual };
-            regrade(&mut self.pools, member, grade);
-        }
+    /// Gives an agent no more tasks if others of its role are online, or gives it tasks again. Returns whether that is new.
+    pub fn exclude(&mut self, agent: &AgentId, excluded: bool) -> bool {
+        let member = self.members.get_mut(agent);
+        let Some(member) = member.filter(|member| excluded != (member.grade == Grade::Excluded)) else {
+            return false;
+        };
+        regrade(&mut self.pools, member, if excluded { Grade::Excluded } else { Grade::Usual });
+        true
     }
 
     /// Whether some agents of a role are excluded and others are not.

@@ -55,7 +55,7 @@ impl Specialty {
 
     /// A role of which only its name is known.
     #[must_use]
-    pub const fn of_role(role: Role) -> Self {
+    pub fn of_role(role: Role) -> Self {
         let (description, capabilities, tools, gives) = (String::new(), Vec::new(), Vec::new(), Vec::new());
         Self { role, description, capabilities, tools, gives }
     }

@@ -16,17 +16,8 @@ const MOST_IN_A_ROW: usize = 3;
 /// How long an agent is excluded. Then it gets tasks again, and the next failure from the same cause excludes it again.
 const EXCLUSION: Duration = Duration::from_secs(60);
 
-/// A try of a task.
-type Try = (RunId, TaskId, Generation);
-
-/// How a try ended with an agent.
-#[derive(Debug)]
-pub(super) struct AgentTry {
-    agent: AgentId,
-    id: Try,
-    /// The cause and the reason of a failure. Absent: the task is done.
-    failure: Option<(FailureKind, String)>,
-}
+/// How a try of a task ended with an agent: the cause, the try, and the reason of a failure. Absent: the task is done.
+pub(super) type AgentTry = (AgentId, Option<(FailureKind, (RunId, TaskId, Generation), String)>);
 
 /// The failures of agents since their last success.
 #[derive(Debug, Default)]
@@ -34,76 +25,66 @@ pub(super) struct FailureStreaks(HashMap<AgentId, Streak>);
 
 #[derive(Debug, Default)]
 struct Streak {
-    causes: BTreeMap<FailureKind, BTreeSet<Try>>,
+    failures: BTreeMap<FailureKind, BTreeSet<(RunId, TaskId, Generation)>>,
     excluded: Option<ExcludedAgent>,
 }
 
-/// The tries that ended with these events of a run, as far as they tell something of their agents.
-pub(super) fn ended(run: &RunState, events: &[RunEvent]) -> Vec<AgentTry> {
-    events.iter().filter_map(|event| ended_with(run, event)).collect()
-}
-
-fn ended_with(run: &RunState, event: &RunEvent) -> Option<AgentTry> {
-    let id = |task: &TaskId, generation: Generation| (run.id, task.clone(), generation);
+/// What an event of a run tells of an agent.
+pub(super) fn ended(run: &RunState, event: &RunEvent) -> Option<AgentTry> {
+    let failure = |kind, task: &TaskId, generation, reason: &String| {
+        Some((kind, (run.id, task.clone(), generation), reason.clone()))
+    };
     match event {
-        RunEvent::TaskCompleted(TaskCompleted { task, generation, .. }) => {
-            let agent = run.tasks.get(task)?.ended_by.clone()?;
-            Some(AgentTry { agent, id: id(task, *generation), failure: None })
+        RunEvent::TaskCompleted(TaskCompleted { task, .. }) => {
+            Some((run.tasks.get(task)?.ended_by.clone()?, None))
         }
         RunEvent::TaskRetried(TaskRetried { task, generation, outcome: Some(_), reason, .. })
         | RunEvent::TaskFailed(TaskFailed { task, generation, outcome: Some(_), reason }) => {
             let state = run.tasks.get(task)?;
-            let (agent, outcome) = (state.ended_by.clone()?, state.outcome.as_ref()?);
+            let outcome = state.outcome.as_ref()?;
             let kind = state.answers.last.unwrap_or_else(|| FailureKind::of(outcome));
             // Whatever stops an agent before its first step, it is not the task.
             let never_began =
                 outcome.steps.is_empty() && matches!(outcome.ending, Ending::Blocked | Ending::GaveUp);
-            let failure = Some((kind, reason.clone())).filter(|_| never_began || kind.is_of_the_agent());
-            failure.is_some().then_some(AgentTry { agent, id: id(task, *generation), failure })
+            (never_began || kind.is_of_the_agent())
+                .then_some((state.ended_by.clone()?, failure(kind, task, *generation, reason)))
         }
         RunEvent::TaskTakenBack(TaskTakenBack { task, generation, agent, reason }) => {
-            let failure = Some((FailureKind::FellSilent, reason.clone()));
-            Some(AgentTry { agent: agent.clone(), id: id(task, *generation), failure })
+            Some((agent.clone(), failure(FailureKind::FellSilent, task, *generation, reason)))
         }
         _ => None,
     }
 }
 
 impl FailureStreaks {
-    /// Counts a try. Returns the agent if it is excluded from now on, or gets tasks again, and which of both.
-    pub(super) fn count(&mut self, ended: AgentTry, now: Millis) -> Option<(AgentId, bool)> {
-        let AgentTry { agent, id, failure } = ended;
-        let Some((kind, reason)) = failure else {
-            let before = self.0.remove(&agent)?;
-            return before.excluded.map(|_| (agent, false));
+    /// Counts how a try ended.
+    pub(super) fn count(&mut self, (agent, failure): AgentTry, now: Millis) {
+        let Some((kind, id, reason)) = failure else {
+            if let Some(streak) = self.0.get_mut(&agent) {
+                *streak = Streak::default();
+            }
+            return;
         };
         let streak = self.0.entry(agent.clone()).or_default();
-        let failures = streak.causes.entry(kind).or_default();
-        if !failures.insert(id) || failures.len() < MOST_IN_A_ROW || streak.excluded.is_some() {
-            return None;
+        let failures = streak.failures.entry(kind).or_default();
+        if failures.insert(id) && failures.len() >= MOST_IN_A_ROW && streak.excluded.is_none() {
+            let reason = format!("it failed {} tasks in a row: {reason}", failures.len());
+            tracing::warn!(%agent, reason, "agent excluded: it gets no tasks if others of its role are online");
+            let reason = reason.chars().take(ExcludedAgent::MAX_REASON).collect();
+            streak.excluded = Some(ExcludedAgent { agent, reason, until: now.after(EXCLUSION).0 });
         }
-        let reason = format!("it failed {} tasks in a row: {reason}", failures.len());
-        let reason = reason.chars().take(ExcludedAgent::MAX_REASON).collect();
-        tracing::warn!(%agent, reason, "agent excluded: it gets no tasks if others of its role are online");
-        let until = now.after(EXCLUSION).0;
-        streak.excluded = Some(ExcludedAgent { agent: agent.clone(), reason, until });
-        Some((agent, true))
     }
 
-    /// The agents whose exclusion is over.
-    pub(super) fn end(&mut self, now: Millis) -> Vec<AgentId> {
-        let over = |streak: &&mut Streak| streak.excluded.as_ref().is_some_and(|one| one.until <= now.0);
-        let over = self.0.values_mut().filter(over);
-        over.filter_map(|streak| streak.excluded.take()).map(|one| one.agent).collect()
+    /// The agents, each with its exclusion if that is not over.
+    pub(super) fn all(&mut self, now: Millis) -> impl Iterator<Item = (&AgentId, Option<&ExcludedAgent>)> {
+        self.0.iter_mut().map(move |(agent, streak)| {
+            drop(streak.excluded.take_if(|one| one.until <= now.0));
+            (agent, streak.excluded.as_ref())
+        })
     }
 
     /// The agent left.
     pub(super) fn forget(&mut self, agent: &AgentId) {
         self.0.remove(agent);
-    }
-
-    /// The agents that are excluded.
-    pub(super) fn excluded(&self) -> impl Iterator<Item = &ExcludedAgent> {
-        self.0.values().filter_map(|streak| streak.excluded.as_ref())
     }
 }

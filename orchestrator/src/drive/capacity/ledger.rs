@@ -7,7 +7,7 @@ use muster_shared::ids::{AgentId, Queue, Role, RunId};
 use muster_shared::plan::tools::is_standard;
 use muster_shared::run::RunState;
 use muster_shared::time::Millis;
-use muster_shared::wire::{Advertised, Profile};
+use muster_shared::wire::{Advertised, ExcludedAgent, Profile};
 
 use super::ORCHESTRATOR;
 use super::away::Away;
@@ -96,7 +96,7 @@ pub(super) struct Ledger {
     /// Specialists of which the last one left lately.
     pub(super) away: Away,
     /// The failures of agents since their last success.
-    pub(super) streaks: FailureStreaks,
+    streaks: FailureStreaks,
 }
 
 impl Ledger {
@@ -174,23 +174,18 @@ impl Ledger {
         held.map(|(run, _)| *run).chain(waited.runs()).collect()
     }
 
-    /// Counts how a try ended with an agent. One that failed too many in a row gets no tasks.
-    pub(super) fn count_try(&mut self, ended: AgentTry, now: Millis) {
-        if let Some((agent, is_excluded)) = self.streaks.count(ended, now) {
-            self.exclude(agent, is_excluded);
+    /// Counts how tries ended with their agents. An agent that failed too many in a row gets no tasks for a while. Returns
+    /// those that get none now.
+    pub(super) fn count_tries(&mut self, ended: Vec<AgentTry>, now: Millis) -> Vec<ExcludedAgent> {
+        ended.into_iter().for_each(|ended| self.streaks.count(ended, now));
+        let mut excluded = Vec::new();
+        for (agent, exclusion) in self.streaks.all(now) {
+            if self.roster.exclude(agent, exclusion.is_some()) {
+                self.freed.push((agent.clone(), None));
+            }
+            excluded.extend(exclusion.cloned());
         }
-    }
-
-    /// Agents that were excluded for long enough get tasks again.
-    pub(super) fn end_exclusions(&mut self, now: Millis) {
-        for agent in self.streaks.end(now) {
-            self.exclude(agent, false);
-        }
-    }
-
-    fn exclude(&mut self, agent: AgentId, is_excluded: bool) {
-        self.roster.exclude(&agent, is_excluded);
-        self.freed.push((agent, None));
+        excluded
     }
 
     /// Counts everything anew, since it depends on which roles agents have.

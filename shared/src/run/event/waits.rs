@@ -183,10 +183,9 @@ pub struct RoleAvailabilityChanged {
 
 impl Payload for RoleAvailabilityChanged {
     fn text(&self, _: Words<'_>) -> String {
-        match self.available {
-            true => format!("an agent of the role {} is online again", self.role),
-            false => format!("no agent of the role {} is online: its tasks wait", self.role),
-        }
+        let state =
+            if self.available { "an agent is online again" } else { "no agent is online; its tasks wait" };
+        format!("role {}: {state}", self.role)
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> ApplyResult {

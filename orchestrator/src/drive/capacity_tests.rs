@@ -327,7 +327,7 @@ fn an_agent_that_fails_three_tasks_in_a_row_gets_none_for_a_minute_while_others_
             let placement = capacity.place(&Wanted::of_role(run(1), &task, &Role::Worker, &given));
             placement.map(|placement| placement.to.to_string())
         };
-        assert_eq!(to(), excludes.then(|| "@worker-2".to_owned()), "the other one is waited for");
+        assert_eq!(to(), excludes.then(|| "@worker-00000002".to_owned()), "the other one is waited for");
         drop(capacity.left(AgentId::new("worker", 2)));
         assert_eq!(to(), None, "nobody else is online");
         assert!(capacity.count_tries(None, Millis(60_003)).is_empty(), "a minute is over");

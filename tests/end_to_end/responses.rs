@@ -1,6 +1,8 @@
 //! What is done about failures, seen in the trace: a task whose tool fails does without it, a question that is too
 //! long goes to a larger model, and too many failures end in a report of what there is.
 
+use std::collections::BTreeMap;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -159,4 +161,37 @@ fn failed_tasks_are_told_whatever_the_writer_says() {
     }
     let replayed = folder.run(&["replay", "last"]).unwrap();
     assert!(replayed.status.success(), "{}", both(&replayed));
+}
+
+/// The broken worker is always free, and the good one is busy: a retry waits for the good one.
+#[test]
+fn an_agent_with_a_refused_key_takes_no_retry_and_gets_no_more_tasks() {
+    let tasks = (1..=6).map(|n| task(&format!("part {n}"), &format!("Count part {n}."), &[])).collect();
+    let answer = script_of(tasks, |request| {
+        if request.key.as_deref().is_some_and(|key| key.contains("refused")) {
+            return Reply::fault(Fault::Status { code: 401, retry_after: None, body: None });
+        }
+        done("Five.").with_delay(Duration::from_millis(300))
+    });
+    let server = ModelServer::start(answer).unwrap();
+    let fleet = up(&server, folder(), &["--set", "agent.slots.worker=1"]);
+    let folder = fleet.folder();
+    let mut broken = folder.command(&["agent", "worker", "--set", "agent.slots.worker=4"]);
+    let mut broken = broken.env("OPENAI_API_KEY", "refused-key").stderr(Stdio::null()).spawn().unwrap();
+    let workers = || folder.output(&["ps"]).unwrap_or_default().matches(" worker ").count();
+    wait_until("a second worker", Duration::from_secs(20), || workers() == 2).unwrap();
+    let trace = ended(folder, ask(folder));
+    let mut tries: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
+    for entry in of_kind(&trace, "started").filter(|entry| entry["role"] == "worker") {
+        tries.entry(entry["task"].to_string()).or_default().push(&entry["agent"]);
+    }
+    assert_eq!(tries.len(), 6, "{tries:?}");
+    for agents in tries.values() {
+        let twice = agents.iter().any(|agent| agents.iter().filter(|other| other == &agent).count() > 1);
+        assert!(!twice, "no agent tries a task again that it failed: {tries:?}");
+    }
+    let told = || folder.output(&["ps"]).unwrap_or_default().contains("it failed 3 tasks in a row");
+    wait_until("ps with the reason", Duration::from_secs(10), told).unwrap();
+    broken.kill().unwrap();
+    broken.wait().unwrap();
 }

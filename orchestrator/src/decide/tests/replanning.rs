@@ -213,24 +213,14 @@ fn after_three_new_plans_the_run_fails_and_says_what_was_tried() {
 fn two_failures_in_a_row_are_enough_and_one_is_not() {
     for (fails, replans) in [(1, 0), (2, 1)] {
         let mut fleet = begun(Goal::new(GOAL));
-        let mut asked = 0;
-        let mut plans = |_: &Work| {
-            asked += 1;
-            match asked {
-                1 => plan(vec![leaf("a 1", &[]), leaf("b 2", &[]), leaf("c 3", &[])]),
-                _ => plan(vec![leaf("d 0", &[])]),
-            }
+        let mut plans = [vec!["a 1", "b 2", "c 3"], vec!["d 0"]].into_iter();
+        let mut made =
+            |_: &Work| plan(plans.next().unwrap().into_iter().map(|name| leaf(name, &[])).collect());
+        let leaf = |name: &str| match name[2..].parse::<u32>().unwrap() {
+            n if n > 0 && n <= fails => failed(Ending::Escalate, "no"),
+            _ => result(name),
         };
-        fleet.work(|offer| {
-            answer(
-                offer,
-                &mut plans,
-                &|name| match name.rsplit(' ').next().unwrap().parse::<u32>().unwrap() {
-                    n if n > 0 && n <= fails => failed(Ending::Escalate, "no"),
-                    _ => result(name),
-                },
-            )
-        });
+        fleet.work(|offer| answer(offer, &mut made, &leaf));
         assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
         assert_eq!(count(&fleet, "replanned"), replans, "{fails} failures");
     }

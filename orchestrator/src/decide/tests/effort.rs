@@ -8,7 +8,7 @@ use muster_shared::flow::{
     TaskResult, Work, Writing,
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
-use muster_shared::run::{RequestAction, RunStatus, TaskEnd, end_of};
+use muster_shared::run::{RunStatus, TaskEnd, end_of};
 
 use super::conflicts;
 use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, refinement, reflection, report, result};
@@ -307,11 +307,4 @@ fn what_was_contradicted_is_done_again_with_what_was_found_before() {
     let again = fleet.find("2");
     let Work::Execute { earlier: Some(earlier), .. } = &again.work else { panic!("{:?}", again.work) };
     assert_eq!(earlier.claims.len(), 1);
-    // A person who has it done again wants it from its beginning.
-    let mut fleet = planned(vec![leaf("apples", &[]), leaf("pears", &["apples"])]);
-    let first = fleet.find("1");
-    assert_eq!(operations(&first), (false, false));
-    fleet.end(&first, result("seven"));
-    fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
-    assert_eq!(operations(&fleet.find("1")), (false, false));
 }

@@ -8,7 +8,7 @@ mod share;
 mod values;
 
 use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest};
-use muster_shared::ids::{AgentId, TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::matching;
 use muster_shared::run::RunState;
 
@@ -90,10 +90,17 @@ fn see_to(
         PeerRequest::CapabilityQuery(query) => {
             let roles = survey::leaf_roles(decision.capacity());
             let peers = matching::capable(&query.needs, &roles, decision.specialists());
-            Ok(Some(FoundAnswer {
-                words: in_words(&query.needs, &peers),
-                answer: PeerAnswer::CapabilityFound { peers },
-            }))
+            let mut words = in_words(&query.needs, &peers);
+            if peers.is_empty() {
+                let online = decision.capacity().keys().filter_map(|queue| match queue {
+                    Queue::Role(role) => Some(role.clone()),
+                    Queue::Agent(_) => None,
+                });
+                let online: Vec<Role> = online.collect();
+                let advertised = matching::advertised(&online, decision.specialists()).join("\n- ");
+                words.push_str(&format!(" These capabilities are advertised:\n- {advertised}"));
+            }
+            Ok(Some(FoundAnswer { words, answer: PeerAnswer::CapabilityFound { peers } }))
         }
     }
 }
@@ -101,7 +108,7 @@ fn see_to(
 fn in_words(needs: &[String], peers: &[muster_shared::flow::Capable]) -> String {
     if peers.is_empty() {
         return format!(
-            "Nobody in this fleet says that they can do {}. A worker does what needs no special skill.",
+            "No agent that a task can ask advertises {}. A worker does what needs no special skill.",
             needs.join(", ")
         );
     }

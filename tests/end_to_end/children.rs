@@ -411,7 +411,10 @@ fn questions_of_runs_within_are_answered_through_the_run_they_belong_to() {
     assert_eq!(states, ["waits for an answer"; 3], "{shown}");
     assert_eq!(shown["waits_for"][0]["waits"]["for"], "answer", "{}", shown["waits_for"]);
     let told = folder.output(&["show", "last"]).unwrap();
-    assert!(told.contains("Are boats ships? (in run "), "{told}");
+    assert!(
+        told.contains("Are boats ships? (in run ") && told.contains("(waits for a run of its own: "),
+        "{told}"
+    );
     let told = folder.output(&["ps"]).unwrap();
     assert_eq!(told.matches("waits for the answer to question").count(), 2, "{told}");
     let number = listed()[0]["question"].to_string();

@@ -159,6 +159,10 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
     if is_failed && task.status == TaskStatus::Processing && detail == Detail::Seen {
         return "not done: what follows is not decided yet".to_owned();
     }
+    let waiting = task.waiting.as_ref().filter(|_| task.status == TaskStatus::Waiting);
+    if let Some(waiting) = waiting.filter(|_| detail == Detail::Seen) {
+        return format!("waits for {}", one_line(&waiting.wait.in_words(), SHOWN));
+    }
     match task.status {
         TaskStatus::Created | TaskStatus::Waiting if task.continues.is_some() => {
             "put down, to go on later".to_owned()

@@ -96,11 +96,10 @@ impl ShownRun {
         missing: Option<String>,
         unguarded: Unguarded,
     ) -> Self {
-        let mut runs: Vec<RunState> =
-            std::iter::once(&state).chain(&children).map(|run| run.as_seen().into_owned()).collect();
-        note_waiting(&mut runs.iter_mut().collect::<Vec<_>>());
-        let children = runs.split_off(1);
-        Self { state: runs.pop().unwrap_or(state), children, missing, unguarded }
+        let mut state = state.as_seen().into_owned();
+        let mut children: Vec<RunState> = children.iter().map(|run| run.as_seen().into_owned()).collect();
+        note_waiting(&mut std::iter::once(&mut state).chain(&mut children).collect::<Vec<_>>());
+        Self { state, children, missing, unguarded }
     }
 }
 

@@ -91,8 +91,7 @@ impl RunState {
     #[must_use]
     pub fn waits_for_person(&self) -> bool {
         let is_above = |index: &TaskIndex| {
-            let plan = self.plan.as_ref().filter(|plan| plan.tasks.contains_key(index));
-            plan.is_some_and(|plan| !plan.is_leaf(index))
+            self.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(index) && !plan.is_leaf(index))
         };
         let works = |(id, task): (&TaskId, &TaskState)| {
             matches!(task.status, TaskStatus::Queued | TaskStatus::Processing)

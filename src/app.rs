@@ -11,6 +11,7 @@ use muster_bus::server::{LocalServer, ServerError, keys_folder, keys_of_server};
 use muster_bus::{Bus, BusError, BusSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::secret::Redactor;
+use nix::unistd::{User, geteuid};
 use uuid::Uuid;
 
 use crate::args::Global;
@@ -281,9 +282,11 @@ pub(crate) fn paint(is_terminal: bool) -> Paint {
     if is_terminal && wanted { Paint::COLOUR } else { Paint::PLAIN }
 }
 
-/// The name of who is at this terminal, as the system says it; empty where it does not.
+/// Name of the user of the operating system: `USER` or `LOGNAME`, else the name of the user id; empty if there is none.
 pub(crate) fn user() -> String {
-    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default()
+    let named = |variable: &str| std::env::var(variable).ok().filter(|name| !name.trim().is_empty());
+    let known = || User::from_uid(geteuid()).ok().flatten().map(|user| user.name);
+    named("USER").or_else(|| named("LOGNAME")).or_else(known).unwrap_or_default()
 }
 
 pub(crate) fn variables() -> Vec<(String, String)> {

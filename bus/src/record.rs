@@ -270,7 +270,7 @@ impl Record {
         }
     }
 
-    /// All runs in the record, newest first.
+    /// All runs in the event log, by descending id. [`Self::newest_runs`] has the order of creation.
     ///
     /// # Errors
     /// When the bus fails.
@@ -280,7 +280,7 @@ impl Record {
         Ok(runs)
     }
 
-    /// Runs of which there are offers and no other decision, newest first: at least their beginning is lost.
+    /// Runs of which there are offers and no other decision, by descending id: at least their beginning is lost.
     ///
     /// # Errors
     /// When the bus fails.

@@ -32,7 +32,7 @@ impl NameError {
 pub struct RunId(Uuid);
 
 impl RunId {
-    /// Wraps a UUID that the caller made (version 7, so that ids sort by time of creation).
+    /// Wraps a UUID that the caller made. Its time is that of a client's clock: the order of runs is that of the event log.
     #[must_use]
     pub const fn from_uuid(uuid: Uuid) -> Self {
         Self(uuid)

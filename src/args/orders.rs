@@ -7,6 +7,7 @@ use muster_shared::ids::TaskIndex;
 
 use super::people::{AnswerArgs, ApproveArgs, RejectArgs};
 use super::read::parse_span;
+use crate::app::user;
 use crate::place::Place;
 
 /// The commands that steer a run.
@@ -54,13 +55,16 @@ impl SteerCommand {
 }
 
 /// What is asked of a run, and how long its record is watched for the answer.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct OrderArgs {
     /// Run id, the last digits of it, or `last`; `last/1-2` is the child run of task 1-2.
     pub(crate) run: String,
     /// Reason; kept in the log and passed on to the agents concerned.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
+    /// Author; signed credentials of a person take precedence.
+    #[arg(skip = user())]
+    pub(crate) by: String,
     /// Time to wait until the request is in the log of the run. It stays queued after that.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_span)]
     pub(crate) wait: Duration,

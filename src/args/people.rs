@@ -39,12 +39,16 @@ pub(crate) struct AnswerArgs {
     pub(crate) order: OrderArgs,
     /// Question number; `muster questions` lists them. 1-2/1 is question 1 of the child run of task 1-2.
     pub(crate) question: Place<QuestionId>,
-    /// Answer.
+    /// Answer; one of the choices if the question has some. To an approval: approve, reject or edit, or the number of one.
+    /// Any other text is feedback, and the question stays open.
     #[arg(required_unless_present = "choice", conflicts_with = "choice")]
     pub(crate) text: Option<String>,
     /// Number of the choice to answer with.
     #[arg(long, value_name = "N")]
     pub(crate) choice: Option<usize>,
+    /// Whether the choice `edit` opens an editor here.
+    #[arg(skip = true)]
+    pub(crate) is_at_terminal: bool,
 }
 
 /// Show the shared context of a run, or write a value to it.

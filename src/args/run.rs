@@ -122,8 +122,8 @@ pub(crate) struct RunArgs {
     /// Time that tasks wait for a role without an agent before they fail, such as 2m; 0s refuses a plan that needs one.
     #[arg(long, value_name = "TIME", value_parser = parse_wait)]
     pub(crate) wait_for_role: Option<Duration>,
-    /// Run id, a UUID that you generate, for safe retries: a second call with the same id follows the run instead of
-    /// starting another.
+    /// Run id, a UUID that you generate, for safe retries: a second call with the same id and goal follows the run instead
+    /// of starting another. With another goal it is refused.
     #[arg(long, value_name = "UUID")]
     pub(crate) run_id: Option<uuid::Uuid>,
 }

@@ -23,7 +23,7 @@ pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failu
     let bus = app.connect("cli").await?;
     let target = Target::find(&bus, &args.order.run).await?;
     let action = RequestAction::SetContext { key, value, version: args.seen };
-    target.ask(args.order.wait, action, args.order.reason.clone()).await?.tell(args.order.json)
+    target.ask(&args.order, action, args.order.reason.clone()).await?.tell(args.order.json)
 }
 
 async fn show(bus: &Bus, args: &ContextArgs) -> Result<Exit, Failure> {

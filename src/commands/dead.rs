@@ -7,7 +7,7 @@ use muster_shared::ids::{RunId, Seq, TaskId};
 use serde_json::{Value, json};
 
 use super::{keep, steer};
-use crate::app::App;
+use crate::app::{App, user};
 use crate::args::{
     DeadAction, DeadLetterArgs, DeadListArgs, DeadRetryArgs, OrderArgs, SteerCommand, TaskArgs,
 };
@@ -143,7 +143,7 @@ async fn offer_anew(
             )));
     };
     let reason = format!("dead letter {seq} is tried again");
-    let order = OrderArgs { run: run.to_string(), reason, wait: WAIT, json: false };
+    let order = OrderArgs { run: run.to_string(), reason, by: user(), wait: WAIT, json: false };
     let task = TaskArgs { order, task: Place::of(index.clone()) };
     steer::answered(app, bus, &SteerCommand::Redo(task)).await
 }

@@ -11,6 +11,7 @@ use crate::render::graph;
 pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> {
     run::check_output(args.output.as_deref())?;
     let state = select::reading(app, async |bus| select::wanted(bus, &args.run).await).await?;
+    let state = state.as_seen();
     let Some(plan) = &state.plan else {
         return Err(
             failed!("run {} has no plan yet", state.id.short()).help("`muster show` shows its progress")

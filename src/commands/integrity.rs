@@ -51,7 +51,7 @@ pub(super) async fn check_at_rest(app: &App) -> Option<Check> {
 
 async fn look(bus: &Bus) -> Result<Check, BusError> {
     let record = bus.record();
-    let (lost, runs) = (record.lost().await?, record.runs().await?);
+    let (lost, runs) = (record.lost().await?, record.newest_runs(LOOKED_AT).await?.runs);
     let mut faults = Vec::new();
     if lost > 0 {
         faults.push(format!("{} of all runs are not there any more", figures::plural(lost, "message")));
@@ -59,8 +59,8 @@ async fn look(bus: &Bus) -> Result<Check, BusError> {
     for run in record.fragments().await?.into_iter().take(MOST_NAMED) {
         faults.push(format!("run {}: its beginning is missing", run.short()));
     }
-    let looked_at = runs.len().min(LOOKED_AT);
-    for run in runs.into_iter().take(LOOKED_AT) {
+    let looked_at = runs.len();
+    for run in runs {
         let (entries, held_back) = select::each(bus, run).await?;
         if let Some(fault) = fault(entries).or(held_back) {
             faults.push(format!("run {}: {fault}", run.short()));

@@ -3,7 +3,8 @@
 use muster_bus::Bus;
 use muster_bus::allowance::breaker::BreakerState;
 use muster_bus::credentials::{Issued, Place};
-use muster_orchestrator::decide::{AgentsByRole, waits_for};
+use muster_orchestrator::decide::{AgentsByRole, waits_for_within};
+use muster_shared::ids::RunId;
 use muster_shared::track_record::{Identity, TrackRecords};
 use muster_shared::wire::Profile;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use crate::{mcp_file, output, render};
 /// Longest line about a provider.
 const LINE: usize = 300;
 
-/// How many runs, newest first, are looked at for those that are paused or lack something.
+/// How many runs, newest first, are looked at for those that are paused, wait for a person or lack something.
 const LOOKED_AT: usize = 20;
 
 /// The local fleet, if it is the one that is asked.
@@ -206,18 +207,22 @@ async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure
     runs(bus, &agents).await
 }
 
-/// The runs that are paused, or lack somebody.
+/// The runs that are paused, wait for a person or lack an agent.
 async fn runs(bus: &Bus, agents: &AgentsByRole) -> Result<(), Failure> {
     let newest = super::runs::newest(bus, LOOKED_AT).await?;
     if let Some(text) = super::runs::summary(&newest.left_out) {
         output::note(&text);
     }
-    for run in newest.runs {
+    let child = |wanted: RunId| newest.runs.iter().find(|run| run.id == wanted);
+    for run in &newest.runs {
         let short = run.id.short();
         if run.control.paused.is_some() {
             output::line(&format!("run {short} is paused; `muster resume {short}` lets it go on"))?;
         }
-        for waits in waits_for(&run, agents).iter().filter(|waits| waits.is_lacking()) {
+        for waits in waits_for_within(run, agents, &child)
+            .iter()
+            .filter(|waits| waits.is_lacking() || waits.is_for_person())
+        {
             output::line(&format!("run {short} waits for {waits}"))?;
         }
     }

@@ -41,7 +41,10 @@ async fn read(bus: &Bus, args: &QuestionsArgs) -> Result<Vec<RunState>, Failure>
 pub(crate) fn listed(run: &RunState, all: bool) -> Vec<Value> {
     let asked = run.questions.iter().filter(|(_, asked)| all || asked.is_open());
     let listed = |(id, asked): (&QuestionId, &QuestionState)| {
-        let mut listed = json!({ "run": run.id, "question": id, "goal": run.goal.text, "asked": asked });
+        let otherwise = render::questions::otherwise(run, asked);
+        let mut listed = json!({
+            "run": run.id, "question": id, "goal": run.goal.text, "asked": asked, "otherwise": otherwise,
+        });
         if let Some((_, call)) = call::waiting(run, Some(*id)) {
             listed["call"] = json!(call);
         }

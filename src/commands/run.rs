@@ -21,10 +21,10 @@ mod within;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
-use muster_bus::{Bus, BusError};
+use muster_bus::{Bus, BusError, RecordFilter};
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, conversation};
-use muster_shared::ids::RunId;
+use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::conversation::turn;
 use muster_shared::time::millis;
 use muster_shared::traces::ParentSpan;
@@ -43,6 +43,7 @@ use crate::app::{App, user};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::delivered_file;
 use crate::exit::{Exit, Failure, usage};
+use crate::render::figures;
 use crate::settings::Dollars;
 use crate::signals::StopSignals;
 
@@ -79,9 +80,26 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
             let estimate = estimate::estimate(bus, &goal, &app.settings().limits).await;
             screen.estimate(&estimate.in_words());
         }
-        submit(bus, run, goal).await
+        let asked = args.run_id.map(|_| goal.clone());
+        submit(bus, run, goal).await?;
+        if let Some(asked) = asked {
+            check_goal(bus, run, &asked).await?;
+        }
+        Ok(run)
     };
     wait_for(app, &wanted, begin).await
+}
+
+/// Refuses a run id that belongs to another goal.
+async fn check_goal(bus: &Bus, run: RunId, asked: &Goal) -> Result<(), Failure> {
+    let first = bus.record().first(&RecordFilter::Decisions(run), Seq(0)).await?;
+    let known = first.as_ref().and_then(|first| first.event.goal()).filter(|known| !known.is_same(asked));
+    known.map_or(Ok(()), |known| {
+        let goal = figures::one_line(&known.text, 100);
+        Err(usage!("run id {} belongs to another goal: {goal}", run.as_uuid()).help(
+            "give the new goal another --run-id, or none; the same goal with the same documents follows the existing run",
+        ))
+    })
 }
 
 /// Begins a run in the name of whoever speaks by this bus, and does not wait for its end.

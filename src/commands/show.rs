@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
-use muster_shared::ids::TaskId;
+use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for_within};
+use muster_shared::ids::{RunId, TaskId};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::summary;
 use muster_shared::run::unguarded::Unguarded;
-use muster_shared::run::{RunState, count, shortfalls};
+use muster_shared::run::{RunState, count, note_waiting, shortfalls};
 use serde_json::{Value, json};
 
 use super::{explain, keep, runs, select, within};
@@ -34,9 +34,10 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     reading.close().await;
     let shown = found?;
     let ShownRun { state, children, missing, unguarded } = &shown;
+    let child = |run: RunId| children.iter().find(|child| child.id == run);
     let task = args.task.as_ref().map(|task| TaskId::Leaf(task.at.clone()));
     explain::check(state, task.as_ref())?;
-    let waits = agents.as_ref().map(|agents| waits_for(state, agents)).unwrap_or_default();
+    let waits = agents.as_ref().map(|agents| waits_for_within(state, agents, &child)).unwrap_or_default();
     if let Some(missing) = missing {
         let short = state.id.short();
         output::note!("the record of run {short} is damaged, so that this may not be all: {missing}");
@@ -87,6 +88,21 @@ pub(crate) struct ShownRun {
     pub(crate) unguarded: Unguarded,
 }
 
+impl ShownRun {
+    /// The run and its child runs as people see them.
+    pub(crate) fn new(
+        state: RunState,
+        children: Vec<RunState>,
+        missing: Option<String>,
+        unguarded: Unguarded,
+    ) -> Self {
+        let mut state = state.as_seen().into_owned();
+        let mut children: Vec<RunState> = children.iter().map(|run| run.as_seen().into_owned()).collect();
+        note_waiting(&mut std::iter::once(&mut state).chain(&mut children).collect::<Vec<_>>());
+        Self { state, children, missing, unguarded }
+    }
+}
+
 /// A run as `muster show --json` tells it: what was asked for of it, and with `full` all of that.
 pub(crate) fn told(shown: &ShownRun, waits: &[WaitsFor], args: &ShowArgs) -> Value {
     let ShownRun { state, children, missing, unguarded } = shown;
@@ -115,7 +131,7 @@ async fn read(reading: &ReadAccess, wanted: &str) -> Result<ShownRun, Failure> {
     let state = select::fold(run, &entries)?;
     let children = within::all(&reading.bus, &state).await?;
     let unguarded = Unguarded::of(&entries);
-    Ok(ShownRun { state, children, missing, unguarded })
+    Ok(ShownRun::new(state, children, missing, unguarded))
 }
 
 /// Who is there; nothing where no fleet is up.
@@ -195,6 +211,7 @@ fn in_json(state: &RunState, children: &[RunState], waits: &[WaitsFor], args: &S
         (None, true) => json!(state.reflections().collect::<BTreeMap<_, _>>()),
         (None, false) => {
             let mut whole = render::json::run(state);
+            whole["state"] = json!(render::runs::word(state));
             whole["waits_for"] = json!(waits);
             whole["summaries"] = json!(summary::all(state, Detail::Seen));
             whole["complete"] = json!(runs::is_complete(state));

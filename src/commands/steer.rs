@@ -7,6 +7,7 @@ mod plan;
 mod target;
 
 use muster_bus::Bus;
+use muster_shared::flow::question::EDIT;
 use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::{QuestionState, RequestAction, RunState};
@@ -69,7 +70,7 @@ pub(crate) async fn answered(app: &App, bus: &Bus, command: &SteerCommand) -> Re
             (target, RequestAction::Reject { question })
         }
     };
-    target.ask(order.wait, action, reason).await
+    target.ask(order, action, reason).await
 }
 
 /// Approves with a plan, or with arguments of a call, that a person gave as they are to be.
@@ -97,7 +98,7 @@ pub(crate) async fn approved(
         }
         (None, Edited::Plan(plan)) => RequestAction::Approve { question, arguments: None, plan: Some(plan) },
     };
-    target.ask(order.wait, action, order.reason.clone()).await
+    target.ask(order, action, order.reason.clone()).await
 }
 
 /// What a person changed before he approved it.
@@ -163,6 +164,16 @@ async fn answer(app: &App, bus: &Bus, args: &AnswerArgs) -> Result<(Target, Requ
         }
         (None, None) => return Err(usage!("there is no answer: give a text, or --choice N")),
     };
+    let asked = target.state.questions.get(&question).filter(|asked| asked.about.is_approved());
+    if args.is_at_terminal
+        && asked.is_some_and(|asked| asked.question.read(&text).is_ok_and(|choice| choice == EDIT))
+    {
+        let order = args.order.clone();
+        let edit =
+            ApproveArgs { order, question: None, edit: true, plan: None, arguments: None, show: false };
+        let action = approval(app, &target, Some(question), &edit).await?;
+        return Ok((target, action));
+    }
     Ok((target, RequestAction::Answer { question, text }))
 }
 

@@ -40,9 +40,12 @@ pub(crate) fn note(doing: &mut Doing, live: Live) {
 
 fn streamed(before: Option<&String>, lead: &str, more: &str) -> String {
     let before = before.and_then(|before| before.strip_prefix(lead)).unwrap_or_default();
-    let text = figures::one_line(&format!("{before}{more}"), usize::MAX);
+    let whole = format!("{before}{more}");
+    let text = figures::one_line(&whole, usize::MAX);
     let cut = text.chars().count().saturating_sub(DOING / 2);
-    format!("{lead}{}", text.chars().skip(cut).collect::<String>())
+    // The next part may start with a new word: the space between both parts stays.
+    let space = if !text.is_empty() && whole.ends_with(char::is_whitespace) { " " } else { "" };
+    format!("{lead}{}{space}", text.chars().skip(cut).collect::<String>())
 }
 
 /// What an agent says that it is doing, in plain words: `step 3 of 10: corpus.search moons` becomes
@@ -120,6 +123,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn streamed_text_keeps_its_spaces_wherever_it_is_cut() {
+        let text = "I ponder  the sum,\nword by word.";
+        for parts in 1..text.len() {
+            let mut said = None;
+            for part in text.as_bytes().chunks(parts) {
+                said = Some(streamed(said.as_ref(), WRITES, std::str::from_utf8(part).unwrap()));
+            }
+            assert_eq!(said.as_deref(), Some("writes: I ponder the sum, word by word."), "{parts}");
+        }
+    }
 
     #[test]
     fn all_actions_of_a_step_are_told() {

@@ -1,8 +1,7 @@
 //! The plan of a run as a graph (S4): tasks coloured by state, dependencies as arrows, parents as boxes.
 
 use muster_shared::flow::{Plan, TaskStatus};
-use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::plan::progress;
+use muster_shared::ids::TaskIndex;
 use muster_shared::run::{RunState, in_part};
 
 use super::figures;
@@ -164,8 +163,7 @@ fn look_of(state: &RunState, index: &TaskIndex) -> &'static Look {
 }
 
 fn status(state: &RunState, index: &TaskIndex) -> TaskStatus {
-    let seen = progress::seen(state, &TaskId::Leaf(index.clone()));
-    seen.or_else(|| state.planned(index).map(|task| task.status)).unwrap_or(TaskStatus::Created)
+    state.planned(index).map_or(TaskStatus::Created, |task| task.status)
 }
 
 fn label(plan: &Plan, index: &TaskIndex) -> String {

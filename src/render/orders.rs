@@ -3,8 +3,8 @@
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::RunEvent;
 use muster_shared::run::event::{
-    ApprovalGiven, ContextWritten, GoalEdited, GuardsAnswered, InformationShared, QuestionAnswered,
-    RunResumed, TaskReopened, TaskSkipped,
+    ApprovalGiven, ContextWritten, FeedbackGiven, GoalEdited, GuardsAnswered, InformationShared,
+    QuestionAnswered, RunResumed, TaskReopened, TaskSkipped,
 };
 
 use super::figures;
@@ -50,6 +50,9 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
             "question {id} is approved by {}; approvals that are missing: {more}",
             figures::one_line(by, 60)
         ),
+        RunEvent::FeedbackGiven(FeedbackGiven { id, .. }) => {
+            format!("feedback recorded; question {id} stays open: answer approve, reject or edit")
+        }
         RunEvent::RefinementWanted(_) => "the plan will be refined for it".to_owned(),
         RunEvent::ContextWritten(ContextWritten { key, version, .. }) => {
             format!("context.{key} has version {version}")

@@ -127,12 +127,12 @@ fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> TreeLine {
     let index = &line.index;
     let task = TaskId::Leaf(index.clone());
     let reflecting = TaskId::Reflect(index.clone());
-    let in_work = |task: &TaskId| {
-        let decided = state.tasks.get(task).map(|found| found.status);
-        progress::seen(state, task).or(decided) == Some(TaskStatus::Processing)
-    };
+    let in_work =
+        |task: &TaskId| state.tasks.get(task).is_some_and(|found| found.status == TaskStatus::Processing);
     let note = match (doing.get(&task), doing.get(&reflecting)) {
-        (Some(doing), _) if in_work(&task) && !doing.is_empty() => format!("{}: {doing}", line.note),
+        (Some(doing), _) if in_work(&task) && !doing.is_empty() => {
+            format!("{}: {}", line.note, doing.trim_end())
+        }
         (_, _) if in_work(&reflecting) => "being reflected on".to_owned(),
         (_, _) => line.note,
     };
@@ -159,16 +159,14 @@ fn holds_a_part(state: &RunState, index: &TaskIndex) -> bool {
 
 fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<TreeLine> {
     let found = state.tasks.get(task)?;
-    let taken = state.seen_with(task);
-    let status = progress::seen(state, task).unwrap_or(found.status);
+    let status = found.status;
     let mark = match status {
         TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued => Mark::NotStarted,
         TaskStatus::Processing => Mark::InWork,
         TaskStatus::Completed | TaskStatus::Split => Mark::Done,
         TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => Mark::Partly,
     };
-    let note =
-        phase_note(found, status, taken.or(found.agent.as_ref()), doing.get(task).map_or("", String::as_str));
+    let note = phase_note(found, status, found.agent.as_ref(), doing.get(task).map_or("", String::as_str));
     Some(TreeLine {
         task: task.clone(),
         index: None,
@@ -185,7 +183,9 @@ fn phase_note(task: &TaskState, status: TaskStatus, agent: Option<&AgentId>, doi
         (TaskStatus::Processing | TaskStatus::Queued, Some(agent)) if doing.is_empty() => {
             format!("with {agent}")
         }
-        (TaskStatus::Processing | TaskStatus::Queued, Some(agent)) => format!("with {agent}: {doing}"),
+        (TaskStatus::Processing | TaskStatus::Queued, Some(agent)) => {
+            format!("with {agent}: {}", doing.trim_end())
+        }
         (TaskStatus::Queued, _) => "waiting for an agent".to_owned(),
         (TaskStatus::Failed | TaskStatus::Aborted, _) => task.reasons.last().cloned().unwrap_or_default(),
         (_, _) => String::new(),
@@ -215,15 +215,17 @@ fn plain(line: &TreeLine, width: usize) -> String {
 
 /// What is being done, in a line for a log.
 pub(crate) fn still(state: &RunState, doing: &Doing) -> String {
-    let at_work = state.tasks.iter().filter(|(task, found)| {
-        progress::seen(state, task).unwrap_or(found.status) == TaskStatus::Processing
-    });
+    let at_work = state.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Processing);
     let told = at_work.map(|(task, _)| match doing.get(task).filter(|doing| !doing.is_empty()) {
-        Some(doing) => format!("{task} {doing}"),
+        Some(doing) => format!("{task} {}", doing.trim_end()),
         None => task.to_string(),
     });
     let told: Vec<String> = told.collect();
-    let what = if told.is_empty() { "waiting for an agent".to_owned() } else { told.join("; ") };
+    let what = match runs::word(state) {
+        _ if !told.is_empty() => told.join("; "),
+        "created" | "in work" => "waiting for an agent".to_owned(),
+        word => word.to_owned(),
+    };
     figures::one_line(&format!("still at it: {what}"), 2 * DEFAULT_WIDTH)
 }
 

@@ -60,6 +60,8 @@ pub(crate) fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Mi
     match &asked.end {
         None => {
             lines.extend(who(run, asked));
+            let feedback = asked.feedback.iter();
+            lines.extend(feedback.map(|text| format!("  feedback {}", figures::one_line(text, SHOWN))));
             lines.push(format!("  answer   {}", how(run, id, asked)));
             lines.push(format!(
                 "  else     {} in {}",
@@ -147,7 +149,7 @@ fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
         About::Milestone(_) | About::Failure(_) => {
             format!("`muster approve {run}`, or `muster reject {run} \"what to change\"`")
         }
-        About::Step(_) => format!("`muster approve {run}`, or `muster answer {run} {id} no`"),
+        About::Step(_) => format!("`muster approve {run}`, or `muster answer {run} {id} reject`"),
         About::Call(_) => format!(
             "`muster approve {run} --question {id}`, with --edit to change the arguments, or `muster reject {run} \"why not\" \
              --question {id}`"
@@ -165,23 +167,24 @@ fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
     }
 }
 
-fn otherwise(run: &RunState, asked: &QuestionState) -> String {
-    let default = asked.question.default.as_ref();
-    let taken = match default {
-        Some(default) => format!("{:?} is taken", figures::one_line(default, 100)),
-        None if is_stuck(run, asked) => "the task ends as it stands".to_owned(),
-        None => "it goes on without an answer".to_owned(),
-    };
-    if matches!(asked.about, About::Call(_)) && asked.on_timeout != OnTimeout::Abort {
-        return "the call is not made".to_owned();
-    }
-    if asked.about.is_approved() && run.limits.people.has_policy() {
+/// Effect of a question that no person answers in time.
+pub(crate) fn otherwise(run: &RunState, asked: &QuestionState) -> String {
+    let stops = asked.about.needs_approval_to_continue(&run.limits.people);
+    if stops || asked.on_timeout == OnTimeout::Abort {
         return "the run is stopped".to_owned();
     }
+    let default = asked.question.default.as_ref();
+    let taken = match (&asked.about, default) {
+        (About::Call(_), _) => "the call is not made".to_owned(),
+        (About::Step(_), _) => "the step is left out".to_owned(),
+        (About::Failure(_), _) => "no further task is started".to_owned(),
+        (_, Some(default)) => format!("{:?} is taken", figures::one_line(default, 100)),
+        (_, None) if is_stuck(run, asked) => "the task ends as it stands".to_owned(),
+        (_, None) => "it goes on without an answer".to_owned(),
+    };
     match asked.on_timeout {
-        OnTimeout::Abort => "the run is stopped".to_owned(),
         OnTimeout::AskAnother => format!("somebody else is asked, and then {taken},"),
-        OnTimeout::Proceed => taken,
+        OnTimeout::Abort | OnTimeout::Proceed => taken,
     }
 }
 

@@ -53,7 +53,7 @@ fn row(run: &RunState, now: Millis) -> Vec<String> {
 pub(crate) fn word(run: &RunState) -> &'static str {
     match run.status {
         RunStatus::Created | RunStatus::Processing if run.control.paused.is_some() => "paused",
-        RunStatus::Processing if run.is_held() => "waits for an answer",
+        RunStatus::Created | RunStatus::Processing if run.waits_for_person() => "waits for an answer",
         RunStatus::Completed if is_completed_in_part(run) => "completed in part",
         status => of_status(status),
     }
@@ -77,7 +77,9 @@ pub(crate) fn of_status(status: RunStatus) -> &'static str {
 pub(crate) fn painted(run: &RunState, paint: Paint) -> String {
     let word = word(run);
     match run.status {
-        RunStatus::Created | RunStatus::Processing if run.control.paused.is_some() || run.is_held() => {
+        RunStatus::Created | RunStatus::Processing
+            if run.control.paused.is_some() || run.waits_for_person() =>
+        {
             paint.warn(word)
         }
         RunStatus::Created | RunStatus::Processing => paint.busy(word),

@@ -72,7 +72,7 @@ fn head(state: &RunState, task: &TaskId, now: Millis) -> Vec<Line> {
     let mut lines = vec![(Tone::Strong, format!("{task}{name}"))];
     let mut facts = vec![format!("{:?}", found.status).to_lowercase()];
     facts.extend(planned.map(|planned| planned.role.to_string()));
-    facts.extend(found.agent.as_ref().or_else(|| state.seen_with(task)).map(|agent| format!("with {agent}")));
+    facts.extend(found.agent.as_ref().map(|agent| format!("with {agent}")));
     if found.generation.0 > 1 {
         facts.push(format!("try {}", found.generation));
     }

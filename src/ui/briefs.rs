@@ -7,6 +7,7 @@ use muster_bus::Bus;
 use muster_shared::ids::RunId;
 use muster_shared::run::RunState;
 use muster_shared::sync::lock;
+use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
 use crate::commands::keep::Gone;
@@ -28,21 +29,20 @@ impl Briefs {
     /// # Errors
     /// When the bus fails.
     pub(crate) async fn newest(&self, bus: &Bus, limit: usize) -> Result<Vec<Arc<Value>>, Failure> {
-        let (Newest { runs, left_out, known }, gone) =
-            runs::all_but(bus, limit, &|run| self.of(*run).is_some()).await?;
-        let mut listed: Vec<(RunId, Arc<Value>)> =
-            known.into_iter().filter_map(|run| Some((run, self.of(run)?))).collect();
+        let created_at = |run: &RunId| self.of(*run)?["created_at"].as_u64().map(Millis);
+        let (Newest { runs, left_out, order }, gone) = runs::all_but(bus, limit, &created_at).await?;
+        let mut listed = BTreeMap::new();
         for state in &runs {
             let brief = Arc::new(brief(state));
             if state.status.is_ended() {
                 self.keep(state.id, Arc::clone(&brief));
             }
-            listed.push((state.id, brief));
+            listed.insert(state.id, brief);
         }
-        listed.sort_by(|(one, _), (other, _)| other.cmp(one));
         let gone = gone.iter().map(Gone::to_json);
         let damaged = left_out.iter().map(|(run, why)| runs::damaged(*run, why));
-        Ok(listed.into_iter().map(|(_, brief)| brief).chain(gone.chain(damaged).map(Arc::new)).collect())
+        let in_order = order.into_iter().filter_map(|(run, _)| listed.remove(&run).or_else(|| self.of(run)));
+        Ok(in_order.chain(gone.chain(damaged).map(Arc::new)).collect())
     }
 
     fn of(&self, run: RunId) -> Option<Arc<Value>> {
@@ -74,14 +74,12 @@ pub(crate) struct Search {
     pub(crate) status: String,
     /// Part of a model's name.
     pub(crate) model: String,
-    /// Only what is older than this run.
-    pub(crate) before: Option<RunId>,
 }
 
 impl Search {
     /// Whether all that there is is shown, in its order.
     pub(crate) fn is_all(&self) -> bool {
-        self.text.is_empty() && self.status.is_empty() && self.model.is_empty() && self.before.is_none()
+        self.text.is_empty() && self.status.is_empty() && self.model.is_empty()
     }
 
     /// Whether a run is shown. Pure.
@@ -94,16 +92,11 @@ impl Search {
             _ => String::new(),
         };
         let wanted = self.text.to_lowercase();
-        let is_older = || {
-            let run = brief["run"].as_str().and_then(|run| run.parse::<RunId>().ok());
-            self.before.is_none_or(|before| run.is_some_and(|run| run < before))
-        };
         let models = || brief["models"].as_array().into_iter().flatten().filter_map(Value::as_str);
         (wanted.is_empty() || ["goal", "run", "reason"].iter().any(|name| text(name).contains(&wanted)))
             && (self.status.is_empty() || status.eq_ignore_ascii_case(&self.status))
             && (self.model.is_empty()
                 || models().any(|model| model.to_lowercase().contains(&self.model.to_lowercase())))
-            && is_older()
     }
 }
 
@@ -126,11 +119,6 @@ mod tests {
         assert!(!shows(Search { text: "moons".into(), ..Search::default() }));
         assert!(!shows(Search { status: "failed".into(), ..Search::default() }));
         assert!(!shows(Search { model: "llama".into(), ..Search::default() }));
-        assert!(!shows(Search { before: Some(run), ..Search::default() }));
-        assert!(shows(Search {
-            before: Some(RunId::from_uuid(uuid::Uuid::from_u128(6))),
-            ..Search::default()
-        }));
         let stopped = json!({ "run": run, "status": { "aborted": "cancelled" } });
         assert!(Search { status: "aborted".into(), ..Search::default() }.shows(&stopped));
     }

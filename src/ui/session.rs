@@ -12,6 +12,8 @@ use muster_shared::time::Millis;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::app::user;
+
 /// Most addresses that wait to be opened.
 const MOST_LINKS: usize = 32;
 
@@ -32,6 +34,15 @@ pub(crate) struct Person {
 }
 
 impl Person {
+    /// Name of the person as the author of goals and requests.
+    pub(crate) fn author(&self) -> String {
+        match &self.by {
+            KnownBy::Link => user(),
+            KnownBy::Token { .. } => self.name.to_string(),
+            KnownBy::Proxy { user, .. } => user.clone(),
+        }
+    }
+
     /// Whether the person started the dashboard.
     pub(crate) const fn is_owner(&self) -> bool {
         matches!(self.by, KnownBy::Link)

@@ -404,6 +404,19 @@ fn questions_of_runs_within_are_answered_through_the_run_they_belong_to() {
     folder.output(&["approve", "last"]).unwrap();
     asks("Are boats ships?");
     assert_eq!(listed()[0]["goal"], "count the ships", "{}", listed());
+    // Both runs wait for the person, in every output.
+    let shown = folder.json(&["show", "last", "--json"]).unwrap();
+    let runs = folder.json(&["runs", "--json"]).unwrap();
+    let states = [&shown["state"], &runs[0]["state"], &runs[1]["state"]];
+    assert_eq!(states, ["waits for an answer"; 3], "{shown}");
+    assert_eq!(shown["waits_for"][0]["waits"]["for"], "answer", "{}", shown["waits_for"]);
+    let told = folder.output(&["show", "last"]).unwrap();
+    assert!(
+        told.contains("Are boats ships? (in run ") && told.contains("(waits for a run of its own: "),
+        "{told}"
+    );
+    let told = folder.output(&["ps"]).unwrap();
+    assert_eq!(told.matches("waits for the answer to question").count(), 2, "{told}");
     let number = listed()[0]["question"].to_string();
     let number = number.trim_matches('"');
     let output = folder.command(&["answer", "last", "1/9", "Yes."]).output().unwrap();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use muster_support::fleet::{Folder, both, wait_until};
 use muster_support::model_server::{Fault, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
+use serde_json::Value;
 
 use super::support::{folder, signal, with_model, write_documents};
 
@@ -223,15 +224,30 @@ fn a_role_that_is_missing_is_told_within_seconds_and_the_run_goes_on_when_it_com
 }
 
 #[test]
-fn a_goal_asked_again_with_its_id_is_one_run() {
+fn a_goal_asked_again_with_its_id_is_one_run_and_another_goal_is_refused() {
     let folder = folder();
     write_documents(&folder);
     let fleet = folder.up(&[]).unwrap();
-    let id = "0193f0c0-c0c0-7000-8000-00000000beef";
+    // It sorts behind ids of any clock; the order of runs is that of the event log.
+    let id = "f47ac10b-58cc-4372-a567-0e02b2c3d479";
     let run = ["run", "How deep may delegation go?", "--docs", "docs", "--json", "--run-id", id];
     let first = fleet.folder().json(&run).unwrap();
     let second = fleet.folder().json(&run).unwrap();
     assert_eq!(first["run"], second["run"]);
     assert_eq!(first["ended_at"], second["ended_at"]);
-    assert_eq!(fleet.folder().json(&["runs", "--json"]).unwrap().as_array().map(Vec::len), Some(1));
+    for other in
+        [&["run", "How deep is the sea?", "--docs", "docs"][..], &["run", "How deep may delegation go?"]]
+    {
+        let output = fleet.folder().run(&[other, &["--json", "--run-id", id]].concat()).unwrap();
+        let said = both(&output);
+        assert!(
+            output.status.code() == Some(2) && said.contains("belongs to another goal"),
+            "{other:?}: {said}"
+        );
+    }
+    let newer = fleet.folder().json(&["run", "What is 2 plus 2?", "--json"]).unwrap();
+    let runs = fleet.folder().json(&["runs", "--json"]).unwrap();
+    let ids: Vec<&Value> = runs.as_array().unwrap().iter().map(|run| &run["run"]).collect();
+    assert_eq!(ids, [&newer["run"], &first["run"]]);
+    assert_eq!(fleet.folder().json(&["show", "last", "--json"]).unwrap()["id"], newer["run"]);
 }

@@ -1,7 +1,7 @@
 //! What an agent tells the registry: who it is when it comes, and how it is with every heartbeat.
 
 use muster_shared::flow::Presence;
-use muster_shared::ids::Role;
+use muster_shared::plan::matching::built_in_capabilities;
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::wire::Profile;
 
@@ -51,18 +51,9 @@ pub(super) fn presence(context: &AgentContext, presence: &mut Presence) {
 
 /// What the role can do.
 fn capabilities(context: &AgentContext) -> Vec<String> {
-    let built_in: &[&str] = match context.role() {
-        Role::Planner => &["planning"],
-        Role::Researcher => &["searching documents", "reading", "citing"],
-        Role::Worker => &["reasoning", "calculation", "writing files"],
-        Role::Reflector => &["reflection"],
-        Role::Refiner => &["replanning"],
-        Role::Writer => &["writing reports"],
-        Role::Specialist(_) => {
-            return context.definition().map(|own| own.capabilities.clone()).unwrap_or_default();
-        }
-    };
-    built_in.iter().map(|&can| can.to_owned()).collect()
+    let built_in = built_in_capabilities(context.role()).iter().map(|&can| can.to_owned());
+    let own = context.definition().map(|own| own.capabilities.clone()).unwrap_or_default();
+    built_in.chain(own).collect()
 }
 
 /// What a million tokens of the model cost, sent and answered, in millionths of a US dollar.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use muster_shared::flow::TaskOffered;
 use muster_shared::flow::rights::statement;
+use muster_shared::flow::{Goal, TaskOffered};
 use muster_shared::ids::{Attempt, Queue, RunId, Seq};
 use muster_shared::run::Unreadable as Garbled;
 use muster_shared::run::chain::digest;
@@ -12,7 +12,7 @@ use muster_shared::wire::{Body, Encoding};
 use uuid::Uuid;
 
 use super::{BATCH_LIMIT, Record};
-use crate::backend::{Appended, Fence, Message};
+use crate::backend::{Appended, Fence, Message, OUTER_RUN};
 use crate::error::{AppendError, BusError};
 use crate::observer::DecisionSeen;
 use crate::seal::About;
@@ -111,8 +111,10 @@ impl Record {
         };
         let mut messages = Vec::with_capacity(1 + offers.len());
         let said = decided.offer.as_deref().map(statement);
+        let outer = decided.goal().and_then(Goal::outer_run);
         let mut first = self.core.seal(subject.to_string(), Body::Decided(decided), about, encoding).await?;
         said.iter().for_each(|said| self.core.vouch(said, &mut first));
+        outer.iter().for_each(|outer| first.headers.add(OUTER_RUN, &outer.to_string()));
         messages.push(first);
         for offer in offers {
             let ((subject, about), said) = (place_of(&offer), statement(&offer));

@@ -3,7 +3,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use muster_bus::{AppendError, BusError, NewestRuns, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits, TaskOffered};
-use muster_shared::ids::{Generation, Seq};
+use muster_shared::ids::{Generation, RunId, Seq};
 use muster_shared::run::{AgentEvent, Decided, Entry, EventKind, Input, RecordEvent};
 use muster_shared::wire::Encoding;
 use uuid::Uuid;
@@ -263,16 +263,19 @@ async fn runs_are_listed_newest_first(f: Fixture) {
 
 async fn the_newest_runs_are_those_at_the_top_of_all(f: Fixture) {
     let record = f.bus.record();
-    let old = run();
-    let mut last = f.offer(old, Seq(0), &["1"]).await.last;
-    for _ in 0..12 {
-        let run = run();
-        f.offer(run, Seq(0), &["1", "2"]).await;
+    // Ids are chosen by clients, whose clocks differ: the order is that of the event log.
+    let all: Vec<RunId> = (0..13).map(|_| RunId::from_uuid(Uuid::new_v4())).collect();
+    let (old, others) = all.split_last().unwrap();
+    let mut last = f.offer(*old, Seq(0), &["1"]).await.last;
+    for run in others.iter().rev() {
+        // Partitions are compared by the time of their entries.
+        let before = muster_bus::now();
+        until("the clock moves", || async { muster_bus::now() > before }).await;
+        f.offer(*run, Seq(0), &["1", "2"]).await;
         // One that goes on for long is not new for that.
-        last = record.append_decision(old, last, &decided(0), &[], Encoding::MessagePack).await.unwrap().last;
+        last =
+            record.append_decision(*old, last, &decided(0), &[], Encoding::MessagePack).await.unwrap().last;
     }
-    let all = record.runs().await.unwrap();
-    assert_eq!((all.len(), all.last()), (13, Some(&old)));
     for limit in [0, 1, 3, 12, 13, 50] {
         let newest = record.newest_runs(limit).await.unwrap();
         let expected = NewestRuns { runs: all.iter().copied().take(limit).collect(), fragments: vec![] };

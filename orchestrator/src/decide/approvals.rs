@@ -1,21 +1,14 @@
 //! Single calls of tools that a person approves before they are made (T8). Its task is put down meanwhile and goes on with
 //! the verdict. Silence approves nothing.
 
-use muster_shared::flow::question::MAX_QUESTION_BYTES;
-use muster_shared::flow::verdict::Verdict;
+use muster_shared::flow::question::{APPROVE, REJECT};
 use muster_shared::flow::{About, CallRuling, CallToApprove, CallVerdict, Question, Reply, Wait};
 use muster_shared::ids::{QuestionId, TaskId};
 use muster_shared::run::{Request, RunState};
 use serde_json::Value;
 
 use super::builder::DecisionBuilder;
-use super::partial::line;
-use super::reading::Reader;
-use super::review::APPROVE;
 use super::{questions, waits};
-
-/// What is recorded where somebody does not approve and does not say why.
-const NO: &str = "no";
 
 /// Asks whether a call may be made.
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>, task: TaskId, call: &CallToApprove) {
@@ -54,45 +47,6 @@ fn check(run: &RunState, arguments: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Somebody does not approve a call. Whoever works on the task is told why.
-///
-/// # Errors
-/// Why that cannot be recorded.
-pub(super) fn reject(
-    decision: &mut DecisionBuilder<'_>,
-    request: &Request,
-    id: QuestionId,
-) -> Result<(), String> {
-    let why = match request.reason.trim() {
-        "" => NO,
-        why => why,
-    };
-    if decision.reader().verdict(why) == Verdict::Yes {
-        return Err(format!("{why:?} reads as an approval: `muster approve` is for that; say why not"));
-    }
-    questions::answer_with(decision, request, id, why.to_owned(), None)
-}
-
-/// What a person says to whether a call may be made, as it is recorded: `approve`, or why not.
-///
-/// # Errors
-/// What to say instead.
-pub(super) fn read(text: &str, reader: &Reader<'_>) -> Result<String, String> {
-    let text = text.trim();
-    if text.len() > MAX_QUESTION_BYTES {
-        return Err(format!("the answer has {} bytes, {MAX_QUESTION_BYTES} is the most", text.len()));
-    }
-    match reader.verdict(text) {
-        Verdict::Yes => Ok(APPROVE.to_owned()),
-        Verdict::Change(wish) => Ok(wish),
-        Verdict::No | Verdict::Stop => Ok(text.to_owned()),
-        Verdict::Unclear => Err(format!(
-            "it is not clear whether {:?} is a yes or a no: say `yes`, or `no, ` and why not. The question waits on",
-            line(text, 100)
-        )),
-    }
-}
-
 /// A task goes on with what was said of its call.
 pub(super) fn answered(
     decision: &mut DecisionBuilder<'_>,
@@ -111,7 +65,7 @@ fn verdict(at: u32, reply: &Reply, arguments: Option<&Value>) -> CallVerdict {
     let (ruling, reason) = match (text.as_str(), arguments) {
         (APPROVE, None) => (CallRuling::Approved, ""),
         (APPROVE, Some(arguments)) => (CallRuling::Changed(arguments.clone()), ""),
-        (NO, _) => (CallRuling::Refused, ""),
+        (REJECT, _) => (CallRuling::Refused, ""),
         (why, _) => (CallRuling::Refused, why),
     };
     CallVerdict { at, ruling, by: Some(by.clone()), reason: reason.to_owned() }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::blueprint::{self, BlueprintProgress, Ended, StepOutcome};
+use muster_shared::flow::question::APPROVE;
 use muster_shared::flow::{About, Goal, Plan, PlanDraft, PlanTask, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::{PlanAdopted, PlanRefused, RunFailed, StepsExpanded};
@@ -13,9 +14,6 @@ use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
 use super::builder::DecisionBuilder;
 use super::{guards, planning, questions, replan, review, survey};
-
-/// What a person says who lets a step begin.
-const YES: &str = "yes";
 
 /// The limits of a run by its goal: what was planned beforehand is not refined.
 pub(super) fn limits(goal: &Goal, limits: &RunLimits) -> RunLimits {
@@ -99,9 +97,7 @@ pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
         questions.into_iter().filter(|asked| !open.contains(&asked.step))
     {
         let question = Question {
-            choices: vec![YES.to_owned(), "no".to_owned()],
-            default: Some("no".to_owned()),
-            reason: format!("The step {step} of the blueprint begins only after a yes."),
+            reason: format!("The step {step} of the blueprint starts only after an approval."),
             ..Question::new(text)
         };
         questions::ask(decision, About::Step(step), question);
@@ -168,7 +164,7 @@ fn asked(run: &RunState) -> impl Iterator<Item = (&str, Option<&QuestionEnd>)> {
 fn approvals(run: &RunState) -> BTreeMap<String, bool> {
     let ended = asked(run).filter_map(|(step, end)| Some((step, end?)));
     let is_yes = |end: &QuestionEnd| match end {
-        QuestionEnd::Answered(reply) => reply.text.as_deref() == Some(YES),
+        QuestionEnd::Answered(reply) => reply.text.as_deref() == Some(APPROVE),
         QuestionEnd::Withdrawn(_) => false,
     };
     ended.map(|(step, end)| (step.to_owned(), is_yes(end))).collect()

@@ -347,8 +347,7 @@ fn observed(child: RunId, end: &ChildEnd) -> Observation {
     Observation::new(status, content)
 }
 
-/// The id of the run that a step asks for. It sorts right before its parent's, so that the newest run is the one that
-/// somebody asked for.
+/// The id of the run that a step asks for: the same when the decision is made again.
 fn child_id(run: &RunState, step: AskingStep<'_>) -> RunId {
     let AskingStep { task, generation, number } = step;
     derived_run(run, &format!("child/{}/{task}/{generation}/{number}", run.id))

@@ -76,7 +76,7 @@ pub use response::{Tried, respond};
 pub use schedule::next_review;
 pub use silence::patience;
 pub use survey::{in_hands, in_work};
-pub use waits_for::{AgentsByRole, WaitsFor, waits_for};
+pub use waits_for::{AgentsByRole, WaitsFor, waits_for, waits_for_within};
 
 use as_it_was::AsItWas;
 use builder::DecisionBuilder;

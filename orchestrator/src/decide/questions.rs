@@ -31,10 +31,13 @@ pub(super) fn ask(decision: &mut DecisionBuilder<'_>, about: About, question: Qu
     let no_more = run.questions.len() >= usize::try_from(people.max_questions).unwrap_or(usize::MAX);
     let mut question = bounded(question);
     question.to = question.to.or_else(|| people.ask.first().cloned());
+    if about.is_approved() {
+        question.choices = about.approval_choices();
+    }
     if !question.choices.is_empty() {
-        // What is told as the default is what is taken in the end: one of the choices, or none.
+        // The default that is shown is the one that takes effect: one of the choices, or none.
         let default = question.default.take();
-        question.default = default.and_then(|default| decision.reader().answer(&question, &default).ok());
+        question.default = default.and_then(|default| question.read(&default).ok());
     }
     let on_timeout = question.on_timeout.unwrap_or(people.on_timeout);
     let expires = expires(run, &question, decision.now());
@@ -56,15 +59,14 @@ pub(super) fn answer(
     if let Some(end) = &asked.end {
         return Err(ended_before(id, end));
     }
-    let text = if review::is_verdict(&asked.about) {
-        review::read(text, decision.reader())?
-    } else if matches!(asked.about, About::Call(_)) {
-        approvals::read(text, decision.reader())?
-    } else if let Some(form) = &asked.question.form {
+    if asked.about.is_approved() {
+        return review::choose(decision, request, id, text);
+    }
+    let text = if let Some(form) = &asked.question.form {
         form.form.read(text)?;
         text.trim().to_owned()
     } else {
-        decision.reader().answer(&asked.question, text)?
+        asked.question.read(text)?
     };
     answer_with(decision, request, id, text, None)
 }
@@ -82,9 +84,14 @@ pub(super) fn answer_with(
         decision.emit(approval);
         return Ok(());
     }
-    let by = if request.by.is_empty() { "somebody" } else { &request.by };
-    answered(decision, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) }, arguments);
+    let by = Some(author(request).to_owned());
+    answered(decision, &Reply { question: id, text: Some(text), by }, arguments);
     Ok(())
+}
+
+/// Name of the person who sent a request.
+pub(super) fn author(request: &Request) -> &str {
+    if request.by.is_empty() { "somebody" } else { &request.by }
 }
 
 /// Whether somebody may approve, reject, answer and change what is done in this run.
@@ -163,11 +170,9 @@ fn time_is_up(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
 fn by_default(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
     let Some(run) = decision.open() else { return };
     let asked = run.questions.get(&id);
-    let stops = |about: &About| about.is_approved() && !matches!(about, About::Call(_));
-    if let Some(asked) = asked.filter(|asked| stops(&asked.about) && run.limits.people.has_policy()) {
-        let reason = format!("question {id} was not approved by those who have to: {}", asked.question.text);
-        decision
-            .emit(QuestionWithdrawn { id, reason: "those who have to approve did not in time".to_owned() });
+    if let Some(asked) = asked.filter(|asked| asked.about.needs_approval_to_continue(&run.limits.people)) {
+        let reason = format!("question {id} was not approved in time: {}", asked.question.text);
+        decision.emit(QuestionWithdrawn { id, reason: "no approval in time".to_owned() });
         return control::abort(decision, StopReason::DeadlinePassed, reason);
     }
     let text = asked.and_then(|asked| asked.question.default.clone());

@@ -4,36 +4,30 @@
 //! A plan under review is adopted, and nothing of it is offered. Whoever rejects it says why; the refiner changes it,
 //! and it is asked about again. Whoever edits it gives the plan as it is to be.
 
-use muster_shared::flow::question::MAX_QUESTION_BYTES;
-use muster_shared::flow::verdict::Verdict;
+use muster_shared::flow::question::{APPROVE, EDIT, MAX_QUESTION_BYTES, REJECT};
 use muster_shared::flow::{
     About, Plan, PlanDraft, PlanTask, Question, Reply, ReviewPolicy, TaskResult, TaskStatus,
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan;
-use muster_shared::run::event::PlanEdited;
-use muster_shared::run::{QuestionEnd, Request, RequestAction, RunState, StopReason};
+use muster_shared::run::event::{FeedbackGiven, PlanEdited};
+use muster_shared::run::{QuestionEnd, QuestionState, Request, RequestAction, RunState, StopReason};
 
 use serde_json::Value;
 
 use super::builder::DecisionBuilder;
 use super::partial::line;
-use super::reading::Reader;
 use super::{approvals, control, guards, outcome, planning, questions, survey};
 
-/// What somebody answers who has nothing against it.
-pub(super) const APPROVE: &str = "approve";
-
-/// What somebody answers who wants no more of it.
-const STOP: &str = "stop";
-
-/// What is said of a step of a blueprint that is not to begin.
-const NO: &str = "no";
+/// Most feedback that a question keeps, as a number of texts.
+const MAX_FEEDBACK: usize = 20;
 
 /// A verdict on what was asked.
 enum ReviewVerdict {
     GoOn,
     Stop,
+    /// No answer in time, after too many failures: no further task is started.
+    Unanswered,
     /// To be changed, and how.
     Change(String),
 }
@@ -73,9 +67,8 @@ fn ask_about_plan(decision: &mut DecisionBuilder<'_>, reason: String) {
     questions::ask(decision, About::Plan, question("Is the plan to be carried out?".to_owned(), reason));
 }
 
-/// Answers are open: what is neither a yes nor a no says what is to be changed.
 fn question(text: String, reason: String) -> Question {
-    Question { reason, default: Some(APPROVE.to_owned()), ..Question::new(text) }
+    Question { reason, ..Question::new(text) }
 }
 
 /// Asks whether to go on after a task that ended well, where that is wanted.
@@ -190,7 +183,7 @@ fn with_skipped(run: &RunState, mut plan: Plan) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// Somebody rejects what is asked about, and says why.
+/// Rejects what is asked about, with the reason of the request and the feedback so far.
 pub(super) fn reject(
     decision: &mut DecisionBuilder<'_>,
     request: &Request,
@@ -198,49 +191,60 @@ pub(super) fn reject(
 ) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
     let (id, about) = under_review(run, question)?;
-    match about {
-        About::Step(_) => return questions::answer(decision, request, id, NO),
-        About::Call(_) => return approvals::reject(decision, request, id),
-        About::Plan
-        | About::Milestone(_)
-        | About::Failure(_)
-        | About::Task(_)
-        | About::Goal
-        | About::Conflict(_) => {}
-    }
-    if request.reason.trim().is_empty() {
+    let Some(asked) = run.questions.get(&id) else { return Ok(()) };
+    let why = request.reason.trim();
+    let needs_reason = !matches!(about, About::Step(_) | About::Call(_));
+    if needs_reason && why.is_empty() && asked.feedback.is_empty() {
         return Err("say what is to be different: the plan is changed by that".to_owned());
     }
-    if decision.reader().verdict(&request.reason) == Verdict::Yes {
-        return Err(format!(
-            "{:?} reads as an approval: `muster approve` is for that; say what is to be different",
-            request.reason.trim()
-        ));
+    if let Ok(choice) = asked.question.read(why)
+        && choice != REJECT
+    {
+        return Err(format!("{why:?} is the choice `{choice}`, not a reason: say what is to be different"));
     }
-    questions::answer(decision, request, id, &request.reason)
+    let text = rejection(asked, why);
+    questions::answer_with(decision, request, id, text, None)
 }
 
-/// What a person says to a question of going on or not, as it is recorded: `approve`, `stop`, or what is to change.
-pub(super) fn read(text: &str, reader: &Reader<'_>) -> Result<String, String> {
+/// Applies an answer to an approval: one of the choices, by number or name. Any other text is feedback, and the question is
+/// repeated.
+pub(super) fn choose(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    id: QuestionId,
+    text: &str,
+) -> Result<(), String> {
+    let Some(asked) = decision.open().and_then(|run| run.questions.get(&id)) else { return Ok(()) };
     let text = text.trim();
-    if text.len() > MAX_QUESTION_BYTES {
-        return Err(format!("the answer has {} bytes, {MAX_QUESTION_BYTES} is the most", text.len()));
-    }
-    let ask_again = |why: &str| {
-        format!(
-            "{why}: say `approve` to go on, `stop` to end the run, or in a sentence what is to be different. The question \
-             waits on"
-        )
-    };
-    match reader.verdict(text) {
-        Verdict::Yes => Ok(APPROVE.to_owned()),
-        Verdict::Stop => Ok(STOP.to_owned()),
-        Verdict::Change(wish) => Ok(wish),
-        Verdict::No => Err(ask_again(&format!("{text:?} does not say what is to be different"))),
-        Verdict::Unclear => {
-            Err(ask_again(&format!("it is not clear whether {:?} is a yes or a no", line(text, 100))))
+    match asked.question.read(text) {
+        Ok(choice) if choice == EDIT => {
+            Err("an edit needs the edited plan or arguments: `muster approve RUN --edit`. The question stays open"
+                .to_owned())
         }
+        Ok(choice) => {
+            let text = if choice == REJECT { rejection(asked, "") } else { choice };
+            questions::answer_with(decision, request, id, text, None)
+        }
+        // A number is meant as a choice.
+        Err(_)
+            if (1..=MAX_QUESTION_BYTES).contains(&text.len())
+                && asked.feedback.len() < MAX_FEEDBACK
+                && text.parse::<u64>().is_err() =>
+        {
+            let by = questions::author(request).to_owned();
+            decision.emit(FeedbackGiven { id, by, text: text.to_owned() });
+            Ok(())
+        }
+        Err(why) => Err(line(&why, 300)),
     }
+}
+
+/// Rejection as it is recorded: the feedback so far and the reason; without both, the bare choice.
+fn rejection(asked: &QuestionState, why: &str) -> String {
+    let given = asked.feedback.iter().map(String::as_str).chain([why]).filter(|text| !text.is_empty());
+    let mut text = given.collect::<Vec<_>>().join("; ");
+    text.truncate(text.floor_char_boundary(MAX_QUESTION_BYTES));
+    if text.is_empty() { REJECT.to_owned() } else { text }
 }
 
 /// The question that a request names.
@@ -261,8 +265,7 @@ const fn asked_of(request: &Request) -> Option<QuestionId> {
 /// The question that waits to be approved: the one that is named. Where none is, the oldest, unless a call is among several:
 /// whoever approves has to say which.
 fn under_review(run: &RunState, named: Option<QuestionId>) -> Result<(QuestionId, About), String> {
-    let waits = |about: &About| is_verdict(about) || about.is_approved();
-    let open = run.open_questions().filter(|(_, asked)| waits(&asked.about));
+    let open = run.open_questions().filter(|(_, asked)| asked.about.is_approved());
     let open: Vec<(QuestionId, &About)> = open.map(|(id, asked)| (id, &asked.about)).collect();
     let each = || open.iter().map(|(id, about)| format!("{id} ({about})")).collect::<Vec<_>>().join(", ");
     let is_one_of_several = open.len() > 1 && open.iter().any(|(_, about)| matches!(about, About::Call(_)));
@@ -286,20 +289,9 @@ pub(super) fn is_open(run: &RunState) -> bool {
     run.open_questions().any(|(_, asked)| asked.about.is_approved())
 }
 
-pub(super) const fn is_verdict(about: &About) -> bool {
-    match about {
-        About::Plan | About::Milestone(_) | About::Failure(_) => true,
-        About::Task(_) | About::Call(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,
-    }
-}
-
 /// Whether an answer, as it is recorded, is an approval.
 pub(super) fn approves(about: &About, text: &str) -> bool {
-    match about {
-        About::Plan | About::Call(_) | About::Milestone(_) | About::Failure(_) => text == APPROVE,
-        About::Step(_) => text != NO,
-        About::Task(_) | About::Goal | About::Conflict(_) => false,
-    }
+    about.is_approved() && text == APPROVE
 }
 
 /// A person's plan, if nothing is wrong with it.
@@ -323,9 +315,13 @@ fn checked(
 pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: &Reply) {
     match verdict(reply) {
         ReviewVerdict::GoOn => {}
+        ReviewVerdict::Unanswered => {
+            let failures = decision.open().map_or(0, |run| run.responses.failures);
+            decision.emit(ErrorBudgetUsedUp { failures, asked: false });
+        }
         ReviewVerdict::Stop => {
             let by = reply.by.as_deref().unwrap_or("nobody");
-            let reason = format!("{by} was asked about {about} and stopped the run");
+            let reason = format!("{by} rejected {about}");
             control::abort(decision, StopReason::Cancelled, reason);
         }
         ReviewVerdict::Change(wish) => {
@@ -336,12 +332,12 @@ pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: 
     }
 }
 
-/// Verdict of a recorded reply: `approve`, `stop`, or the change that is wanted.
+/// Verdict of a recorded reply: `approve`, `reject`, or the change that is wanted.
 fn verdict(reply: &Reply) -> ReviewVerdict {
-    let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return ReviewVerdict::GoOn };
+    let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return ReviewVerdict::Unanswered };
     match text.as_str() {
         APPROVE => ReviewVerdict::GoOn,
-        STOP => ReviewVerdict::Stop,
+        REJECT => ReviewVerdict::Stop,
         _ => ReviewVerdict::Change(text.trim().to_owned()),
     }
 }

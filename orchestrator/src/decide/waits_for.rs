@@ -95,13 +95,32 @@ pub enum WaitsFor {
         /// The task that waits for it.
         task: TaskId,
     },
+    /// The end of a run of its own, which itself waits.
+    Within {
+        /// The run.
+        run: RunId,
+        /// The task that waits for it.
+        task: TaskId,
+        /// What that run waits for.
+        waits: Box<WaitsFor>,
+    },
 }
 
 impl WaitsFor {
     /// Whether nothing of it comes by itself: somebody has to start a process.
     #[must_use]
-    pub const fn is_lacking(&self) -> bool {
-        matches!(self, Self::Orchestrator | Self::Role { .. })
+    pub fn is_lacking(&self) -> bool {
+        matches!(self.innermost(), Self::Orchestrator | Self::Role { .. })
+    }
+
+    /// Whether a person has to answer.
+    #[must_use]
+    pub fn is_for_person(&self) -> bool {
+        matches!(self.innermost(), Self::Answer { .. })
+    }
+
+    fn innermost(&self) -> &Self {
+        if let Self::Within { waits, .. } = self { waits.innermost() } else { self }
     }
 }
 
@@ -126,6 +145,7 @@ impl fmt::Display for WaitsFor {
             ),
             Self::Place { role, tasks } => write!(f, "a free {role} (for {})", named(tasks)),
             Self::Run { run, task } => write!(f, "run {} within it (for {task})", run.short()),
+            Self::Within { run, task, waits } => write!(f, "{waits} (in run {}, for {task})", run.short()),
         }
     }
 }
@@ -143,6 +163,7 @@ pub fn waits_for(run: &RunState, pool: &AgentsByRole) -> Vec<WaitsFor> {
     if run.status.is_ended() {
         return Vec::new();
     }
+    let run = &*run.as_seen();
     let mut found = Vec::new();
     if !pool.has(ORCHESTRATOR) {
         found.push(WaitsFor::Orchestrator);
@@ -166,13 +187,29 @@ pub fn waits_for(run: &RunState, pool: &AgentsByRole) -> Vec<WaitsFor> {
     found
 }
 
+/// The same, with the reasons of child runs in place of these runs, as far as the observer knows them.
+#[must_use]
+pub fn waits_for_within<'a>(
+    run: &RunState,
+    pool: &AgentsByRole,
+    child: &dyn Fn(RunId) -> Option<&'a RunState>,
+) -> Vec<WaitsFor> {
+    let reasons = |waits: WaitsFor| {
+        let WaitsFor::Run { run, task } = &waits else { return vec![waits] };
+        let inner = child(*run).map(|state| waits_for_within(state, pool, child)).unwrap_or_default();
+        let within = |inner| WaitsFor::Within { run: *run, task: task.clone(), waits: Box::new(inner) };
+        let inner: Vec<WaitsFor> = inner.into_iter().map(within).collect();
+        if inner.is_empty() { vec![waits] } else { inner }
+    };
+    waits_for(run, pool).into_iter().flat_map(reasons).collect()
+}
+
 /// The tasks that wait for somebody to take them, by role: those in a queue, and those that are due and not offered yet
 /// because their queue has no room.
 fn by_role(run: &RunState) -> BTreeMap<Role, BTreeSet<TaskId>> {
     let mut waiting: BTreeMap<Role, BTreeSet<TaskId>> = BTreeMap::new();
-    let queued = run.tasks.iter().filter(|(task, state)| {
-        let is_offered = state.status == TaskStatus::Queued && matches!(state.queue, Some(Queue::Role(_)));
-        is_offered && run.seen_with(task).is_none()
+    let queued = run.tasks.iter().filter(|(_, state)| {
+        state.status == TaskStatus::Queued && matches!(state.queue, Some(Queue::Role(_)))
     });
     let due = if run.control.paused.is_some() { Vec::new() } else { schedule::due(run) };
     for task in queued.map(|(task, _)| task.clone()).chain(due) {

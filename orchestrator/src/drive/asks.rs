@@ -70,8 +70,7 @@ async fn submit(
     }
     let run = match (run, id) {
         (Some(run), _) if run.as_uuid().get_version_num() != 7 => {
-            let reason =
-                format!("field body.content.run: {run} is no UUID of version 7, by which runs are in order");
+            let reason = format!("field body.content.run: {run} is not a UUID of version 7");
             return Ok(Err(refusal(reason)));
         }
         (Some(run), _) => run,
@@ -88,6 +87,12 @@ async fn submit(
     let command = Command::Submit { run, goal: Box::new(goal.clone()) };
     context.bus.commands().send_for(&command, Encoding::default(), asked.signed.as_ref()).await?;
     let first = context.bus.record().first(&RecordFilter::Decisions(run), Seq(0)).await?;
+    let known = first.as_ref().and_then(|entry| entry.event.goal());
+    if known.is_some_and(|known| !known.is_same(goal)) {
+        let reason =
+            format!("field body.content.run: run {run} has another goal: use a new id for a new goal");
+        return Ok(Err(Refused { run: Some(run), ..refusal(reason) }));
+    }
     Ok(match first.as_ref().and_then(refusal_in) {
         Some((why, later)) => Err(Refused { run: Some(run), later, ..refusal(why) }),
         None => Ok(Accepted { run, queued: first.is_none() }),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::run_timeline::RunTimeline;
-use crate::flow::{Budget, ModelCall, Step, TaskStatus, Usage};
+use crate::flow::{Budget, ModelCall, Step, Usage};
 use crate::ids::{Role, RunId, Seq, TaskId};
 use crate::run::{AgentEvent, AgentKey, Entry, Held, RecordEvent, RunEvent, RunState, ToolUse};
 
@@ -172,11 +172,8 @@ impl Ledger {
     /// Adds the usage of tasks in progress and the remainder, so that the sum is that of the state.
     pub(super) fn close(&mut self, state: &RunState) {
         let mut left = state.used().without(self.sum());
-        for (task, seen) in &state.seen {
-            let in_work = state.tasks.get(task).is_some_and(|found| found.status == TaskStatus::Processing);
-            if in_work || state.seen_with(task).is_some() {
-                self.take(&mut left, of_task(task, None), seen.usage);
-            }
+        for (task, usage) in state.used_in_progress() {
+            self.take(&mut left, of_task(task, None), usage);
         }
         self.add((None, None, None), left);
     }

@@ -55,6 +55,7 @@ pub(super) fn topics(event: &RunEvent) -> &'static [Topic] {
         | RunEvent::GoalEdited(_) => &[People, Turn],
         RunEvent::QuestionAsked(_)
         | RunEvent::ApprovalGiven(_)
+        | RunEvent::FeedbackGiven(_)
         | RunEvent::QuestionPassedOn(_)
         | RunEvent::QuestionWithdrawn(_) => &[People],
         RunEvent::RequestRefused(_) => &[People, Considered],

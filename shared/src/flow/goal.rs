@@ -15,6 +15,7 @@ use super::people::ReviewPolicy;
 use super::plan::PlanDraft;
 use super::trial::ShadowOf;
 use crate::blueprint::Filled;
+use crate::ids::RunId;
 use crate::wire::{Encoding, TraceContext};
 
 /// Longest goal that is accepted, in bytes.
@@ -212,6 +213,24 @@ impl Goal {
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The run that it was begun for, as its child or as a shadow of one of its tasks.
+    #[must_use]
+    pub fn outer_run(&self) -> Option<RunId> {
+        let parent = self.parent.as_ref().map(|parent| parent.run);
+        parent.or_else(|| self.shadow.as_ref().map(|shadow| shadow.run))
+    }
+
+    /// Whether another goal asks for the same: the text, the documents, the plan and the blueprint. Deadline, limits, model and
+    /// author of a retry may differ.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let documents = |goal: &Self| goal.corpus.as_ref().map(|corpus| corpus.id.clone());
+        self.text.trim() == other.text.trim()
+            && documents(self) == documents(other)
+            && self.plan == other.plan
+            && self.blueprint == other.blueprint
     }
 
     /// Checks what can be checked before work starts.

@@ -41,7 +41,6 @@ pub mod step;
 pub mod task;
 pub mod trial;
 pub mod usage;
-pub mod verdict;
 pub mod wait;
 pub mod work;
 

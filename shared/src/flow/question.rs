@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form::CallForm;
-use super::verdict::{self, Verdict};
+use super::people::People;
 use crate::ids::{QuestionId, TaskId, TaskIndex};
 
 /// Longest text of a question or an answer, in bytes.
@@ -15,6 +15,15 @@ pub const MAX_QUESTION_BYTES: usize = 16 * 1024;
 
 /// Most choices of one question.
 pub const MAX_CHOICES: usize = 20;
+
+/// Choice of an approval: go on.
+pub const APPROVE: &str = "approve";
+
+/// Choice of an approval: do not go on.
+pub const REJECT: &str = "reject";
+
+/// Choice of an approval: go on with the edited plan or the edited arguments.
+pub const EDIT: &str = "edit";
 
 /// What a person is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,41 +62,12 @@ impl Question {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The place of the choice that is meant by a text, if it is clear which: by its number, by its words, or by any wording of
-    /// yes or no where these are to be chosen from.
-    #[must_use]
-    pub fn meant(&self, text: &str) -> Option<usize> {
-        let number = text.trim().trim_start_matches('#').trim_end_matches(['.', ')', ':']);
-        let by_number = number.parse::<usize>().ok().and_then(|n| self.choices.get(n.checked_sub(1)?));
-        let same = |wanted: &str| {
-            let mut found = self.choices.iter().filter(|choice| verdict::plain(choice) == wanted);
-            found.next().filter(|_| found.next().is_none())
-        };
-        // `1890` for `1890 (1, 2)`: where results contradict each other, choices name who says so.
-        let begins_so = |wanted: &str| {
-            let begins = |choice: &&String| {
-                let choice = verdict::plain(choice);
-                choice.strip_prefix(wanted).is_some_and(|rest| rest.starts_with(' '))
-            };
-            let mut found = self.choices.iter().filter(begins);
-            found.next().filter(|_| !wanted.is_empty() && found.next().is_none())
-        };
-        let wanted = verdict::plain(text);
-        let by_words = || same(&wanted).or_else(|| begins_so(&wanted));
-        let by_verdict = || match verdict::read(text) {
-            Verdict::Yes => same("yes"),
-            Verdict::No => same("no"),
-            Verdict::Stop | Verdict::Change(_) | Verdict::Unclear => None,
-        };
-        let meant = by_number.or_else(by_words).or_else(by_verdict)?;
-        self.choices.iter().position(|choice| choice == meant)
-    }
-
-    /// The answer that a text gives: one of the choices by its number or its very words where there are choices.
+    /// Reads an answer. If the question has choices, the answer is one of them: by its number, by its text, or by a text that
+    /// only one choice starts with. Case does not matter.
     ///
     /// # Errors
-    /// What is wrong with it, and what to say instead.
-    pub fn read_exactly(&self, text: &str) -> Result<String, String> {
+    /// The fault of the answer, with the choices.
+    pub fn read(&self, text: &str) -> Result<String, String> {
         let text = text.trim();
         if text.is_empty() {
             return Err("the answer is empty".to_owned());
@@ -100,9 +80,16 @@ impl Question {
         }
         let by_number =
             text.parse::<usize>().ok().and_then(|number| self.choices.get(number.checked_sub(1)?));
-        let by_words =
-            || self.choices.iter().find(|choice| choice.trim().to_lowercase() == text.to_lowercase());
-        by_number.or_else(by_words).cloned().ok_or_else(|| {
+        let wanted = text.to_lowercase();
+        let same = |choice: &&String| choice.trim().to_lowercase() == wanted;
+        // `1890` means `1890 (1, 2)`: in a conflict, each choice names the tasks that gave the value.
+        let starts = |choice: &&String| choice.trim().to_lowercase().starts_with(&format!("{wanted} "));
+        let by_text = || self.choices.iter().find(same);
+        let by_start = || {
+            let mut found = self.choices.iter().filter(starts);
+            found.next().filter(|_| found.next().is_none())
+        };
+        by_number.or_else(by_text).or_else(by_start).cloned().ok_or_else(|| {
             let choices = (1..).zip(&self.choices).map(|(number, choice)| format!("{number}: {choice}"));
             format!("{text:?} is none of the choices ({})", choices.collect::<Vec<_>>().join("; "))
         })
@@ -137,6 +124,30 @@ impl About {
     #[must_use]
     pub const fn is_approved(&self) -> bool {
         !matches!(self, Self::Task(_) | Self::Goal | Self::Conflict(_))
+    }
+
+    /// Choices of an approval, in the order of their numbers; none if it is not an approval. A plan and the arguments of a call
+    /// can also be edited.
+    #[must_use]
+    pub fn approval_choices(&self) -> Vec<String> {
+        let all = [APPROVE, REJECT, EDIT];
+        let count = match self {
+            Self::Plan | Self::Call(_) => 3,
+            Self::Milestone(_) | Self::Failure(_) | Self::Step(_) => 2,
+            Self::Task(_) | Self::Goal | Self::Conflict(_) => 0,
+        };
+        all.iter().take(count).map(|&choice| choice.to_owned()).collect()
+    }
+
+    /// Whether the run ends if no person approves in time. A call is then not made, a step of a blueprint not started, and after
+    /// too many failures no further task is started.
+    #[must_use]
+    pub fn needs_approval_to_continue(&self, people: &People) -> bool {
+        match self {
+            Self::Plan | Self::Milestone(_) => true,
+            Self::Failure(_) | Self::Step(_) => people.has_policy(),
+            Self::Task(_) | Self::Call(_) | Self::Goal | Self::Conflict(_) => false,
+        }
     }
 
     /// Whether nothing more is offered until it is answered.
@@ -198,4 +209,21 @@ pub struct Reply {
     /// Who answered; nobody when the default was taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_choice_by_number_text_or_unique_start() {
+        let choices = ["1890 (1, 2)", "1900 (3)", "yes", "Yes, later"].map(str::to_owned).to_vec();
+        let question = Question { choices: choices.clone(), ..Question::new("?") };
+        let table = [("1890", Some(0)), ("2", Some(1)), (" YES ", Some(2)), ("yes, later", Some(3))];
+        let none = ["19", "ye", "sure", "да", "off", "0", "5", "", "no"].map(|text| (text, None));
+        for (text, expected) in table.into_iter().chain(none) {
+            assert_eq!(question.read(text).ok(), expected.map(|at: usize| choices[at].clone()), "{text}");
+        }
+        assert_eq!(Question::new("?").read(" any text "), Ok("any text".to_owned()));
+    }
 }

@@ -38,10 +38,6 @@ pub enum ReadingRule {
     FirstPart,
     /// What of the expected output a result does not hold.
     Unmet,
-    /// What a person says to whom asks whether to go on.
-    Verdict,
-    /// Which choice a person means.
-    Choice,
     /// Which claims contradict each other.
     Contradictions,
     /// Which claims may speak of the same in other words.

@@ -45,6 +45,32 @@ pub fn best<'a>(needs: &[String], specialists: &'a [Specialty]) -> Option<&'a Sp
         .map(|(_, best)| best)
 }
 
+/// Capabilities that agents of a built-in role advertise; none for a specialist, which advertises its own.
+#[must_use]
+pub const fn built_in_capabilities(role: &Role) -> &'static [&'static str] {
+    match role {
+        Role::Planner => &["planning"],
+        Role::Researcher => &["searching documents", "reading", "citing"],
+        Role::Worker => &["reasoning", "calculation", "writing files"],
+        Role::Reflector => &["reflection"],
+        Role::Refiner => &["replanning"],
+        Role::Writer => &["writing reports"],
+        Role::Specialist(_) => &[],
+    }
+}
+
+/// All capabilities of roles, one role each: `researcher: searching documents, reading, citing`.
+#[must_use]
+pub fn advertised(roles: &[Role], specialists: &[Specialty]) -> Vec<String> {
+    let line = |role: &Role| format!("{role}: {}", capabilities(role, specialists).join(", "));
+    roles.iter().map(line).collect()
+}
+
+fn capabilities(role: &Role, specialists: &[Specialty]) -> Vec<String> {
+    let own = specialists.iter().filter(|one| one.role == *role).flat_map(|one| one.capabilities.clone());
+    built_in_capabilities(role).iter().map(|&can| can.to_owned()).chain(own).collect()
+}
+
 /// What a role that comes with Muster is for.
 fn built_in(role: &Role) -> &'static str {
     match role {
@@ -61,8 +87,8 @@ pub fn capable(needs: &[String], roles: &[Role], specialists: &[Specialty]) -> V
     let of_role = |role: &Role| {
         let specialty = specialists.iter().find(|specialty| specialty.role == *role);
         let description = specialty.map_or_else(|| built_in(role).to_owned(), |one| one.description.clone());
-        let own = specialty.map_or(&[][..], |one| one.capabilities.as_slice());
-        let can = needs.iter().filter(|need| can_do(need, own, &description)).cloned().collect();
+        let own = capabilities(role, specialists);
+        let can = needs.iter().filter(|need| can_do(need, &own, &description)).cloned().collect();
         Capable { role: role.clone(), description, can }
     };
     let mut found: Vec<Capable> = roles.iter().map(of_role).collect();
@@ -143,13 +169,16 @@ mod tests {
         let specialists = [auditor, specialist("checker", &["citations", "code review"])];
         let roles: Vec<Role> =
             ["researcher", "worker", "auditor", "checker"].map(|name| name.parse().unwrap()).to_vec();
-        let cases: [(&[&str], &[&str]); 7] = [
+        let cases: [(&[&str], &[&str]); 10] = [
             (&["code review", "citations"], &["checker", "auditor"]),
             (&["Security Audit of the login"], &["auditor"]),
             (&["audit"], &["auditor"]),
             (&["holes in programs"], &["auditor"]),
             (&["search documents"], &[]),
             (&["searches documents"], &["researcher"]),
+            (&["searching documents"], &["researcher"]),
+            (&["Reading"], &["researcher"]),
+            (&["calculation", "writing files"], &["worker"]),
             (&[], &["auditor", "checker", "researcher", "worker"]),
         ];
         for (needs, expected) in cases {

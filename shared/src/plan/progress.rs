@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::flow::{Plan, PlanTask, TaskStatus};
-use crate::ids::{TaskId, TaskIndex};
+use crate::ids::TaskIndex;
 use crate::run::{RunState, Statuses, TaskState};
 use crate::text::one_line;
 
@@ -62,7 +62,7 @@ impl fmt::Display for ProgressLine {
 pub enum Detail {
     /// What was decided. For prompts: the same record always gives the same text.
     Decided,
-    /// Also what agents were last seen doing. For people.
+    /// Also what agents were last seen doing. For people, of a run [as it is seen](RunState::as_seen).
     Seen,
 }
 
@@ -70,7 +70,7 @@ pub enum Detail {
 #[must_use]
 pub fn lines(state: &RunState, detail: Detail) -> Vec<ProgressLine> {
     let Some(plan) = &state.plan else { return Vec::new() };
-    let statuses = statuses(state, detail);
+    let statuses = state.statuses();
     let line = |(index, task): (&TaskIndex, &PlanTask)| ProgressLine {
         depth: index.depth().saturating_sub(1),
         mark: mark(plan, &statuses, index),
@@ -91,48 +91,16 @@ fn members(state: &RunState, index: &TaskIndex, detail: Detail) -> Vec<ProgressL
     let everybody = group.into_iter().flat_map(|group| &group.members);
     let line = |member: &TaskIndex| {
         let found = state.planned(member)?;
-        let id = member.to_task_id();
-        let status = seen(state, &id).unwrap_or(found.status);
         let counts = group?.verdict.as_ref().is_some_and(|verdict| verdict.counts == *member);
         Some(ProgressLine {
             depth: index.depth(),
-            mark: leaf_mark(status),
+            mark: leaf_mark(found.status),
             index: member.clone(),
             name: "member".to_owned(),
             note: if counts { "its result counts".to_owned() } else { note(state, member, detail) },
         })
     };
     everybody.filter_map(line).collect()
-}
-
-/// The states of leaves; for people, a leaf that an agent was seen to have taken is in work.
-fn statuses(state: &RunState, detail: Detail) -> Statuses {
-    let mut statuses = state.statuses();
-    match detail {
-        Detail::Decided => {}
-        Detail::Seen => {
-            for (index, status) in &mut statuses {
-                if let Some(seen) = seen(state, &index.to_task_id()) {
-                    *status = seen;
-                }
-            }
-        }
-    }
-    statuses
-}
-
-/// The state that a task was seen in, where that is further than what was decided. For people.
-#[must_use]
-pub fn seen(state: &RunState, task: &TaskId) -> Option<TaskStatus> {
-    // Of a group, its members are seen.
-    if state.tasks.get(task).is_some_and(|found| found.status.is_ended()) {
-        return None;
-    }
-    match state.seen_ended(task) {
-        Some(true) => Some(TaskStatus::Completed),
-        Some(false) => Some(TaskStatus::Failed),
-        None => state.seen_with(task).map(|_| TaskStatus::Processing),
-    }
 }
 
 /// The progress tree as plain text, one line per task, each ended by a line feed.
@@ -186,9 +154,14 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
         Some(reason) => format!("{word}: {}", one_line(reason, SHOWN)),
         None => word.to_owned(),
     };
-    let ended = state.seen_ended(&index.to_task_id()).filter(|_| detail == Detail::Seen);
-    if let Some(well) = ended {
-        return if well { String::new() } else { "not done: what follows is not decided yet".to_owned() };
+    let seen = state.seen.get(&index.to_task_id());
+    let is_failed = seen.is_some_and(|seen| seen.generation == task.generation && seen.ended && !seen.well);
+    if is_failed && task.status == TaskStatus::Processing && detail == Detail::Seen {
+        return "not done: what follows is not decided yet".to_owned();
+    }
+    let waiting = task.waiting.as_ref().filter(|_| task.status == TaskStatus::Waiting);
+    if let Some(waiting) = waiting.filter(|_| detail == Detail::Seen) {
+        return format!("waits for {}", one_line(&waiting.wait.in_words(), SHOWN));
     }
     match task.status {
         TaskStatus::Created | TaskStatus::Waiting if task.continues.is_some() => {
@@ -201,10 +174,7 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
                 why("to be tried again")
             }
         }
-        TaskStatus::Queued => match (detail, state.seen_with(&index.to_task_id())) {
-            (Detail::Seen, Some(agent)) => in_work(state, index, task, agent.as_str(), detail),
-            (Detail::Seen | Detail::Decided, _) => "waiting for an agent".to_owned(),
-        },
+        TaskStatus::Queued => "waiting for an agent".to_owned(),
         TaskStatus::Processing if state.group_in_work(index).is_some() => shared(state, index),
         TaskStatus::Processing => {
             let agent = task.agent.as_ref().map_or("an agent", |agent| agent.as_str());

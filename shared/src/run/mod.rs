@@ -57,7 +57,7 @@ pub use group::Group;
 pub use guarding::{Guarding, Held, HeldBack};
 pub use peers::{PeerTalk, Shared};
 pub use planning::{GivenUp, Iterated, PlanStage, Planning, Replan};
-pub use questions::{QuestionEnd, QuestionState};
+pub use questions::{QuestionEnd, QuestionState, note_waiting};
 pub use refining::Refining;
 pub use responses::{Answers, ResponseHistory};
 pub use say::{Say, is_of_one};

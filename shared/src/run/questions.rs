@@ -1,12 +1,15 @@
 //! What people are asked about a run, and what they answer.
 
+use std::collections::BTreeSet;
+
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
-use crate::flow::{About, OnTimeout, Question, Reply};
-use crate::ids::QuestionId;
+use super::task_state::TaskState;
+use crate::flow::{About, OnTimeout, Question, Reply, TaskStatus};
+use crate::ids::{QuestionId, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
 
 /// A question of the run, answered or not.
@@ -32,6 +35,9 @@ pub struct QuestionState {
     /// Who approved so far, where more than one has to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<String>,
+    /// Feedback to an approval, oldest first. The question stays open until a person makes a choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feedback: Vec<String>,
     /// How it ended; nothing while it waits for an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<QuestionEnd>,
@@ -78,5 +84,42 @@ impl RunState {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.open_questions().any(|(_, state)| state.about.holds_the_run())
+    }
+
+    /// Whether it can only continue when a person has answered: nothing is in progress, and a question is open here or in a
+    /// child run. For people only.
+    #[must_use]
+    pub fn waits_for_person(&self) -> bool {
+        let is_above = |index: &TaskIndex| {
+            self.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(index) && !plan.is_leaf(index))
+        };
+        let works = |(id, task): (&TaskId, &TaskState)| {
+            matches!(task.status, TaskStatus::Queued | TaskStatus::Processing)
+                && !self.is_shared(id)
+                && !id.as_leaf().is_some_and(is_above)
+        };
+        let is_asked = self.open_questions().next().is_some() || !self.asking_children.is_empty();
+        !self.status.is_ended() && is_asked && (self.is_held() || !self.tasks.iter().any(works))
+    }
+}
+
+/// Notes in each of these runs which of its child runs wait for a person. Returns the runs for which this is new. For people only.
+pub fn note_waiting(runs: &mut [&mut RunState]) -> BTreeSet<RunId> {
+    let mut changed = BTreeSet::new();
+    loop {
+        let asking: BTreeSet<RunId> =
+            runs.iter().filter(|run| run.waits_for_person()).map(|run| run.id).collect();
+        let before = changed.len();
+        for run in runs.iter_mut() {
+            let own = run.children.keys().filter(|child| asking.contains(child)).copied().collect();
+            if run.asking_children != own {
+                run.asking_children = own;
+                changed.insert(run.id);
+            }
+        }
+        // What changed in a run may change the one that it was begun for, and no other.
+        if changed.len() == before {
+            return changed;
+        }
     }
 }

@@ -164,6 +164,9 @@ pub struct RunState {
     /// What agents were seen doing. For people only: no decision reads it.
     #[serde(skip)]
     pub seen: BTreeMap<TaskId, Seen>,
+    /// Child runs that wait for a person, as far as the observer follows them. For people only: no decision reads it.
+    #[serde(skip)]
+    pub asking_children: BTreeSet<RunId>,
 }
 
 impl RunState {
@@ -198,37 +201,21 @@ impl RunState {
         self.tasks.iter().filter_map(leaf).collect()
     }
 
-    /// The agent that was seen to have taken an offer (and perhaps to have done it), though no decision names it yet.
-    /// For people only.
-    #[must_use]
-    pub fn seen_with(&self, task: &TaskId) -> Option<&AgentId> {
-        let offered = self.tasks.get(task).filter(|state| state.status == TaskStatus::Queued)?;
-        let seen = self.seen.get(task).filter(|seen| seen.generation == offered.generation)?;
-        seen.agent.as_ref()
-    }
-
-    /// Whether a task that no decision has ended yet is done all the same, by the outcome in the record, and whether it
-    /// went well. For people only.
-    #[must_use]
-    pub fn seen_ended(&self, task: &TaskId) -> Option<bool> {
-        let open = |state: &&TaskState| matches!(state.status, TaskStatus::Queued | TaskStatus::Processing);
-        let state = self.tasks.get(task).filter(open)?;
-        let seen = self.seen.get(task).filter(|seen| seen.generation == state.generation && seen.ended)?;
-        Some(seen.well)
-    }
-
-    /// What ended tasks used, and what those that no decision has ended yet were seen to use. The one figure that people
-    /// are told.
+    /// What ended tasks used, and what those that no decision has ended yet were seen to use. The one figure that people are
+    /// told.
     #[must_use]
     pub fn used(&self) -> Usage {
         let mut used = self.spending.used;
-        for (task, seen) in &self.seen {
-            let in_work = self.tasks.get(task).is_some_and(|state| state.status == TaskStatus::Processing);
-            if in_work || self.seen_with(task).is_some() {
-                used += seen.usage;
-            }
-        }
+        self.used_in_progress().for_each(|(_, usage)| used += usage);
         used
+    }
+
+    /// What tasks that no decision has ended yet were seen to use.
+    pub fn used_in_progress(&self) -> impl Iterator<Item = (&TaskId, Usage)> {
+        self.seen.iter().filter_map(|(task, seen)| {
+            let found = self.tasks.get(task).filter(|found| found.generation == seen.generation)?;
+            matches!(found.status, TaskStatus::Queued | TaskStatus::Processing).then_some((task, seen.usage))
+        })
     }
 
     /// A task of the plan.

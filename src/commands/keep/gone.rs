@@ -54,8 +54,11 @@ async fn summary(bus: &Bus, run: RunId, removed: &RemovalNote) -> Result<Option<
 pub(crate) async fn summaries(bus: &Bus, limit: usize) -> Result<Vec<Gone>, Failure> {
     let notes = bus.kept().all().await?;
     let gone = notes.iter().rev().filter_map(|(run, note)| Some((*run, note.gone()?)));
+    let mut gone: Vec<_> = gone.filter(|(_, removed)| removed.summary.is_some()).collect();
+    // Newest first by the sequence number of the first entry, which is that of the creation.
+    gone.sort_by_key(|(_, removed)| std::cmp::Reverse(removed.places));
     let mut found = Vec::new();
-    for (run, removed) in gone.filter(|(_, removed)| removed.summary.is_some()).take(limit) {
+    for (run, removed) in gone.into_iter().take(limit) {
         let summary = summary(bus, run, removed).await?;
         found.push(Gone { run, removed: removed.clone(), summary });
     }

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use muster_bus::RegistryChange;
-use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
+use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for_within};
+use muster_shared::ids::RunId;
 use muster_shared::run::RunState;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -51,9 +52,14 @@ impl Lacking {
     }
 
     /// What a person is told now.
-    pub(super) fn news(&mut self, run: Option<&RunState>, now: Instant) -> Vec<String> {
+    pub(super) fn news<'a>(
+        &mut self,
+        run: Option<&RunState>,
+        child: &dyn Fn(RunId) -> Option<&'a RunState>,
+        now: Instant,
+    ) -> Vec<String> {
         let waits = match run {
-            Some(run) => waits_for(run, &self.agents),
+            Some(run) => waits_for_within(run, &self.agents, child),
             None if self.agents.has("orchestrator") => Vec::new(),
             None => vec![WaitsFor::Orchestrator],
         };
@@ -88,14 +94,18 @@ mod tests {
     async fn what_is_lacking_is_told_after_some_seconds_once_and_its_coming_too() {
         let mut lacking = Lacking::default();
         let start = Instant::now();
-        assert_eq!(lacking.news(None, start), Vec::<String>::new(), "it may be coming up");
-        let news = lacking.news(None, start + WORTH_A_WORD);
+        assert_eq!(lacking.news(None, &|_| None, start), Vec::<String>::new(), "it may be coming up");
+        let news = lacking.news(None, &|_| None, start + WORTH_A_WORD);
         assert!(matches!(&news[..], [line] if line.contains("muster orchestrator")), "{news:?}");
-        assert_eq!(lacking.news(None, start + WORTH_A_WORD * 2), Vec::<String>::new(), "it is told once");
+        assert_eq!(
+            lacking.news(None, &|_| None, start + WORTH_A_WORD * 2),
+            Vec::<String>::new(),
+            "it is told once"
+        );
         assert_eq!(lacking.lines().len(), 1);
         let profile = serde_json::json!({ "agent": "orchestrator-1", "role": "orchestrator" });
         lacking.take(RegistryChange::Joined(serde_json::from_value(profile).unwrap()));
-        let news = lacking.news(None, start + WORTH_A_WORD * 3);
+        let news = lacking.news(None, &|_| None, start + WORTH_A_WORD * 3);
         assert!(matches!(&news[..], [line] if line.contains("going on")), "{news:?}");
         assert!(lacking.lines().is_empty());
     }

@@ -53,6 +53,7 @@ impl Screen {
 
     /// Shows the run as it stands.
     pub(super) fn show(&self, state: &RunState, doing: &Doing, now: Millis) {
+        let state = &*state.as_seen();
         match &self.kind {
             ScreenKind::Quiet => {}
             ScreenKind::Plain(lines) => {
@@ -86,7 +87,7 @@ impl Screen {
         if let ScreenKind::Plain(lines) = &self.kind {
             let mut lines = lines.borrow_mut();
             if lines.last.is_none_or(|last| last.elapsed() >= SILENCE) {
-                lines.say(state, now, &progress::still(state, doing));
+                lines.say(state, now, &progress::still(&state.as_seen(), doing));
             }
         }
     }

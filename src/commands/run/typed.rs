@@ -8,6 +8,8 @@ use muster_shared::ids::QuestionId;
 use muster_shared::run::{QuestionState, Request, RequestAction, RunState};
 use tokio::sync::mpsc;
 
+use crate::app::user;
+
 /// Most lines that wait to be looked at.
 const MOST_WAITING: usize = 16;
 
@@ -66,7 +68,8 @@ pub(super) fn hint(asked: &QuestionState) -> String {
     let choices: Vec<String> =
         (1..).zip(&asked.question.choices).map(|(number, choice)| format!("{number} {choice}")).collect();
     let choices = if choices.is_empty() { String::new() } else { format!(" ({})", choices.join(", ")) };
-    format!("  type the answer{choices} and press Enter; whichever answer comes first counts")
+    let feedback = if asked.about.is_approved() { "; any other text is feedback" } else { "" };
+    format!("  type the answer{choices} and press Enter{feedback}; whichever answer comes first counts")
 }
 
 /// What follows from a line.
@@ -91,5 +94,6 @@ pub(super) fn understand<'a>(runs: impl Iterator<Item = &'a RunState>, line: &st
     if text.len() > MAX_QUESTION_BYTES {
         return Said::Nothing("that is longer than an answer may be, and was not sent");
     }
-    Said::Answer(question, Request::new(run, RequestAction::Answer { question, text }))
+    let answer = Request::new(run, RequestAction::Answer { question, text });
+    Said::Answer(question, Request { by: user(), ..answer })
 }

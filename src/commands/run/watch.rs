@@ -12,6 +12,7 @@ use muster_shared::run::event::RequestRefused;
 use muster_shared::run::unguarded::Unguarded;
 use muster_shared::run::{
     AgentEvent, Entry, RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply,
+    note_waiting,
 };
 use muster_shared::wire::{Command, Encoding};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -25,7 +26,7 @@ use super::outages::Outages;
 use super::screen::{SILENCE, Screen};
 use super::typed::{self, Said, Typed};
 use super::within::Within;
-use crate::app::{App, now};
+use crate::app::{App, now, user};
 use crate::exit::Failure;
 use crate::fleet::lifeline::News;
 use crate::render::progress::Doing;
@@ -126,7 +127,7 @@ struct RunView<'a> {
     /// What tasks say they are doing.
     doing: Doing,
     /// Questions that were told.
-    told: BTreeSet<(RunId, QuestionId, u32)>,
+    told: BTreeSet<(RunId, QuestionId, u32, usize)>,
     /// Answers that were sent.
     sent: BTreeSet<Uuid>,
     /// The runs within it.
@@ -203,10 +204,12 @@ impl<'a> RunView<'a> {
             tell_refusals(&entry.event, &self.sent, self.screen);
         }
         self.within.follow_children(self.bus, child).await;
+        note_waiting(&mut self.state.iter_mut().chain(self.within.states_mut()).collect::<Vec<_>>());
     }
 
     fn tell_lacking(&mut self) {
-        for line in self.lacking.news(self.state.as_ref(), std::time::Instant::now()) {
+        let child = |run: RunId| self.within.state(run);
+        for line in self.lacking.news(self.state.as_ref(), &child, std::time::Instant::now()) {
             self.screen.warn(&line);
         }
         self.screen.waits(self.lacking.lines());
@@ -290,12 +293,12 @@ impl<'a> RunView<'a> {
 fn tell_questions(
     state: &RunState,
     within: Option<&Parent>,
-    told: &mut BTreeSet<(RunId, QuestionId, u32)>,
+    told: &mut BTreeSet<(RunId, QuestionId, u32, usize)>,
     screen: &Screen,
     typed: &mut Typed,
 ) {
     for (id, asked) in state.open_questions() {
-        if told.insert((state.id, id, asked.passed_on)) {
+        if told.insert((state.id, id, asked.passed_on, asked.feedback.len())) {
             let news = render::questions::news(state, id, asked);
             screen.say(&match within {
                 Some(parent) => format!("within {}: {news}", parent.task),
@@ -349,8 +352,8 @@ fn left(state: &RunState) -> Duration {
 }
 
 async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(), Failure> {
-    let request = Request::new(run, RequestAction::Cancel).because("interrupted at the terminal");
-    let command = Command::Request(request);
+    let request = Request { by: user(), ..Request::new(run, RequestAction::Cancel) };
+    let command = Command::Request(request.because("interrupted at the terminal"));
     bus.commands().send(&command, Encoding::default()).await?;
     screen.say(if stays {
         "asked the run to stop; Ctrl-C again leaves it as it is"

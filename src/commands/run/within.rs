@@ -52,6 +52,16 @@ impl Within {
         state.as_ref()
     }
 
+    /// A run as it stands.
+    pub(super) fn state(&self, run: RunId) -> Option<&RunState> {
+        self.states.get(&run)?.as_ref()
+    }
+
+    /// All runs, to be changed.
+    pub(super) fn states_mut(&mut self) -> impl Iterator<Item = &mut RunState> {
+        self.states.values_mut().flatten()
+    }
+
     /// The runs as they stand.
     pub(super) fn states(&self) -> impl Iterator<Item = &RunState> {
         self.states.values().flatten().filter(|state| !state.status.is_ended())

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::super::refused::{Given, refused};
 use super::super::{select, within};
 use super::follow::{Following, Recorded, at_work, has_ended};
+use crate::args::OrderArgs;
 use crate::exit::{Exit, Failure, failed, usage};
 use crate::{output, render};
 
@@ -92,15 +93,17 @@ impl Target {
     /// Sends a request, waits so long until it stands in the record, and says what happened.
     pub(in super::super) async fn ask(
         self,
-        wait: Duration,
+        order: &OrderArgs,
         action: RequestAction,
         reason: String,
     ) -> Result<Answered, Failure> {
+        let wait = order.wait;
         let Self { bus, run, state } = self;
         let id = Uuid::now_v7();
         let until = Instant::now() + wait;
         let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await?;
-        let command = Command::Request(Request::new(run, action).because(reason).with_id(id));
+        let request = Request { by: order.by.clone(), ..Request::new(run, action) };
+        let command = Command::Request(request.because(reason).with_id(id));
         bus.commands().send(&command, Encoding::default()).await?;
         let mut following = Following::new(record, *state);
         let asked = |decided: &Decided| decided.inputs.iter().any(|input| input.request() == Some(id));

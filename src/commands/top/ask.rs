@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::super::refused::{Given, refused};
-use crate::app::App;
+use crate::app::{App, user};
 use crate::exit::{Failure, failed};
 use crate::render::figures;
 use crate::top::{Event, Order};
@@ -33,7 +33,8 @@ async fn send(app: &App, order: Order, id: Uuid) -> Result<(), Failure> {
         }
         action => action,
     };
-    let request = Request::new(run, action).because(app.redactor.redact(&reason).into_owned()).with_id(id);
+    let request = Request { by: user(), ..Request::new(run, action) };
+    let request = request.because(app.redactor.redact(&reason).into_owned()).with_id(id);
     let sending = bus.commands();
     let command = Command::Request(request);
     tokio::select! {

@@ -9,12 +9,16 @@ mod run;
 mod tests;
 mod traffic;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use muster_shared::ids::{QuestionId, RunId};
+use muster_shared::ids::{QuestionId, RunId, Seq};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{Entry, Input as DecidedUpon, QuestionState, RecordEvent, RunEvent, RunState};
+use muster_shared::run::{
+    Entry, Input as DecidedUpon, QuestionState, RecordEvent, RunEvent, RunState, note_waiting,
+};
+use muster_shared::time::Millis;
 use uuid::Uuid;
 
 pub(crate) use self::change::Change;
@@ -22,6 +26,9 @@ pub(crate) use self::fleet::{Fleet, Happened};
 pub(crate) use self::input::{Input, Link};
 pub(crate) use self::run::LiveRun;
 pub(crate) use self::traffic::{Passed, Traffic};
+
+/// Deeper than runs are begun for each other.
+const MOST_LEVELS: usize = 20;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
@@ -82,9 +89,20 @@ impl Model {
         &self.fleet
     }
 
-    /// The runs that are known, newest first.
+    /// The runs that are known, newest first by the event log.
     pub(crate) fn runs(&self) -> impl DoubleEndedIterator<Item = &LiveRun> {
-        self.runs.values().rev()
+        let mut runs: Vec<&LiveRun> = self.runs.values().collect();
+        runs.sort_by_cached_key(|run| self.path(run));
+        runs.into_iter()
+    }
+
+    /// Place of a run among others: its outermost run, newest first, then the runs on the way to it.
+    fn path(&self, run: &LiveRun) -> Vec<Reverse<((Millis, Seq), RunId)>> {
+        let outer = |run: &&LiveRun| self.runs.get(&run.outer()?);
+        let way = std::iter::successors(Some(run), outer).take(MOST_LEVELS);
+        let mut path: Vec<_> = way.map(|run| Reverse((run.created(), run.id()))).collect();
+        path.reverse();
+        path
     }
 
     /// The states of these, as far as their records can be followed.
@@ -182,7 +200,17 @@ impl Model {
         if known.asked() != asked {
             changes.push(Change::Questions);
         }
+        changes.extend(self.note_waiting(run));
         self.told(run, changes)
+    }
+
+    /// Notes in the runs that a run was begun for whether it waits for a person. Gives those whose state changed.
+    fn note_waiting(&mut self, run: RunId) -> Vec<Change> {
+        if self.run(run).and_then(LiveRun::outer).is_none() {
+            return Vec::new();
+        }
+        let mut runs: Vec<&mut RunState> = self.runs.values_mut().filter_map(LiveRun::state_mut).collect();
+        note_waiting(&mut runs).into_iter().map(Change::Brief).collect()
     }
 
     fn take_entry(&mut self, entry: &Arc<Entry>) -> Vec<Change> {
@@ -209,6 +237,7 @@ impl Model {
             happened.into_iter().for_each(|happened| self.fleet.note(happened));
             changes.push(Change::Fleet);
         }
+        changes.extend(self.note_waiting(run));
         self.told(run, changes)
     }
 
@@ -227,10 +256,9 @@ impl Model {
     fn make_room(&mut self) -> Vec<Change> {
         let mut gone = Vec::new();
         while self.runs.len() > self.most.runs.saturating_add(self.opened.len()) {
-            let closed = |run: &&RunId| !self.opened.contains(run);
-            let ended = self.runs.iter().find(|(id, run)| !self.opened.contains(id) && !run.is_at_work());
-            let oldest = ended.map(|(id, _)| *id).or_else(|| self.runs.keys().find(closed).copied());
-            let Some(oldest) = oldest else { break };
+            let closed = || self.runs().rev().filter(|run| !self.opened.contains(&run.id()));
+            let ended = closed().find(|run| !run.is_at_work());
+            let Some(oldest) = ended.or_else(|| closed().next()).map(LiveRun::id) else { break };
             self.runs.remove(&oldest);
             gone.push(Change::Gone(oldest));
         }
@@ -240,7 +268,7 @@ impl Model {
 
 /// Whether a run begins with an entry.
 pub(crate) fn begins(entry: &Entry) -> bool {
-    entry.event.events().iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
+    entry.event.goal().is_some()
 }
 
 fn changed(is_changed: bool) -> Vec<Change> {

@@ -1,12 +1,14 @@
 //! One run: folded from its record, and for as long as it is open with its entries and what its tasks do right now.
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use muster_shared::ids::{AgentId, QuestionId, RunId, Seq, TaskId};
 use muster_shared::run::{Entry, RecordEvent, RunState, apply};
+use muster_shared::time::Millis;
 use muster_shared::wire::{Live, LiveKind};
 
 use super::change::RunChange;
@@ -24,11 +26,26 @@ const MOST_SPEAKING: usize = 500;
 pub(crate) struct LiveRun {
     id: RunId,
     state: Option<Box<RunState>>,
+    /// The same with the events of agents that no decision names yet, if there are any.
+    seen: SeenState,
+    /// Time and sequence number of the entry that created it.
+    created: (Millis, Seq),
     last: Seq,
     folded: u64,
     decided_by: Option<AgentId>,
     damaged: Option<String>,
     open: Option<OpenRun>,
+}
+
+/// State with the events of agents that no decision names yet, made when it is read; nothing if there are none.
+type SeenState = OnceLock<Option<Box<RunState>>>;
+
+fn seen_of<'a>(state: &'a RunState, seen: &'a SeenState) -> &'a RunState {
+    let seen = seen.get_or_init(|| match state.as_seen() {
+        Cow::Owned(seen) => Some(Box::new(seen)),
+        Cow::Borrowed(_) => None,
+    });
+    seen.as_deref().unwrap_or(state)
 }
 
 /// What is known of a run only while it is open.
@@ -56,7 +73,18 @@ pub(crate) struct Spoken {
 
 impl LiveRun {
     pub(super) fn new(id: RunId) -> Self {
-        Self { id, state: None, last: Seq(0), folded: 0, decided_by: None, damaged: None, open: None }
+        let created = (Millis(0), Seq(0));
+        Self {
+            id,
+            state: None,
+            seen: OnceLock::new(),
+            created,
+            last: Seq(0),
+            folded: 0,
+            decided_by: None,
+            damaged: None,
+            open: None,
+        }
     }
 
     /// The run.
@@ -64,9 +92,25 @@ impl LiveRun {
         self.id
     }
 
-    /// As its record tells; nothing before its beginning was read.
+    /// Its state as people see it; nothing before its beginning was read.
     pub(crate) fn state(&self) -> Option<&RunState> {
-        self.state.as_deref()
+        Some(seen_of(self.state.as_deref()?, &self.seen))
+    }
+
+    /// The run that it was begun for.
+    pub(super) fn outer(&self) -> Option<RunId> {
+        self.state.as_ref()?.goal.outer_run()
+    }
+
+    /// Its state, to be changed.
+    pub(super) fn state_mut(&mut self) -> Option<&mut RunState> {
+        self.seen.take();
+        self.state.as_deref_mut()
+    }
+
+    /// Time and sequence number of the entry that created it: the order of runs.
+    pub(crate) fn created(&self) -> (Millis, Seq) {
+        self.created
     }
 
     /// The last entry that was folded.
@@ -110,10 +154,10 @@ impl LiveRun {
     }
 
     /// What is asked of people: it changes when this does.
-    pub(super) fn asked(&self) -> Vec<(QuestionId, u32, usize)> {
+    pub(super) fn asked(&self) -> Vec<(QuestionId, u32, usize, usize)> {
         let state = self.state.iter().filter(|state| !state.status.is_ended());
         let open = state.flat_map(|state| state.open_questions());
-        open.map(|(id, asked)| (id, asked.passed_on, asked.approvals.len())).collect()
+        open.map(|(id, asked)| (id, asked.passed_on, asked.approvals.len(), asked.feedback.len())).collect()
     }
 
     pub(super) fn damage(&mut self, why: String) {
@@ -174,8 +218,14 @@ impl LiveRun {
             return false;
         }
         let mut state = self.state.take().map(|state| *state);
+        if state.is_none() {
+            self.created = (entry.at, entry.seq);
+        }
         match apply(&mut state, entry) {
-            Ok(()) => self.state = state.map(Box::new),
+            Ok(()) => {
+                self.seen.take();
+                self.state = state.map(Box::new);
+            }
             Err(why) => self.damaged = Some(why.to_string()),
         }
         if let RecordEvent::Decided(decided) = &entry.event {
@@ -189,6 +239,7 @@ impl LiveRun {
     /// Which tasks are other than they were.
     fn note_changes(&mut self, change: &mut RunChange) {
         let (Some(open), Some(state)) = (&mut self.open, &self.state) else { return };
+        let state = seen_of(state, &self.seen);
         let marks: BTreeMap<TaskId, u64> =
             state.tasks.keys().map(|task| (task.clone(), mark(state, task))).collect();
         let new = marks.iter().filter(|(task, mark)| open.marks.get(task) != Some(mark));

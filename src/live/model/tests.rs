@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use muster_bus::{RegistryChange, Tapped};
-use muster_shared::flow::Usage;
+use muster_shared::flow::{TaskStatus, Usage};
 use muster_shared::ids::{Generation, Role, Seq, TaskId};
 use muster_shared::run::apply;
 use muster_shared::time::Millis;
@@ -194,6 +194,27 @@ fn a_record_that_cannot_be_followed_is_told_to_be_damaged_and_not_folded_on() {
     assert_eq!(model.run(run(1)).unwrap().last(), whole[0].seq);
     model.take(Input::Record { run: run(1), entries: whole.clone() });
     assert_eq!(model.run(run(1)).unwrap().state(), Some(&folded(&whole)));
+}
+
+/// An orchestrator may decide on what agents wrote long after it: it is shown at once.
+#[test]
+fn what_agents_wrote_is_shown_before_a_decision_names_it() {
+    let (mut model, mut named) = (up(), 0);
+    for entry in record(run(1)) {
+        let before = model.run(run(1)).and_then(LiveRun::state).cloned();
+        for event in entry.event.events() {
+            let (task, status) = match event {
+                RunEvent::TaskStarted(started) => (&started.task, TaskStatus::Processing),
+                RunEvent::TaskCompleted(completed) => (&completed.task, TaskStatus::Completed),
+                _ => continue,
+            };
+            let seen = before.as_ref().unwrap().tasks[task].status;
+            assert!(seen == status || seen == TaskStatus::Completed, "{task}: {seen:?}, not {status:?}");
+            named += 1;
+        }
+        model.take(Input::Entry(entry));
+    }
+    assert!(named > 5, "{named}");
 }
 
 fn says(step: u32, kind: LiveKind) -> Live {

@@ -94,7 +94,9 @@ fn sound(state: &RunState, now: Millis) -> Row<RunId> {
 /// How the state of a run is to be seen.
 pub(crate) fn tone(state: &RunState) -> Tone {
     match state.status {
-        RunStatus::Created | RunStatus::Processing if state.control.paused.is_some() || state.is_held() => {
+        RunStatus::Created | RunStatus::Processing
+            if state.control.paused.is_some() || state.waits_for_person() =>
+        {
             Tone::Warn
         }
         RunStatus::Created | RunStatus::Processing => Tone::Busy,

@@ -66,7 +66,7 @@ pub(crate) async fn answer(
         return Err(Problem::bad(format!("an answer has at most {LONGEST} bytes")));
     }
     let order = order(&ui, &by, &run, "").await?;
-    let args = AnswerArgs { order, question, text, choice: said.choice };
+    let args = AnswerArgs { order, question, text, choice: said.choice, is_at_terminal: false };
     perform(&ui, &by, &SteerCommand::Answer(args)).await
 }
 

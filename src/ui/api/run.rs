@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use muster_bus::{Bus, Unreadable};
-use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
+use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for_within};
 use muster_shared::explain;
 use muster_shared::ids::{RunId, Seq, TaskId};
 use muster_shared::plan::progress::Detail;
@@ -59,8 +59,9 @@ pub(crate) async fn show(State(ui): Shared, Named(run): Named<String>, After(At 
         let entries = upto(&record.entries, at).len();
         let unguarded = Unguarded::of(upto(&record.entries, at));
         let missing = record.missing.clone().filter(|_| at.is_none());
-        let waits = if at.is_none() { waits_for(&state, &agents) } else { Vec::new() };
-        let shown = ShownRun { state, children, missing, unguarded };
+        let shown = ShownRun::new(state, children, missing, unguarded);
+        let child = |run: RunId| shown.children.iter().find(|child| child.id == run);
+        let waits = if at.is_none() { waits_for_within(&shown.state, &agents, &child) } else { Vec::new() };
         Ok(in_full(&shown, &waits, seq, entries))
     })
     .await?;
@@ -182,7 +183,7 @@ pub(crate) async fn graph(
     let (run, record) = record_of(&ui, &run).await?;
     let record = record.followed()?;
     let nodes = apart(move || {
-        let state = folded(run, &record, at)?;
+        let state = folded(run, &record, at)?.as_seen().into_owned();
         let all = summary::all(&state, Detail::Seen);
         let tasks = state.plan.iter().flat_map(|plan| &plan.tasks);
         let node = |(index, task): (&muster_shared::ids::TaskIndex, &muster_shared::flow::PlanTask)| {

@@ -42,11 +42,16 @@ pub(crate) async fn list(State(ui): Shared, After(wanted): After<Wanted>) -> Rep
         Some(named) => Some(run_of(&ui, named).await?),
         None => None,
     };
-    let search = Search { text: wanted.q, status: wanted.status, model: wanted.model, before };
-    let looked_at = if search.is_all() { limit } else { SEARCH_RUNS.max(limit) };
+    let search = Search { text: wanted.q, status: wanted.status, model: wanted.model };
+    let is_all = search.is_all() && before.is_none();
+    let looked_at = if is_all { limit } else { SEARCH_RUNS.max(limit) };
     let bus = ui.bus()?;
     let all = ui.briefs.newest(&bus, looked_at).await?;
-    let shown: Vec<_> = all.iter().filter(|brief| search.shows(brief)).take(limit).collect();
+    let older = before.map_or(0, |before| {
+        let place = all.iter().position(|brief| brief["run"] == json!(before));
+        place.map_or(all.len(), |place| place + 1)
+    });
+    let shown: Vec<_> = all.iter().skip(older).filter(|brief| search.shows(brief)).take(limit).collect();
     json(&shown)
 }
 
@@ -71,10 +76,7 @@ pub(crate) async fn begin(State(ui): Shared, By(person): By, Said(asked): Said<G
     args.docs = documents;
     let bus = ui.bus_for(&person)?;
     let app = ui.app.clone();
-    let name = match &person.by {
-        KnownBy::Proxy { user, .. } => user.clone(),
-        KnownBy::Link | KnownBy::Token { .. } => person.name.to_string(),
-    };
+    let name = person.author();
     // What reads documents tells a screen of it, which stays on one thread.
     let runtime = tokio::runtime::Handle::current();
     let run = apart(move || runtime.block_on(Box::pin(running::begin(&app, &bus, &args, name)))).await?;

@@ -34,7 +34,7 @@ pub(super) async fn order(ui: &Ui, person: &Person, run: &str, reason: &str) -> 
         return Err(Problem::bad(format!("a reason has at most {LONGEST} bytes")));
     }
     let run = run_of(ui, run).await?.to_string();
-    Ok(OrderArgs { run, reason: ui.reason(person, reason), wait: WAIT, json: true })
+    Ok(OrderArgs { run, reason: ui.reason(person, reason), by: person.author(), wait: WAIT, json: true })
 }
 
 /// Has it done, and tells what came of it.

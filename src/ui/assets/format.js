@@ -112,6 +112,9 @@ export function tone(value) {
   }
 }
 
+/** The class of a run's colour: a run that is paused or waits for an answer is not busy. */
+export const stateTone = (run) => (['paused', 'waits for an answer'].includes(run.state) ? 's-wait' : tone(run.status));
+
 /** The name of a colour as the style sheet knows it: `done` for `s-done`. */
 export const colour = (value) => tone(value).slice(2);
 

@@ -2,7 +2,7 @@
 
 import { button, confirm, empty, fill, h, note, say } from './dom.js';
 import { at, may, post, whyNot } from './api.js';
-import { count, cut, date, duration, hasEnded, money, plural, short, span, status, tone } from './format.js';
+import { count, cut, date, duration, hasEnded, money, plural, short, span, stateTone, status } from './format.js';
 import { go, instead } from './route.js';
 import { RunModel } from './run-model.js';
 import { Inspector } from './inspector.js';
@@ -31,6 +31,7 @@ export function waited(one) {
     case 'role': return `a process of role ${one.role}, of which there is none${tasks}`;
     case 'place': return `a free ${one.role}${tasks}`;
     case 'run': return `run ${short(one.run ?? '')}`;
+    case 'within': return `${waited(one.waits)} (in run ${short(one.run ?? '')})`;
     default: return [one.for, one.text ?? one.reason ?? ''].filter(Boolean).join(' ').replaceAll('_', ' ');
   }
 }
@@ -167,8 +168,8 @@ class Run {
     const forked = state.forked ? `forked from ${short(state.forked.run)} at ${state.forked.at}` : '';
     say(this.about, [`run ${short(state.id)}`, `begun ${date(state.created_at)}`, state.goal?.model ?? '', parent, forked, state.reason ?? ''].filter(Boolean).join(' · '));
     const isPaused = Boolean(state.paused) && !hasEnded(state);
-    this.state.className = `pill ${isPaused ? 's-wait' : tone(state.status)}`;
-    say(this.state, isPaused ? 'paused' : `${status(state.status)}${state.status === 'completed' && state.complete === false ? ' in part' : ''}`);
+    this.state.className = `pill ${stateTone(state)}`;
+    say(this.state, state.state ?? status(state.status));
     this.state.dataset.status = status(state.status);
     this.drawFigures(state);
     this.drawActions(state, isPaused);

@@ -2,7 +2,7 @@
 
 import { button, empty, h, say, settled } from './dom.js';
 import { get, query, whyNot } from './api.js';
-import { ago, brief, cut, duration, money, plural, short, span, status, tone } from './format.js';
+import { ago, brief, cut, duration, money, plural, short, span, stateTone, status } from './format.js';
 import { parse, shows } from './filter.js';
 import { go, instead, link } from './route.js';
 import { VirtualList } from './virtual.js';
@@ -83,7 +83,9 @@ class Runs {
       const at = this.runs.findIndex((known) => known.run === one.run);
       if (at >= 0) this.runs[at] = { ...this.runs[at], ...one };
       else {
-        const place = this.runs.findIndex((known) => known.run < one.run);
+        // A child run follows its parent.
+        const outer = this.runs.findIndex((known) => known.run === one.parent?.run);
+        const place = outer < 0 ? this.runs.findIndex((known) => !known.parent && (known.created_at ?? 0) <= (one.created_at ?? 0)) : outer + 1;
         this.runs.splice(place < 0 ? this.runs.length : place, 0, one);
       }
     }
@@ -126,9 +128,8 @@ class Runs {
     const { goal, state, about, figures, pick } = el.parts;
     say(goal, cut(run.goal ?? run.reason ?? 'a run that cannot be read', 300));
     goal.href = link(['runs', run.run]);
-    state.className = `pill ${run.paused && tone(run.status) === 's-work' ? 's-wait' : tone(run.status)}`;
-    const partly = run.status === 'completed' && run.complete === false ? ' in part' : '';
-    say(state, run.paused && tone(run.status) === 's-work' ? 'paused' : `${status(run.status)}${partly}`);
+    state.className = `pill ${stateTone(run)}`;
+    say(state, run.state ?? status(run.status));
     const done = run.count ? `${run.count.done} of ${plural(total(run.count), 'task')}` : '';
     const models = (run.models ?? []).join(', ');
     say(about, [short(run.run), run.created_at ? ago(run.created_at) : '', done, models, ...(run.tags ?? []), run.parent ? 'within another run' : '', run.reason ?? ''].filter(Boolean).join(' · '));

@@ -33,7 +33,8 @@ class Steering {
   show(all) {
     this.had = true;
     const open = all.filter((one) => !one.asked?.end && (!this.run || String(one.run).endsWith(this.run)));
-    const wanted = new Set(open.map((one) => `${one.run} ${one.question}`));
+    const keyOf = (one) => `${one.run} ${one.question} ${one.asked.feedback?.length ?? 0}`;
+    const wanted = new Set(open.map(keyOf));
     for (const [key, el] of this.known) {
       if (wanted.has(key)) continue;
       el.remove();
@@ -45,7 +46,7 @@ class Steering {
     }
     if (!this.known.size) this.list.replaceChildren();
     for (const one of open) {
-      const key = `${one.run} ${one.question}`;
+      const key = keyOf(one);
       if (this.known.has(key)) continue;
       const el = this.question(one);
       this.known.set(key, el);
@@ -61,11 +62,12 @@ class Steering {
     const isPlan = kind.startsWith('plan');
     const isApproved = APPROVED.some((name) => kind.startsWith(name));
     const body = h('div', { class: 'body stack' },
-      h('p', { class: 'small quiet' }, h('a', { href: link(['runs', one.run]) }, `run ${short(one.run)}`), ` · about ${kind} · asked ${ago(asked.asked_at)}${asked.asked_of ? ` of ${asked.asked_of}` : ''} · ${left > 0 ? `${span(left)} left, then ${asked.on_timeout}` : 'its time is up'}`),
+      h('p', { class: 'small quiet' }, h('a', { href: link(['runs', one.run]) }, `run ${short(one.run)}`), ` · about ${kind} · asked ${ago(asked.asked_at)}${asked.asked_of ? ` of ${asked.asked_of}` : ''} · ${left > 0 ? `${span(left)} left` : 'expired'}`),
       h('p', { class: 'quiet cut' }, cut(one.goal, 300)),
       h('p', { class: 'prewrap question-text' }, cut(question.text, 20000)),
       question.reason ? h('p', { class: 'prewrap quiet' }, question.reason) : null,
-      question.default ? h('p', { class: 'small quiet' }, `Without an answer: ${question.default}`) : null,
+      (asked.feedback ?? []).map((text) => h('p', { class: 'small prewrap' }, `Feedback: ${cut(text, 2000)}`)),
+      h('p', { class: 'small quiet', data: { otherwise: '' } }, `Without an answer in time: ${one.otherwise}`),
       asked.approvals?.length ? h('p', { class: 'small' }, `Approved so far by ${asked.approvals.join(', ')}`) : null);
     const el = panel(`${isPlan ? 'A plan to be approved' : isApproved ? `To be approved: ${kind}` : 'A question'} (${one.question} of run ${short(one.run)})`, body);
     el.dataset.question = one.question;

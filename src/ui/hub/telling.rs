@@ -1,6 +1,6 @@
 //! What pages are told: everything at first, then what changed of what they show.
 
-use muster_orchestrator::decide::{AgentsByRole, waits_for};
+use muster_orchestrator::decide::{AgentsByRole, waits_for_within};
 use muster_shared::ids::{RunId, TaskId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use super::{FLEET_EVERY, Following, Way};
 use crate::app::now;
 use crate::commands::runs;
 use crate::live::feed::Wishes;
-use crate::live::model::LiveRun;
+use crate::live::model::{LiveRun, Model};
 use crate::render;
 use crate::render::trace::entry_json;
 
@@ -85,7 +85,7 @@ impl Following {
                 Some(state) => self.shown.entry(run).or_default().news(state),
                 None => Map::new(),
             };
-            vec![Told::new("run", &in_json(live, changed, news, &agents))]
+            vec![Told::new("run", &in_json(live, changed, news, &agents, &self.model))]
         };
         for watcher in self.watchers.iter().filter(|watcher| watcher.run == Some(run)) {
             for told in &told {
@@ -155,7 +155,7 @@ impl Following {
     fn whole(&self, run: &LiveRun) -> Vec<Told> {
         let Some(state) = run.state() else { return Vec::new() };
         let changed = DirtyRun { tasks: state.tasks.keys().cloned().collect(), ..DirtyRun::default() };
-        let mut told = in_json(run, &changed, Shown::default().news(state), &self.agents());
+        let mut told = in_json(run, &changed, Shown::default().news(state), &self.agents(), &self.model);
         told["full"] = json!(true);
         let doing = run.doing().into_iter().flatten();
         let doing = doing
@@ -164,7 +164,13 @@ impl Following {
     }
 }
 
-fn in_json(run: &LiveRun, changed: &DirtyRun, news: Map<String, Value>, agents: &AgentsByRole) -> Value {
+fn in_json(
+    run: &LiveRun,
+    changed: &DirtyRun,
+    news: Map<String, Value>,
+    agents: &AgentsByRole,
+    model: &Model,
+) -> Value {
     let entries: Vec<Value> = changed.entries.iter().map(|entry| entry_json(entry)).collect();
     let mut told = json!({
         "run": run.id(), "seq": run.last(), "count": run.folded(), "removed": changed.removed, "entries": entries,
@@ -176,7 +182,8 @@ fn in_json(run: &LiveRun, changed: &DirtyRun, news: Map<String, Value>, agents: 
         told["tasks"] = Value::Object(tasks);
         // What the run waits for, whether that is a person or an agent.
         told["questions"] = json!(state.questions);
-        told["waits_for"] = json!(waits_for(state, agents));
+        let child = |run: RunId| model.run(run)?.state();
+        told["waits_for"] = json!(waits_for_within(state, agents, &child));
     }
     if let Value::Object(fields) = &mut told {
         fields.extend(news);

@@ -47,10 +47,12 @@ impl World {
                             arguments: None,
                             plan: Some(Box::new(goals::brought())),
                         }
+                    } else if *about == About::Plan && text.contains(' ') {
+                        RequestAction::Reject { question: Some(*id) }
                     } else {
                         answer
                     };
-                    let request = Request::new(entry.run, answer).with_id(id_of);
+                    let request = Request::new(entry.run, answer).because(text).with_id(id_of);
                     let request = Request { by: "somebody".into(), ..request };
                     let order = Rc::new(Order::Control(Input::Request(request)));
                     let at = self.now + after + self.random.below(500);

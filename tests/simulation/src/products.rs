@@ -75,7 +75,7 @@ fn part(random: &mut Random) -> TaskDraft {
 /// What somebody answers to a question, if they do, and after which time.
 pub(crate) fn reply(seed: u64, run: RunId, id: QuestionId) -> Option<(u64, &'static str)> {
     let mut random = Random::of(seed, &format!("{run}/question {id}"));
-    let texts = ["yes", "yes", "approve", "leave out the second", "no", "stop", " "];
+    let texts = ["approve", "approve", "1", "leave out the second", "reject", "2", " "];
     let text = random.pick(&texts).copied().unwrap_or("yes");
     random.chance(700).then(|| (random.between(200, 40_000), text))
 }

@@ -160,7 +160,7 @@ const fn changes_plan(action: &RequestAction) -> bool {
 
 /// Who asked, and why, in a few words.
 pub(super) fn asked_by(request: &Request) -> String {
-    let by = if request.by.is_empty() { "somebody" } else { &request.by };
+    let by = questions::author(request);
     if request.reason.is_empty() {
         format!("asked by {by}")
     } else {

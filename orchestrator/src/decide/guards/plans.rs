@@ -12,7 +12,7 @@ use muster_shared::run::event::{
 use muster_shared::run::{Held, Request, RequestAction, RunState};
 
 use super::super::builder::DecisionBuilder;
-use super::super::{blueprint, control, delegate, planning};
+use super::super::{blueprint, control, delegate, planning, questions};
 use super::verdict::Refused;
 use super::{Question, ask, has_guards};
 
@@ -47,7 +47,7 @@ pub(in crate::decide) fn hold_edit(
     let Some(run) = decision.open().filter(|_| has_guards(decision)) else { return Ok(false) };
     let Some(draft) = of_edit(run, request) else { return Ok(false) };
     if let Some(other) = run.guarding.edit() {
-        let by = if other.by.is_empty() { "somebody" } else { &other.by };
+        let by = questions::author(other);
         return Err(format!(
             "a change of the plan by {by} waits for guards: ask again when they have answered"
         ));

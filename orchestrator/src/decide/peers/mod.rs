@@ -8,7 +8,7 @@ mod share;
 mod values;
 
 use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest};
-use muster_shared::ids::{AgentId, TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::matching;
 use muster_shared::run::RunState;
 
@@ -91,10 +91,17 @@ fn see_to(
             let specialists = decision.specialists();
             let roles = survey::leaf_roles(decision.capacity(), specialists);
             let peers = matching::capable(&query.needs, &roles, specialists);
-            Ok(Some(FoundAnswer {
-                words: in_words(&query.needs, &peers),
-                answer: PeerAnswer::CapabilityFound { peers },
-            }))
+            let mut words = in_words(&query.needs, &peers);
+            if peers.is_empty() {
+                let online = decision.capacity().keys().filter_map(|queue| match queue {
+                    Queue::Role(role) => Some(role.clone()),
+                    Queue::Agent(_) => None,
+                });
+                let online: Vec<Role> = online.collect();
+                let advertised = matching::advertised(&online, specialists).join("\n- ");
+                words.push_str(&format!(" These capabilities are advertised:\n- {advertised}"));
+            }
+            Ok(Some(FoundAnswer { words, answer: PeerAnswer::CapabilityFound { peers } }))
         }
     }
 }
@@ -102,7 +109,7 @@ fn see_to(
 fn in_words(needs: &[String], peers: &[muster_shared::flow::Capable]) -> String {
     if peers.is_empty() {
         return format!(
-            "Nobody in this fleet says that they can do {}. A worker does what needs no special skill.",
+            "No agent that a task can ask advertises {}. A worker does what needs no special skill.",
             needs.join(", ")
         );
     }

@@ -11,7 +11,7 @@ use muster_shared::run::{Request, RunState};
 use serde_json::Value;
 
 use super::super::builder::DecisionBuilder;
-use super::super::rights;
+use super::super::{questions, rights};
 use super::FoundAnswer;
 use super::share::{self, Teller};
 
@@ -42,7 +42,7 @@ pub(in crate::decide) fn set(
 ) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
     let version = run.peers.check_write(&run.limits.context, key, value, version)?;
-    let name = if request.by.is_empty() { "somebody" } else { &request.by };
+    let name = questions::author(request);
     let by = ContextAuthor::Person(name.to_owned());
     written(decision, (key, value, version), by, Teller::Person(name));
     Ok(())

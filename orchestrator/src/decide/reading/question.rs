@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::conflict::{Near, Side, Tolerance};
-use muster_shared::flow::{Claim, ClaimValue, Goal, Question, ReadingRule, Specialty, TaskResult, View};
+use muster_shared::flow::{Claim, ClaimValue, Goal, ReadingRule, Specialty, TaskResult, View};
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::coverage::Contribution;
 use muster_shared::run::ConflictState;
@@ -49,18 +49,6 @@ pub enum ReadingQuestion<'a> {
         expected: &'a str,
         /// What was given.
         result: &'a TaskResult,
-    },
-    /// Is it a yes, a no, a wish?
-    Verdict {
-        /// What a person says.
-        text: &'a str,
-    },
-    /// Which choice is meant, where none is named?
-    Choice {
-        /// The question with its choices.
-        question: &'a Question,
-        /// What a person says.
-        text: &'a str,
     },
     /// Which of these claims contradict each other?
     Contradictions {
@@ -160,8 +148,6 @@ impl ReadingQuestion<'_> {
             Self::Unanswered { .. } => ReadingRule::Unanswered,
             Self::FirstPart { .. } => ReadingRule::FirstPart,
             Self::Unmet { .. } => ReadingRule::Unmet,
-            Self::Verdict { .. } => ReadingRule::Verdict,
-            Self::Choice { .. } => ReadingRule::Choice,
             Self::Contradictions { .. } => ReadingRule::Contradictions,
             Self::Near { .. } => ReadingRule::Near,
             Self::SameSubject { .. } => ReadingRule::SameSubject,
@@ -189,11 +175,7 @@ impl ReadingQuestion<'_> {
                 digest.add(&task.to_string());
                 digest.add(&result.conclusion);
             }
-            Self::Verdict { text } | Self::Value { text } => digest.add(text),
-            Self::Choice { question, text } => {
-                digest.add(&question.text);
-                digest.add(text);
-            }
+            Self::Value { text } => digest.add(text),
             Self::Contradictions { sides, counts, .. } => {
                 digest.add(match counts {
                     Counts::New => "new",
@@ -263,7 +245,7 @@ mod tests {
     #[test]
     fn digests_are_what_they_were() {
         let same = |one, other| ReadingQuestion::SameSubject { one, other };
-        assert_eq!(ReadingQuestion::Verdict { text: "yes" }.digest(), 866_196_925);
+        assert_eq!(ReadingQuestion::Value { text: "yes" }.digest(), 866_196_925);
         assert_ne!(same("ab", "c").digest(), same("a", "bc").digest());
     }
 }

@@ -4,10 +4,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use muster_shared::conflict::{Near, Says, Side, Tolerance};
-use muster_shared::flow::verdict::Verdict;
 use muster_shared::flow::{
-    Claim, ClaimValue, Contradiction, Goal, Question, Reading, ReadingRule, Said, Specialty, TaskResult,
-    TextPart, View,
+    Claim, ClaimValue, Contradiction, Goal, Reading, ReadingRule, Said, Specialty, TaskResult, TextPart, View,
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::coverage::Contribution;
@@ -17,11 +15,6 @@ use muster_shared::text::normalise_space;
 
 use super::question::Counts;
 use super::{ReadText, ReadingQuestion};
-
-pub(super) const YES: &str = "yes";
-pub(super) const NO: &str = "no";
-pub(super) const STOP: &str = "stop";
-pub(super) const CHANGE: &str = "change";
 
 /// What texts mean, for one decision.
 #[derive(Debug)]
@@ -122,29 +115,6 @@ impl<'a> Reader<'a> {
             Some(Said::Texts(unmet)) => unmet,
             Some(_) | None => Vec::new(),
         }
-    }
-
-    /// What a person says to whom asks whether to go on.
-    pub(in crate::decide) fn verdict(&self, text: &str) -> Verdict {
-        let Some(Said::Word(word)) = self.ask(&ReadingQuestion::Verdict { text }) else {
-            return Verdict::Unclear;
-        };
-        match word.as_str() {
-            YES => Verdict::Yes,
-            NO => Verdict::No,
-            STOP => Verdict::Stop,
-            CHANGE => Verdict::Change(text.trim().to_owned()),
-            _ => Verdict::Unclear,
-        }
-    }
-
-    /// What a person answers, where there are choices one of them.
-    pub(in crate::decide) fn answer(&self, question: &Question, text: &str) -> Result<String, String> {
-        question.read_exactly(text).or_else(|wrong| {
-            let meant = number(self.ask(&ReadingQuestion::Choice { question, text }).as_ref());
-            let choice = meant.and_then(|at| question.choices.get(usize::try_from(at).ok()?));
-            choice.cloned().ok_or(wrong)
-        })
     }
 
     /// The claims that contradict each other.

@@ -6,7 +6,7 @@ use muster_shared::conflict::{
     Comparison, Found, Near, Says as _, Side, Subject, compare, detect, near, read_value,
 };
 use muster_shared::expected;
-use muster_shared::flow::{Contradiction, Said, TextPart, verdict};
+use muster_shared::flow::{Contradiction, Said, TextPart};
 use muster_shared::plan::{complexity, coverage, tools};
 use muster_shared::run::ConflictState;
 use muster_shared::text::{is_with_an, normalise_space};
@@ -38,8 +38,6 @@ impl ReadText for ByRules {
                 let unmet = expected::unmet(expected, result, None);
                 (!unmet.is_empty()).then_some(Said::Texts(unmet))
             }
-            Ask::Verdict { text } => said(&verdict::read(text)),
-            Ask::Choice { question, text } => question.meant(text).map(|at| Said::Number(place(at))),
             Ask::Contradictions { sides, known, counts, tolerance } => {
                 let found = detect(sides, tolerance).into_iter();
                 let found: Vec<Contradiction> =
@@ -91,19 +89,6 @@ fn parts(goal: &str, parts: &[String]) -> Option<Said> {
     let line = normalise_space(goal);
     let parts: Vec<TextPart> = parts.iter().filter_map(|part| TextPart::of(&line, part)).collect();
     (!parts.is_empty()).then_some(Said::Parts(parts))
-}
-
-/// What is not clear is what most texts are that are no answer.
-fn said(verdict: &verdict::Verdict) -> Option<Said> {
-    use super::reader::{CHANGE, NO, STOP, YES};
-    let word = match verdict {
-        verdict::Verdict::Yes => YES,
-        verdict::Verdict::No => NO,
-        verdict::Verdict::Stop => STOP,
-        verdict::Verdict::Change(_) => CHANGE,
-        verdict::Verdict::Unclear => return None,
-    };
-    Some(Said::Word(word.to_owned()))
 }
 
 fn place_of(sides: &[Side], wanted: &Side) -> Option<u32> {

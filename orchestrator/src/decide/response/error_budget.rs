@@ -59,8 +59,7 @@ fn others_work(run: &RunState, task: &TaskId) -> bool {
 
 fn ask(decision: &mut DecisionBuilder<'_>, index: TaskIndex, failures: u32) {
     let text = format!("{failures} failures in this run, the last of them of {index}. Is it to go on?");
-    let default = Some("approve".to_owned());
-    let question = Question { reason: USED_UP.to_owned(), default, ..Question::new(text) };
+    let question = Question { reason: USED_UP.to_owned(), ..Question::new(text) };
     questions::ask(decision, About::Failure(index), question);
 }
 

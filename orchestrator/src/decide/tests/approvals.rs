@@ -63,9 +63,8 @@ fn a_call_is_made_as_whoever_approves_it_says() {
         (approve(None, Some(changed())), "", CallRuling::Changed(changed()), ""),
         (reject(None), "not him", CallRuling::Refused, "not him"),
         (reject(Some(1)), "", CallRuling::Refused, ""),
-        (answer("yes"), "", CallRuling::Approved, ""),
-        (answer("no"), "", CallRuling::Refused, ""),
-        (answer("no, write to cal instead"), "", CallRuling::Refused, "write to cal instead"),
+        (answer("1"), "", CallRuling::Approved, ""),
+        (answer("Reject"), "", CallRuling::Refused, ""),
     ];
     for (action, reason, ruling, why) in table {
         let mut fleet = waiting(People::default());
@@ -135,12 +134,13 @@ fn what_does_not_fit_the_question_is_refused_and_the_call_waits_on() {
     let plan = RequestAction::Approve { question: None, arguments: None, plan: Some(Box::new(draft)) };
     fleet.ask(1, plan);
     fleet.ask(2, approve(None, Some(json!([1]))));
-    fleet.ask(3, answer("maybe"));
-    fleet.ask_because(4, reject(None), "yes");
+    fleet.ask(3, answer("edit"));
+    fleet.ask_because(4, reject(None), "approve");
     assert_eq!(fleet.refusals().len(), 4, "{:?}", fleet.refusals());
+    fleet.ask(5, answer("no, write to cal instead"));
     assert_eq!(status(&fleet, "1"), TaskStatus::Waiting);
-    fleet.ask(5, approve(None, None));
-    assert_eq!(verdict(&fleet).ruling, CallRuling::Approved);
+    fleet.ask_because(6, reject(None), "not ben");
+    assert_eq!(verdict(&fleet).reason, "no, write to cal instead; not ben");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn a_step_that_needs_approval_begins_after_a_yes_alone() {
     let text = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='list'\n\
                 [[steps]]\nid='draft'\ngoal='draft it'\n\
                 [[steps]]\nid='send'\ngoal='send {{draft.result}}'\napproval='May it be sent?'";
-    for (answer, done) in [("yes", 2), ("no", 1)] {
+    for (answer, done) in [("approve", 2), ("reject", 1)] {
         let mut fleet = begun(&filled(text));
         fleet.work(|offer| good(offer, &[]));
         assert_eq!(fleet.status(), RunStatus::Processing, "it waits for a person");

@@ -161,8 +161,16 @@ fn who_can_do_something_is_answered_from_what_agents_say_of_themselves() {
     assert!(words.contains("security_auditor (can security audit): finds weaknesses"), "{words}");
     let Some(PeerAnswer::CapabilityFound { peers }) = found else { panic!("{found:?}") };
     assert_eq!(peers.iter().map(|peer| &peer.role).collect::<Vec<_>>(), [&auditor().role]);
-    fleet.ask_peer("1", query("flying"));
-    assert!(answer(&fleet, "1").1.contains("Nobody in this fleet"), "{:?}", answer(&fleet, "1"));
+    let advertised = [
+        ("reading", "- researcher (can reading)"),
+        ("planning", "- planner: planning"),
+        ("flying", "worker: reasoning, calculation, writing files"),
+    ];
+    for (need, line) in advertised {
+        fleet.ask_peer("1", query(need));
+        assert!(answer(&fleet, "1").1.contains(line), "{need}: {:?}", answer(&fleet, "1"));
+    }
+    assert!(answer(&fleet, "1").1.contains("advertises flying"), "{:?}", answer(&fleet, "1"));
     fleet.finish(&tasks());
 }
 

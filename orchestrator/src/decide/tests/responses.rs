@@ -347,12 +347,19 @@ fn a_model_whose_answers_can_never_be_used_ends_the_run_soon() {
 fn where_somebody_can_be_asked_they_say_whether_the_run_goes_on() {
     let people = People { ask: vec!["ann".into()], ..People::default() };
     let responses = Responses { error_budget: 1, ..Responses::default() };
-    let mut fleet = planned_with(RunLimits { people, ..limits(responses) });
-    fleet.do_task("1", failed(Ending::AgentFailed, "once"));
+    let begun = || {
+        let mut fleet = planned_with(RunLimits { people: people.clone(), ..limits(responses.clone()) });
+        fleet.do_task("1", failed(Ending::AgentFailed, "once"));
+        fleet
+    };
+    let mut silent = begun();
+    silent.pass(31 * 60 * 1_000);
+    assert!(silent.run().responses.used_up, "nobody lets it go on");
+    let mut fleet = begun();
     let (id, asked) = fleet.run().open_questions().next().map(|(id, asked)| (id, asked.clone())).unwrap();
     assert!(asked.question.text.contains("1 failures in this run"), "{}", asked.question.text);
     assert!(!fleet.run().responses.used_up);
-    fleet.ask(1, RequestAction::Answer { question: id, text: "yes".into() });
+    fleet.ask(1, RequestAction::Answer { question: id, text: "approve".into() });
     fleet.work(|offer| good(offer, &tasks()));
     assert_eq!((fleet.status(), status(&fleet, "1")), (RunStatus::Completed, TaskStatus::Completed));
 }

@@ -1,6 +1,6 @@
 //! One event of a decision: `(state, event) -> state`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::EVENT_VERSION;
 use super::super::conflicts::Conflicts;
@@ -99,5 +99,6 @@ fn begun(run: RunId, created: &RunCreated, now: Millis) -> ApplyResult<RunState>
         batch: None,
         pending: BTreeMap::new(),
         seen: BTreeMap::new(),
+        asking_children: BTreeSet::new(),
     })
 }

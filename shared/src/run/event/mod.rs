@@ -57,7 +57,9 @@ pub use planning::{
     PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefused, PlanningSkipped, StepsExpanded,
     WordsUncovered,
 };
-pub use questions::{ApprovalGiven, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn};
+pub use questions::{
+    ApprovalGiven, FeedbackGiven, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn,
+};
 pub use record::{Decided, Entry, RecordEvent};
 pub use report::{DraftReviewBegun, DraftReviewMissed, DraftReviewed, WritingBegan};
 pub use request::{Request, RequestAction};

@@ -47,6 +47,7 @@ impl Payload for QuestionAsked {
             expires: self.expires,
             on_timeout: self.on_timeout,
             approvals: Vec::new(),
+            feedback: Vec::new(),
             end: None,
         };
         run.questions.insert(self.id, asked);
@@ -108,6 +109,30 @@ impl Payload for ApprovalGiven {
         let asked = run.questions.get_mut(&self.id).filter(|asked| asked.is_open());
         let asked = asked.ok_or(ApplyError::WrongQuestion { run: run.id, id: self.id, event: Self::NAME })?;
         asked.approvals.push(self.by.clone());
+        Ok(())
+    }
+}
+
+/// A person answered an approval with feedback instead of a choice. The question stays open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct FeedbackGiven {
+    /// Question.
+    pub id: QuestionId,
+    /// Author.
+    pub by: String,
+    /// Feedback. A later rejection uses it as the reason.
+    pub text: String,
+}
+
+impl Payload for FeedbackGiven {
+    fn text(&self, words: Words<'_>) -> String {
+        let (by, text) = (words.name(&self.by), words.brief(&self.text));
+        format!("feedback of {by} on question {}, which stays open: {text}", self.id)
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> ApplyResult {
+        open(run, Self::NAME, self.id)?.feedback.push(self.text.clone());
         Ok(())
     }
 }

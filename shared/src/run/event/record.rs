@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{AgentEvent, AgentKey, Input, RunEvent};
-use crate::flow::{Placement, Reading, Specialty, Step, TaskOffered};
+use crate::flow::{Goal, Placement, Reading, Specialty, Step, TaskOffered};
 use crate::ids::{AgentId, Queue, RunId, Seq};
 use crate::time::Millis;
 
@@ -41,6 +41,12 @@ impl RecordEvent {
     #[must_use]
     pub fn events(&self) -> &[RunEvent] {
         if let Self::Decided(decided) = self { &decided.events } else { &[] }
+    }
+
+    /// The goal of the run that it creates.
+    #[must_use]
+    pub fn goal(&self) -> Option<&Goal> {
+        if let Self::Decided(decided) = self { decided.goal() } else { None }
     }
 
     /// The step of a task that it records.
@@ -106,6 +112,15 @@ pub struct Decided {
 }
 
 impl Decided {
+    /// The goal of the run that it creates.
+    #[must_use]
+    pub fn goal(&self) -> Option<&Goal> {
+        self.events.iter().find_map(|event| match event {
+            RunEvent::RunCreated(created) => Some(&*created.goal),
+            _ => None,
+        })
+    }
+
     /// The decision with these offers, and those of them that have to follow it as messages of their own. A single
     /// offer goes inside, unless the decision tells the run's secret: agents read what is in a queue.
     #[must_use]

@@ -9,7 +9,7 @@ use super::payload::{Payload, Words};
 use super::{
     ApprovalGiven, AuctionOpened, BidHeld, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
     ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DraftReviewBegun, DraftReviewMissed,
-    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered, GuardsAsked,
+    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, FeedbackGiven, GoalEdited, GuardsAnswered, GuardsAsked,
     HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled,
     PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused, PlanningSkipped,
     QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected,
@@ -161,6 +161,8 @@ run_events! {
     QuestionAsked = "question_asked",
     /// Somebody approved what is asked about, and others have to as well.
     ApprovalGiven = "approval_given",
+    /// A person answered an approval with feedback instead of a choice. The question stays open.
+    FeedbackGiven = "feedback_given",
     /// A question was answered, or its time is up and its default is taken.
     QuestionAnswered = "question_answered",
     /// Nobody answered in time: somebody else is asked.

@@ -40,7 +40,7 @@ fn made(run: &RunState) -> Option<Report> {
 }
 
 /// Whether it came about without a call to a model.
-const fn is_offline(outcome: &Outcome) -> bool {
+pub(super) const fn is_offline(outcome: &Outcome) -> bool {
     let Usage { model_calls, wasted_calls, reused_calls, .. } = outcome.usage;
     model_calls == 0 && wasted_calls == 0 && reused_calls == 0
 }

@@ -187,6 +187,18 @@ impl TaskResult {
         })
     }
 
+    /// Whether it names a milestone as reached, in about the words in which that was set.
+    #[must_use]
+    pub fn names_milestone(&self, set: &str) -> bool {
+        let plain = |text: &str| -> String {
+            let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+        };
+        let set = plain(set);
+        let mut told = self.milestones.iter().map(|told| plain(told));
+        !set.is_empty() && told.any(|told| told.contains(&set) || (!told.is_empty() && set.contains(&told)))
+    }
+
     /// Whether it gives nothing but the wish that the goal be planned.
     #[must_use]
     pub fn is_only_a_wish(&self) -> bool {

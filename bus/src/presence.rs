@@ -4,12 +4,14 @@
 //! how the death of a process is noticed within a millisecond, and a frozen one as soon as it leaves pings unanswered.
 //! Only orchestrators hold the credentials.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::backend::Message;
 use crate::bus::Bus;
@@ -20,6 +22,12 @@ pub(crate) const SUBJECTS: [&str; 2] = ["$SYS.ACCOUNT.*.CONNECT", "$SYS.ACCOUNT.
 
 /// Where servers are asked who is connected. All of a cluster answer.
 pub(crate) const ROLL_REQUEST: &str = "$SYS.REQ.SERVER.PING.CONNZ";
+
+/// Where servers are asked for their health. All of a cluster answer.
+pub(crate) const HEALTH_REQUEST: &str = "$SYS.REQ.SERVER.PING.HEALTHZ";
+
+/// The words before the reason for which a server writes no more to a stream.
+const WRITE_ERROR: &str = "write error: ";
 
 /// The subject under which their answers come, taken together.
 pub(crate) const ROLL: &str = "ROLL";
@@ -74,6 +82,26 @@ impl Bus {
         let told = messages.filter_map(|message| std::future::ready(read(&message)));
         Ok(Some(told.boxed()))
     }
+
+    /// Streams that store nothing until their server is restarted, with the reasons. After a full disk some streams are
+    /// among them and others are not. Empty when no system account is set.
+    ///
+    /// # Errors
+    /// When the account is refused, or no server answers.
+    pub async fn failed_streams(&self) -> Result<BTreeMap<String, String>, BusError> {
+        let answers = self.core.backend.health().await?;
+        Ok(answers.iter().flat_map(|answer| failed_streams(answer)).collect())
+    }
+}
+
+/// The streams that a server does not write to, by its answer.
+fn failed_streams(answer: &[u8]) -> Vec<(String, String)> {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let failed = |fault: &Value| {
+        let (_, reason) = fault["error"].as_str()?.split_once(WRITE_ERROR)?;
+        Some((fault["stream"].as_str()?.to_owned(), reason.to_owned()))
+    };
+    answer["data"]["errors"].as_array().into_iter().flatten().filter_map(failed).collect()
 }
 
 /// What the server says, as far as it is of interest.
@@ -157,6 +185,18 @@ mod tests {
     fn message(subject: &str, payload: &str) -> Message {
         let payload = Bytes::from(payload.to_owned());
         Message { subject: subject.into(), headers: Headers::default(), payload }
+    }
+
+    #[test]
+    fn streams_with_a_write_error_are_named_with_the_reason() {
+        let errors = serde_json::json!([
+            { "stream": "RUNS", "error": "JetStream stream write error: no space left" },
+            { "stream": "DLQ", "error": "JetStream stream is not current" },
+            { "error": "write error: none of a stream" },
+        ]);
+        let answer = serde_json::json!({ "data": { "errors": errors } }).to_string();
+        assert_eq!(failed_streams(answer.as_bytes()), [("RUNS".to_owned(), "no space left".to_owned())]);
+        assert_eq!(failed_streams(b"{}"), []);
     }
 
     #[test]

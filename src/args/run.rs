@@ -208,6 +208,9 @@ pub(crate) struct ForkArgs {
     /// Model for all roles of the new run, such as openai/gpt-4.1-mini.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Directory or file with the documents of the run, if they are no longer stored; repeatable.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) docs: Vec<PathBuf>,
     /// File for the report; default: standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,

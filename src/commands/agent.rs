@@ -71,7 +71,11 @@ async fn work(app: &App, role: Role, definition: Option<Definition>) -> Result<E
     if let Some(other) = credentials.as_deref().and_then(|path| are_of_another(path, &role)) {
         return Err(other);
     }
-    let bus = app.connect_to(&url, &role.to_string()).await?;
+    let own = role.to_string();
+    let connecting = app.connect_to(&url, &own);
+    let Some(bus) = stop.run_until_cancelled(connecting).await.transpose()? else {
+        return Ok(Exit::Completed);
+    };
     // An agent may be the first on a bus; doing it again changes nothing.
     bus.provision().await?;
     let work = async |bus: &Bus| {

@@ -17,6 +17,7 @@ use crate::app::App;
 use crate::args::{Bench, BenchArgs, BenchServers};
 use crate::eval::{Row, summaries};
 use crate::exit::{Exit, Failure, failed};
+use crate::fleet::process::own_program;
 use crate::output;
 use crate::render::{eval as eval_text, figures, ordeal};
 use crate::signals::StopSignals;
@@ -164,8 +165,7 @@ async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> 
 
 /// This program, and the nats-server for the fleets that it torments.
 fn programs(app: &App) -> Result<(String, String), Failure> {
-    let program =
-        std::env::current_exe().map_err(|error| failed!("this program cannot be found on disk: {error}"))?;
+    let program = own_program().map_err(|error| failed!("this program cannot be found on disk: {error}"))?;
     let server = crate::fleet::server_program::of(app)?.map_or_else(find_binary, Ok);
     let server = server.map_err(|error| {
         Failure::bus(error).help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")

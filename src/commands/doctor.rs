@@ -56,8 +56,9 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.extend(keys(app));
     checks.push(server_program(app).await);
     checks.extend(neighbors(app));
-    checks.extend(bus(app).await);
-    checks.extend(super::models::checks(app).await);
+    let mut agents = Vec::new();
+    checks.extend(bus(app, &mut agents).await);
+    checks.extend(super::models::checks(app, &agents).await);
     checks.push(sandbox::check(app));
     let failed = checks.iter().any(|check| check.verdict == CheckResult::Fail);
     output::json_or_line(
@@ -196,7 +197,7 @@ fn is_recent(version: &str) -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (major, minor)
 }
 
-async fn bus(app: &App) -> Vec<Check> {
+async fn bus(app: &App, agents: &mut Vec<Profile>) -> Vec<Check> {
     let Some(url) = app.url() else {
         let mut checks =
             vec![Check::ok("bus", "no fleet is running here; `muster run` and `muster up` start one")];
@@ -249,6 +250,7 @@ async fn bus(app: &App) -> Vec<Check> {
     checks.push(store(&bus).await);
     checks.extend(readers(&bus).await);
     checks.push(deaths(&bus).await);
+    *agents = bus.registry().list().await.unwrap_or_default();
     checks.push(fleet(&bus).await);
     checks.push(super::integrity::check(&bus).await);
     checks.extend(waiting(&bus).await);
@@ -262,7 +264,12 @@ async fn store(bus: &muster_bus::Bus) -> Check {
     const WHAT: &str = "store";
     const MEND: &str = "make room on the disk of the store; the supervisor of a local fleet then starts the server again by \
                         itself, another server has to be restarted by hand";
+    let failed = bus.failed_streams().await.unwrap_or_default();
     match bus.probe_store().await {
+        Ok(_) if !failed.is_empty() => {
+            let failed = failed.iter().map(|(stream, why)| format!("{stream} stores nothing: {why}"));
+            Check::fail(WHAT, failed.collect::<Vec<_>>().join("; "), MEND)
+        }
         Ok(took) if took > SLOW * 5 => Check::warn(
             WHAT,
             format!("a write took {}", figures::span(took)),
@@ -313,7 +320,7 @@ async fn providers(bus: &muster_bus::Bus) -> Vec<Check> {
     const MEND: &str = "mend the provider, its address or its key, or name other models in agent.fallback_models; it is \
                         tried again by itself";
     let breakers = bus.allowances().breakers().await.unwrap_or_default();
-    let open = breakers.iter().filter(|breaker| breaker.is_open());
+    let open = breakers.iter().filter(|breaker| breaker.is_open_at(now()));
     open.map(|breaker| Check::warn("provider", breaker.in_words(now()), MEND)).collect()
 }
 
@@ -335,7 +342,7 @@ async fn deaths(bus: &muster_bus::Bus) -> Check {
     const WHAT: &str = "deaths";
     const MEND: &str = "set bus.system_credentials (or bus.system_user and MUSTER_BUS_SYSTEM_PASSWORD), for orchestrators alone, to a user of the \
                         server's system account that may subscribe to $SYS.ACCOUNT.*.CONNECT and .DISCONNECT and publish to \
-                        $SYS.REQ.SERVER.PING.CONNZ";
+                        $SYS.REQ.SERVER.PING.CONNZ and $SYS.REQ.SERVER.PING.HEALTHZ";
     match bus.presence().await {
         Ok(Some(_)) => Check::ok(WHAT, "the death of an agent is noticed at once (by the system account)"),
         Ok(None) => {

@@ -18,6 +18,7 @@ use crate::eval::check::{Documents, Given, check};
 use crate::eval::suite::{RunWith, Setting, run_with};
 use crate::eval::{EvalGoal, Row, Suite, results, shipped, summaries};
 use crate::exit::{Exit, Failure, failed, usage};
+use crate::fleet::process::own_program;
 use crate::fleet::supervisor::global_words;
 use crate::render::{eval as render, figures};
 use crate::signals::StopSignals;
@@ -178,7 +179,7 @@ impl Trial<'_> {
 
     /// `muster run` with this goal: an ordinary run, by the fleet that is up or one of its own.
     fn command(&self, with: &RunWith, documents: &[PathBuf], files: &Path) -> std::io::Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(own_program()?);
         command
             .args(global_words(self.app))
             .envs(self.app.found_file())

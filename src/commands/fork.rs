@@ -1,12 +1,15 @@
 //! `muster fork`: begins a run from where another one stood.
 
 use muster_bus::Bus;
+use muster_corpus::{CorpusId, check_stored};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{Inherited, Origin, RunState, apply};
 use muster_shared::wire::{Command, Encoding};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::run::documents::{self, Objects};
+use super::run::screen::Screen;
 use super::run::{self, Wanted};
 use super::select;
 use crate::app::App;
@@ -23,18 +26,29 @@ pub(super) async fn fork(app: &App, args: ForkArgs) -> Result<Exit, Failure> {
     }
     if args.detach {
         let bus = app.connect("asker").await?;
-        let run = begin(&bus, &args).await?;
+        let screen = Screen::new(app.paint_notes(), args.quiet || args.json);
+        let run = send_and_begin(app, &bus, &args, &screen).await?;
         return tell(&args, run);
     }
     let wanted =
         Wanted { output: args.output.clone(), json: args.json, quiet: args.quiet, ..Wanted::default() };
-    run::wait_for(app, &wanted, async |bus, _, _| begin(bus, &args).await).await
+    run::wait_for(app, &wanted, async |bus, screen, _| send_and_begin(app, bus, &args, screen).await).await
 }
 
-/// Asks for the new run, after a look at whether there can be one.
-pub(crate) async fn begin(bus: &Bus, args: &ForkArgs) -> Result<RunId, Failure> {
+async fn send_and_begin(app: &App, bus: &Bus, args: &ForkArgs, screen: &Screen) -> Result<RunId, Failure> {
+    let sent = match args.docs.is_empty() {
+        true => None,
+        false => Some(documents::send(app, bus, &args.docs, screen).await?.corpus.id),
+    };
+    begin(bus, args, sent).await
+}
+
+/// Asks for the new run, after a look at whether there can be one. `sent` is the id of documents that were given again.
+pub(crate) async fn begin(bus: &Bus, args: &ForkArgs, sent: Option<String>) -> Result<RunId, Failure> {
     let from = Origin::new(select::run(bus, &args.run).await?, Seq(args.at));
-    check(bus, from).await?;
+    if let Some(state) = check(bus, from).await? {
+        check_documents(bus, &state, sent).await?;
+    }
     let run = RunId::from_uuid(Uuid::now_v7());
     let command = Command::Fork { run, from, model: args.model.clone() };
     bus.commands().send(&command, Encoding::default()).await?;
@@ -42,7 +56,7 @@ pub(crate) async fn begin(bus: &Bus, args: &ForkArgs) -> Result<RunId, Failure> 
 }
 
 /// What cannot be forked is better said here than on the record of a run that fails at once.
-async fn check(bus: &Bus, from: Origin) -> Result<(), Failure> {
+async fn check(bus: &Bus, from: Origin) -> Result<Option<RunState>, Failure> {
     let entries = select::entries(bus, from.run).await?;
     let (first, last) = match (entries.first(), entries.last()) {
         (Some(first), Some(last)) => (first.seq, last.seq),
@@ -60,10 +74,25 @@ async fn check(bus: &Bus, from: Origin) -> Result<(), Failure> {
             .map_err(|error| failed!("the record of run {} cannot be followed: {error}", from.run.short()))?;
     }
     match state.as_ref().map(Inherited::of) {
-        Some(Some(_)) | None => Ok(()),
+        Some(Some(_)) | None => Ok(state),
         Some(None) => Err(usage!("run {short} had ended at entry {}", from.at)
             .help("fork it at an earlier entry; the first column of `muster trace` has their numbers")),
     }
+}
+
+/// Refuses a fork whose documents are not stored, or that was given others.
+async fn check_documents(bus: &Bus, state: &RunState, sent: Option<String>) -> Result<(), Failure> {
+    let (short, wanted) = (state.id.short(), state.goal.corpus.as_ref().map(|corpus| &corpus.id));
+    if sent.as_ref().is_some_and(|sent| wanted != Some(sent)) {
+        return Err(usage!("these are not the documents of run {short}")
+            .help("give the files of that run, unchanged; `muster run --docs` starts a run with others"));
+    }
+    let Some(wanted) = wanted else { return Ok(()) };
+    let stored = async { check_stored(&CorpusId::parse(wanted)?, &Objects(bus.store())).await };
+    stored.await.map_err(|error| {
+        usage!("the documents of run {short} are not stored here: {error}")
+            .help("give them again: `muster fork` with `--docs FOLDER`")
+    })
 }
 
 fn tell(args: &ForkArgs, run: RunId) -> Result<Exit, Failure> {

@@ -49,7 +49,7 @@ pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
     }
     let stop = StopSignals::listen()?.into_token();
     let role = role_of(&name);
-    super::rejoin::connect_and_work(app, &role, Role::Guard, async |bus, url| {
+    super::rejoin::connect_and_work(app, &role, Role::Guard, &stop.clone(), async |bus, url| {
         tracing::info!("guarding at {url} on guard.{name}; Ctrl-C or SIGTERM ends it");
         let own = profile(app, bus, role.clone(), Vec::new());
         serve(bus, &name, own, judge, stop).await

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use muster_agents::model::target::{ModelProvider, ModelTarget, TargetError, TargetSettings};
 use muster_shared::ids::Role;
+use muster_shared::wire::Profile;
 use reqwest::StatusCode;
 use secrecy::ExposeSecret;
 
 use crate::app::App;
 use crate::exit::Failure;
-use crate::render::checks::Check;
+use crate::render::checks::{Check, CheckResult};
 use crate::render::figures;
 use crate::secrets;
 
@@ -39,11 +40,15 @@ pub(super) fn is_offline(app: &App, model: Option<&str>) -> bool {
     resolve(app, spec).is_ok_and(|target| target.provider == ModelProvider::Offline)
 }
 
-/// The lines of `muster doctor` about models: one for each that some role asks.
-pub(super) async fn checks(app: &App) -> Vec<Check> {
+/// The lines of `muster doctor` about models: one for each that some role uses, by the agents that are online, else by the
+/// settings here.
+pub(super) async fn checks(app: &App, agents: &[Profile]) -> Vec<Check> {
     let mut by_model: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
     for role in Role::BUILT_IN {
-        by_model.entry(app.settings().agent.model_of(&role)).or_default().push(role.to_string());
+        let name = role.to_string();
+        let online = agents.iter().find(|agent| agent.role == name && !agent.model.is_empty());
+        let reported = online.map(|agent| agent.model.split(", then ").next().unwrap_or_default());
+        by_model.entry(reported.or(app.settings().agent.model_of(&role))).or_default().push(name);
     }
     let mut checks = Vec::new();
     for (spec, roles) in by_model {
@@ -52,14 +57,26 @@ pub(super) async fn checks(app: &App) -> Vec<Check> {
         } else {
             format!("model ({})", roles.join(", "))
         };
-        checks.push(match resolve(app, spec) {
+        if let Some(missing) = spec.and_then(|spec| spec.strip_prefix("none (")) {
+            let remedy =
+                "set agent.model or its key where the fleet starts, then `muster down` and `muster up`";
+            checks.push(Check::fail(&what, missing.trim_end_matches(')'), remedy));
+            continue;
+        }
+        let mut check = match resolve(app, spec) {
             Ok(target) => reach(&what, &target).await,
             Err(error) => Check::fail(
                 &what,
                 error.to_string(),
                 "mend agent.model, the key or the address; `--model offline` needs none",
             ),
-        });
+        };
+        // The fleet that is up may have another key, address and network than this shell.
+        if !agents.is_empty() && check.verdict == CheckResult::Fail {
+            check.verdict = CheckResult::Warn;
+            check.found = format!("{} (agents); from this shell: {}", spec.unwrap_or_default(), check.found);
+        }
+        checks.push(check);
     }
     checks
 }

@@ -20,7 +20,10 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     }
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
-    let bus = app.connect_with_system(&url, "orchestrator").await?;
+    let connecting = app.connect_with_system(&url, "orchestrator");
+    let Some(bus) = stop.run_until_cancelled(connecting).await.transpose()? else {
+        return Ok(Exit::Completed);
+    };
     bus.provision().await?;
     let work = async |bus: &Bus| serve(app, bus, stop).await;
     super::rejoin::with_telemetry(app, (bus, &url), Role::Orchestrator, work).await

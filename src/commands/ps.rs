@@ -93,7 +93,7 @@ impl Around {
             issued: here.as_ref().map(|_| issued(app)).unwrap_or_default(),
             held: here.as_ref().map(|_| mcp_file::held(app)).unwrap_or_default(),
             members: here.map(|state| state.members).unwrap_or_default(),
-            open: breakers.into_iter().filter(BreakerState::is_open).collect(),
+            open: breakers.into_iter().filter(|breaker| breaker.is_open_at(now())).collect(),
             silent: super::guard::silent(app, bus).await,
         }
     }

@@ -1,6 +1,7 @@
 //! Agents and orchestrators that were started by hand follow their fleet when it comes up at another address.
 
 use muster_bus::Bus;
+use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, no_fleet};
 use crate::exit::{Exit, Failure};
@@ -9,15 +10,19 @@ use crate::fleet::process;
 use crate::output;
 use crate::telemetry::{self, Telemetry};
 
-/// Connects as `role` to the fleet, and does the work of a process of it.
+/// Connects as `role` to the fleet, and does the work of a process of it, unless `stop` fires first.
 pub(super) async fn connect_and_work(
     app: &App,
     role: &str,
     kind: telemetry::Role,
+    stop: &CancellationToken,
     work: impl AsyncFnOnce(&Bus, &str) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     let url = app.url().ok_or_else(no_fleet)?;
-    let bus = app.connect_to(&url, role).await?;
+    let connecting = app.connect_to(&url, role);
+    let Some(bus) = stop.run_until_cancelled(connecting).await.transpose()? else {
+        return Ok(Exit::Completed);
+    };
     with_telemetry(app, (bus, &url), kind, async |bus| work(bus, &app.redactor.redact(&url)).await).await
 }
 

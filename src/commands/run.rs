@@ -12,7 +12,7 @@ mod fleet;
 mod lacking;
 mod outages;
 mod rights;
-mod screen;
+pub(super) mod screen;
 mod settings;
 mod typed;
 mod watch;

@@ -62,7 +62,11 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
         Some(at) => Some(Door::open(at).await?),
         None => None,
     };
-    let mut fleet = Fleet::start(app, &scale, args.while_used).await?;
+    let mut fleet = tokio::select! {
+        started = Fleet::start(app, &scale, args.while_used) => started?,
+        // No process of the fleet runs yet. The server ends with what is dropped here.
+        () = stop.wait() => return Ok(Exit::Completed),
+    };
     if let Some(door) = door {
         serve_figures(app, &fleet, door).await?;
     }

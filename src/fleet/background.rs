@@ -7,7 +7,7 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use serde::{Deserialize, Serialize};
 
 use super::private;
-use super::process::ProcessRef;
+use super::process::{ProcessRef, own_program};
 use super::state::{FleetFolder, FleetState};
 use super::supervisor::global_words;
 use crate::app::App;
@@ -62,7 +62,7 @@ fn spawn(app: &App, words: &[String]) -> Result<Box<dyn ChildWrapper>, Failure> 
     let log =
         private::create(&app.fleet.log("supervisor")).map_err(|e| cannot("write the supervisor's log", e))?;
     let errors = log.try_clone().map_err(|e| cannot("write the supervisor's log", e))?;
-    let program = std::env::current_exe().map_err(|e| cannot("tell where this program is", e))?;
+    let program = own_program().map_err(|e| cannot("tell where this program is", e))?;
     let mut command = CommandWrap::with_new(program, |command| {
         command.args(global_words(app)).args(words);
         // Not as arguments, which can be read by everybody: a URL may hold a password, and so may what is set.

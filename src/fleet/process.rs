@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -14,9 +16,22 @@ use crate::trust::is_own_process;
 /// How often the end of a process that is not our child is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// Path of this program. `main` resolves it first: after the file was replaced, the system no longer knows the path.
+///
+/// # Errors
+/// When the system does not know the path at the first call.
+pub(crate) fn own_program() -> io::Result<&'static Path> {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(known) = PROGRAM.get() {
+        return Ok(known);
+    }
+    let found = std::env::current_exe()?;
+    Ok(PROGRAM.get_or_init(|| found))
+}
+
 /// Begins this program anew in this process, with these words, and variables besides its own. Only returns when that failed.
 pub(crate) fn begin_anew(words: impl Iterator<Item = OsString>, variables: &[(&str, &str)]) -> io::Error {
-    match std::env::current_exe() {
+    match own_program() {
         Ok(program) => std::process::Command::new(program).args(words).envs(variables.iter().copied()).exec(),
         Err(error) => error,
     }

@@ -77,7 +77,7 @@ impl Fleet {
             .map_err(|error| bus_failure(ServerError::from(error).into()))?;
         let members = members::members(app, &url, desk.as_ref(), &scale)?;
         // Before any member starts: none of them has to wait for the others' streams.
-        let bus = app.connect_to(&url, "supervisor").await?;
+        let bus = app.connect_with_system(&url, "supervisor").await?;
         bus.provision().await.map_err(bus_failure)?;
         if let Some(server) = &server {
             delete_abandoned_consumers(&bus, server.keys()).await;

@@ -499,6 +499,10 @@ fn a_program_asks_the_model_and_what_it_cites_is_looked_up() {
     assert_eq!(model.completed(), before + 1);
     let said = json!({ "token": first, "thought": "Ask.", "action": { "name": "ask" }, "observation": "seven",
         "usage": { "model_calls": 2, "input_tokens": 1000 } });
+    let mut implausible = said.clone();
+    implausible["usage"]["model_calls"] = json!(4_000_000_000_u32);
+    let refused = program.ask("step", &implausible);
+    assert_eq!(code(&refused), "invalid", "{refused}");
     assert_eq!(program.ask("step", &said)["step"], 1);
 
     let cites = |line: u32, quote: &str| {

@@ -9,7 +9,7 @@ use muster_support::model_server::ModelServer;
 use serde_json::Value;
 
 use super::audit::fits;
-use super::support::with_model;
+use super::support::{folder, with_model, write_documents};
 
 const GOAL: &str = "Work out 17.5 % of 2480 and 12 % of 1995. Write the numbers to the file `shares.csv` with the columns \
                     share, of and result.";
@@ -102,6 +102,29 @@ fn a_run_goes_to_another_fleet_and_is_read_there_as_where_it_was_made() {
     );
     there.json(&["runs", "import", text(&file), "--json"]).unwrap();
     assert_eq!(views(&there, &run), before);
+}
+
+#[test]
+fn fork_whose_documents_are_not_stored_is_refused_until_they_are_given_again() {
+    let (here, there) = (folder(), folder());
+    write_documents(&here);
+    let asked = here.json(&["run", "How deep may delegation go?", "--docs", "docs", "--json"]).unwrap();
+    let run = asked["run"].as_str().unwrap();
+    let trace = here.json_lines(&["trace", run, "--json"]).unwrap();
+    let at = trace[trace.len() / 2]["seq"].to_string();
+    let file = here.path().join("run.muster");
+    here.output(&["runs", "export", run, "-o", text(&file)]).unwrap();
+    there.output(&["runs", "import", text(&file)]).unwrap();
+    let fork = ["fork", run, "--at", &at, "--json"];
+    let (code, words) = said(&there, &fork);
+    assert!(code == Some(2) && words.contains("are not stored here"), "{words}");
+    there.write("docs/other.md", "Apples are red.\n").unwrap();
+    let with_documents = [&fork[..], &["--docs", "docs"]].concat();
+    let (code, words) = said(&there, &with_documents);
+    assert!(code == Some(2) && words.contains("these are not the documents"), "{words}");
+    std::fs::remove_file(there.path().join("docs/other.md")).unwrap();
+    write_documents(&there);
+    assert_eq!(there.json(&with_documents).unwrap()["status"], "completed");
 }
 
 /// What is no whole file is refused, and leaves nothing.

@@ -34,7 +34,7 @@ pub use self::{
     found::{Hit, Lines, Outline, SearchKind},
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
     outline::in_words,
-    pack::SentPack,
+    pack::{SentPack, check_stored},
     picture::{Picture, PictureKind, StoredPicture},
     progress::{Phase, Progress, ProgressSink},
     scan::{Redact, ScanLimits, SkipReason, Skipped, SkippedFiles},

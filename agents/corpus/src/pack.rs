@@ -286,6 +286,19 @@ pub(super) async fn fetch_manifest(id: &CorpusId, store: &dyn BlobStore) -> Resu
     Manifest::read(&bytes, id)
 }
 
+/// Checks that the store has all documents of an id.
+///
+/// # Errors
+/// When a part is missing or damaged, or the store fails.
+pub async fn check_stored(id: &CorpusId, store: &dyn BlobStore) -> Result<(), CorpusError> {
+    for pack in fetch_manifest(id, store).await?.packs {
+        if !blob::has(store, &pack_key(&pack)).await? {
+            return Err(CorpusError::Missing("a pack".to_owned()));
+        }
+    }
+    Ok(())
+}
+
 /// Gets the packs that are not here yet from the store, each checked against its name.
 pub(super) async fn fetch_packs(
     manifest: &Manifest,

@@ -46,6 +46,7 @@ pub(crate) async fn finish(
     }
     let submission = submission(&task, &request)?;
     let (submission, note) = looked_up(desk, &task, &mut course, submission).await?;
+    course.plausible.accept(request.usage)?;
     let (pending, wasted) = (std::mem::take(&mut course.pending), course.all_wasted());
     let said = said_by_program(&task.model, request.usage);
     let calls: Vec<_> = pending.iter().cloned().chain(said).collect();

@@ -22,6 +22,7 @@ use muster_shared::wire::gateway::GatewayRefusal;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::check::PlausibleUsage;
 use crate::past::{self, Attempt, Past, Recorded, TaskKey, id_of, recorded_as};
 use crate::refusal::{Closed, failed};
 use muster_shared::sync::lock;
@@ -79,6 +80,8 @@ pub(crate) struct Course {
     pub(crate) told: Vec<Information>,
     /// How often a result was sent back for what it cites.
     pub(crate) sent_back: u32,
+    /// What the program may have used since this gateway has the task.
+    pub(crate) plausible: PlausibleUsage,
     recorded: HashMap<Uuid, Recorded>,
     answers: VecDeque<(String, Value)>,
     /// Why nothing more is written, if so.
@@ -130,6 +133,7 @@ impl OpenTask {
             is_asking: false,
             told: Vec::new(),
             sent_back: 0,
+            plausible: PlausibleUsage::default(),
             recorded: past.recorded,
             answers: VecDeque::new(),
             closed: past.closed,

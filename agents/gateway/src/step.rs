@@ -33,6 +33,7 @@ pub(crate) async fn step(
     let mut seen =
         Seen { observation: request.observation.clone().map(Observation::from), more: request.more.clone() };
     if course.recorded(id).is_none() {
+        course.plausible.accept(request.usage)?;
         has_right(&task, &mut course, &request)?;
         announce(desk, &task, &mut course, &request).await?;
         seen = guarded(desk, &task, &mut course, &request, seen).await;

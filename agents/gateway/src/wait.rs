@@ -41,6 +41,7 @@ pub(crate) async fn wait(
     if course.recorded(id).is_some() {
         return Ok(Some(answer));
     }
+    course.plausible.accept(request.usage)?;
     may(desk, &task, &request.wait)?;
     rights::may(&task, &mut course, 0, &uses(&request.wait))?;
     let wait = guarded(desk, &task, &mut course, &request.wait).await?;

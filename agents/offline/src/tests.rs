@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-use muster_shared::flow::{Citation, LeafRef, PlanTask, Product, Report, TaskOffered};
+use muster_shared::flow::{Citation, LeafRef, PlanTask, Product, Report, TaskOffered, TaskResult};
 use muster_shared::ids::{Role, TaskIndex};
 use proptest::prelude::*;
 
@@ -70,6 +70,15 @@ fn references_to_other_tasks_are_told_by_their_names() {
     assert!(body.contains("## How does a worker go on after “First look”?"), "{body}");
     assert!(body.contains("- **How does a worker go on after “First look”?** "), "{body}");
     assert!(!body.contains("{{"), "{body}");
+}
+
+#[test]
+fn report_starts_with_a_conclusion_that_comes_without_statements() {
+    let (index, name, goal) = (TaskIndex::top(1), "Tea".to_owned(), "Brew tea.".to_owned());
+    let result = TaskResult { conclusion: "The tea is ready.".into(), ..TaskResult::default() };
+    let report =
+        write(&offer("Make tea"), &[(LeafRef { index, name, goal, query: None, result }, Vec::new())], &[]);
+    assert!(report.body.starts_with("# Make tea\n\nThe tea is ready.\n"), "{}", report.body);
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn body(
     failed: &[(TaskIndex, String, String)],
 ) -> String {
     let mut parts = vec![format!("# {title}")];
+    parts.extend(material.concluded.iter().cloned());
     parts.extend(in_short(material));
     let answered = material.sections.iter().filter(|section| section.is_answered());
     parts.extend(answered.map(|one| if is_title(one, title) { statements(one) } else { section(one) }));

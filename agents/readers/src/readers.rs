@@ -37,7 +37,10 @@ impl Readers {
     /// # Errors
     /// When the system does not say which program this is.
     pub fn of_this_program(settings: DocumentSettings) -> io::Result<Self> {
-        Ok(Self::with_program(std::env::current_exe()?, settings.reading, settings.readers))
+        // The program as it runs, also after its file was replaced: both sides speak the protocol of one version.
+        let itself = PathBuf::from("/proc/self/exe");
+        let program = if itself.exists() { itself } else { std::env::current_exe()? };
+        Ok(Self::with_program(program, settings.reading, settings.readers))
     }
 
     /// Reads with another program that calls [`child_main`](crate::child_main) first.

@@ -79,8 +79,8 @@ pub(crate) fn not_a_stage(program: &Path) -> String {
     )
 }
 
-/// Our own program, by its path.
+/// This program as it runs, also after its file was replaced: both sides speak the protocol of one version.
 pub(crate) fn own_program() -> PathBuf {
-    // Where it is not known, starting it fails and says so.
-    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
+    let itself = PathBuf::from(crate::stage::OWN_PROGRAM);
+    if itself.exists() { itself } else { std::env::current_exe().unwrap_or(itself) }
 }

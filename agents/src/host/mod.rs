@@ -102,13 +102,18 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
     let (tasks, listener, role) = (bus.tasks(), bus.control(), context.role().to_string());
     let queues = [Queue::Role(context.role().clone()), Queue::Agent(bus.who().clone())];
     // Which tools there are is known before the first task is taken, where there are servers of any.
-    let (by_role, addressed, control, (), lending) = tokio::try_join!(
-        tasks.join(&queues[0]),
-        tasks.join(&queues[1]),
-        listener.listen(bus.who(), &role),
-        context.follow_tool_servers(&stop),
-        lending::begin(&context, &stop),
-    )?;
+    let joining = async {
+        tokio::try_join!(
+            tasks.join(&queues[0]),
+            tasks.join(&queues[1]),
+            listener.listen(bus.who(), &role),
+            context.follow_tool_servers(&stop),
+            lending::begin(&context, &stop),
+        )
+    };
+    // An orchestrator makes the queues. It may have been stopped together with this agent.
+    let Some(joined) = stop.run_until_cancelled(joining).await else { return Ok(()) };
+    let (by_role, addressed, control, (), lending) = joined?;
     let lending = tokio::spawn(lending);
     let announced = Arc::new(bus.registry().announce(profile::profile(&context)).await?);
     let telling = Arc::clone(&context);

@@ -3,6 +3,7 @@
 
 use muster_shared::flow::response::BEFORE_A_RESULT;
 use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskOffered, TaskResult};
+use muster_shared::text::within_bytes;
 
 use super::decide::{NO_THOUGHT, StepContext};
 use super::history::History;
@@ -63,10 +64,11 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
 
 fn unfinished(product: Product, reason: &str) -> Product {
     match product {
-        Product::Result(result) => Product::Result(TaskResult {
-            conclusion: format!("{UNFINISHED}{reason}. {}", result.conclusion),
-            ..result
-        }),
+        Product::Result(result) => {
+            let conclusion = format!("{UNFINISHED}{reason}. {}", result.conclusion);
+            let conclusion = within_bytes(&conclusion, TaskResult::MAX_CONCLUSION_BYTES);
+            Product::Result(TaskResult { conclusion, ..result })
+        }
         other => other,
     }
 }

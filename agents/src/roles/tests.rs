@@ -46,6 +46,7 @@ fn documents_become_products_or_complaints() {
         ("leaf", json!({"ending": "Done-Partial", "conclusion": "c"}), None),
         ("leaf", json!({"conclusion": "c"}), None),
         ("leaf", json!({"ending": "done", "conclusion": " "}), Some("`conclusion` is empty")),
+        ("leaf", json!({"conclusion": "c ".repeat(40_000)}), Some("`conclusion` has 79999 bytes, 65536 is")),
         ("leaf", json!({"ending": "give_up"}), Some("`reason` is empty")),
         ("leaf", json!({"ending": "give_up", "reason": "not there"}), None),
         (

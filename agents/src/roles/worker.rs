@@ -1,6 +1,7 @@
 //! The worker: does leaves that act, check and compute.
 
 use muster_shared::flow::{Advice, Citation, Ending, Finding, Product, TaskOffered, TaskResult, Work};
+use muster_shared::text::within_bytes;
 use serde_json::{Value, json};
 
 use super::{Document, Faults, RoleRules, Submission, claims};
@@ -202,8 +203,8 @@ fn read_ending(document: &Document<'_>, faults: &mut Faults) -> Ending {
 fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
     let findings = document.documents("findings", faults);
     TaskResult {
-        conclusion: document.text("conclusion"),
-        body: read_body(document, faults),
+        conclusion: read_limited(document, "conclusion", TaskResult::MAX_CONCLUSION_BYTES, faults),
+        body: read_limited(document, "body", TaskResult::MAX_BODY_BYTES, faults),
         findings: findings.iter().map(|finding| read_finding(finding, faults)).collect(),
         milestones: document.texts("milestones"),
         unanswered: document.texts("unanswered"),
@@ -218,23 +219,25 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
     }
 }
 
-/// The document, within its limit.
-fn read_body(document: &Document<'_>, faults: &mut Faults) -> String {
-    let body = document.text("body");
-    let (bytes, most) = (body.len(), TaskResult::MAX_BODY_BYTES);
+/// A text within its limit.
+fn read_limited(document: &Document<'_>, field: &str, most: usize, faults: &mut Faults) -> String {
+    let text = document.text(field);
+    check_size(field, text.len(), most, faults);
+    text
+}
+
+fn check_size(field: &str, bytes: usize, most: usize, faults: &mut Faults) {
     if bytes > most {
-        faults.add(format!("`body` has {bytes} bytes, {most} is the most: write it to files, and name them"));
+        faults.add(format!(
+            "`{field}` has {bytes} bytes, {most} is the most: write it to files, and name them"
+        ));
     }
-    body
 }
 
 /// The result as data, within its limit.
 fn read_data(document: &Document<'_>, faults: &mut Faults) -> Option<Box<Value>> {
     let data = document.get("data")?;
-    let (bytes, most) = (data.to_string().len(), TaskResult::MAX_DATA_BYTES);
-    if bytes > most {
-        faults.add(format!("`data` has {bytes} bytes, {most} is the most: give less"));
-    }
+    check_size("data", data.to_string().len(), TaskResult::MAX_DATA_BYTES, faults);
     Some(Box::new(data.clone()))
 }
 
@@ -272,7 +275,7 @@ fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
         prose.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '|', '`']));
     let said = said.unwrap_or(prose);
     let end = said.find(". ").map_or(said.len(), |at| at + 1);
-    let conclusion = said[..end].to_owned();
+    let conclusion = within_bytes(&said[..end], TaskResult::MAX_CONCLUSION_BYTES);
     Product::Result(TaskResult { conclusion, body: prose.to_owned(), ..TaskResult::default() })
 }
 

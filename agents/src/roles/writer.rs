@@ -9,8 +9,6 @@ use crate::react::partial::UNFINISHED;
 
 /// Longest title that is made from the goal, in characters.
 const TITLE: usize = 100;
-/// Longest data of a task that stands in the report, in bytes.
-const DATA_SHOWN: usize = 4_096;
 /// Longest note on an unfinished task, in characters.
 const UNFINISHED_SHOWN: usize = 400;
 
@@ -79,18 +77,9 @@ fn saying_what_is_unfinished(mut body: String, offer: &TaskOffered) -> String {
 /// What is too long is named only; `muster show` has it.
 fn with_data(mut body: String, offer: &TaskOffered) -> String {
     let Work::Write { results, .. } = &offer.work else { return body };
-    let given = results.iter().filter_map(|leaf| Some((leaf, leaf.result.data.as_ref()?)));
-    let parts: Vec<String> = given
-        .map(|(leaf, data)| {
-            let whole = format!("{data:#}");
-            let shown = if whole.len() <= DATA_SHOWN {
-                whole.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
-            } else {
-                format!("{} bytes: see the task's result.", whole.len())
-            };
-            format!("{} ({}):\n\n{shown}", leaf.name, leaf.index)
-        })
-        .collect();
+    let given = results.iter().filter_map(|leaf| Some((leaf, leaf.result.shown_data()?)));
+    let parts: Vec<String> =
+        given.map(|(leaf, shown)| format!("{} ({}):\n\n{shown}", leaf.name, leaf.index)).collect();
     if !body.is_empty() && !parts.is_empty() {
         body.push_str("\n\n## Data\n\n");
         body.push_str(&parts.join("\n\n"));

@@ -117,6 +117,12 @@ impl BreakerState {
         self.open_until.0 > 0
     }
 
+    /// Whether calls wait for it now. A pause after which nobody called remains stored.
+    #[must_use]
+    pub fn is_open_at(&self, now: Millis) -> bool {
+        now < self.open_until || self.probe.as_ref().is_some_and(|(_, until)| now < *until)
+    }
+
     /// Takes note of a call that failed.
     pub fn fail(&mut self, provider: &str, outage: &Outage, now: Millis, rules: &BreakerRules) {
         if now.since(self.last) > FORGOTTEN + MAX_PAUSE {
@@ -257,7 +263,10 @@ mod tests {
     fn whoever_dies_while_trying_keeps_nobody() {
         let mut state = BreakerState::default();
         (0..5).for_each(|_| state.fail("openai", &down(), at(0), &rules()));
+        let open = |state: &BreakerState| [at(0), at(1), at(8), at(9)].map(|now| state.is_open_at(now));
+        assert_eq!(open(&state), [true, false, false, false], "a pause after which nobody called is over");
         assert_eq!(state.take_try("worker-1", at(1), at(9), &rules()), Some(()));
+        assert_eq!(open(&state), [true, true, true, false]);
         assert_eq!(state.take_try("worker-2", at(9), at(18), &rules()), Some(()));
         // Whoever is told to stop meanwhile gives it back.
         assert_eq!((state.let_go("worker-1"), state.let_go("worker-2")), (None, Some(())));

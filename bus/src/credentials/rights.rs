@@ -429,11 +429,13 @@ fn person(name: &AgentId, parts: Partitions) -> Rights {
     Rights { publish, subscribe, never_subscribe: reader.never_subscribe, ..Rights::default() }
 }
 
-/// The user of the system account may listen to who comes and goes, and ask who is there, and do nothing else.
+/// The user of the system account may listen to who comes and goes, ask who is there and how servers are, and nothing else.
 fn presence(id: &AgentId) -> Rights {
     let own = own_inbox(id);
     Rights {
-        publish: vec![own.clone(), crate::presence::ROLL_REQUEST.to_owned()],
+        publish: [own.as_str(), crate::presence::ROLL_REQUEST, crate::presence::HEALTH_REQUEST]
+            .map(str::to_owned)
+            .to_vec(),
         subscribe: crate::presence::SUBJECTS.into_iter().map(str::to_owned).chain([own]).collect(),
         ..Rights::default()
     }

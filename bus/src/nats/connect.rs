@@ -46,9 +46,9 @@ impl Nats {
         let mut context = jetstream::new(client.clone());
         // Our own limit decides first: it tells a time-out from other failures.
         context.set_timeout(settings.request_timeout * 2);
-        let parted = Arc::default();
+        let (parted, system) = (Arc::default(), Arc::default());
         let settings = Arc::new(settings.clone());
-        let nats = Self { client, context, link, settings, who, kind, url, parted };
+        let nats = Self { client, context, link, settings, who, kind, url, parted, system };
         nats.check_jetstream().await?;
         Ok(nats)
     }

@@ -27,7 +27,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{AgentId, Seq};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::Instant;
 
 pub use self::asker::{Asker, Reply};
@@ -57,6 +57,8 @@ pub(crate) struct Nats {
     url: String,
     /// How the record is parted, once it is known.
     parted: Arc<OnceLock<Partitions>>,
+    /// Connection to the system account for single requests, once there was one.
+    system: Arc<OnceCell<Option<(async_nats::Client, Arc<Link>)>>>,
 }
 
 impl Nats {
@@ -367,6 +369,10 @@ impl Backend for Nats {
 
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
         presence::presence(self).await
+    }
+
+    async fn health(&self) -> Result<Vec<Bytes>, BusError> {
+        presence::health(self).await
     }
 }
 

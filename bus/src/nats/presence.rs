@@ -18,7 +18,7 @@ use super::link::Link;
 use super::{Nats, convert};
 use crate::backend::{Headers, Message};
 use crate::error::BusError;
-use crate::presence::{ROLL, ROLL_REQUEST, SUBJECTS};
+use crate::presence::{HEALTH_REQUEST, ROLL, ROLL_REQUEST, SUBJECTS};
 
 /// The second roll follows the first after this time, so that whoever is missing is missed twice soon: where the server was
 /// just started, those who live are still on their way.
@@ -42,6 +42,39 @@ pub(super) async fn presence(nats: &Nats) -> Result<Option<BoxStream<'static, Me
     let second = SECOND;
     let rolls = Rolls { nats: nats.clone(), client, again: link.epoch(), link, taken: 0, second };
     Ok(Some(stream::select(told, rolls.stream()).boxed()))
+}
+
+/// The health of each server; empty when no system account is set.
+pub(super) async fn health(nats: &Nats) -> Result<Vec<Bytes>, BusError> {
+    let system = nats.system.get_or_try_init(|| connect::system_client(nats)).await?;
+    let Some((client, link)) = system else { return Ok(Vec::new()) };
+    // A denied request has no answer.
+    link.check()?;
+    ask_servers(nats, client, HEALTH_REQUEST, Bytes::from_static(b"{\"details\":true}")).await
+}
+
+/// The answers of all servers to a request.
+async fn ask_servers(
+    nats: &Nats,
+    client: &async_nats::Client,
+    subject: &'static str,
+    question: Bytes,
+) -> Result<Vec<Bytes>, BusError> {
+    let inbox = client.new_inbox();
+    let mut replies = nats.limited("a subscription", client.subscribe(inbox.clone())).await?;
+    nats.limited(subject, client.publish_with_reply(subject, inbox, question)).await?;
+    let is_clustered = client.server_info().cluster.is_some();
+    let mut answers: Vec<Bytes> = Vec::new();
+    let mut patience = nats.settings.request_timeout;
+    while answers.len() < MOST_SERVERS {
+        let Some(Some(reply)) = timed(patience, replies.next()).await else { break };
+        answers.push(convert::message(reply).payload);
+        if !is_clustered {
+            break;
+        }
+        patience = QUIET;
+    }
+    Ok(answers)
 }
 
 /// Takes the roll at once, soon after, and then regularly; anew with every connection that is made again.
@@ -97,22 +130,8 @@ impl Rolls {
 
     /// The answers of all servers, as one list.
     async fn take(&mut self) -> Result<Bytes, BusError> {
-        let inbox = self.client.new_inbox();
-        let mut replies = self.nats.limited("a subscription", self.client.subscribe(inbox.clone())).await?;
         let question = Bytes::from(format!("{{\"limit\":{MOST}}}"));
-        let asked = self.client.publish_with_reply(ROLL_REQUEST, inbox, question);
-        self.nats.limited("asking who is connected", asked).await?;
-        let is_clustered = self.client.server_info().cluster.is_some();
-        let mut answers: Vec<Bytes> = Vec::new();
-        let mut patience = self.nats.settings.request_timeout;
-        while answers.len() < MOST_SERVERS {
-            let Some(Some(reply)) = timed(patience, replies.next()).await else { break };
-            answers.push(convert::message(reply).payload);
-            if !is_clustered {
-                break;
-            }
-            patience = QUIET;
-        }
+        let answers = ask_servers(&self.nats, &self.client, ROLL_REQUEST, question).await?;
         // Whoever was itself cut off may not be the only one.
         let was_cut_off = *self.again.borrow() > 0;
         let all_since_long = !answers.is_empty() && answers.iter().all(|answer| is_up_since_long(answer));

@@ -10,9 +10,6 @@ use super::reading::Reader;
 /// Most faults that are named.
 const MOST_FAULTS: usize = 5;
 
-/// Longest conclusion of a result, in bytes.
-const MAX_CONCLUSION_BYTES: usize = TaskResult::MAX_DATA_BYTES;
-
 /// Why a result does not count.
 #[derive(Debug)]
 pub(super) struct Fault {
@@ -84,7 +81,7 @@ fn too_large(result: &TaskResult) -> Option<Fault> {
     let data = result.data.as_ref().map_or(0, |data| data.to_string().len());
     let sizes = [
         ("data", data, TaskResult::MAX_DATA_BYTES),
-        ("conclusion", result.conclusion.len(), MAX_CONCLUSION_BYTES),
+        ("conclusion", result.conclusion.len(), TaskResult::MAX_CONCLUSION_BYTES),
     ];
     let (field, bytes, most) = sizes.into_iter().find(|(_, bytes, most)| bytes > most)?;
     let reason = format!("`{field}` has {bytes} bytes, {most} is the most: give less, or write it to a file");
@@ -101,9 +98,8 @@ pub(crate) fn promised(run: &RunState, outcome: Seq) -> Option<(&Role, &AgentId,
     let Some(Product::Result(result)) = outcome.product.as_ref().filter(|_| outcome.counts()) else {
         return None;
     };
-    let index = key.task.leaf()?;
-    let role = &run.plan_task(&index.planned())?.role;
-    matches!(role, Role::Specialist(_)).then_some((role, &key.agent, result))
+    run.plan_task(&key.task.leaf()?.planned())?;
+    matches!(key.role, Role::Specialist(_)).then_some((&key.role, &key.agent, result))
 }
 
 /// Whether nothing was given.

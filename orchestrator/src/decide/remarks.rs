@@ -5,6 +5,7 @@ use muster_shared::flow::{RefusedOperation, TaskStatus};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{RunState, TaskState};
 
+use super::single::is_offline;
 use super::survey::{leaves, result, why};
 use super::waits_for::named;
 
@@ -51,6 +52,20 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
         "A change of the plan was wanted ({wanted}) and could not be made ({}).",
         refused.join("; ")
     ))
+}
+
+/// Milestones that results of models do not name as reached.
+pub(super) fn milestones_note(run: &RunState) -> Option<String> {
+    let given =
+        leaves(run).filter(|(_, _, state)| state.outcome.as_deref().is_some_and(|one| !is_offline(one)));
+    let open = given.filter_map(|(index, task, state)| {
+        let result = result(state)?;
+        let open = task.milestones.iter().filter(|set| !result.names_milestone(set)).map(String::as_str);
+        let open: Vec<&str> = open.collect();
+        (!open.is_empty()).then(|| format!("{index} {} ({})", task.name, open.join("; ")))
+    });
+    let open: Vec<String> = open.collect();
+    (!open.is_empty()).then(|| format!("Milestones that no result names as reached: {}.", open.join("; ")))
 }
 
 /// The tasks whose cited places could not be looked up, and why.

@@ -45,6 +45,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
         remarks::refused_note,
         remarks::failed_steps_note,
         remarks::not_looked_up_note,
+        remarks::milestones_note,
     ];
     for note in notes {
         if let Some(note) = decision.open().and_then(note) {

@@ -10,7 +10,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan;
-use muster_shared::run::event::{FeedbackGiven, PlanEdited};
+use muster_shared::run::event::{ErrorBudgetUsedUp, FeedbackGiven, PlanEdited};
 use muster_shared::run::{QuestionEnd, QuestionState, Request, RequestAction, RunState, StopReason};
 
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_shared::flow::{
-    CorpusRef, Placement, ReflectionLevel, RunLimits, TaskOffered, TaskRights, TaskStatus,
+    CorpusRef, Placement, ReflectionLevel, RunLimits, TaskOffered, TaskRights, TaskStatus, Work,
 };
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{Phase, RunState, TaskState};
@@ -175,7 +175,7 @@ fn offer(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
     let part = decision.open().and_then(|run| trials::part(run, task));
     let tried = part.as_ref().and_then(|part| trials::place(decision, part));
     if let Some(queue) = tried {
-        let target = OfferTarget { queue, placement: None };
+        let target = OfferTarget { queue, placement: None, named_role: None };
         return make_offer(decision, task, target, part);
     }
     if auction::holds_back(decision, task, &role) {
@@ -190,11 +190,14 @@ fn offer(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
 struct OfferTarget {
     queue: Queue,
     placement: Option<Placement>,
+    /// The role to which the task was handed, in place of the planned one.
+    named_role: Option<Role>,
 }
 
 /// Where an offer of the task can go now. When it has to wait for room, that is noted.
 fn find_place(decision: &mut DecisionBuilder<'_>, task: &TaskId, role: Role) -> Option<OfferTarget> {
-    let role = role_named(decision, task, &role).unwrap_or(role);
+    let named_role = role_named(decision, task, &role);
+    let role = named_role.clone().unwrap_or(role);
     let placement = place(decision, task, &role);
     let usual = Queue::Role(role);
     let queue = placement.as_ref().map_or_else(|| usual.clone(), |placement| placement.to.clone());
@@ -214,13 +217,13 @@ fn find_place(decision: &mut DecisionBuilder<'_>, task: &TaskId, role: Role) -> 
         decision.postpone(queue);
         return None;
     }
-    Some(OfferTarget { queue, placement })
+    Some(OfferTarget { queue, placement, named_role })
 }
 
 fn make_offer(
     decision: &mut DecisionBuilder<'_>,
     task: &TaskId,
-    OfferTarget { queue, placement }: OfferTarget,
+    OfferTarget { queue, placement, named_role }: OfferTarget,
     part: Option<TrialPart>,
 ) {
     let Some(run) = decision.open() else { return };
@@ -232,9 +235,12 @@ fn make_offer(
         }
     };
     let Some(run) = decision.open() else { return };
-    let Some(work) = work::work(run, decision.reader(), task, decision.capacity(), specialists) else {
-        return;
-    };
+    let work = work::work(run, decision.reader(), task, decision.capacity(), specialists);
+    let Some(mut work) = work else { return };
+    // The agent takes prompt and result rules from the role in the offer.
+    if let (Work::Execute { task, .. }, Some(role)) = (&mut work, named_role) {
+        task.role = role;
+    }
     let state = run.tasks.get(task);
     let heard = task.as_leaf().zip(run.plan.as_ref());
     let heard = heard.map(|(leaf, plan)| run.peers.heard_by(plan, &leaf.planned(), Millis(0)));

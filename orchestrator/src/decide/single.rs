@@ -7,13 +7,11 @@ use muster_shared::run::event::WritingBegan;
 use muster_shared::text::{first_line, normalise_space};
 
 use super::builder::DecisionBuilder;
+use super::schedule::is_specialist;
 use super::{guards, report, survey};
 
 /// Longest title, in characters.
 const TITLE: usize = 100;
-
-/// Longest data that stands in the report, in bytes. Of what is longer `muster show` has all.
-const DATA_SHOWN: usize = 4_096;
 
 /// Goes over to the report: it is written by a writer, or delivered at once where one task gave it all.
 pub(super) fn write(decision: &mut DecisionBuilder<'_>) {
@@ -34,7 +32,7 @@ fn made(run: &RunState) -> Option<Report> {
     let (outcome, result) = (only.outcome.as_deref()?, survey::result(only)?);
     Some(Report {
         title: first_line(run.goal.text.trim(), TITLE),
-        body: body(result),
+        body: body(result, run.plan_task(run.only_task()?).is_some_and(|task| is_specialist(&task.role))),
         unanswered: result.unanswered.clone(),
         offline: is_offline(outcome),
         ..Report::default()
@@ -42,14 +40,18 @@ fn made(run: &RunState) -> Option<Report> {
 }
 
 /// Whether it came about without a call to a model.
-const fn is_offline(outcome: &Outcome) -> bool {
+pub(super) const fn is_offline(outcome: &Outcome) -> bool {
     let Usage { model_calls, wasted_calls, reused_calls, .. } = outcome.usage;
     model_calls == 0 && wasted_calls == 0 && reused_calls == 0
 }
 
-/// The document that was asked for, else the conclusion and what it rests on; then what stays open.
-fn body(result: &TaskResult) -> String {
+/// The document that was asked for, else the conclusion and what it rests on; then what stays open. A specialist's conclusion
+/// comes first in any case.
+fn body(result: &TaskResult, is_of_specialist: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
+    if is_of_specialist && !result.body.trim().is_empty() && !result.body.contains(result.conclusion.trim()) {
+        parts.push(result.conclusion.trim().to_owned());
+    }
     if result.body.trim().is_empty() {
         parts.push(result.conclusion.trim().to_owned());
         let told = |finding: &&Finding| {
@@ -63,15 +65,7 @@ fn body(result: &TaskResult) -> String {
         let open = listed(result.unanswered.iter().map(|open| open.trim().to_owned()));
         parts.push(format!("## Not answered\n\n{open}"));
     }
-    if let Some(data) = &result.data {
-        let whole = format!("{data:#}");
-        let shown = if whole.len() <= DATA_SHOWN {
-            whole.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
-        } else {
-            format!("{} bytes: see the task's result.", whole.len())
-        };
-        parts.push(format!("## Data\n\n{shown}"));
-    }
+    parts.extend(result.shown_data().map(|shown| format!("## Data\n\n{shown}")));
     parts.retain(|part| !part.is_empty());
     format!("{}\n", parts.join("\n\n"))
 }

@@ -8,7 +8,7 @@ use muster_shared::flow::{
     StepDigest, Work, specialist,
 };
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
-use muster_shared::plan::{progress, reference, summary, tools};
+use muster_shared::plan::{progress, reference, summary, tools, values};
 use muster_shared::run::{RunState, TaskState};
 
 use super::place::Substance;
@@ -131,6 +131,10 @@ fn resolved(run: &RunState, index: &TaskIndex) -> Option<PlanTask> {
         && let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run), &run.peers.context)
     {
         task.goal = goal;
+    }
+    // The plan may be older than a value.
+    for (key, entry) in &run.peers.context {
+        task.goal = task.goal.replace(&values::in_words(key), &entry.text());
     }
     Some(task)
 }

@@ -170,10 +170,34 @@ pub struct TaskResult {
 impl TaskResult {
     /// Most bytes of `data`, written as JSON.
     pub const MAX_DATA_BYTES: usize = 64 * 1024;
+    /// Most bytes of `conclusion`.
+    pub const MAX_CONCLUSION_BYTES: usize = 64 * 1024;
     /// Most bytes of `body`.
     pub const MAX_BODY_BYTES: usize = 256 * 1024;
     /// How the conclusion begins of whoever asks for a plan before anything was found.
     pub const NOTHING_YET: &str = "Nothing is known yet";
+
+    /// The data as a report shows it. What is longer than 4 KiB is only named: `muster show` has it.
+    #[must_use]
+    pub fn shown_data(&self) -> Option<String> {
+        let whole = format!("{:#}", self.data.as_ref()?);
+        Some(match whole.len() {
+            ..=4_096 => whole.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n"),
+            bytes => format!("{bytes} bytes: see the task's result."),
+        })
+    }
+
+    /// Whether it names a milestone as reached, in about the words in which that was set.
+    #[must_use]
+    pub fn names_milestone(&self, set: &str) -> bool {
+        let plain = |text: &str| -> String {
+            let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+        };
+        let set = plain(set);
+        let mut told = self.milestones.iter().map(|told| plain(told));
+        !set.is_empty() && told.any(|told| told.contains(&set) || (!told.is_empty() && set.contains(&told)))
+    }
 
     /// Whether it gives nothing but the wish that the goal be planned.
     #[must_use]

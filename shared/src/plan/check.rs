@@ -168,8 +168,12 @@ pub enum PlanProblem {
         /// What stands there.
         text: String,
     },
-    /// A reference by a name that no task has, or more than one.
-    #[error("task {task}: {text} names no task of the plan, or more than one{}; an index does as well", near(.nearest))]
+    /// A placeholder that stands for no result.
+    #[error(
+        "task {task}: {text} stands for nothing{}; write {{{{NAME.result}}}} or {{{{NAME.findings}}}} with the index or the name of \
+         one task, or put it in backticks if it is meant as it is",
+        near(.nearest)
+    )]
     UnknownName {
         /// The task in whose goal it stands.
         task: TaskIndex,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::check::PlanProblem;
-use super::reference::{self, Reference};
+use super::reference::{self, Reference, TaskField};
 use super::rights;
 use crate::flow::{Pattern, Plan, PlanDraft, PlanTask, TaskDraft};
 use crate::ids::{Role, TaskIndex};
@@ -100,15 +100,19 @@ impl Names {
         }
     }
 
-    /// A goal with references by index in place of those by name, and those that name no task or more than one.
+    /// A goal with references by index in place of those by name, and the placeholders that stand for nothing. Braces
+    /// around other words are none.
     pub(super) fn with_indices(&self, goal: &str) -> (String, Vec<String>) {
         let mut unknown = Vec::new();
-        let text = reference::with_names(goal, |name, field, whole| match self.find(name) {
-            Some(index) => Some(Reference { task: index.clone(), field }.to_string()),
-            None => {
-                unknown.push(whole.to_owned());
-                None
+        let text = reference::with_names(goal, |name, field, whole| {
+            match (self.find(name), field.map(TaskField::parse)) {
+                (Some(task), Some(Some(field))) => {
+                    return Some(Reference { task: task.clone(), field }.to_string());
+                }
+                (None, None) => {}
+                (Some(_), _) | (None, Some(_)) => unknown.push(whole.to_owned()),
             }
+            None
         });
         (text, unknown)
     }
@@ -292,6 +296,7 @@ mod tests {
             ("Use {{ iteration-limits.findings }}.", "Use {{1.findings}}."),
             ("Use {{token_budget.result}} and {{1.result}}.", "Use {{2.result}} and {{1.result}}."),
             ("Use {{context.limit}} and {{other}}.", "Use {{context.limit}} and {{other}}."),
+            ("Explain `{{ user.name }}`.", "Explain `{{ user.name }}`."),
         ] {
             let (plan, problems) = plan(["a", "b", goal]);
             assert_eq!(problems, [], "{goal}");
@@ -326,7 +331,9 @@ mod tests {
             "{said:?}"
         );
         let index = TaskIndex::top(3);
-        assert!(goal_with_indices(&plan, &index, "Use {{zzz.result}}.").is_err());
+        for text in ["{{zzz.result}}", "{{zzz.summary}}", "{{sum.summary}}", "`{{zzz.result}}`", "{{sum}}"] {
+            assert!(goal_with_indices(&plan, &index, text).is_err(), "{text}");
+        }
         let good = goal_with_indices(&plan, &index, "Use {{token budget.result}}.");
         assert_eq!(good.as_deref(), Ok("Use {{2.result}}."));
     }

@@ -30,6 +30,12 @@ pub enum TaskField {
     Findings,
 }
 
+impl TaskField {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        [Self::Result, Self::Findings].into_iter().find(|field| field.to_string() == text)
+    }
+}
+
 impl fmt::Display for TaskField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -77,11 +83,7 @@ pub fn find(text: &str) -> impl Iterator<Item = (Range<usize>, Result<Reference,
     REFERENCE.captures_iter(text).map(|found| {
         let whole = found.get_match();
         let malformed = || ReferenceError::Malformed { text: whole.as_str().to_owned() };
-        let field = match &found["field"] {
-            "result" => Ok(TaskField::Result),
-            "findings" => Ok(TaskField::Findings),
-            _ => Err(malformed()),
-        };
+        let field = TaskField::parse(&found["field"]).ok_or_else(malformed);
         let task = found["task"].parse::<TaskIndex>().map_err(|_| malformed());
         let reference = task.and_then(|task| field.map(|field| Reference { task, field }));
         (whole.range(), reference)
@@ -98,15 +100,16 @@ pub fn find_context(text: &str) -> impl Iterator<Item = (Range<usize>, Result<&s
     })
 }
 
-/// The text with references to results and findings by a name, `{{Iteration limits.result}}`, replaced where something is
-/// given for the name, the field and the whole. References by index, and those to the shared context, stay.
-pub fn with_names(text: &str, mut by: impl FnMut(&str, TaskField, &str) -> Option<String>) -> String {
+/// The text with placeholders by a name, `{{Iteration limits.result}}`, replaced where something is given for the name, the
+/// field and the whole. References by index, those to the shared context, and code in backticks stay.
+pub fn with_names(text: &str, mut by: impl FnMut(&str, Option<&str>, &str) -> Option<String>) -> String {
     let (mut new, mut from) = (String::with_capacity(text.len()), 0);
     for found in NAMED.captures_iter(text) {
         let whole = found.get_match();
         let name = found["name"].trim();
-        let is_other = REFERENCE.is_match(whole.as_str()) || CONTEXT.is_match(whole.as_str());
-        let field = if &found["field"] == "result" { TaskField::Result } else { TaskField::Findings };
+        let field = found.name("field").map(|field| field.as_str());
+        let is_code = text[..whole.start()].ends_with('`') && field.and_then(TaskField::parse).is_none();
+        let is_other = is_code || REFERENCE.is_match(whole.as_str()) || CONTEXT.is_match(whole.as_str());
         if let Some(words) = Some(name).filter(|_| !is_other).and_then(|name| by(name, field, whole.as_str()))
         {
             new.push_str(&text[from..whole.start()]);
@@ -123,7 +126,7 @@ pub fn with_names(text: &str, mut by: impl FnMut(&str, TaskField, &str) -> Optio
 pub fn in_words(text: &str, name_of: impl Fn(&TaskIndex) -> Option<String>) -> String {
     let of_task =
         |task: &TaskIndex| name_of(task).map_or_else(|| format!("task {task}"), |name| quoted(&name));
-    let text = with_names(text, |name, _, _| Some(quoted(name)));
+    let text = with_names(text, |name, field, _| field.map(|_| quoted(name)));
     let tasks = find(&text).map(|(range, found)| {
         let words = found.map_or_else(|_| quoted(&text[range.clone()]), |found| of_task(&found.task));
         (range, words)
@@ -237,7 +240,7 @@ static CONTEXT: LazyLock<Regex> =
 
 #[expect(clippy::expect_used, reason = "a constant pattern, used by tests")]
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\{\{\s*(?<name>[^{}]*[^{}\s.])\s*\.\s*(?<field>result|findings)\s*\}\}").expect("a pattern")
+    Regex::new(r"\{\{\s*(?<name>[^{}]*?)\s*(?:\.\s*(?<field>[A-Za-z_]+)\s*)?\}\}").expect("a pattern")
 });
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::{self, PlanProblem};
 use super::draft::normal;
-use super::reference::{self, Reference};
+use super::reference::{self, Reference, TaskField};
 use super::repair;
 use super::rights;
 use super::values::Values;
@@ -158,6 +158,7 @@ impl Past<'_> {
     fn detach_references(&mut self, task: &TaskDraft, needs: &mut Vec<(String, TaskIndex)>) -> String {
         let (mut goal, mut from) = (String::new(), 0);
         let written = reference::with_names(&task.goal, |name, field, _| {
+            let field = TaskField::parse(field?)?;
             self.find(name).map(|task| Reference { task, field }.to_string())
         });
         for (range, found) in reference::find(&written) {

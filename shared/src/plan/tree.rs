@@ -13,6 +13,9 @@ use crate::text::within_bytes;
 /// Names an item of a [`Tree`].
 pub(super) type Id = usize;
 
+/// Words between the goal of a task and that of the task above it, whose place it takes.
+const PART_OF: &str = "; as part of: ";
+
 /// A plan that is being rearranged.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
@@ -162,11 +165,16 @@ impl Tree {
         }
     }
 
-    /// Puts the children of an item in its place. They take over what it needed.
+    /// Puts the children of an item in its place. They take over its goal and what it needed.
     pub(super) fn dissolve(&mut self, id: Id) {
         let children = std::mem::take(&mut self.items[id].children);
-        let needs = self.items[id].needs.clone();
+        let (needs, above) = (self.items[id].needs.clone(), self.comparable_goal(id));
+        let goal = self.items[id].goal.clone();
         for child in &children {
+            if !self.comparable_goal(*child).contains(&above) {
+                let words = GoalPart::Text(PART_OF.to_owned());
+                self.items[*child].goal.extend(std::iter::once(words).chain(goal.iter().cloned()));
+            }
             self.items[*child].parent = self.items[id].parent;
             self.items[*child].needs.extend(&needs);
         }
@@ -309,7 +317,7 @@ impl Tree {
 fn pieces(goal: &str, ids: &HashMap<&TaskIndex, Id>) -> Vec<GoalPart> {
     let goal = reference::without_malformed_context(goal);
     // A name that stands for no task by now is words.
-    let goal = &reference::with_names(&goal, |_, _, whole| Some(quoted(whole)));
+    let goal = &reference::with_names(&goal, |_, field, whole| field.map(|_| quoted(whole)));
     let (mut pieces, mut from) = (Vec::new(), 0);
     for (range, reference) in reference::find(goal) {
         pieces.push(GoalPart::Text(goal[from..range.start].to_owned()));

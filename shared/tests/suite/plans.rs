@@ -201,6 +201,21 @@ fn how_large_tasks_are_to_be_says_what_planners_may() {
     assert!(!text.contains("granularity"), "what is usual is not written");
 }
 
+#[test]
+fn goal_of_a_parent_with_one_subtask_is_kept() {
+    let task = |goal: &str, subtasks| TaskDraft {
+        name: goal.into(),
+        goal: goal.into(),
+        subtasks,
+        ..TaskDraft::default()
+    };
+    let tasks = vec![task("compare the offers", vec![task("read both offers", Vec::new())])];
+    let draft = PlanDraft { goal: "g".into(), tasks, questions: Vec::new() };
+    let (plan, _) = repair(&draft, &RunLimits::default(), &ROLES);
+    let goals: Vec<&str> = plan.tasks.values().map(|task| task.goal.as_str()).collect();
+    assert_eq!(goals, ["read both offers; as part of: compare the offers"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 

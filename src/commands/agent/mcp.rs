@@ -37,7 +37,7 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     let name = config.namespace.clone();
     let stop = StopSignals::listen()?.into_token();
     let role = role_of(&name);
-    connect_and_work(app, &role, Role::ToolServer, async |bus, url| {
+    connect_and_work(app, &role, Role::ToolServer, &stop.clone(), async |bus, url| {
         tracing::info!("serving the MCP server {name} at {url}");
         work(app, bus, Serving { name, role: role.clone(), config }, stop).await
     })
@@ -130,7 +130,8 @@ async fn work(app: &App, bus: &Bus, serving: Serving, stop: CancellationToken) -
     let (elicits, may_start) = (settings.may_elicit(&name), Some(mcp_file::check(app)));
     let callbacks = Callbacks { elicits, pins: keeper.clone(), tokens, may_start };
     // `muster ps` and `muster doctor` read the reason there.
-    let mcp = start(config, settings, &callbacks).await.inspect_err(|_| save(&pins, &keeper.pins()))?;
+    let started = stop.run_until_cancelled(start(config, settings, &callbacks)).await.transpose();
+    let Some(mcp) = started.inspect_err(|_| save(&pins, &keeper.pins()))? else { return Ok(()) };
     let (offer, offered) = watch::channel(local_tools(&mcp, &name));
     let server =
         ToolServer::new(bus.clone(), name.clone(), app.settings().tool.server, Arc::clone(&app.redactor));

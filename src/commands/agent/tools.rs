@@ -93,7 +93,7 @@ pub(super) async fn serve(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     }
     let stop = StopSignals::listen()?.into_token();
     let role = role_of(&name);
-    connect_and_work(app, &role, Role::ToolServer, async |bus, url| {
+    connect_and_work(app, &role, Role::ToolServer, &stop.clone(), async |bus, url| {
         let shown = folder.display();
         tracing::info!("serving the tools of {shown} as {name} at {url}; Ctrl-C or SIGTERM ends it");
         work(app, bus, Serving { name, role: role.clone(), folder, hands }, stop).await

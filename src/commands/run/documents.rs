@@ -48,8 +48,8 @@ pub(super) fn check(given: &[PathBuf]) -> Result<(), Failure> {
 }
 
 /// Documents that were sent.
-pub(super) struct Sent {
-    pub(super) corpus: CorpusRef,
+pub(in crate::commands) struct Sent {
+    pub(in crate::commands) corpus: CorpusRef,
     /// Which of them could not be read.
     pub(super) unread: String,
     /// Where those are from that were fetched.
@@ -68,7 +68,12 @@ pub(in crate::commands) fn options(app: &App, folders: Vec<PathBuf>) -> CorpusOp
 }
 
 /// Fetches what lies elsewhere, and reads, sends and indexes the documents.
-pub(super) async fn send(app: &App, bus: &Bus, given: &[PathBuf], screen: &Screen) -> Result<Sent, Failure> {
+pub(in crate::commands) async fn send(
+    app: &App,
+    bus: &Bus,
+    given: &[PathBuf],
+    screen: &Screen,
+) -> Result<Sent, Failure> {
     let Brought { folders, fetched } = fetched::bring(app, given, screen).await?;
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let mut options = options(app, folders);

@@ -34,7 +34,8 @@ impl Outages {
         let allowances = bus.allowances();
         let looked = async {
             let changes = allowances.watch_breaker("*").await.ok()?;
-            let known = allowances.breakers().await.unwrap_or_default();
+            let mut known = allowances.breakers().await.unwrap_or_default();
+            known.retain(|breaker| breaker.is_open_at(now()));
             Some(futures::stream::iter(known).chain(changes).boxed())
         };
         let changes = tokio::time::timeout(LOOK, looked).await.ok().flatten();

@@ -35,7 +35,7 @@ enum ScreenKind {
 
 impl Screen {
     /// The screen that fits where standard error goes.
-    pub(super) fn new(paint: Paint, quiet: bool) -> Self {
+    pub(in crate::commands) fn new(paint: Paint, quiet: bool) -> Self {
         let kind = if quiet {
             ScreenKind::Quiet
         } else if std::io::stderr().is_terminal() {

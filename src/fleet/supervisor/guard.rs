@@ -66,7 +66,14 @@ pub(super) async fn keep_watch(
 
 async fn probe(bus: &Bus) -> Probe {
     match timeout(ANSWER, bus.probe_store()).await {
-        Ok(Ok(_)) => Probe::Written,
+        Ok(Ok(_)) => {
+            // Other streams may have failed. If no server answers, this is not known.
+            let failed = timeout(ANSWER, bus.failed_streams()).await.ok().and_then(Result::ok);
+            match failed.and_then(|failed| failed.into_iter().next()) {
+                Some((stream, why)) => Probe::Refused(format!("{stream}: {why}")),
+                None => Probe::Written,
+            }
+        }
         // Nothing is known of the store while the server is frozen, or the connection is made again. One that answers and
         // does not write has given its store up.
         Err(_) | Ok(Err(BusError::TimedOut { .. })) => match timeout(ANSWER, bus.ping()).await {

@@ -12,6 +12,7 @@ use crate::exit::{Failure, failed};
 use crate::fleet::member::MemberSpec;
 use crate::fleet::pass::{Desk, Duty, Pass, TLS};
 use crate::fleet::policy::RestartPolicy;
+use crate::fleet::process::own_program;
 use crate::fleet::scale;
 use crate::fleet::team;
 use crate::settings::{self, FleetSettings, GuardKind, GuardSettings};
@@ -121,10 +122,10 @@ fn guard_words(app: &App, name: &str, guard: &GuardSettings) -> Vec<String> {
 impl<'a> Common<'a> {
     /// Finds the path of this program, which all of them run.
     pub(super) fn new(app: &'a App, url: &'a str, desk: Option<&'a Desk>) -> Result<Self, Failure> {
-        let program = std::env::current_exe().map_err(|e| {
+        let program = own_program().map_err(|e| {
             failed!("cannot find the path of this program: {e}").help("start it by its full path")
         })?;
-        Ok(Self { app, program, url, desk })
+        Ok(Self { app, program: program.to_owned(), url, desk })
     }
 
     pub(super) fn member(&self, name: &str, command: &[&str], duty: Duty) -> MemberSpec {

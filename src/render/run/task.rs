@@ -105,8 +105,7 @@ fn milestones(state: &RunState, index: &TaskIndex) -> Vec<String> {
     let Some(planned) = state.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return Vec::new() };
     let result = state.planned(index).and_then(result_of);
     let line = |milestone: &String| {
-        let reached =
-            result.is_some_and(|result| result.milestones.iter().any(|told| is_same(milestone, told)));
+        let reached = result.is_some_and(|result| result.names_milestone(milestone));
         format!("({}) {milestone}", if reached { "x" } else { " " })
     };
     planned.milestones.iter().map(line).collect()
@@ -117,16 +116,6 @@ pub(super) fn below(state: &RunState, index: &TaskIndex) -> Vec<String> {
     let is_done = state.planned(index).is_some_and(|task| task.status == TaskStatus::Completed);
     let short = summary::of(state, index, Detail::Seen).filter(|_| is_done).map(|summary| summary.short);
     short.into_iter().chain(milestones(state, index)).collect()
-}
-
-/// Models tell of a milestone in about the words in which it was set.
-fn is_same(set: &str, told: &str) -> bool {
-    let plain = |text: &str| -> String {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
-    };
-    let (set, told) = (plain(set), plain(told));
-    !set.is_empty() && (told.contains(&set) || (!told.is_empty() && set.contains(&told)))
 }
 
 /// A priority that is not the usual one.

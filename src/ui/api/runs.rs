@@ -163,12 +163,13 @@ pub(crate) async fn fork(
         run: run.to_string(),
         at: asked.at,
         model: asked.model,
+        docs: Vec::new(),
         output: None,
         detach: true,
         json: true,
         quiet: true,
     };
-    asked_for(forking::begin(&ui.bus_for(&person)?, &args).await?)
+    asked_for(forking::begin(&ui.bus_for(&person)?, &args, None).await?)
 }
 
 #[cfg(test)]

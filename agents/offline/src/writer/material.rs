@@ -22,6 +22,8 @@ const SAME: f64 = 0.75;
 #[derive(Debug, Default)]
 pub(super) struct Material {
     pub(super) sections: Vec<Section>,
+    /// Conclusions and documents of tasks that gave no single statements, such as those of specialists.
+    pub(super) concluded: Vec<String>,
     pub(super) computed: Vec<String>,
     pub(super) not_computed: Vec<String>,
     pub(super) checks: usize,
@@ -124,7 +126,10 @@ impl Material {
                 section.findings.extend(fresh);
                 section.open.retain(|text| open.contains(text));
             }
-            None if fresh.is_empty() && open.is_empty() && also.is_empty() => {}
+            None if fresh.is_empty() && open.is_empty() && also.is_empty() => {
+                let given = [&leaf.result.conclusion, &leaf.result.body].map(|text| text.trim());
+                self.concluded.extend(given.into_iter().filter(|text| !text.is_empty()).map(str::to_owned));
+            }
             None => self.sections.push(Section { subquestion, heading, findings: fresh, also, open }),
         }
     }

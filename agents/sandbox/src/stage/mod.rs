@@ -29,7 +29,7 @@ use crate::wire::Mode;
 pub(crate) const HIDDEN_ARGUMENT: &str = "__sandbox";
 
 /// Our program, whatever is visible of the file system.
-const OWN_PROGRAM: &str = "/proc/self/exe";
+pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Which of its processes this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,6 +40,7 @@ fn task() -> PlanTask {
         expected_output: hostile(),
         milestones: vec![hostile()],
         criticism: hostile(),
+        depends_on: vec![TaskIndex::top(2)],
         ..plan_task(Role::Worker)
     }
 }

@@ -3,7 +3,7 @@
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
     Ending, FailureKind, Outcome, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult,
-    Work,
+    Usage, Work,
 };
 use muster_shared::run::event::FailureAnswered;
 use muster_shared::run::{AgentEvent, Input, RunEvent};
@@ -98,6 +98,17 @@ fn a_result_that_is_too_large_or_breaks_a_contract_fails_with_the_field() {
     fleet.turn(vec![Input::ContractBroken { outcome, faults }, Input::Agent { seq: outcome }]);
     assert!(told_before(&fleet.find("1")).contains("`data.total`"));
     assert_eq!(kinds(&fleet), [FailureKind::ContractBroken]);
+}
+
+#[test]
+fn milestones_that_no_result_names_are_in_the_report() {
+    let milestones = ["search the notes", "name the source"].map(str::to_owned).to_vec();
+    let drafts = vec![TaskDraft { milestones, ..leaf("one", &[]) }, leaf("two", &["1"])];
+    let mut fleet = Fleet::planned(RunLimits::default(), drafts.clone());
+    let usage = Usage { model_calls: 1, ..Usage::default() };
+    fleet.do_task("1", Outcome { usage, ..gives("It is so.") });
+    fleet.finish(&drafts);
+    assert!(fleet.body().contains("reached: 1 one (search the notes; name the source)."), "{}", fleet.body());
 }
 
 #[test]

@@ -182,7 +182,9 @@ fn what_is_handed_back_goes_to_the_role_that_is_named() {
         let offer = fleet.find("1");
         start(&mut fleet, 1, &offer);
         fleet.end_as(key(1, &offer), failed(Ending::Delegate, words));
-        assert_eq!(fleet.find("1").queue, Queue::Role(to.parse().unwrap()), "{words}");
+        let (again, to) = (fleet.find("1"), to.parse::<Role>().unwrap());
+        assert_eq!(again.work.leaf().map(|task| &task.role), Some(&to), "its prompt and rules: {words}");
+        assert_eq!(again.queue, Queue::Role(to), "{words}");
         assert!(listens.0.lock().unwrap().iter().any(|heard| heard == words), "the fleet is told: {words}");
         replay(super::fleet::ID, &fleet.record).unwrap();
     }

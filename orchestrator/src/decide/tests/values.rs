@@ -76,6 +76,12 @@ fn a_plan_that_uses_what_nobody_writes_is_refused_and_then_does_without() {
     assert!(repairs.unwrap().iter().any(|note| note.contains("2 look does without {{context.limit}}")));
     ask(&mut fleet, "1", write("limit", json!(20), 0));
     assert_eq!(told(&fleet), ["2"]);
+    fleet.end_task("1", result("so"));
+    assert_eq!(
+        fleet.find("2").work.leaf().unwrap().goal,
+        "look within 20 hops",
+        "it was written before the offer"
+    );
     fleet.finish(&tasks());
 }
 

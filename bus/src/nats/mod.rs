@@ -44,6 +44,9 @@ use crate::partition::Partitions;
 use crate::settings::BusSettings;
 use crate::store::ListedObject;
 
+/// A connection with what is known of its link.
+type LinkedClient = (async_nats::Client, Arc<Link>);
+
 /// A connection to a NATS server.
 #[derive(Clone)]
 pub(crate) struct Nats {
@@ -58,7 +61,7 @@ pub(crate) struct Nats {
     /// How the record is parted, once it is known.
     parted: Arc<OnceLock<Partitions>>,
     /// Connection to the system account for single requests, once there was one.
-    system: Arc<OnceCell<Option<(async_nats::Client, Arc<Link>)>>>,
+    system: Arc<OnceCell<Option<LinkedClient>>>,
 }
 
 impl Nats {

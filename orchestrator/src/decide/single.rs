@@ -2,12 +2,12 @@
 //! that no writer is asked.
 
 use muster_shared::flow::{Finding, Outcome, Report, TaskResult, Usage};
+use muster_shared::ids::Role;
 use muster_shared::run::RunState;
 use muster_shared::run::event::WritingBegan;
 use muster_shared::text::{first_line, normalise_space};
 
 use super::builder::DecisionBuilder;
-use super::schedule::is_specialist;
 use super::{guards, report, survey};
 
 /// Longest title, in characters.
@@ -32,7 +32,10 @@ fn made(run: &RunState) -> Option<Report> {
     let (outcome, result) = (only.outcome.as_deref()?, survey::result(only)?);
     Some(Report {
         title: first_line(run.goal.text.trim(), TITLE),
-        body: body(result, run.plan_task(run.only_task()?).is_some_and(|task| is_specialist(&task.role))),
+        body: body(
+            result,
+            run.plan_task(run.only_task()?).is_some_and(|task| matches!(task.role, Role::Specialist(_))),
+        ),
         unanswered: result.unanswered.clone(),
         offline: is_offline(outcome),
         ..Report::default()

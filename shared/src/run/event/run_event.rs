@@ -9,15 +9,15 @@ use super::payload::{Payload, Words};
 use super::{
     ApprovalGiven, AuctionOpened, BidHeld, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
     ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DraftReviewBegun, DraftReviewMissed,
-    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, FeedbackGiven, GoalEdited, GuardsAnswered, GuardsAsked,
-    HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled,
-    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused, PlanningSkipped,
-    QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected,
-    ReplanWanted, Replanned, RequestRefused, RoleAvailabilityChanged, RunAborted, RunCompleted, RunCreated,
-    RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded, TaskAborted,
-    TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned,
-    TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStarted,
-    TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
+    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, FeedbackGiven, GoalEdited, GuardsAnswered,
+    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
+    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
+    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
+    Reflected, ReplanWanted, Replanned, RequestRefused, RoleAvailabilityChanged, RunAborted, RunCompleted,
+    RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused, RunResumed, ShadowAsked, StepsExpanded,
+    TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed,
+    TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened, TaskRetried, TaskSkipped,
+    TaskStarted, TaskTakenBack, TaskWaits, TrialWithdrawn, VerificationAdded, WordsUncovered, WritingBegan,
 };
 use crate::ids::TaskId;
 use crate::run::apply::ApplyResult;

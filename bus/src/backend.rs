@@ -259,7 +259,9 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// What the server says of connections, by its system account; nothing when that is not set.
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError>;
     /// The health of each server, by its system account; empty when that is not set.
-    async fn health(&self) -> Result<Vec<Bytes>, BusError>;
+    async fn health(&self) -> Result<Vec<Bytes>, BusError> {
+        Ok(Vec::new())
+    }
 }
 
 /// A queue that this process takes from.

@@ -114,6 +114,7 @@ fn fork_whose_documents_are_not_stored_is_refused_until_they_are_given_again() {
     let at = trace[trace.len() / 2]["seq"].to_string();
     let file = here.path().join("run.muster");
     here.output(&["runs", "export", run, "-o", text(&file)]).unwrap();
+    there.output(&["run", "What is 2 plus 2?"]).unwrap();
     there.output(&["runs", "import", text(&file)]).unwrap();
     let fork = ["fork", run, "--at", &at, "--json"];
     let (code, words) = said(&there, &fork);

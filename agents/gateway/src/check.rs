@@ -131,8 +131,8 @@ impl PlausibleUsage {
         ];
         if let Some((field, used, most)) = bounds.into_iter().find(|(_, used, most)| used > most) {
             let why = format!(
-                "{used} is implausible: {most} is the most for {paid} model calls, {seconds} s after the task was claimed; \
-                 report what was used since the last message"
+                "{used} is implausible {seconds} s after the task was claimed, {most} is the most; report what was used since \
+                 the last message"
             );
             return Err(invalid(&format!("usage.{field}"), &why));
         }

@@ -315,10 +315,6 @@ impl Backend for InMemory {
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
         Ok(None)
     }
-
-    async fn health(&self) -> Result<Vec<Bytes>, BusError> {
-        Ok(Vec::new())
-    }
 }
 
 struct MemoryPull {

@@ -38,7 +38,7 @@ pub(super) async fn import(bus: &Bus, args: &ImportArgs) -> Result<Exit, Failure
         }))?;
     } else {
         if documents.is_some() {
-            output::note("its documents did not come with it: a fork of it cannot search them");
+            output::note("its documents did not come with it: a fork needs them, see `muster fork --docs`");
         }
         output::line!(
             "imported {} with {} entries and {}; `muster show {}` shows it, `muster audit` says whether it is as it was written",

@@ -119,7 +119,10 @@ fn a_run_within_a_run_is_told_what_it_is_a_part_of() {
     let (_, kept) = child(&fleet);
     let told = kept.goal.parent.as_ref().unwrap().background.clone().unwrap();
     assert_eq!(told.asked, "Which limits are there?");
-    assert_eq!(told.above.last().map(String::as_str), Some("find out about inner"));
+    assert_eq!(
+        told.above.last().map(String::as_str),
+        Some("find out about inner; as part of: find out about whole")
+    );
     assert_eq!(told.results, [("one".to_owned(), "Seven ships.".to_owned())]);
     assert_eq!(told.lessons, ["1 suggests: count the boats too"]);
 

@@ -91,8 +91,8 @@ pub(crate) struct ShownRun {
 impl ShownRun {
     /// The run and its child runs as people see them.
     pub(crate) fn new(
-        state: RunState,
-        children: Vec<RunState>,
+        state: &RunState,
+        children: &[RunState],
         missing: Option<String>,
         unguarded: Unguarded,
     ) -> Self {
@@ -131,7 +131,7 @@ async fn read(reading: &ReadAccess, wanted: &str) -> Result<ShownRun, Failure> {
     let state = select::fold(run, &entries)?;
     let children = within::all(&reading.bus, &state).await?;
     let unguarded = Unguarded::of(&entries);
-    Ok(ShownRun::new(state, children, missing, unguarded))
+    Ok(ShownRun::new(&state, &children, missing, unguarded))
 }
 
 /// Who is there; nothing where no fleet is up.

@@ -110,12 +110,7 @@ mod tests {
         let brief = json!({ "run": run, "goal": "Compare the Tides", "status": "completed", "models": ["openai/gpt-x"] });
         let shows = |search: Search| search.shows(&brief);
         assert!(shows(Search::default()) && Search::default().is_all());
-        assert!(shows(Search {
-            text: "tides".into(),
-            status: "Completed".into(),
-            model: "GPT".into(),
-            ..Search::default()
-        }));
+        assert!(shows(Search { text: "tides".into(), status: "Completed".into(), model: "GPT".into() }));
         assert!(!shows(Search { text: "moons".into(), ..Search::default() }));
         assert!(!shows(Search { status: "failed".into(), ..Search::default() }));
         assert!(!shows(Search { model: "llama".into(), ..Search::default() }));

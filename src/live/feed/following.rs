@@ -205,7 +205,7 @@ impl Following {
                     }
                 },
                 Some(change) = from.registry.next() => {
-                    self.say(Input::Processes { change, at: now() }).await?;
+                    self.say(Input::Processes { change: Box::new(change), at: now() }).await?;
                 }
                 Some(live) = from.live.next() => self.say(Input::Live(live)).await?,
                 Some(tapped) = next(&mut from.tap) => self.pass(tapped)?,

@@ -34,7 +34,7 @@ pub(crate) enum Input {
     /// A process came, changed or left.
     Processes {
         /// What it is.
-        change: RegistryChange,
+        change: Box<RegistryChange>,
         /// When it was heard.
         at: Millis,
     },

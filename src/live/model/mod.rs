@@ -134,7 +134,7 @@ impl Model {
                 self.caught_up = true;
                 vec![Change::Link]
             }
-            Input::Processes { change, at } => changed(self.fleet.take(change, at, self.caught_up)),
+            Input::Processes { change, at } => changed(self.fleet.take(*change, at, self.caught_up)),
             Input::Around(around) => changed(self.fleet.learn(*around)),
             Input::Happened(happened) => {
                 self.fleet.note(happened);

@@ -274,16 +274,16 @@ fn of_what_passes_the_newest_is_kept_and_all_is_counted() {
 fn who_comes_and_who_goes_is_told_and_who_was_there_is_not() {
     let mut model = Model::new(Most::default());
     let joins = |agent: &str| Input::Processes {
-        change: RegistryChange::Joined(
+        change: Box::new(RegistryChange::Joined(
             serde_json::from_value(serde_json::json!({ "agent": agent, "role": "worker" })).unwrap(),
-        ),
+        )),
         at: Millis(1),
     };
     model.take(joins("worker-1"));
     assert_eq!(model.fleet().happened().len(), 0);
     model.take(Input::CaughtUp);
     model.take(joins("worker-2"));
-    let left = RegistryChange::Left("worker-1".parse().unwrap());
+    let left = Box::new(RegistryChange::Left("worker-1".parse().unwrap()));
     assert!(matches!(
         model.take(Input::Processes { change: left.clone(), at: Millis(2) })[..],
         [Change::Fleet]

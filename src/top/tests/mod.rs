@@ -51,7 +51,7 @@ fn model() -> Model {
             "started_at": NOW.0 - 3_600_000, "model": "openai/scripted",
         });
         let change = RegistryChange::Joined(serde_json::from_value(profile).unwrap());
-        model.take(Input::Processes { change, at: NOW });
+        model.take(Input::Processes { change: Box::new(change), at: NOW });
     }
     model.take(Input::Record { run: run(1), entries: record(run(1)) });
     model.take(Input::Record { run: run(2), entries: record(run(2))[..13].to_vec() });

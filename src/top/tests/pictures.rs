@@ -91,7 +91,7 @@ fn texts_of_others_steer_no_terminal_wherever_they_stand() {
         "agent": "worker-1", "role": format!("w{HOSTILE}"), "host": HOSTILE, "model": HOSTILE, "pid": 1, "slots": 1,
     });
     model.take(Input::Processes {
-        change: RegistryChange::Joined(serde_json::from_value(profile).unwrap()),
+        change: Box::new(RegistryChange::Joined(serde_json::from_value(profile).unwrap())),
         at: NOW,
     });
     let whole = record(run(2));

@@ -59,7 +59,7 @@ pub(crate) async fn show(State(ui): Shared, Named(run): Named<String>, After(At 
         let entries = upto(&record.entries, at).len();
         let unguarded = Unguarded::of(upto(&record.entries, at));
         let missing = record.missing.clone().filter(|_| at.is_none());
-        let shown = ShownRun::new(state, children, missing, unguarded);
+        let shown = ShownRun::new(&state, &children, missing, unguarded);
         let child = |run: RunId| shown.children.iter().find(|child| child.id == run);
         let waits = if at.is_none() { waits_for_within(&shown.state, &agents, &child) } else { Vec::new() };
         Ok(in_full(&shown, &waits, seq, entries))

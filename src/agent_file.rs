@@ -1,5 +1,6 @@
 //! Files that define specialists (`*.agent.md`), as the command line reads them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -99,7 +100,7 @@ fn read(
         return Err(AgentFileError::Foreign { fault: fault.about(&path), path, mend });
     }
     let definition = Definition::parse(&text).map_err(|fault| faulty(path, text.clone(), fault))?;
-    let items = trust::items_of(path, &text, &definition.claims(), &[]);
+    let items = trust::items_of(path, &text, &definition.claims(), &BTreeSet::new());
     Ok((definition, items))
 }
 

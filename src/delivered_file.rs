@@ -3,6 +3,7 @@
 //! A model chooses the name and the content of such a file. A settings file, a tool, an agent, a blueprint or a template must not
 //! take effect because a run wrote it, wherever it is copied. Its name gets an ending that no search for configuration finds.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use muster_agents::definition::EXTENSION;
@@ -10,8 +11,9 @@ use muster_shared::ids::RunId;
 
 use crate::app::App;
 use crate::exit::{Failure, usage};
-use crate::settings::{FILE_NAME, TOOLS_DIR};
-use crate::trust::{has_ending_of_program, real};
+use crate::settings::FILE_NAME;
+use crate::trust::{absolute, has_ending_of_program, leads_out, paths_in, real};
+use crate::{mcp_file, tool_files};
 
 /// Ending of a delivered file that would be read as configuration under its own name.
 const ENDING: &str = ".untrusted";
@@ -31,16 +33,7 @@ pub(crate) fn folder_of_run(run: RunId) -> PathBuf {
     PathBuf::from(format!("run-{}.files", run.short()))
 }
 
-/// Path of a file of a run below a folder, under a name that no process reads as configuration.
-pub(crate) fn target(app: &App, folder: &Path, path: &str) -> PathBuf {
-    let mut target = folder.join(path);
-    if is_configuration(app, &target) {
-        target.as_mut_os_string().push(ENDING);
-    }
-    target
-}
-
-/// Returns true if a path of [`target`] has another name than the file in the run.
+/// Returns true if a path of [`ConfigurationPaths::target`] has another name than the file in the run.
 pub(crate) fn is_renamed(target: &Path, path: &str) -> bool {
     !target.ends_with(path)
 }
@@ -48,7 +41,7 @@ pub(crate) fn is_renamed(target: &Path, path: &str) -> bool {
 /// Name of a file for a download, which may be stored in any directory.
 pub(crate) fn download_name(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
-    if is_configuration_name(Path::new(path)) { format!("{name}{ENDING}") } else { name.to_owned() }
+    if is_reserved(Path::new(path)) { format!("{name}{ENDING}") } else { name.to_owned() }
 }
 
 /// Checks that a file or folder for results of runs is not itself read as configuration.
@@ -56,40 +49,94 @@ pub(crate) fn download_name(path: &str) -> String {
 /// # Errors
 /// Names the file, and another one to use.
 pub(crate) fn check(app: &App, path: &Path) -> Result<(), Failure> {
-    let place = real_place(path);
+    let (place, base) = (real_place(path), absolute(&app.beside_fleet(Path::new(""))));
+    let shown = path.display();
+    let full = absolute(path);
+    let is_within = full.strip_prefix(&base).is_ok_and(|path| !leads_out(path));
+    if is_within && (!place.starts_with(real(&base)) || path.is_symlink() && !path.exists()) {
+        return Err(usage!("cannot write results of a run to {shown}: a link leads it out of the project")
+            .help(format!("name the place itself: {}", place.display())));
+    }
     let is_in_fleet = place.starts_with(real(app.fleet.path()))
         || place.iter().any(|part| folded(&part.to_string_lossy()) == ".muster");
-    if !is_in_fleet && !is_configuration(app, path) {
+    if !is_in_fleet && !ConfigurationPaths::of(app).contains(path) {
         return Ok(());
     }
     let why =
         if is_in_fleet { "it is in the directory of a fleet" } else { "Muster reads it as configuration" };
-    Err(usage!("cannot write results of a run to {}: {why}", path.display())
-        .help("name another one, such as report.md"))
+    Err(usage!("cannot write results of a run to {shown}: {why}").help("name another one, such as report.md"))
 }
 
-/// Returns true if a process would read a file of this path as configuration: by its name, or because a setting names it.
-fn is_configuration(app: &App, path: &Path) -> bool {
-    let settings = app.settings();
-    let place = real_place(path);
-    let is_named = |file: &PathBuf| real_place(&app.beside_fleet(file)) == place;
-    let is_toml = folded(&place.to_string_lossy()).ends_with(".toml");
-    let is_blueprint = |folder: &PathBuf| place.parent() == Some(&real(&app.beside_fleet(folder)));
-    // Programs of tools load modules from there.
-    let is_module =
-        || has_ending_of_program(&place) && place.starts_with(real(&app.beside_fleet(Path::new(TOOLS_DIR))));
-    is_configuration_name(path)
-        || is_configuration_name(&place)
-        || is_module()
-        || is_named(&settings.tool.mcp.file)
-        || settings.guards.values().filter_map(|guard| guard.file.as_ref()).any(is_named)
-        || is_toml && settings.agent.blueprints.iter().any(is_blueprint)
+/// Paths that processes read as configuration or run as programs: present or missing, trusted or not.
+pub(crate) struct ConfigurationPaths {
+    /// Files, as file systems compare them.
+    named: BTreeSet<String>,
+    /// Directories from which programs load others.
+    folders: Vec<PathBuf>,
+    blueprints: Vec<PathBuf>,
+    has_templates: bool,
 }
 
-/// Returns true if a file of this name is read as configuration in some directory.
-fn is_configuration_name(path: &Path) -> bool {
+impl ConfigurationPaths {
+    /// The paths that settings, guards, tool files and the file of MCP servers name.
+    pub(crate) fn of(app: &App) -> Self {
+        let (loaded, settings) = (&app.loaded, app.settings());
+        let base = app.beside_fleet(Path::new(""));
+        let tools = tool_files::programs(&tool_files::folder_of(app), &base);
+        let (mut named, mut folders) = (BTreeSet::new(), Vec::new());
+        for programs in tools.into_iter().chain([mcp_file::programs(&mcp_file::path_of(app), &base)]) {
+            named.extend(programs.named);
+            folders.extend(programs.folders.iter().map(|folder| real_place(folder)));
+        }
+        let values = loaded.effective.iter().map(|one| one.value.to_string());
+        for text in values.chain(loaded.needs.iter().map(|item| item.shown.clone())) {
+            // Words such as `auto` are no paths.
+            let paths = paths_in(&text).filter(|part| part.contains(['/', '.']));
+            named.extend(paths.flat_map(|path| [app.beside_fleet(Path::new(path)), PathBuf::from(path)]));
+        }
+        named.extend(settings.guards.values().filter_map(|guard| guard.file.clone()));
+        let blueprints = settings.agent.blueprints.iter();
+        Self {
+            named: named.iter().map(|path| folded(&real_place(path).to_string_lossy())).collect(),
+            folders,
+            blueprints: blueprints.map(|folder| real_place(&app.beside_fleet(folder))).collect(),
+            has_templates: settings.agent.template_dir.is_some()
+                || loaded.needs.iter().any(|item| item.name == "agent.template_dir"),
+        }
+    }
+
+    /// Path of a file of a run below a folder, under a name that no process reads as configuration.
+    pub(crate) fn target(&self, folder: &Path, path: &str) -> PathBuf {
+        let mut target = folder.join(path);
+        if self.contains(&target) {
+            target.as_mut_os_string().push(ENDING);
+        }
+        target
+    }
+
+    fn contains(&self, path: &Path) -> bool {
+        let place = real_place(path);
+        let name = folded(&place.to_string_lossy());
+        // No program loads others from a directory such as `report.files`.
+        let loads = |folder: &PathBuf| {
+            let within = place.strip_prefix(folder).ok().and_then(Path::parent);
+            within.is_some_and(|within| !within.to_string_lossy().contains('.'))
+        };
+        is_reserved(path)
+            || is_reserved(&place)
+            || self.named.contains(&name)
+            || self.has_templates && name.ends_with(".j2")
+            || name.ends_with(".toml")
+                && self.blueprints.iter().any(|folder| place.parent() == Some(folder.as_path()))
+            || has_ending_of_program(&place) && self.folders.iter().any(loads)
+    }
+}
+
+/// Returns true if a file of this name is read as configuration in some directory, or has the name of one that was renamed.
+fn is_reserved(path: &Path) -> bool {
     const NAMES: [&str; 2] = [FILE_NAME, "mcp.json"];
-    const ENDINGS: [&str; 4] = [EXTENSION, muster_tool_server::file::ENDING, muster_composite::ENDING, ".j2"];
+    const ENDINGS: [&str; 4] =
+        [EXTENSION, muster_tool_server::file::ENDING, muster_composite::ENDING, ENDING];
     let parts: Vec<String> = path.iter().map(|part| folded(&part.to_string_lossy())).collect();
     let Some((name, folders)) = parts.split_last() else { return false };
     NAMES.contains(&name.as_str())
@@ -145,14 +192,15 @@ mod tests {
             ("tools/glossary.tool.toml", true),
             ("x.Composite.toml", true),
             ("agents/evil.agent.md", true),
-            ("prompts/worker.j2", true),
+            ("mcp.json.Untrusted", true),
+            ("prompts/page.html.j2", false),
             ("Blueprints/evil.toml", true),
             ("blueprints.toml", false),
             ("Cargo.toml", false),
             ("agents/report.md", false),
             ("shares.csv", false),
         ] {
-            assert_eq!(is_configuration_name(Path::new(path)), expected, "{path}");
+            assert_eq!(is_reserved(Path::new(path)), expected, "{path}");
             assert_eq!(download_name(path).ends_with(ENDING), expected, "{path}");
         }
     }

@@ -11,6 +11,8 @@ use muster_mcp::{ChildCommand, ConfigError, LeftOut, McpFile, Pins, Reached, Rea
 use muster_shared::claim::TrustClaim;
 #[cfg(feature = "mcp")]
 use muster_shared::wire::tool_server::{SERVER_NAME_RULE, is_tool_server_name};
+#[cfg(feature = "mcp")]
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::app::App;
 #[cfg(feature = "mcp")]
@@ -18,9 +20,9 @@ use crate::commands::agent::tools::OWN;
 use crate::exit::{Failure, usage};
 #[cfg(feature = "mcp")]
 use crate::render::figures::quoted;
-use crate::trust::Item;
 #[cfg(feature = "mcp")]
-use crate::trust::{in_project, items_of};
+use crate::trust::items_of;
+use crate::trust::{Item, Programs};
 
 /// Most servers in the file. Each one is a process.
 const MAX_SERVERS: u32 = 32;
@@ -133,7 +135,7 @@ pub(crate) fn read(app: &App) -> Result<McpFile, Failure> {
     let consent = app.trust.consent(&path, items(&path, &text, base));
     consent.map_err(Failure::usage)?;
     let environment = |name: &str| std::env::var(name).ok();
-    let mut file = parsed(&text, &environment).map_err(|error| usage!("{shown}: {error}"))?;
+    let mut file = parsed(&text, Some(&environment)).map_err(|error| usage!("{shown}: {error}"))?;
     let is_taken =
         |server: &mut ServerConfig| server.namespace == OWN || !is_tool_server_name(&server.namespace);
     for ServerConfig { name, namespace, .. } in file.servers.extract_if(.., is_taken) {
@@ -154,7 +156,7 @@ pub(crate) fn check(app: &App) -> Arc<dyn Fn() -> Result<(), String> + Send + Sy
 }
 
 #[cfg(feature = "mcp")]
-fn parsed(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<McpFile, ConfigError> {
+fn parsed(text: &str, environment: Option<&dyn Fn(&str) -> Option<String>>) -> Result<McpFile, ConfigError> {
     parse(text, &Reading { max_servers: MAX_SERVERS as usize, environment })
 }
 
@@ -167,22 +169,40 @@ pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
 #[cfg(feature = "mcp")]
 fn items(path: &Path, text: &str, base: &Path) -> Vec<Item> {
     // The items must not depend on the environment.
-    let Ok(file) = parsed(text, &|_| Some(String::new())) else { return Vec::new() };
+    let Ok(file) = parsed(text, None) else { return Vec::new() };
     let claims: Vec<TrustClaim> = file.servers.iter().flat_map(ServerConfig::claims).collect();
-    let programs = |server: &ServerConfig| match &server.reached {
-        Reached::Child(ChildCommand { command, args, env: _, cwd }) => {
-            let words: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
-            let folder = cwd.as_ref().map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
-            in_project(&words, &folder, base)
-        }
-        Reached::Http(_) => Vec::new(),
-    };
-    let programs: Vec<PathBuf> = file.servers.iter().flat_map(programs).collect();
-    items_of(path, text, &claims, &programs)
+    items_of(path, text, &claims, &programs_of(text, base).files)
 }
 
 /// Without support of MCP no server is started.
 #[cfg(not(feature = "mcp"))]
 fn items(_: &Path, _: &str, _: &Path) -> Vec<Item> {
     Vec::new()
+}
+
+/// The programs of all servers of the file, trusted or not.
+pub(crate) fn programs(path: &Path, base: &Path) -> Programs {
+    programs_of(&muster_agents::input::text(path, MAX_BYTES).unwrap_or_default(), base)
+}
+
+#[cfg(feature = "mcp")]
+fn programs_of(text: &str, base: &Path) -> Programs {
+    let mut programs = Programs::default();
+    let environment = |name: &str| std::env::var(name).ok();
+    // With variables as they are written, and as they are now.
+    let readings = [parsed(text, None), parsed(text, Some(&environment))];
+    for server in readings.into_iter().flatten().flat_map(|file| file.servers) {
+        if let Reached::Child(ChildCommand { command, args, env, cwd }) = server.reached {
+            let words: Vec<String> = std::iter::once(command).chain(args).collect();
+            let exposed = |(name, value): (String, SecretString)| (name, value.expose_secret().to_owned());
+            let folder = cwd.map_or_else(|| base.to_owned(), |cwd| base.join(cwd));
+            programs.add(&words, &env.into_iter().map(exposed).collect(), &folder, base);
+        }
+    }
+    programs
+}
+
+#[cfg(not(feature = "mcp"))]
+fn programs_of(_: &str, _: &Path) -> Programs {
+    Programs::default()
 }

@@ -194,7 +194,8 @@ fn own(inputs: &Inputs, keys: &Keys) -> Result<Own, SettingsError> {
     let Some(path) = inputs.own.as_ref().filter(|path| path.is_file()) else { return Ok(Own::default()) };
     // The home may be another user's, as under `sudo`.
     let text = file::read(path)?;
-    match (project::foreign(inputs, path, &text, true), inputs.care) {
+    // A link there is the user's, as for a directory of settings in version control.
+    match (project::foreign(inputs, path, &text, Some(&crate::trust::real(path))), inputs.care) {
         (None, _) => {}
         (Some(error), Care::Strict) => return Err(error),
         (Some(error), Care::Lenient | Care::Everything) => {
@@ -210,7 +211,7 @@ fn team(inputs: &Inputs, keys: &Keys) -> Result<(Option<Team>, Layer), SettingsE
     let Some(path) = &inputs.team else { return Ok((None, Layer::default())) };
     let text = file::read(path)?;
     if inputs.care != Care::Everything
-        && let Some(error) = project::foreign(inputs, path, &text, false)
+        && let Some(error) = project::foreign(inputs, path, &text, None)
     {
         return Err(error);
     }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use muster_agents::tools::Tool;
 use muster_composite::{Composite, together};
 use muster_shared::claim::TrustClaim;
-use muster_tool_server::file::{ENDING, Fault, Hands, MAX_BYTES, ToolFile, tools_of};
+use muster_tool_server::file::{Does, ENDING, Fault, Hands, MAX_BYTES, ToolFile, tools_of};
 
 use crate::app::App;
 use crate::settings::TOOLS_DIR;
-use crate::trust::{Danger, Item, Trust, files_of, in_project, items_of, real};
+use crate::trust::{Danger, Item, Programs, Trust, files_of, items_of, real};
 
 /// Most files that are looked at.
 const MOST_FILES: usize = 256;
@@ -92,9 +92,12 @@ fn counted(path: &Path, base: &Path, trust: &Trust, most: u64) -> Result<String,
 
 /// Items of a tool file that need the user's consent; empty if the file cannot be read.
 pub(crate) fn wanted(path: &Path, base: &Path) -> Vec<Item> {
-    let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
-    let file = parsed(path, &text, ENDING, ToolFile::parse);
-    file.map(|file| items(&file, path, &text, base)).unwrap_or_default()
+    file_of(path).map(|(file, text)| items(&file, path, &text, base)).unwrap_or_default()
+}
+
+fn file_of(path: &Path) -> Option<(ToolFile, String)> {
+    let text = muster_agents::input::text(path, MAX_BYTES).ok()?;
+    Some((parsed(path, &text, ENDING, ToolFile::parse).ok()?, text))
 }
 
 fn items(file: &ToolFile, path: &Path, text: &str, base: &Path) -> Vec<Item> {
@@ -111,7 +114,24 @@ fn items(file: &ToolFile, path: &Path, text: &str, base: &Path) -> Vec<Item> {
         let shown = shown.collect::<Vec<_>>().join(", ");
         claims.push(TrustClaim::new(Danger::Secret, "secrets", shown));
     }
-    items_of(path, text, &claims, &in_project(file.command(), folder, base))
+    items_of(path, text, &claims, &programs_of(file, folder, base).files)
+}
+
+/// The programs of a tool file in this folder, and the other files that it names.
+fn programs_of(file: &ToolFile, folder: &Path, base: &Path) -> Programs {
+    let mut programs = Programs::default();
+    programs.named.extend(file.paths().into_iter().map(|(_, path)| folder.join(path)));
+    if let Does::Program { command, environment, .. } = &file.does {
+        programs.folders.insert(folder.to_owned());
+        programs.add(command, environment, folder, base);
+    }
+    programs
+}
+
+/// The programs of all tool files of a folder, trusted or not.
+pub(crate) fn programs(folder: &Path, base: &Path) -> Vec<Programs> {
+    let files = files_in(folder, ENDING);
+    files.iter().filter_map(|path| Some(programs_of(&file_of(path)?.0, folder, base))).collect()
 }
 
 /// Tells whether anything in the folder is not as it was, files beside the tool files too.

@@ -8,14 +8,15 @@ mod owner;
 mod programs;
 mod record;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use muster_shared::claim::TrustClaim;
 
-pub(crate) use danger::{Danger, danger};
+pub(crate) use danger::{Danger, danger, leads_out};
 pub(crate) use owner::{Fault, Me, is_own_process, link_in, of_own};
-pub(crate) use programs::{has_ending_of_program, in_project};
+pub(crate) use programs::{Programs, has_ending_of_program, paths_in};
 pub(crate) use record::{
     Grant, Item, RecordError, Records, absolute, difference, digest, fingerprint, real, short,
     untrusted_lines,
@@ -174,7 +175,12 @@ pub(crate) fn files_of(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 /// Items of a file: the file with its present content, each claim, and the programs of the project that it runs. Empty if it
 /// has no claims.
-pub(crate) fn items_of(path: &Path, text: &str, claims: &[TrustClaim], programs: &[PathBuf]) -> Vec<Item> {
+pub(crate) fn items_of(
+    path: &Path,
+    text: &str,
+    claims: &[TrustClaim],
+    programs: &BTreeSet<PathBuf>,
+) -> Vec<Item> {
     if claims.is_empty() {
         return Vec::new();
     }

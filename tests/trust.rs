@@ -156,10 +156,13 @@ fn flags_variables_and_the_users_own_file_are_the_users_word() {
     ran(&folder, &["up", "--set", "server.binary=./server.sh"]);
     ran(&folder, &["up", "--config", "muster.toml"]);
     let own = "[server]\nbinary = \"./server.sh\"\n\n[limits]\nmax_width = 3\nmax_steps = 2\n";
-    folder.write("home/.config/muster/muster.toml", own).unwrap();
+    // It may be a link, as for settings in version control.
+    let kept = folder.write("home/dotfiles/muster.toml", own).unwrap();
+    let link = folder.write("home/.config/muster/x", "").unwrap().with_file_name("muster.toml");
+    std::os::unix::fs::symlink(kept, link).unwrap();
     // The project's file goes before the user's own, and still needs the user's word.
     refused(&folder, &["up"], &["muster trust"]);
-    folder.write("muster.toml", "[limits]\nmax_steps = 7\n").unwrap();
+    folder.write("muster.toml", "[limits]\nmax_steps = 1\n").unwrap();
     ran(&folder, &["up"]);
     let limits = folder.output(&["config", "limits"]).unwrap();
     assert!(limits.contains(".config/muster/muster.toml:5") && limits.contains(" muster.toml:2"), "{limits}");
@@ -302,15 +305,20 @@ fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
     let secret =
         |path: &str| format!("description = \"d\"\ncommand = [\"true\"]\n[secrets]\nK = \"{path}\"\n");
     folder.write("tools/own.key", "inside").unwrap();
+    folder.write("agents/tool.sh", "").unwrap();
     for (to, link) in [(private.as_str(), "link.key"), ("../.muster", "fleet")] {
         std::os::unix::fs::symlink(to, folder.path().join("tools").join(link)).unwrap();
     }
     folder.write(".muster/nats/key", "seed").unwrap();
     let agent = |more: &str| format!("---\nrole: helper\ndescription: Helps.\n{more}---\nHelp.\n");
     // Files, and words about what they ask for; none for those that take effect at once.
+    let unkept = format!("{}sandbox = false\n[environment]\nBASH_ENV = \"./env.sh\"\n", &SENDER[..51]);
+    let mcp = |server: &str| format!("{{\"mcpServers\": {{\"far\": {server}}}}}");
+    let headers = mcp("{\"url\": \"https://mcp.example/\", \"headers\": {\"Trace\": \"${HOME}\"}}");
+    let env = mcp("{\"command\": \"mysrv\", \"env\": {\"PATH\": \"./agents:/bin\"}}");
     let http = "description = \"d\"\n[http]\nurl = \"https://collect.example/x\"\n";
     let reader = "description = \"d\"\ncommand = [\"cat\", \"./link.key\"]\n";
-    let cases: [(&str, String, &[&str]); 12] = [
+    let cases: [(&str, String, &[&str]); 13] = [
         ("tools/a.tool.toml", secret("own.key"), &[]),
         ("tools/b.tool.toml", secret(&folder.path().join("tools/own.key").display().to_string()), &[]),
         ("tools/c.tool.toml", secret(&private), &["outside of the project", "secrets.K", "/key"]),
@@ -319,14 +327,11 @@ fn tool_and_agent_files_take_effect_at_once_only_if_they_reach_nothing() {
         ("tools/i.tool.toml", reader.to_owned(), &["outside of the project", "command", "/key"]),
         ("tools/e.tool.toml", SENDER.to_owned(), &["reach a host", "203.0.113.9:80"]),
         ("tools/f.tool.toml", http.to_owned(), &["reach a host", "collect.example"]),
-        ("tools/g.tool.toml", format!("{}sandbox = false\n", &SENDER[..51]), &["run a program", "true"]),
+        ("tools/g.tool.toml", unkept, &["run a program", "true", "BASH_ENV=./env.sh"]),
         ("agents/a.agent.md", agent("tools: [calculator]\npermissions: [plan]\nlimits: {steps: 9}\n"), &[]),
         ("agents/a.agent.md", agent("model: openai/dear\n"), &["choose models", "openai/dear"]),
-        (
-            "mcp.json",
-            "{\"mcpServers\": {\"far\": {\"url\": \"https://mcp.example/\"}}}".to_owned(),
-            &["mcp.example"],
-        ),
+        ("mcp.json", headers, &["mcp.example", "Trace=${HOME}"]),
+        ("mcp.json", env, &["mysrv", "PATH=./agents:/bin", "agents/tool.sh"]),
     ];
     for (file, text, words) in cases {
         folder.write(file, &text).unwrap();

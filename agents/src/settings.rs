@@ -71,7 +71,7 @@ settings! {
         pub reasoning_efforts: BTreeMap<Role, ReasoningEffort> = BTreeMap::new()
             => named("planner", &words::<ReasoningEffort>().example("\"high\"")); Fleet Harmless,
         /// Most tokens of one answer; the provider's default when absent.
-        pub max_answer_tokens: Option<u32> = None => whole(1, 10_000_000).unit("tokens").example("4096"); Fleet Harmless,
+        pub max_answer_tokens: Option<u32> = None => whole(1, 10_000_000).unit("tokens").example("4096"); Fleet Lower,
         /// What models can do, by the beginning of their names, where it is not known or known wrongly.
         pub capabilities: BTreeMap<String, ModelSettings> = BTreeMap::new()
             => named("house-model-1", &group(ModelSettings::SETTINGS)),

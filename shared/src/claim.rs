@@ -19,6 +19,16 @@ impl TrustClaim {
     pub fn new(what: Danger, key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { what, key: key.into(), value: value.into() }
     }
+
+    /// A claim of a key with named values, as they are written; none without values.
+    pub fn of_values<'a>(
+        what: Danger,
+        key: impl Into<String>,
+        values: impl Iterator<Item = (&'a String, &'a str)>,
+    ) -> Option<Self> {
+        let shown = values.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ");
+        (!shown.is_empty()).then(|| Self::new(what, key, shown))
+    }
 }
 
 /// Kind of an effect.

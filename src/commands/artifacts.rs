@@ -13,6 +13,7 @@ use serde_json::json;
 use super::select;
 use crate::app::App;
 use crate::args::ArtifactsArgs;
+use crate::delivered_file::ConfigurationPaths;
 use crate::exit::{Exit, Failure, failed, usage};
 use crate::{delivered_file, output, render};
 
@@ -64,7 +65,7 @@ async fn copy(
     if args.output.is_none() && folder.is_symlink() {
         return Err(usage!("{} is a link", folder.display()).help("name a folder with --output"));
     }
-    let mut copied = Vec::new();
+    let (configuration, mut copied) = (ConfigurationPaths::of(app), Vec::new());
     for file in files {
         // The list is data from the bus: only what is a path of a workspace is made a path of this disk.
         let path = WorkspacePath::parse(&file.path)
@@ -73,7 +74,7 @@ async fn copy(
             return Err(failed!("{path} was removed in the meantime")
                 .help("list the files again with `muster artifacts`"));
         };
-        let target = delivered_file::target(app, &folder, path.as_str());
+        let target = configuration.target(&folder, path.as_str());
         write(&folder, &target, &bytes, args.force)?;
         let is_untrusted = delivered_file::is_renamed(&target, path.as_str());
         copied.push((file.clone(), target, is_untrusted));

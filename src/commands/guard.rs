@@ -20,6 +20,7 @@ use crate::output;
 use crate::settings::GuardKind;
 use crate::signals::StopSignals;
 use crate::telemetry::Role;
+use crate::trust::absolute;
 
 /// Largest list that is read, in bytes.
 const MOST_LIST: u64 = 1024 * 1024;
@@ -105,8 +106,16 @@ fn read(app: &App, file: &Path) -> Result<AllowList, Failure> {
         )
     };
     let text = muster_agents::input::text(file, MOST_LIST).map_err(|reason| wrong(reason.to_string()))?;
-    if let Some(fault) = app.trust.fault_of_named(file, &text) {
-        return Err(usage!("the allow-list cannot be used: {}", fault.about(file)).help(fault.mend()));
+    // A file of the project, and a link there, came with it.
+    let base = absolute(&app.beside_fleet(Path::new("")));
+    let fault = if absolute(file).starts_with(&base) {
+        app.trust.fault_of_found(file, &base, &text)
+    } else {
+        app.trust.fault_of_named(file, &text)
+    };
+    if let Some(fault) = fault {
+        return Err(usage!("the allow-list cannot be used: {}", fault.about(file))
+            .help(format!("{}, or `muster trust` lets it be read as it is now", fault.mend())));
     }
     AllowList::read(&text).map_err(wrong)
 }

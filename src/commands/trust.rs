@@ -76,8 +76,10 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     items.extend(
         loaded.templates_of_project().iter().flat_map(|path| template_items(&inputs.folder.join(path))),
     );
+    let lists = loaded.settings.guards.values().filter_map(|guard| Some(beside.join(guard.file.as_ref()?)));
+    let lists = lists.filter(|list| list.starts_with(beside));
     let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
-    files.extend(agents.into_iter().chain(tools));
+    files.extend(agents.into_iter().chain(tools).chain(lists));
     files.extend(tool_files::files_in(&tools_folder, muster_composite::ENDING));
     let members = loaded.team.iter().flat_map(|team| &team.specialists);
     files.extend(members.filter_map(|member| match &member.source {

@@ -62,8 +62,12 @@ impl AllowList {
     /// # Errors
     /// What is wrong with it, and where.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let ListFile { default, allow, refuse } =
-            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        // Without the line itself: it may be one of another file.
+        let placed = |error: toml::de::Error| {
+            let before = error.span().and_then(|at| text.get(..at.start)).unwrap_or_default();
+            format!("line {}: {}", before.matches('\n').count() + 1, error.message())
+        };
+        let ListFile { default, allow, refuse } = toml::from_str(text).map_err(placed)?;
         let entries = |kind: &'static str, list: Vec<EntryFile>| -> Result<Vec<ListEntry>, String> {
             let named =
                 |(at, entry)| ListEntry::of(entry).map_err(|why| format!("[[{kind}]] {}: {why}", at + 1));
@@ -207,6 +211,7 @@ mod tests {
     fn a_list_that_cannot_be_read_says_why() {
         for (list, words) in [
             ("[[allow]\n", "line 1"),
+            ("default = \"allow\"\nHOME=/secret\n", "line 2"),
             ("[[allow]]\nname = \"x\"\n", "unknown field `name`"),
             ("[[allow]]\ntool = \" \"\n", "[[allow]] 1: `tool` is empty"),
             (
@@ -216,7 +221,7 @@ mod tests {
             ("default = \"perhaps\"\n", "perhaps"),
         ] {
             let error = AllowList::read(list).unwrap_err();
-            assert!(error.contains(words), "{list}: {error}");
+            assert!(error.contains(words) && !error.contains("secret"), "{list}: {error}");
         }
     }
 }

@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn thorough_is_the_full_sequence_as_records_without_any_have_it() {
-        let loaded = loaded("[ask]\neffort = \"thorough\"\n", &[]);
+        let loaded = loaded("", &[(KEY, "thorough", "--effort")]);
         assert_eq!(loaded.settings.limits, RunLimits::default());
-        assert_eq!(origin(&loaded, "limits.reflection"), "effort thorough (muster.toml:2)");
+        assert_eq!(origin(&loaded, "limits.reflection"), "effort thorough (--effort)");
     }
 
     #[test]

@@ -149,7 +149,7 @@ pub(super) fn named(key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Inputs, Loaded, load};
+    use super::super::{Care, Inputs, Loaded, load};
     use super::*;
 
     fn with(toml: &str) -> Result<Loaded, SettingsError> {
@@ -186,11 +186,14 @@ mod tests {
             |inputs: &Inputs| load(inputs).unwrap().settings.guards["allow-list"].file.clone().unwrap();
         assert_eq!(file(&inputs), home.path().join("tools.toml"));
         std::fs::write(folder.path().join("muster.toml"), list).unwrap();
-        assert_eq!(
-            file(&Inputs { own: None, ..inputs }),
-            PathBuf::from("tools.toml"),
-            "that of a project lies in it"
-        );
+        let of_project = Inputs { own: None, ..inputs };
+        assert_eq!(file(&of_project), PathBuf::from("tools.toml"), "that of a project lies in it");
+        for outside in ["/proc/self/environ", "../tools.toml"] {
+            std::fs::write(folder.path().join("muster.toml"), list.replace("tools.toml", outside)).unwrap();
+            assert!(matches!(load(&of_project), Err(SettingsError::Untrusted { .. })), "{outside}");
+            let lenient = load(&Inputs { care: Care::Lenient, ..of_project.clone() }).unwrap();
+            assert!(lenient.settings.guards.is_empty(), "{outside}");
+        }
     }
 
     #[test]

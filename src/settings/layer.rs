@@ -1,6 +1,5 @@
 //! One source of settings, in the form that the merging library takes.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use config::{ConfigError, Map, Source, Value, ValueKind};
@@ -96,8 +95,8 @@ impl Layer {
     }
 
     /// All but the values of these keys.
-    pub(crate) fn without(mut self, keys: &BTreeSet<&str>) -> Self {
-        self.values.retain(|(path, ..)| !keys.contains(joined(path).as_str()));
+    pub(crate) fn without(mut self, is_out: impl Fn(&str) -> bool) -> Self {
+        self.values.retain(|(path, ..)| !is_out(&joined(path)));
         self
     }
 

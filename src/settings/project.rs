@@ -1,6 +1,5 @@
 //! The settings file of a project, and what of it counts: it may be somebody else's, or ask for what needs the user's word.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use muster_agents::model::pricing::Pricing;
@@ -57,7 +56,7 @@ pub(super) fn read(
     let is_found = inputs.file.is_none();
     let mut project = Project { is_found, ..Project::default() };
     let text = file::read(&path)?;
-    if let Some(error) = foreign(inputs, &path, &text, is_found) {
+    if let Some(error) = foreign(inputs, &path, &text, path.parent().filter(|_| is_found)) {
         match inputs.care {
             Care::Strict => return Err(error),
             Care::Lenient => {
@@ -78,18 +77,27 @@ pub(super) fn read(
             untrusted(inputs, &path, open, &mut project.left_out)?
         }
     };
-    let names: BTreeSet<&str> = held_back.iter().map(|item| item.name.as_str()).collect();
-    project.layer = layer.without(&names);
+    // A guard whose file is not read is left out whole.
+    let is_held_back = |key: &str| {
+        let is_part =
+            |item: &Item| item.what == Danger::Read && guards::named(&item.name) == guards::named(key);
+        held_back.iter().any(|item| item.name == key || is_part(item))
+    };
+    project.layer = layer.without(is_held_back);
     project.file = Some(path);
     Ok(project)
 }
 
-/// Why a file does not count at all.
-pub(super) fn foreign(inputs: &Inputs, path: &Path, text: &str, is_found: bool) -> Option<SettingsError> {
-    let fault = if is_found {
-        inputs.trust.fault_of_found(path, path.parent()?, text)
-    } else {
-        inputs.trust.fault_of_named(path, text)
+/// Why a file does not count at all: one that was found in `base`, or was named.
+pub(super) fn foreign(
+    inputs: &Inputs,
+    path: &Path,
+    text: &str,
+    base: Option<&Path>,
+) -> Option<SettingsError> {
+    let fault = match base {
+        Some(base) => inputs.trust.fault_of_found(path, base, text),
+        None => inputs.trust.fault_of_named(path, text),
     };
     fault.map(|fault| SettingsError::Foreign {
         path: path.to_owned(),
@@ -106,7 +114,10 @@ fn needs(layer: &Layer, keys: &Keys, mine: &dyn Fn(&str) -> bool, own: &Layer) -
             // A project may add guards, and change none of the user's.
             Some(guard) => {
                 let adds = name.ends_with(".enabled") && value == "true";
-                (mine(&guard) && !adds).then_some(Danger::Guard)
+                match danger(&key.name, &layer.value(&name)) {
+                    _ if mine(&guard) && !adds => Some(Danger::Guard),
+                    outside => outside.filter(|what| *what == Danger::Read),
+                }
             }
             None => {
                 let now = layer.value(&name);

@@ -7,14 +7,18 @@ pub(crate) use muster_shared::claim::Danger;
 use serde_json::Value;
 
 /// Settings with paths, which need the user's consent if they lead out of the project.
-const PATHS: [&str; 3] = ["server.store_dir", "agent.cache_dir", "agent.blueprints"];
+const PATHS: [&str; 4] = ["server.store_dir", "agent.cache_dir", "agent.blueprints", GUARD_FILE];
+
+/// The file of a guard, which is read.
+const GUARD_FILE: &str = "guards.*.file";
 
 /// Effect of a value that needs the user's consent; `None` for a path within the project.
 pub(crate) fn danger(key: &str, value: &Value) -> Option<Danger> {
     if PATHS.contains(&key) {
         let paths = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
         let leads_out = |path: &Value| path.as_str().is_none_or(|path| leads_out(Path::new(path)));
-        return paths.iter().any(leads_out).then_some(Danger::Outside);
+        let what = if key == GUARD_FILE { Danger::Read } else { Danger::Outside };
+        return paths.iter().any(leads_out).then_some(what);
     }
     if key == "agent.model" && value == "offline" {
         // The offline model reaches nothing.
@@ -27,7 +31,11 @@ pub(crate) fn danger(key: &str, value: &Value) -> Option<Danger> {
         | ("limits", "committee" | "responses")
         | ("trials", _) => Danger::Model,
         ("agent", "template_dir") => Danger::Prompt,
-        ("agent", "rates" | "prices") | ("fleet", _) | ("limits", "budget") => Danger::Spending,
+        ("agent", "rates" | "prices" | "max_answer_tokens")
+        | ("fleet", _)
+        | ("ask", "effort")
+        | ("limits", "budget" | "task_deadline" | "run_deadline") => Danger::Spending,
+        ("limits", limit) if limit.starts_with("max_") => Danger::Spending,
         ("limits", "people") => Danger::People,
         ("guards", _) => Danger::Guard,
         ("alerts", _) => Danger::Alerts,
@@ -42,7 +50,7 @@ pub(crate) fn danger(key: &str, value: &Value) -> Option<Danger> {
 }
 
 /// Whether a path leads out of the folder that it is meant within.
-fn leads_out(path: &Path) -> bool {
+pub(crate) fn leads_out(path: &Path) -> bool {
     path.components().any(|part| match part {
         Component::Prefix(_) | Component::RootDir | Component::ParentDir => true,
         Component::CurDir | Component::Normal(_) => false,
@@ -73,6 +81,7 @@ mod tests {
             ("agent.models.*", Danger::Model),
             ("agent.template_dir", Danger::Prompt),
             ("fleet.budget.cost", Danger::Spending),
+            ("limits.max_steps", Danger::Spending),
             ("limits.people.review", Danger::People),
             ("limits.rights.tools", Danger::Rights),
             ("keep.completed", Danger::Retention),
@@ -87,6 +96,7 @@ mod tests {
         ] {
             assert_eq!(of("server.store_dir", path), wanted, "{path}");
             assert_eq!(danger("agent.blueprints", &serde_json::json!(["plans", path])), wanted, "{path}");
+            assert_eq!(of(GUARD_FILE, path), wanted.map(|_| Danger::Read), "{path}");
         }
     }
 }

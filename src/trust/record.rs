@@ -29,7 +29,7 @@ pub(crate) struct Item {
     /// Where it stands: file and line.
     pub(crate) place: String,
     /// Its value, without passwords; of a file, why it needs the user's word.
-    shown: String,
+    pub(crate) shown: String,
     /// Tells one value or content from another.
     digest: String,
 }

@@ -96,13 +96,16 @@ fn a_log_gets_a_line_for_each_step_and_what_was_used_beside_what_was_expected() 
 
 #[test]
 fn configuration_that_a_run_wrote_takes_effect_nowhere() {
-    const WRITTEN: [&str; 5] =
-        ["notes.md", "tools/glossary.tool.toml", "tools/json.py", "agents/helper.agent.md", "Muster.toml"];
+    // The first three take effect nowhere. Tool files and servers of the project name the others, or would load them.
+    const WRITTEN: &str = "notes.md scripts/release.py page.html.j2 tools/glossary.tool.toml tools/json.py tools/bin/prog tools/s.json \
+                           agents/helper.agent.md Muster.toml mcp.json mcp.json.untrusted srv/server.py srv/json.py list.toml";
+    let written: Vec<&str> = WRITTEN.split_whitespace().collect();
     let task = json!({ "name": "minutes", "goal": "Sum up.", "role": "worker" });
-    let body = format!("See [notes](notes.md) and `{}`.", WRITTEN.join("`, `"));
+    let body = format!("See [notes](notes.md) and `{}`.", written.join("`, `"));
+    let files = written.clone();
     let server = ModelServer::start(Script::answering(move |request| {
         plan_and_report(request, std::slice::from_ref(&task), &body).unwrap_or_else(|| {
-            match WRITTEN.get(request.turns()) {
+            match files.get(request.turns()) {
                 Some(path) => act("workspace_write", json!({ "path": path, "text": "# Glossary" })),
                 None => done(&body),
             }
@@ -110,9 +113,11 @@ fn configuration_that_a_run_wrote_takes_effect_nowhere() {
     }))
     .unwrap();
     let folder = with_model(&server);
-    folder.write("tools/readme.txt", "").unwrap();
+    let tool = "description = \"d\"\ncommand = [\"sh\", \"./bin/prog\"]\nschema = \"s.json\"\n";
+    folder.write("tools/own.tool.toml", tool).unwrap();
     let run = |goal: &str, arguments: &[&str]| {
-        let usual = ["run", goal, "--planning", "never", "--model", "openai/x"];
+        let usual =
+            ["run", goal, "--planning", "never", "--model", "openai/x", "--set", "limits.max_steps=20"];
         let ended = folder.run(&[&usual[..], arguments].concat()).unwrap();
         (ended.status.code(), both(&ended))
     };
@@ -136,18 +141,32 @@ fn configuration_that_a_run_wrote_takes_effect_nowhere() {
         read(&folder, "tools/r.md")
     );
     assert!(read(&folder, "tools/r.files/notes.md").contains("Glossary") && !found(&folder));
-    // All files, into the project itself.
+    // All files, into the project itself, where a server is not trusted and its program is missing.
+    let servers = "{\"mcpServers\": {\"x\": {\"command\": \"python3\", \"args\": [\"srv/server.py\"]}}}";
+    folder.write("servers.json", servers).unwrap();
+    let settings = "[tool.mcp]\nfile = \"servers.json\"\n[guards.l]\nkind = \"allow-list\"\nfile = \"list.toml\"\nenabled = false\n";
+    folder.write("muster.toml", settings).unwrap();
+    folder.output(&["trust", "--yes"]).unwrap();
     let (code, said) = run("Sum up the minutes.", &["--out", ".", "--json"]);
     assert_eq!(code, Some(0), "{said}");
-    for path in WRITTEN {
-        let is_plain = path == "notes.md";
-        assert_eq!(folder.path().join(path).exists(), is_plain, "{path}: {said}");
+    for path in &written {
+        let is_plain = written[..3].contains(path);
+        let is_other = path.ends_with(".untrusted");
+        assert_eq!(folder.path().join(path).exists(), is_plain || is_other, "{path}: {said}");
         assert_eq!(folder.path().join(format!("{path}.untrusted")).exists(), !is_plain, "{path}: {said}");
     }
     assert!(!found(&folder));
-    for refused in
-        [["-o", "x.tool.toml"], ["-o", "muster.toml"], ["-o", ".muster/r.md"], ["--out", ".muster/x"]]
-    {
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), folder.path().join("linked")).unwrap();
+    for refused in [
+        ["-o", "x.tool.toml"],
+        ["-o", "muster.toml"],
+        ["-o", "tools/s.json"],
+        ["-o", ".muster/r.md"],
+        ["--out", ".muster/x"],
+        ["--out", "linked/x"],
+        ["-o", "linked/r.md"],
+    ] {
         assert_eq!(run("Sum up.", &refused).0, Some(2), "{refused:?}");
     }
 }

@@ -86,6 +86,6 @@ pub struct Callbacks {
     pub pins: PinKeeper,
     /// The folder of tokens, [`authorize`](crate::authorize) writes them; none are used when absent.
     pub tokens: Option<PathBuf>,
-    /// Check before each start and restart: returns the reason if the server may not be started.
+    /// Check before each attempt to start it: returns the reason if the server may not be started.
     pub may_start: Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>,
 }

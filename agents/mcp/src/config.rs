@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use muster_shared::claim::{Danger, TrustClaim};
 use muster_shared::text::quoted;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
 use self::expand::expand;
@@ -60,14 +60,13 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     /// Claims of the server: each server needs the user's consent. A new key does not compile unless this function handles it.
-    /// Values of variables and headers may be secrets, and are omitted.
+    /// Values of variables and headers are shown: they name what is sent, and which programs are loaded.
     #[must_use]
     pub fn claims(&self) -> Vec<TrustClaim> {
         let Self { name, namespace: _, reached } = self;
         let secrets = |kind: &str, values: &BTreeMap<String, SecretString>| {
-            let names: Vec<&str> = values.keys().map(String::as_str).collect();
-            (!names.is_empty())
-                .then(|| TrustClaim::new(Danger::Secret, format!("{name} {kind}"), names.join(", ")))
+            let values = values.iter().map(|(key, value)| (key, value.expose_secret()));
+            TrustClaim::of_values(Danger::Secret, format!("{name} {kind}"), values)
         };
         match reached {
             Reached::Child(ChildCommand { command, args, env, cwd }) => {
@@ -160,8 +159,9 @@ pub enum ConfigError {
 pub struct Reading<'a> {
     /// Most servers.
     pub max_servers: usize,
-    /// The value of a variable of the environment. Only values of `env` and `headers` are filled with these.
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The value of a variable of the environment. Only values of `env` and `headers` are filled with these; without it, they
+    /// stay as they are written.
+    pub environment: Option<&'a dyn Fn(&str) -> Option<String>>,
 }
 
 /// Reads a file.
@@ -331,8 +331,12 @@ impl Entry<'_> {
         let fill = |(key, value): (&String, &Value)| {
             let place = format!("{field}.{}", quoted(key, MAX_NAME));
             let text = text_of(&place, value)?;
-            let filled =
-                expand(&text, self.reading.environment).map_err(|reason| format!("`{place}`: {reason}"))?;
+            let filled = match self.reading.environment {
+                Some(environment) => {
+                    expand(&text, environment).map_err(|reason| format!("`{place}`: {reason}"))?
+                }
+                None => text,
+            };
             Ok((key.clone(), SecretString::from(filled)))
         };
         values.iter().map(fill).collect()

@@ -17,6 +17,7 @@ use secrecy::ExposeSecret;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::callbacks::Callbacks;
 use crate::config::{ChildCommand, HttpEndpoint, Reached, ServerConfig};
 use crate::desk::Desk;
 use crate::error::McpError;
@@ -82,7 +83,7 @@ impl Drop for Connection {
 pub(crate) struct Connecting<'a> {
     pub(crate) config: &'a ServerConfig,
     pub(crate) settings: &'a McpSettings,
-    pub(crate) tokens: Option<&'a std::path::Path>,
+    pub(crate) callbacks: &'a Callbacks,
     pub(crate) desk: Arc<Desk>,
 }
 
@@ -122,6 +123,12 @@ impl Connecting<'_> {
     }
 
     async fn attempt(&self, mode: ClientLifecycleMode, words: &LastWords) -> Result<Connection, Attempt> {
+        // Its program may have changed since the last attempt.
+        self.callbacks
+            .may_start
+            .as_ref()
+            .map_or(Ok(()), |may_start| may_start())
+            .map_err(Attempt::NotStarted)?;
         match &self.config.reached {
             Reached::Child(command) => self.by_child(command, mode, words).await,
             Reached::Http(endpoint) => self.by_http(endpoint, mode, words).await,
@@ -149,7 +156,7 @@ impl Connecting<'_> {
     ) -> Result<Connection, Attempt> {
         let client = http_client().map_err(Attempt::NotStarted)?;
         let config = http_config(endpoint, self.settings).map_err(Attempt::NotStarted)?;
-        let authorized = match self.tokens {
+        let authorized = match &self.callbacks.tokens {
             Some(folder) => oauth::authorized(self.config, endpoint, folder, client.clone()).await,
             None => Ok(None),
         };

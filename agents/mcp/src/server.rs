@@ -204,14 +204,10 @@ impl Supervisor {
     /// Connects, asks what the server has, and lets calls in.
     async fn bring_up(&mut self) -> Result<Listed, McpError> {
         let host = Arc::clone(&self.host);
-        let refused = host.callbacks.may_start.as_ref().and_then(|may_start| may_start().err());
-        if let Some(reason) = refused {
-            return Err(McpError::NotStarted { server: host.config.name.clone(), reason });
-        }
         let changed = Arc::clone(&self.changed);
         let desk = Arc::new(Desk::new(&host.config.name, host.callbacks.elicits, changed));
-        let tokens = host.callbacks.tokens.as_deref();
-        let connecting = Connecting { config: &host.config, settings: &host.settings, tokens, desk };
+        let (config, settings, callbacks) = (&host.config, &host.settings, &host.callbacks);
+        let connecting = Connecting { config, settings, callbacks, desk };
         let connection = Box::pin(connecting.connect()).await?;
         let listed = match self.list(&connection).await {
             Ok(listed) => listed,

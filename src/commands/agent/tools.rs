@@ -28,7 +28,7 @@ use crate::exit::{Exit, Failure, usage};
 use crate::fleet::specialists::{self, Content};
 use crate::signals::StopSignals;
 use crate::telemetry::Role;
-use crate::trust::{TRUST_HELP, Trust, in_project};
+use crate::trust::{Programs, TRUST_HELP, Trust};
 use crate::{output, tool_files};
 
 /// Under which name a fleet's own tools are served, unless told otherwise.
@@ -60,8 +60,10 @@ struct TrustedRunner {
 #[async_trait]
 impl ProgramRunner for TrustedRunner {
     async fn run(&self, program: Program, cancel: &CancellationToken) -> Result<ProgramEnd, ToolFailure> {
-        let programs = in_project(&program.command, &self.base, &self.base);
-        match programs.iter().find(|path| !self.trust.trusts_program(path)) {
+        let mut programs = Programs::default();
+        // It starts in an empty directory: relative paths are none of the project.
+        programs.add(&program.command, &program.environment, Path::new("/"), &self.base);
+        match programs.files.iter().find(|path| !self.trust.trusts_program(path)) {
             Some(changed) => {
                 let shown = changed.display();
                 Err(ToolFailure::Refused(format!("{shown} is not trusted as it is now; {TRUST_HELP}")))

@@ -17,7 +17,9 @@ use super::screen::Screen;
 use crate::absent::check_document;
 use crate::app::App;
 use crate::exit::{Failure, usage};
+use crate::output;
 use crate::render::figures;
+use crate::trust::real;
 
 /// Largest picture; larger ones are left out. Providers accept 5 MiB at most.
 const MAX_PICTURE_BYTES: u64 = 4 * 1024 * 1024;
@@ -34,6 +36,10 @@ const MAX_OUTLINE: usize = 2_000;
 pub(super) fn check(given: &[PathBuf]) -> Result<(), Failure> {
     for folder in &fetched::here(given)? {
         check_document(folder)?;
+        if let Some(link) = folder.ancestors().find(|above| above.is_symlink()) {
+            let target = real(folder);
+            output::note!("{} is a link: these documents are read from {}", link.display(), target.display());
+        }
         let readable = if folder.is_dir() {
             std::fs::read_dir(folder).map(|_| ())
         } else {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::deliver::Wanted;
 use crate::app::App;
 use crate::commands::artifacts;
+use crate::delivered_file::ConfigurationPaths;
 use crate::exit::{Failure, usage};
 use crate::render::figures;
 use crate::{delivered_file, output};
@@ -186,9 +187,9 @@ fn is_named(path: &str, text: &str) -> bool {
 /// The files of a run that are meant, with their places; nothing is copied yet.
 pub(super) async fn choose(app: &App, bus: &Bus, wanted: &Wanted, state: &RunState) -> Files {
     let Some((folder, which)) = place(wanted, state.id) else { return Files::default() };
-    let mut files = Files::default();
+    let (configuration, mut files) = (ConfigurationPaths::of(app), Files::default());
     for file in made(bus, state).await {
-        let to = delivered_file::target(app, &folder, &file.path);
+        let to = configuration.target(&folder, &file.path);
         let is_untrusted = delivered_file::is_renamed(&to, &file.path);
         let what = match (is_chosen(state, &file, which, is_untrusted), is_untrusted) {
             (true, _) => Brought::Same,

@@ -11,7 +11,7 @@ fn environment(name: &str) -> Option<String> {
 }
 
 fn read(text: &str) -> Result<McpFile, ConfigError> {
-    parse(text, &Reading { max_servers: 3, environment: &environment })
+    parse(text, &Reading { max_servers: 3, environment: Some(&environment) })
 }
 
 fn one(entry: &str) -> Result<ServerConfig, String> {

@@ -1,5 +1,6 @@
 //! A server in Python that does what it is told, well and badly: what is used of it, and what it cannot do to us.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -104,6 +105,17 @@ async fn why_a_server_does_not_start_is_told() {
     let scripted = scripted!("dies");
     let error = scripted.try_start().await.err().expect("no server").to_string();
     assert!(error.contains("I will not"), "its last words: {error}");
+    // Its program may change before the second attempt.
+    let checks = Arc::new(AtomicU32::new(0));
+    let mut checked = scripted!("dies");
+    let counted = Arc::clone(&checks);
+    checked.callbacks.may_start = Some(Arc::new(move || match counted.fetch_add(1, Ordering::SeqCst) {
+        0 => Ok(()),
+        _ => Err("it has changed".to_owned()),
+    }));
+    let error = checked.try_start().await.err();
+    assert!(matches!(error, Some(McpError::NotStarted { reason, .. }) if reason == "it has changed"));
+    assert_eq!((checks.load(Ordering::SeqCst), checked.noted("starts").len()), (2, 1));
     let absent = common::child("absent", "no-such-program-anywhere", Vec::new());
     let error = muster_mcp::McpServer::start(absent, &scripted.settings, &scripted.callbacks).await.err();
     assert!(matches!(error, Some(McpError::NotStarted { .. })), "{error:?}");

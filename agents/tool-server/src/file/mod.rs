@@ -148,8 +148,13 @@ impl ToolFile {
             does,
         } = self;
         let mut claims = match does {
-            Does::Program { command, environment: _, sandboxed: false } => {
-                vec![TrustClaim::new(Danger::Program, "command, outside of the sandbox,", command.join(" "))]
+            Does::Program { command, environment, sandboxed: false } => {
+                let values = environment.iter().map(|(name, value)| (name, value.as_str()));
+                let runs =
+                    TrustClaim::new(Danger::Program, "command, outside of the sandbox,", command.join(" "));
+                std::iter::once(runs)
+                    .chain(TrustClaim::of_values(Danger::Program, "environment", values))
+                    .collect()
             }
             Does::Program { command: _, environment: _, sandboxed: true } => Vec::new(),
             Does::Http(http) => vec![TrustClaim::new(Danger::Host, "http", http.in_words())],

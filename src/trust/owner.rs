@@ -36,12 +36,22 @@ impl Me {
     }
 }
 
-/// Whether the user alone is in a group, as far as the system says.
+/// Returns true if no other user is in a group, by the system's databases.
 fn is_private(gid: Gid) -> bool {
     let user = User::from_uid(geteuid()).ok().flatten();
     let group = Group::from_gid(gid).ok().flatten();
     let Some((user, group)) = user.zip(group) else { return false };
-    group.name == user.name && group.mem.iter().all(|member| *member == user.name)
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    group.name == user.name
+        && group.mem.iter().all(|member| *member == user.name)
+        && !is_primary_of_others(gid.as_raw(), &user.name, &users)
+}
+
+/// Returns true if users other than this one have the group as their primary group, by the text of `/etc/passwd`.
+fn is_primary_of_others(gid: u32, user: &str, users: &str) -> bool {
+    users.lines().map(|line| line.split(':')).any(|mut parts| {
+        parts.next() != Some(user) && parts.nth(2).and_then(|group| group.parse().ok()) == Some(gid)
+    })
 }
 
 /// What the system says of a file or folder.
@@ -51,11 +61,15 @@ struct Facts {
     gid: u32,
     mode: u32,
     is_folder: bool,
+    /// Whether an access control list names further users or groups. Its mask is in the bits of the group.
+    has_list: bool,
 }
 
-impl From<&Metadata> for Facts {
-    fn from(known: &Metadata) -> Self {
-        Self { uid: known.uid(), gid: known.gid(), mode: known.mode(), is_folder: known.is_dir() }
+impl Facts {
+    fn of(path: &Path, known: &Metadata) -> Self {
+        let (uid, gid, mode) = (known.uid(), known.gid(), known.mode());
+        let has_list = rustix::fs::getxattr_query(path, "system.posix_acl_access").is_ok();
+        Self { uid, gid, mode, is_folder: known.is_dir(), has_list }
     }
 }
 
@@ -131,14 +145,14 @@ fn fault(me: Me, path: &Path, facts: Facts) -> Option<Fault> {
     }
     // In such a folder, as in /tmp, nobody replaces what belongs to others; files in it are looked at by themselves.
     let keeps_apart = facts.is_folder && facts.mode & STICKY != 0;
-    let by_group = facts.mode & BY_GROUP != 0 && !me.is_alone_in(facts.gid);
+    let by_group = facts.mode & BY_GROUP != 0 && (facts.has_list || !me.is_alone_in(facts.gid));
     let open = facts.mode & BY_ALL != 0 || by_group;
     (open && !keeps_apart).then(|| Fault::Writable { path: path.to_owned(), mode: facts.mode })
 }
 
 fn look(me: Me, path: &Path) -> io::Result<Option<Fault>> {
     let own = of_link(me, path);
-    Ok(own.or(fault(me, path, Facts::from(&std::fs::metadata(path)?))))
+    Ok(own.or(fault(me, path, Facts::of(path, &std::fs::metadata(path)?))))
 }
 
 /// Whose a link is, where it is somebody else's: in a folder as /tmp, whatever he chose would count as the user's own.
@@ -173,7 +187,7 @@ pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
 /// no ordinary file is not looked at either.
 pub(crate) fn of_named(me: Me, path: &Path) -> Option<Fault> {
     let known = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-    fault(me, path, Facts::from(&known))
+    fault(me, path, Facts::of(path, &known))
 }
 
 /// What is wrong with a folder or file in which only the user's own word is believed: root's does not count.
@@ -182,7 +196,7 @@ pub(crate) fn of_own(me: Me, path: &Path) -> Option<Fault> {
         return Some(fault);
     }
     let known = std::fs::metadata(path).ok()?;
-    let facts = Facts::from(&known);
+    let facts = Facts::of(path, &known);
     if facts.uid != me.uid {
         return Some(Fault::Foreign { path: path.to_owned(), uid: facts.uid });
     }
@@ -220,7 +234,7 @@ mod tests {
     const ME: Me = Me { uid: 1000, gid: 1000, alone: Some(true) };
 
     fn judged(uid: u32, gid: u32, mode: u32, is_folder: bool) -> Option<Fault> {
-        fault(ME, Path::new("x"), Facts { uid, gid, mode, is_folder })
+        fault(ME, Path::new("x"), Facts { uid, gid, mode, is_folder, has_list: false })
     }
 
     #[test]
@@ -250,8 +264,44 @@ mod tests {
     #[test]
     fn without_a_group_of_ones_own_no_group_may_write() {
         let among_others = Me { alone: Some(false), ..ME };
-        let facts = Facts { uid: 1000, gid: 1000, mode: 0o664, is_folder: false };
+        let facts = Facts { uid: 1000, gid: 1000, mode: 0o664, is_folder: false, has_list: false };
         assert!(fault(among_others, Path::new("x"), facts).is_some());
+        let users = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/:/bin/sh\nbob:x:1001:1002::/:/bin/sh";
+        assert!(!is_primary_of_others(1000, "ann", users) && !is_primary_of_others(1002, "bob", users));
+        assert!(is_primary_of_others(1002, "ann", users) && is_primary_of_others(1000, "bob", users));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn access_control_list_with_write_access_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (me, file) = (Me { alone: Some(true), ..Me::of_process() }, folder.path().join("muster.toml"));
+        std::fs::write(&file, "").unwrap();
+        for (rights, is_open) in [(6, true), (4, false)] {
+            // The version; owner, user 65534, group, mask and others, each with its rights and id.
+            let entries = [
+                (1, 6, u32::MAX),
+                (2, rights, 65534),
+                (4, 4, u32::MAX),
+                (16, rights, u32::MAX),
+                (32, 0, u32::MAX),
+            ];
+            let bytes =
+                |(tag, rights, id): (u8, u8, u32)| [&[tag, 0, rights, 0][..], &id.to_le_bytes()].concat();
+            let list = [vec![2, 0, 0, 0], entries.map(bytes).concat()].concat();
+            let set = rustix::fs::setxattr(
+                &file,
+                "system.posix_acl_access",
+                &list,
+                rustix::fs::XattrFlags::empty(),
+            );
+            // A file system without such lists.
+            if set != Err(rustix::io::Errno::OPNOTSUPP) {
+                set.unwrap();
+                let faults = [of_found(me, &file, folder.path()), of_named(me, &file), of_own(me, &file)];
+                assert_eq!(faults.map(|fault| fault.is_some()), [is_open; 3], "{rights}");
+            }
+        }
     }
 
     #[test]

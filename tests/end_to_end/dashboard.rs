@@ -305,7 +305,7 @@ fn the_dashboard_shows_what_commands_print_and_does_what_each_role_may() {
         let tools = spans.as_array().unwrap().iter().filter(|span| span["kind"] == "tool");
         assert!(tools.clone().any(|span| span["name"] == "calculator"), "{spans}");
         let report = eve.get(&format!("{of}/report")).await;
-        assert!(report["markdown"].as_str().unwrap().contains("<script>alert(1)</script>"), "{report}");
+        assert!(report["markdown"].as_str().unwrap().contains("\\<script>alert(1)\\</script>"), "{report}");
         let graph = eve.get(&format!("{of}/graph")).await;
         assert_eq!(graph["nodes"][0]["title"], "count <b>hops</b>");
         let raw = eve.request(Method::GET, &of).send().await.unwrap();

@@ -251,6 +251,37 @@ async fn damaged_blobs_are_refused() {
 }
 
 #[tokio::test]
+async fn document_is_read_from_packs_only_with_its_own_content() {
+    let place = Place::new(&[("a.md", "The tide is 4 metres high.\n")]);
+    let opened = place.open().await;
+    let packs = opened.corpus.manifest().await.unwrap().packs;
+    let false_text = b"The tide is 9 metres high.\n";
+    let (pack, other) = (place.elsewhere().join("packs").join(&packs[0]), manifest::hash_of(false_text));
+    fs::create_dir_all(pack.parent().unwrap()).unwrap();
+    let options = CorpusOptions { cache: place.elsewhere(), ..place.options() };
+    for id in [None, Some(opened.corpus.id())] {
+        fs::write(&pack, false_text).unwrap();
+        fs::File::options().append(true).open(&pack).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        let corpus = match id {
+            None => Corpus::open_or_build(options.clone(), &place.store).await.unwrap().corpus,
+            Some(id) => Corpus::open_or_fetch(&place.elsewhere(), id, &place.store, None).await.unwrap(),
+        };
+        assert_eq!(corpus.read("a.md", 1, 1).await.unwrap().lines, ["The tide is 4 metres high."]);
+    }
+    // A manifest with the same id that names another pack.
+    let text = String::from_utf8(opened.corpus.manifest().await.unwrap().to_bytes()).unwrap();
+    let forged = text.replace(&format!("[\"{}\"]", packs[0]), &format!("[\"{other}\"]"));
+    let put = |key: String, bytes: Vec<u8>| place.store.put(&key, bytes.into());
+    put(format!("corpus/pack/{other}"), false_text.to_vec()).await.unwrap();
+    let key = format!("corpus/manifest/{}", opened.corpus.id());
+    assert_ne!(forged, text);
+    put(key, forged.into_bytes()).await.unwrap();
+    let again = place.dir.path().join("again");
+    let refused = Corpus::open_or_fetch(&again, opened.corpus.id(), &place.store, None).await;
+    assert!(matches!(refused, Err(CorpusError::Damaged(_))), "{refused:?}");
+}
+
+#[tokio::test]
 async fn many_at_once_make_one_index() {
     let place = Place::new(&[("guide.md", GUIDE)]);
     let id = place.open().await.corpus.id().clone();

@@ -76,15 +76,21 @@ const NO_PERSONS: [&str; 12] = [
     "somebody",
 ];
 
-/// Refuses a name by which a person would be taken for somebody else: `limits.people.approve_by` means the fleet's owner by
-/// `operator`.
-fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
-    let Holder::Person { name } = holder else { return Ok(()) };
+/// Returns false for a name by which a person would be taken for another holder: `limits.people.approve_by` means the
+/// fleet's owner by `operator`.
+#[must_use]
+pub fn is_person_name(name: &AgentId) -> bool {
     let roles = Role::BUILT_IN.iter().map(Role::as_str);
-    if NO_PERSONS.into_iter().chain(roles).any(|other| name.as_str().eq_ignore_ascii_case(other)) {
-        return Err(CredentialsError::Name { name: name.to_string() });
+    !NO_PERSONS.into_iter().chain(roles).any(|other| name.as_str().eq_ignore_ascii_case(other))
+}
+
+fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
+    match holder {
+        Holder::Person { name } if !is_person_name(name) => {
+            Err(CredentialsError::Name { name: name.to_string() })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The keys that all others hang on, by the names of their files.

@@ -105,7 +105,7 @@ impl App {
         }
         // An error shows when the cache is used.
         let born = fs::create_dir_all(&folder).and_then(|()| fs::metadata(&folder)?.created());
-        born.map_or_else(|_| folder.clone(), |at| folder.join(trust::digest([format!("{at:?}").as_bytes()])))
+        folder.join(born.map(|at| trust::digest([format!("{at:?}").as_bytes()])).unwrap_or_default())
     }
 
     /// Directory of the keys of the local server.

@@ -1,7 +1,6 @@
 //! Whose a file is: it and the folders that hold it belong to the user or to root, and nobody else can write them.
 
 use std::fmt;
-use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -66,10 +65,11 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(path: &Path, known: &Metadata) -> Self {
+    fn of(path: &Path) -> io::Result<Self> {
+        let known = std::fs::metadata(path)?;
         let (uid, gid, mode) = (known.uid(), known.gid(), known.mode());
         let has_list = rustix::fs::getxattr_query(path, "system.posix_acl_access").is_ok();
-        Self { uid, gid, mode, is_folder: known.is_dir(), has_list }
+        Ok(Self { uid, gid, mode, is_folder: known.is_dir(), has_list })
     }
 }
 
@@ -152,7 +152,7 @@ fn fault(me: Me, path: &Path, facts: Facts) -> Option<Fault> {
 
 fn look(me: Me, path: &Path) -> io::Result<Option<Fault>> {
     let own = of_link(me, path);
-    Ok(own.or(fault(me, path, Facts::of(path, &std::fs::metadata(path)?))))
+    Ok(own.or(fault(me, path, Facts::of(path)?)))
 }
 
 /// Whose a link is, where it is somebody else's: in a folder as /tmp, whatever he chose would count as the user's own.
@@ -186,8 +186,8 @@ pub(crate) fn of_found(me: Me, path: &Path, base: &Path) -> Option<Fault> {
 /// What is wrong with a file that was named. Where it lies was chosen with it, so the folders are not looked at; what is
 /// no ordinary file is not looked at either.
 pub(crate) fn of_named(me: Me, path: &Path) -> Option<Fault> {
-    let known = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-    fault(me, path, Facts::of(path, &known))
+    let facts = Facts::of(path).ok().filter(|_| path.is_file())?;
+    fault(me, path, facts)
 }
 
 /// What is wrong with a folder or file in which only the user's own word is believed: root's does not count.
@@ -195,8 +195,7 @@ pub(crate) fn of_own(me: Me, path: &Path) -> Option<Fault> {
     if let Some(fault) = of_link(me, path) {
         return Some(fault);
     }
-    let known = std::fs::metadata(path).ok()?;
-    let facts = Facts::of(path, &known);
+    let facts = Facts::of(path).ok()?;
     if facts.uid != me.uid {
         return Some(Fault::Foreign { path: path.to_owned(), uid: facts.uid });
     }

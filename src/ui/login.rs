@@ -14,6 +14,7 @@ use muster_bus::credentials::{
 use muster_shared::ids::AgentId;
 use muster_shared::sync::lock;
 use muster_shared::time::Millis;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::ExposeSecret;
 
 use super::door::{is_listed, text};
@@ -217,19 +218,12 @@ fn the_only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     all.next().is_none().then(|| only.to_str().ok())?
 }
 
-/// Name on the bus of a proxy user: characters that it cannot have become `_` and their code, so `ann@example.org` is
-/// `ann_40example_2Eorg`. Different users have different names. `None` if it is too long or reserved for another holder.
+/// Name on the bus of a proxy user, in which other characters than letters, digits and `-` are `_` and their code:
+/// `ann@example.org` is `ann_40example_2Eorg`. Different users have different names. `None` if the name is too long, or
+/// reserved for another holder.
 fn name_of(user: &str) -> Option<AgentId> {
-    let is_code = |text: &[u8]| matches!(text, [b'0'..=b'9' | b'A'..=b'F', b'0'..=b'9' | b'A'..=b'F', ..]);
-    let mut name = String::new();
-    for (at, byte) in (1..).zip(user.bytes()) {
-        match byte {
-            b'_' if is_code(&user.as_bytes()[at..]) => name += "_5F",
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(byte.into()),
-            _ => name += &format!("_{byte:02X}"),
-        }
-    }
-    name.parse().ok().filter(is_person_name)
+    let name = utf8_percent_encode(user, &NON_ALPHANUMERIC.remove(b'-')).to_string();
+    name.replace('%', "_").parse().ok().filter(is_person_name)
 }
 
 /// What the cookie is called. Browsers give cookies to all ports of a host: each dashboard has one of its own.
@@ -331,7 +325,7 @@ mod tests {
     fn proxy_user_has_an_own_name_that_belongs_to_no_other_holder() {
         let names = [
             ("ann", Some("ann")),
-            ("ann_smith", Some("ann_smith")),
+            ("ann-smith_2", Some("ann-smith_5F2")),
             ("ann@example.org", Some("ann_40example_2Eorg")),
             ("ann_40example_2Eorg", Some("ann_5F40example_5F2Eorg")),
             ("ann.example@org", Some("ann_2Eexample_40org")),

@@ -60,18 +60,14 @@ impl PackFolder {
         Ok(hash)
     }
 
-    /// The whole of a pack, which has so many bytes.
-    pub(super) fn whole(&self, pack: &str, bytes: u64) -> Result<Vec<u8>, CorpusError> {
-        self.part(pack, 0, bytes)
-    }
-
     /// A part of a pack as text.
     pub(super) fn read(&self, pack: &str, offset: u64, bytes: u64) -> Result<String, CorpusError> {
         let part = self.part(pack, offset, bytes)?;
         String::from_utf8(part).map_err(|_| CorpusError::Damaged("a pack".to_owned()))
     }
 
-    fn part(&self, pack: &str, offset: u64, bytes: u64) -> Result<Vec<u8>, CorpusError> {
+    /// A part of a pack.
+    pub(super) fn part(&self, pack: &str, offset: u64, bytes: u64) -> Result<Vec<u8>, CorpusError> {
         let damaged = || CorpusError::Damaged("a pack".to_owned());
         let file = File::open(self.path(pack)).map_err(|_| CorpusError::Missing("a pack".to_owned()))?;
         let length = usize::try_from(bytes).ok().filter(|length| *length <= MAX_BLOB).ok_or_else(damaged)?;

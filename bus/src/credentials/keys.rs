@@ -238,8 +238,7 @@ impl FleetKeys {
     /// # Errors
     /// When a key cannot be used.
     pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
-        check_name(holder)?;
-        self.issue_for(holder, until, None)
+        self.issue_tagged(holder, until, Vec::new())
     }
 
     /// The same, written to a file. What was made before for a file in the folder of keys is not kept in mind any more.
@@ -253,17 +252,7 @@ impl FleetKeys {
         until: Option<Millis>,
     ) -> Result<(), CredentialsError> {
         check_name(holder)?;
-        self.issue_for(holder, until, Some(file))?.write(file)
-    }
-
-    /// The same for whoever had credentials before, whatever he is called.
-    pub(super) fn issue_for(
-        &self,
-        holder: &Holder,
-        until: Option<Millis>,
-        file: Option<&Path>,
-    ) -> Result<Credentials, CredentialsError> {
-        self.issue_with(holder, until, file, Vec::new())
+        self.issue_with(holder, until, Some(file), Vec::new())?.write(file)
     }
 
     /// The same with tags besides the usual ones.
@@ -277,7 +266,8 @@ impl FleetKeys {
         self.issue_with(holder, until, None, more)
     }
 
-    fn issue_with(
+    /// The same for any name, such as that of a holder who had credentials before.
+    pub(super) fn issue_with(
         &self,
         holder: &Holder,
         until: Option<Millis>,
@@ -285,7 +275,7 @@ impl FleetKeys {
         more: Vec<String>,
     ) -> Result<Credentials, CredentialsError> {
         let (user, kind, now) = (KeyPair::new_user(), holder.kind(), crate::bus::now());
-        let jwt = self.vouch_with(&user, holder, (now, until), more)?;
+        let jwt = self.vouch(&user, holder, (now, until), more)?;
         if Scope::of(&kind).is_some() {
             let (name, key) = (holder.name().clone(), user.public_key());
             let file = file.map(Path::to_owned);
@@ -297,18 +287,8 @@ impl FleetKeys {
         Ok(Credentials { jwt, seed: SecretString::from(seed), fleet })
     }
 
-    /// Says of a key whose it is.
+    /// Signs that a key is that of a holder, from one time until another, with tags besides the usual ones.
     pub(super) fn vouch(
-        &self,
-        user: &KeyPair,
-        holder: &Holder,
-        at: Millis,
-        until: Option<Millis>,
-    ) -> Result<String, CredentialsError> {
-        self.vouch_with(user, holder, (at, until), Vec::new())
-    }
-
-    fn vouch_with(
         &self,
         user: &KeyPair,
         holder: &Holder,

@@ -46,21 +46,9 @@ pub const LONGEST_CALL_MS: u64 = 600_000;
 /// Longest key of a call, in bytes.
 pub const MOST_KEY: usize = 512;
 
-/// Names that mean a built-in tool that is off by default, or that models write before the name of any tool.
-const RESERVED: [&str; 12] = [
-    "default_api",
-    "fetch",
-    "fetch_file",
-    "function",
-    "functions",
-    "http_request",
-    "javascript",
-    "python",
-    "shell",
-    "tool",
-    "tools",
-    "web_search",
-];
+/// Names of built-in tools that are off by default, and a prefix that models write before the name of any tool.
+const RESERVED: [&str; 8] =
+    ["fetch", "fetch_file", "http_request", "javascript", "python", "shell", "tools", "web_search"];
 
 /// Whether this can be the name of a tool server: a token of its subjects, in lower case, and no name of ours or of lenders.
 #[must_use]

@@ -14,7 +14,7 @@ use muster_bus::credentials::{
 use muster_shared::ids::AgentId;
 use muster_shared::sync::lock;
 use muster_shared::time::Millis;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::ExposeSecret;
 
 use super::door::{is_listed, text};
@@ -176,7 +176,7 @@ impl ProxyUser {
 
 /// Signs in the name of a proxy user. All sessions of the user share credentials, which outlast a session that starts now.
 fn signatures_for(ui: &Ui, keys: &FleetKeys, name: &AgentId) -> Result<Signatures, Box<dyn Error>> {
-    let (trust, until) = (keys.public()?, |sessions| now().after(SESSION_TIME * sessions));
+    let (trust, until) = (keys.public()?, |sessions: u32| now().after(SESSION_TIME * sessions));
     // Locked while it issues: requests at the same time get one token.
     let mut tokens = lock(&ui.tokens);
     let known = tokens.get(name).and_then(|token| token.holder(&trust, until(1)).ok());
@@ -222,8 +222,8 @@ fn the_only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 /// `ann@example.org` is `ann_40example_2Eorg`. Different users have different names. `None` if the name is too long, or
 /// reserved for another holder.
 fn name_of(user: &str) -> Option<AgentId> {
-    let name = utf8_percent_encode(user, &NON_ALPHANUMERIC.remove(b'-')).to_string();
-    name.replace('%', "_").parse().ok().filter(is_person_name)
+    const OTHERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
+    utf8_percent_encode(user, OTHERS).to_string().replace('%', "_").parse().ok().filter(is_person_name)
 }
 
 /// What the cookie is called. Browsers give cookies to all ports of a host: each dashboard has one of its own.
@@ -294,16 +294,11 @@ mod tests {
         let all = headers(&[user, ("x-forwarded-groups", "team")]);
         assert_eq!(vouched_for(&all, other, &proxy()), None);
         assert_eq!(vouched_for(&all, here, &ProxySettings::default()), None, "there is no proxy");
-    }
-
-    #[test]
-    fn where_a_secret_is_set_the_proxy_has_to_bring_it() {
-        let here: IpAddr = "127.0.0.1".parse().unwrap();
-        let proxy = ProxySettings { secret: Some("hush-hush".to_owned().into()), ..proxy() };
-        let user = ("x-forwarded-user", "ann");
-        assert!(vouched_for(&headers(&[user]), here, &proxy).is_none());
-        assert!(vouched_for(&headers(&[user, (PROXY, "hush")]), here, &proxy).is_none());
-        assert!(vouched_for(&headers(&[user, (PROXY, "hush-hush")]), here, &proxy).is_some());
+        let secret = ProxySettings { secret: Some("hush-hush".to_owned().into()), ..proxy() };
+        for (sent, counts) in [(None, false), (Some("hush"), false), (Some("hush-hush"), true)] {
+            let all: Vec<_> = [user].into_iter().chain(sent.map(|sent| (PROXY, sent))).collect();
+            assert_eq!(vouched_for(&headers(&all), here, &secret).is_some(), counts, "{sent:?}");
+        }
     }
 
     #[test]
@@ -328,11 +323,8 @@ mod tests {
             ("ann-smith_2", Some("ann-smith_5F2")),
             ("ann@example.org", Some("ann_40example_2Eorg")),
             ("ann_40example_2Eorg", Some("ann_5F40example_5F2Eorg")),
-            ("ann.example@org", Some("ann_2Eexample_40org")),
-            ("operator", None),
             ("Operator", None),
             ("worker", None),
-            ("anonymous", None),
             (&"a.".repeat(17), None),
         ];
         for (user, name) in names {

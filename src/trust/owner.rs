@@ -63,16 +63,15 @@ struct Facts {
     gid: u32,
     mode: u32,
     is_folder: bool,
-    /// Whether an access control list names further users or groups. Its mask is in the bits of the group.
-    has_list: bool,
 }
 
 impl Facts {
     fn of(path: &Path) -> io::Result<Self> {
         let known = std::fs::metadata(path)?;
-        let (uid, gid, mode) = (known.uid(), known.gid(), known.mode());
+        // A list names further users, and the bits of the group are their mask: the group is not the user's own.
         let has_list = rustix::fs::getxattr_query(path, ACCESS_LIST).is_ok();
-        Ok(Self { uid, gid, mode, is_folder: known.is_dir(), has_list })
+        let gid = if has_list { u32::MAX } else { known.gid() };
+        Ok(Self { uid: known.uid(), gid, mode: known.mode(), is_folder: known.is_dir() })
     }
 }
 
@@ -148,7 +147,7 @@ fn fault(me: Me, path: &Path, facts: Facts) -> Option<Fault> {
     }
     // In such a folder, as in /tmp, nobody replaces what belongs to others; files in it are looked at by themselves.
     let keeps_apart = facts.is_folder && facts.mode & STICKY != 0;
-    let by_group = facts.mode & BY_GROUP != 0 && (facts.has_list || !me.is_alone_in(facts.gid));
+    let by_group = facts.mode & BY_GROUP != 0 && !me.is_alone_in(facts.gid);
     let open = facts.mode & BY_ALL != 0 || by_group;
     (open && !keeps_apart).then(|| Fault::Writable { path: path.to_owned(), mode: facts.mode })
 }
@@ -236,7 +235,7 @@ mod tests {
     const ME: Me = Me { uid: 1000, gid: 1000, alone: Some(true) };
 
     fn judged(uid: u32, gid: u32, mode: u32, is_folder: bool) -> Option<Fault> {
-        fault(ME, Path::new("x"), Facts { uid, gid, mode, is_folder, has_list: false })
+        fault(ME, Path::new("x"), Facts { uid, gid, mode, is_folder })
     }
 
     #[test]
@@ -266,7 +265,7 @@ mod tests {
     #[test]
     fn without_a_group_of_ones_own_no_group_may_write() {
         let among_others = Me { alone: Some(false), ..ME };
-        let facts = Facts { uid: 1000, gid: 1000, mode: 0o664, is_folder: false, has_list: false };
+        let facts = Facts { uid: 1000, gid: 1000, mode: 0o664, is_folder: false };
         assert!(fault(among_others, Path::new("x"), facts).is_some());
         let users = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/:/bin/sh\nbob:x:1001:1002::/:/bin/sh";
         assert!(!is_primary_of_others(1000, "ann", users) && !is_primary_of_others(1002, "bob", users));

@@ -84,7 +84,7 @@ pub fn is_person_name(name: &AgentId) -> bool {
     !NO_PERSONS.into_iter().chain(roles).any(|other| name.as_str().eq_ignore_ascii_case(other))
 }
 
-fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
+pub(super) fn check_name(holder: &Holder) -> Result<(), CredentialsError> {
     match holder {
         Holder::Person { name } if !is_person_name(name) => {
             Err(CredentialsError::Name { name: name.to_string() })
@@ -238,7 +238,8 @@ impl FleetKeys {
     /// # Errors
     /// When a key cannot be used.
     pub fn issue(&self, holder: &Holder, until: Option<Millis>) -> Result<Credentials, CredentialsError> {
-        self.issue_tagged(holder, until, Vec::new())
+        check_name(holder)?;
+        self.issue_with(holder, until, None, Vec::new())
     }
 
     /// The same, written to a file. What was made before for a file in the folder of keys is not kept in mind any more.
@@ -255,18 +256,7 @@ impl FleetKeys {
         self.issue_with(holder, until, Some(file), Vec::new())?.write(file)
     }
 
-    /// The same with tags besides the usual ones.
-    pub(super) fn issue_tagged(
-        &self,
-        holder: &Holder,
-        until: Option<Millis>,
-        more: Vec<String>,
-    ) -> Result<Credentials, CredentialsError> {
-        check_name(holder)?;
-        self.issue_with(holder, until, None, more)
-    }
-
-    /// The same for any name, such as that of a holder who had credentials before.
+    /// The same for any name, such as that of a holder who had credentials before, with tags besides the usual ones.
     pub(super) fn issue_with(
         &self,
         holder: &Holder,

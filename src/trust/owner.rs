@@ -280,7 +280,7 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         for (rights, is_open) in [(6, true), (4, false)] {
             // The version, and entries of a tag, rights and an id: owner, a user, group, mask and others.
-            let entry = |tag, rights, id| [tag | rights << 16, id];
+            let entry = |tag: u32, rights: u32, id: u32| [tag | rights << 16, id];
             let (user, mask) = (entry(2, rights, 65534), entry(16, rights, u32::MAX));
             let entries = [entry(1, 6, u32::MAX), user, entry(4, 4, u32::MAX), mask, entry(32, 0, u32::MAX)];
             let list = [&[2][..], entries.as_flattened()].concat();

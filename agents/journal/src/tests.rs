@@ -128,48 +128,21 @@ fn said(step: &JournalStep<'_>) -> &'static str {
 
 #[test]
 fn a_write_that_did_not_go_through_is_looked_for() {
+    use Appended::{Ambiguous, Conflict};
+    let (ours, half) = (|seq| entry(seq, 1, took(1)), || entry(11, 1, announced(1)));
+    let theirs = |seq| entry(seq, 2, started_by("theirs"));
     let table = [
-        ("nobody wrote", Appended::Ambiguous, vec![], "wait", 10),
-        ("it landed", Appended::Ambiguous, vec![entry(11, 1, took(1))], "ok", 11),
-        (
-            "it landed, and was sent twice on the way",
-            Appended::Conflict,
-            vec![entry(11, 1, took(1))],
-            "ok",
-            11,
-        ),
-        ("another began", Appended::Ambiguous, vec![entry(11, 2, started_by("theirs"))], "who", 10),
-        (
-            "another began after it landed",
-            Appended::Ambiguous,
-            vec![entry(11, 1, took(1)), entry(12, 2, started_by("theirs"))],
-            "who",
-            10,
-        ),
-        (
-            "the step of another who has not begun it",
-            Appended::Conflict,
-            vec![entry(11, 2, took(1))],
-            "wait",
-            11,
-        ),
-        (
-            "another slot of ours began",
-            Appended::Conflict,
-            vec![entry(11, 1, started_by("other"))],
-            "lost",
-            10,
-        ),
-        ("it was released", Appended::Conflict, vec![entry(11, 1, released(false))], "lost", 10),
-        ("it was closed", Appended::Conflict, vec![entry(11, 1, ended())], "lost", 10),
-        ("a write given up half-way", Appended::Conflict, vec![entry(11, 1, announced(1))], "wait", 11),
-        (
-            "one given up half-way, then ours",
-            Appended::Ambiguous,
-            vec![entry(11, 1, announced(1)), entry(12, 1, took(1))],
-            "ok",
-            12,
-        ),
+        ("nobody wrote", Ambiguous, vec![], "wait", 10),
+        ("it landed", Ambiguous, vec![ours(11)], "ok", 11),
+        ("it landed, and was sent twice on the way", Conflict, vec![ours(11)], "ok", 11),
+        ("another began", Ambiguous, vec![theirs(11)], "who", 10),
+        ("another began after it landed", Ambiguous, vec![ours(11), theirs(12)], "who", 10),
+        ("the step of another who has not begun it", Conflict, vec![entry(11, 2, took(1))], "wait", 11),
+        ("another slot of ours began", Conflict, vec![entry(11, 1, started_by("other"))], "lost", 10),
+        ("it was released", Conflict, vec![entry(11, 1, released(false))], "lost", 10),
+        ("it was closed", Conflict, vec![entry(11, 1, ended())], "lost", 10),
+        ("a write given up half-way", Conflict, vec![half()], "wait", 11),
+        ("one given up half-way, then ours", Ambiguous, vec![half(), ours(12)], "ok", 12),
     ];
     for (name, appended, entries, expected, last) in table {
         let (mut journal, event) = (begun_at(10), took(1));
@@ -258,17 +231,14 @@ fn a_read_is_tried_until_patience_is_over() {
 
 #[test]
 fn a_task_is_begun_after_what_was_done_before() {
+    let theirs = || entry(5, 2, started_by("theirs"));
     let table = [
         ("nothing was done", vec![], "append"),
         ("we began ourselves", vec![entry(5, 1, started_by("before"))], "append"),
-        (
-            "it was given back",
-            vec![entry(5, 2, started_by("theirs")), entry(6, 2, released(false))],
-            "append",
-        ),
-        ("another has it", vec![entry(5, 2, started_by("theirs"))], "who"),
-        ("it was put down", vec![entry(5, 2, started_by("theirs")), entry(6, 2, released(true))], "closed"),
-        ("it has ended", vec![entry(5, 2, started_by("theirs")), entry(6, 2, ended())], "closed"),
+        ("it was given back", vec![theirs(), entry(6, 2, released(false))], "append"),
+        ("another has it", vec![theirs()], "who"),
+        ("it was put down", vec![theirs(), entry(6, 2, released(true))], "closed"),
+        ("it has ended", vec![theirs(), entry(6, 2, ended())], "closed"),
     ];
     for (name, entries, expected) in table {
         let (mut journal, last) = (journal(), entries.last().map_or(Seq(0), |entry| entry.seq));

@@ -262,16 +262,4 @@ pub(super) const LEDGER: Target = Target::new("ledger", Shape::Json, |input| {
     let text = fs::read(keys.folder().join("issued.jsonl")).map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&text).lines().map(|line| line.as_bytes().to_vec()).collect())
 })
-.with_words(&[
-    "name",
-    "kind",
-    "key",
-    "issued",
-    "until",
-    "file",
-    "place",
-    "invitation",
-    "machine",
-    "on",
-    "host",
-]);
+.with_words(&["until", "file", "place", "invitation", "machine", "on", "host"]);

@@ -17,43 +17,19 @@ use crate::fleet::state::FleetState;
 use crate::settings;
 use crate::trust::Grant;
 
-const SETTINGS: Target = Target {
-    name: "settings",
-    shape: Shape::Toml,
-    made: muster_fuzz::none_made,
-    fixtures: &["deploy/muster.example.toml"],
-    words: WORDS,
-    check: |input| refused(settings::read_settings_text(&text_of(input))),
-};
+const SETTINGS: Target =
+    Target::new("settings", Shape::Toml, |input| refused(settings::read_settings_text(&text_of(input))))
+        .with_fixtures(&["deploy/muster.example.toml"])
+        .with_words(WORDS);
 
-const TEAMS: Target = Target {
-    name: "teams",
-    shape: Shape::Toml,
-    made: muster_fuzz::none_made,
-    fixtures: &["deploy/examples/fleet.toml"],
-    words: WORDS,
-    check: |input| refused(settings::read_team_text(&text_of(input))),
-};
+const TEAMS: Target =
+    Target::new("teams", Shape::Toml, |input| refused(settings::read_team_text(&text_of(input))))
+        .with_fixtures(&["deploy/examples/fleet.toml"])
+        .with_words(WORDS);
 
 const WORDS: &[&str] = &[
     "[members]",
-    "[members.worker]",
-    "[limits]",
-    "[fleet.scale]",
-    "[agent.models]",
-    "count",
-    "model",
-    "file",
-    "command",
-    "name",
-    "description",
-    "worker",
-    "orchestrator",
-    "fact-checker",
-    "max_steps",
-    "bus.url",
     "server.binary",
-    "\"10m\"",
     "= [",
     "= {",
     "'''",
@@ -67,172 +43,81 @@ const WORDS: &[&str] = &[
     "]]",
     "a.b.c.d",
     "\"\" = 1",
-    "#",
     "\"\\u0000\"",
     "\"\\U0010FFFF\"",
 ];
 
-const FLEET_STATE: Target = Target {
-    name: "fleet_state",
-    shape: Shape::Json,
-    made: muster_fuzz::none_made,
-    fixtures: &[],
-    words: &[
-        "url",
-        "supervisor",
-        "pid",
-        "started",
-        "since",
-        "up",
-        "members",
-        "settings",
-        "name",
-        "process",
-        "keys",
-        "refused",
-        "path",
-    ],
-    check: |input| {
-        let state: FleetState = match serde_json::from_slice(input) {
-            Ok(state) => state,
-            Err(error) => return Ok(Seen::at_door(error)),
-        };
-        let written = serde_json::to_vec_pretty(&state).map_err(|error| error.to_string())?;
-        let again: FleetState =
-            serde_json::from_slice(&written).map_err(|error| format!("not read again: {error}"))?;
-        let _roles: Vec<&str> = state.members.iter().map(crate::fleet::state::MemberState::role).collect();
-        // What a planted file names is looked at, and no more.
-        let _ours = state.supervisor.is_ours();
-        if again == state { Ok(Seen::Read) } else { Err("read again it is another".to_owned()) }
-    },
-};
+const FLEET_STATE: Target = Target::new("fleet_state", Shape::Json, |input| {
+    let state: FleetState = match serde_json::from_slice(input) {
+        Ok(state) => state,
+        Err(error) => return Ok(Seen::at_door(error)),
+    };
+    let written = serde_json::to_vec_pretty(&state).map_err(|error| error.to_string())?;
+    let again: FleetState =
+        serde_json::from_slice(&written).map_err(|error| format!("not read again: {error}"))?;
+    let _roles: Vec<&str> = state.members.iter().map(crate::fleet::state::MemberState::role).collect();
+    // What a planted file names is looked at, and no more.
+    let _ours = state.supervisor.is_ours();
+    if again == state { Ok(Seen::Read) } else { Err("read again it is another".to_owned()) }
+});
 
-const PLAN_FILES: Target = Target {
-    name: "plan_files",
-    shape: Shape::Toml,
-    made: muster_fuzz::none_made,
-    fixtures: &["tests/fuzz/corpus/plans"],
-    words: &[
-        "tasks",
-        "name",
-        "goal",
-        "depends_on",
-        "- ",
-        "[[tasks]]",
-        "&a",
-        "*a",
-        "<<: *a",
-        "!!",
-        "---",
-        "...",
-        "? ",
-        ": ",
-        "|",
-        ">",
-    ],
-    check: |input| {
-        let text = text_of(input);
-        let mut reasons = Vec::new();
-        for ending in ["json", "toml", "yaml"] {
-            match plan_from_text::<PlanDraft>(&text, ending) {
-                Ok(draft) => {
-                    let written = serde_json::to_string(&draft).map_err(|error| error.to_string())?;
-                    let again = plan_from_text::<PlanDraft>(&written, "json")
-                        .map_err(|why| format!("not read again: {why}"))?;
-                    if again != draft {
-                        return Err("read again it is another".to_owned());
-                    }
-                    return Ok(Seen::Read);
+const PLAN_FILES: Target = Target::new("plan_files", Shape::Toml, |input| {
+    let text = text_of(input);
+    let mut reasons = Vec::new();
+    for ending in ["json", "toml", "yaml"] {
+        match plan_from_text::<PlanDraft>(&text, ending) {
+            Ok(draft) => {
+                let written = serde_json::to_string(&draft).map_err(|error| error.to_string())?;
+                let again = plan_from_text::<PlanDraft>(&written, "json")
+                    .map_err(|why| format!("not read again: {why}"))?;
+                if again != draft {
+                    return Err("read again it is another".to_owned());
                 }
-                Err(reason) => reasons.push(reason),
+                return Ok(Seen::Read);
             }
+            Err(reason) => reasons.push(reason),
         }
-        Ok(Seen::at_door(reasons.join("\n")))
-    },
-};
+    }
+    Ok(Seen::at_door(reasons.join("\n")))
+})
+.with_fixtures(&["tests/fuzz/corpus/plans"])
+.with_words(&["- ", "&a", "*a", "<<: *a", "!!", "---", "...", "? ", ": ", "|"]);
 
-const SUITES: Target = Target {
-    name: "suites",
-    shape: Shape::Toml,
-    made: muster_fuzz::none_made,
-    fixtures: &["src/eval/suites/*.toml"],
-    words: &[
-        "name",
-        "goals",
-        "[[goals]]",
-        "goal",
-        "checks",
-        "settings",
-        "contains",
-        "matches",
-        "(a+)+$",
-        "ends",
-        "completed",
-        "in_part",
-    ],
-    check: |input| refused(Suite::read(&text_of(input)).map(drop)),
-};
+const SUITES: Target =
+    Target::new("suites", Shape::Toml, |input| refused(Suite::read(&text_of(input)).map(drop)))
+        .with_fixtures(&["src/eval/suites/*.toml"])
+        .with_words(&["settings", "(a+)+$", "completed"]);
 
-const GRANTS: Target = Target {
-    name: "grants",
-    shape: Shape::Json,
-    made: muster_fuzz::none_made,
-    fixtures: &[],
-    words: &["folder", "at", "items", "what", "name", "place", "shown", "digest", "program", "bus"],
-    check: |input| {
-        let grant: Grant = match serde_json::from_slice(input) {
-            Ok(grant) => grant,
-            Err(error) => return Ok(Seen::at_door(error)),
-        };
-        let written = serde_json::to_vec(&grant).map_err(|error| error.to_string())?;
-        let again: Grant =
-            serde_json::from_slice(&written).map_err(|error| format!("not read again: {error}"))?;
-        if again == grant { Ok(Seen::Read) } else { Err("read again it is another".to_owned()) }
-    },
-};
+const GRANTS: Target = Target::new("grants", Shape::Json, |input| {
+    let grant: Grant = match serde_json::from_slice(input) {
+        Ok(grant) => grant,
+        Err(error) => return Ok(Seen::at_door(error)),
+    };
+    let written = serde_json::to_vec(&grant).map_err(|error| error.to_string())?;
+    let again: Grant =
+        serde_json::from_slice(&written).map_err(|error| format!("not read again: {error}"))?;
+    if again == grant { Ok(Seen::Read) } else { Err("read again it is another".to_owned()) }
+})
+.with_words(&["bus"]);
 
-const AUDIT_FILES: Target = Target {
-    name: "audit_files",
-    shape: Shape::Text,
-    made: muster_fuzz::none_made,
-    fixtures: &[],
-    words: &[
-        "muster_audit",
-        "entries",
-        "algorithm",
-        "keys",
-        "seq",
-        "at",
-        "subject",
-        "encoding",
-        "payload",
-        "link",
-        "prev",
-        "hash",
-        "of",
-        "own",
-        "every",
-        "seal",
-    ],
-    check: |input| {
-        let text = text_of(input);
-        let read = match file::read(&text) {
-            Ok(read) => read,
-            Err(error) => return Ok(Seen::at_door(error)),
-        };
-        let written =
-            file::write(read.run, &read.messages, read.keys.clone()).map_err(|error| error.to_string())?;
-        let again = file::read(&written).map_err(|error| format!("not read again: {error}"))?;
-        if again != read {
-            return Err("read again it is another".to_owned());
-        }
-        let keys = read.keys.clone().map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed });
-        let record = AuditedRecord { messages: &read.messages, keys: keys.as_ref(), missing: None };
-        let found = Audit::of(read.run, &record, Apart::default());
-        let _shown = serde_json::to_string(&found).map_err(|error| error.to_string())?;
-        Ok(if found.passes() { Seen::Read } else { Seen::Refused("it does not fit".to_owned()) })
-    },
-};
+const AUDIT_FILES: Target = Target::new("audit_files", Shape::Text, |input| {
+    let text = text_of(input);
+    let read = match file::read(&text) {
+        Ok(read) => read,
+        Err(error) => return Ok(Seen::at_door(error)),
+    };
+    let written =
+        file::write(read.run, &read.messages, read.keys.clone()).map_err(|error| error.to_string())?;
+    let again = file::read(&written).map_err(|error| format!("not read again: {error}"))?;
+    if again != read {
+        return Err("read again it is another".to_owned());
+    }
+    let keys = read.keys.clone().map(|trust| AuditKeys { trust, origin: KeysOrigin::Claimed });
+    let record = AuditedRecord { messages: &read.messages, keys: keys.as_ref(), missing: None };
+    let found = Audit::of(read.run, &record, Apart::default());
+    let _shown = serde_json::to_string(&found).map_err(|error| error.to_string())?;
+    Ok(if found.passes() { Seen::Read } else { Seen::Refused("it does not fit".to_owned()) })
+});
 
 const ALL: [&Target; 7] = [&SETTINGS, &TEAMS, &FLEET_STATE, &PLAN_FILES, &SUITES, &GRANTS, &AUDIT_FILES];
 

@@ -24,19 +24,13 @@ fn late(reply: Reply) -> Reply {
 /// it is done.
 fn forge(fleet: &Fleet, run: &str) {
     let said = [
+        ("started", json!({ "attempt": 7, "ack": "$JS.ACK.TASKS.worker.1.1", "pid": 1, "after_step": 4 })),
         (
-            "started",
-            "started",
-            json!({ "attempt": 7, "ack": "$JS.ACK.TASKS.worker.1.1", "pid": 1, "after_step": 4 }),
-        ),
-        (
-            "step",
             "step",
             json!({ "number": 5, "thought": { "text": FORGED }, "action": { "name": "calculator" },
                 "observation": { "status": "success", "content": FORGED } }),
         ),
         (
-            "outcome",
             "outcome",
             json!({ "ending": "done", "usage": { "model_calls": 1000 },
                 "product": { "result": { "conclusion": FORGED, "findings": [] } } }),
@@ -44,9 +38,9 @@ fn forge(fleet: &Fleet, run: &str) {
     ];
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let (client, refused, own) = captured(fleet).await;
-        for (kind, of, content) in said {
+        for (kind, content) in said {
             let subject = format!("evt.{run}.worker.{own}.1.1.{kind}");
-            let message = json!({ "body": { "type": of, "content": content } }).to_string();
+            let message = json!({ "body": { "type": kind, "content": content } }).to_string();
             let kept = client.request(subject, message.into()).await.unwrap();
             assert!(String::from_utf8_lossy(&kept.payload).contains("\"seq\""), "{kept:?}");
         }

@@ -81,23 +81,33 @@ fn journal() -> Journal<Entry> {
 /// A journal whose `started` stands at this place.
 fn begun_at(seq: u64) -> Journal<Entry> {
     let mut journal = journal();
-    let JournalStep::Append(write) = journal.open(begin(1), at(0)) else { panic!("it is taken for new") };
+    let write = appending(journal.open(begin(1), at(0)));
     assert!(matches!(write.went(&mut journal, Appended::Stored(Seq(seq)), at(0)), JournalStep::Done(Ok(()))));
     journal
 }
 
-fn write<'e>(journal: &Journal<Entry>, event: &'e AgentEvent) -> AppendEvent<'e> {
-    match journal.append(Cow::Borrowed(event), at(0)) {
+fn appending(step: JournalStep<'_>) -> AppendEvent<'_> {
+    match step {
         JournalStep::Append(write) => write,
-        other => panic!("a write begins with a write: {other:?}"),
+        other => panic!("it has to write: {other:?}"),
     }
+}
+
+fn asking(step: JournalStep<'_>) -> AskNewest {
+    match step {
+        JournalStep::AskNewest(ask) => ask,
+        other => panic!("it has to look: {other:?}"),
+    }
+}
+
+fn write<'e>(journal: &Journal<Entry>, event: &'e AgentEvent) -> AppendEvent<'e> {
+    appending(journal.append(Cow::Borrowed(event), at(0)))
 }
 
 /// One that was given out before, and not offered anew.
 fn opening(journal: &mut Journal<Entry>, now: Moment) -> ReadTask<'static> {
-    let JournalStep::AskNewest(ask) = journal.open(begin(2), now) else { panic!("it may be old") };
     let newest = Newest { last: None, offered: Some(Generation(3)) };
-    reading(ask.told(journal, Ok(newest), now))
+    reading(asking(journal.open(begin(2), now)).told(journal, Ok(newest), now))
 }
 
 fn reading(step: JournalStep<'_>) -> ReadTask<'_> {
@@ -128,48 +138,21 @@ fn said(step: &JournalStep<'_>) -> &'static str {
 
 #[test]
 fn a_write_that_did_not_go_through_is_looked_for() {
+    use Appended::{Ambiguous, Conflict};
+    let (ours, half) = (|seq| entry(seq, 1, took(1)), || entry(11, 1, announced(1)));
+    let theirs = |seq| entry(seq, 2, started_by("theirs"));
     let table = [
-        ("nobody wrote", Appended::Ambiguous, vec![], "wait", 10),
-        ("it landed", Appended::Ambiguous, vec![entry(11, 1, took(1))], "ok", 11),
-        (
-            "it landed, and was sent twice on the way",
-            Appended::Conflict,
-            vec![entry(11, 1, took(1))],
-            "ok",
-            11,
-        ),
-        ("another began", Appended::Ambiguous, vec![entry(11, 2, started_by("theirs"))], "who", 10),
-        (
-            "another began after it landed",
-            Appended::Ambiguous,
-            vec![entry(11, 1, took(1)), entry(12, 2, started_by("theirs"))],
-            "who",
-            10,
-        ),
-        (
-            "the step of another who has not begun it",
-            Appended::Conflict,
-            vec![entry(11, 2, took(1))],
-            "wait",
-            11,
-        ),
-        (
-            "another slot of ours began",
-            Appended::Conflict,
-            vec![entry(11, 1, started_by("other"))],
-            "lost",
-            10,
-        ),
-        ("it was released", Appended::Conflict, vec![entry(11, 1, released(false))], "lost", 10),
-        ("it was closed", Appended::Conflict, vec![entry(11, 1, ended())], "lost", 10),
-        ("a write given up half-way", Appended::Conflict, vec![entry(11, 1, announced(1))], "wait", 11),
-        (
-            "one given up half-way, then ours",
-            Appended::Ambiguous,
-            vec![entry(11, 1, announced(1)), entry(12, 1, took(1))],
-            "ok",
-            12,
-        ),
+        ("nobody wrote", Ambiguous, vec![], "wait", 10),
+        ("it landed", Ambiguous, vec![ours(11)], "ok", 11),
+        ("it landed, and was sent twice on the way", Conflict, vec![ours(11)], "ok", 11),
+        ("another began", Ambiguous, vec![theirs(11)], "who", 10),
+        ("another began after it landed", Ambiguous, vec![ours(11), theirs(12)], "who", 10),
+        ("the step of another who has not begun it", Conflict, vec![entry(11, 2, took(1))], "wait", 11),
+        ("another slot of ours began", Conflict, vec![entry(11, 1, started_by("other"))], "lost", 10),
+        ("it was released", Conflict, vec![entry(11, 1, released(false))], "lost", 10),
+        ("it was closed", Conflict, vec![entry(11, 1, ended())], "lost", 10),
+        ("a write given up half-way", Conflict, vec![half()], "wait", 11),
+        ("one given up half-way, then ours", Ambiguous, vec![half(), ours(12)], "ok", 12),
     ];
     for (name, appended, entries, expected, last) in table {
         let (mut journal, event) = (begun_at(10), took(1));
@@ -178,10 +161,7 @@ fn a_write_that_did_not_go_through_is_looked_for() {
         let next = look.read(&mut journal, Ok(entries), at(2));
         assert_eq!((said(&next), journal.last()), (expected, Seq(last)), "{name}");
         if let JournalStep::Wait(pause) = next {
-            let JournalStep::Append(again) = pause.over(at(60)) else {
-                panic!("{name}: it is written again")
-            };
-            assert_eq!(again.after, Seq(last), "{name}");
+            assert_eq!(appending(pause.over(at(60))).after, Seq(last), "{name}");
         }
     }
 }
@@ -218,8 +198,7 @@ fn a_write_is_tried_until_patience_is_over() {
             JournalStep::Wait(pause) => {
                 pauses.push(pause.time.as_millis());
                 now.at += pause.time;
-                let JournalStep::Append(again) = pause.over(now) else { panic!("it is written again") };
-                next = again;
+                next = appending(pause.over(now));
             }
             over => {
                 assert_eq!(said(&over), "unreachable");
@@ -258,17 +237,14 @@ fn a_read_is_tried_until_patience_is_over() {
 
 #[test]
 fn a_task_is_begun_after_what_was_done_before() {
+    let theirs = || entry(5, 2, started_by("theirs"));
     let table = [
         ("nothing was done", vec![], "append"),
         ("we began ourselves", vec![entry(5, 1, started_by("before"))], "append"),
-        (
-            "it was given back",
-            vec![entry(5, 2, started_by("theirs")), entry(6, 2, released(false))],
-            "append",
-        ),
-        ("another has it", vec![entry(5, 2, started_by("theirs"))], "who"),
-        ("it was put down", vec![entry(5, 2, started_by("theirs")), entry(6, 2, released(true))], "closed"),
-        ("it has ended", vec![entry(5, 2, started_by("theirs")), entry(6, 2, ended())], "closed"),
+        ("it was given back", vec![theirs(), entry(6, 2, released(false))], "append"),
+        ("another has it", vec![theirs()], "who"),
+        ("it was put down", vec![theirs(), entry(6, 2, released(true))], "closed"),
+        ("it has ended", vec![theirs(), entry(6, 2, ended())], "closed"),
     ];
     for (name, entries, expected) in table {
         let (mut journal, last) = (journal(), entries.last().map_or(Seq(0), |entry| entry.seq));
@@ -286,9 +262,7 @@ fn a_task_whose_beginning_takes_long_is_looked_up_before_it_is_begun() {
     for (offered, expected) in [(3, "append"), (4, "offered anew")] {
         let mut journal = journal();
         let first = reading(journal.open(Begin { continues: Some(Generation(2)), ..begin(1) }, at(0)));
-        let JournalStep::AskNewest(ask) = first.read(&mut journal, Ok(Vec::new()), at(2_000)) else {
-            panic!("it took long")
-        };
+        let ask = asking(first.read(&mut journal, Ok(Vec::new()), at(2_000)));
         let newest = Newest { last: None, offered: Some(Generation(offered)) };
         assert_eq!(said(&ask.told(&mut journal, Ok(newest), at(9_000))), expected);
     }
@@ -301,9 +275,7 @@ fn whoever_writes_all_the_time_looks_now_and_then_whether_its_task_was_offered_a
     let mut looked = Vec::new();
     for millis in (100..5_000).step_by(100) {
         let event = took(1);
-        let JournalStep::Append(write) = journal.append(Cow::Borrowed(&event), at(millis)) else {
-            panic!("a write begins with a write")
-        };
+        let write = appending(journal.append(Cow::Borrowed(&event), at(millis)));
         write.went(&mut journal, Appended::Stored(Seq(10 + millis)), at(millis));
         if let JournalStep::AskNewest(ask) = journal.look(at(millis)) {
             looked.push(millis);
@@ -423,13 +395,6 @@ fn a_model_is_asked_without_a_look_only_right_after_our_own_word() {
     }
 }
 
-fn newest(journal: &Journal<Entry>, now: Moment) -> AskNewest {
-    match journal.look(now) {
-        JournalStep::AskNewest(ask) => ask,
-        other => panic!("it has to look: {other:?}"),
-    }
-}
-
 #[test]
 fn a_task_is_lost_to_whoever_wrote_or_is_offered_it() {
     let last = |seq| Newest { last: Some(Seq(seq)), offered: Some(Generation(3)) };
@@ -444,7 +409,7 @@ fn a_task_is_lost_to_whoever_wrote_or_is_offered_it() {
     ];
     for (name, told, entries, expected) in table {
         let mut journal = begun_at(10);
-        let mut next = newest(&journal, at(1_000)).told(&mut journal, Ok(told), at(1_001));
+        let mut next = asking(journal.look(at(1_000))).told(&mut journal, Ok(told), at(1_001));
         if let JournalStep::Read(look) = next {
             assert_eq!(look.after, Seq(10), "{name}");
             next = look.read(&mut journal, Ok(entries), at(1_002));
@@ -460,10 +425,7 @@ fn a_task_is_lost_to_whoever_wrote_or_is_offered_it() {
 fn whoever_stood_still_while_it_looked_looks_again() {
     let same = Newest { last: Some(Seq(10)), offered: None };
     let mut journal = begun_at(10);
-    let JournalStep::AskNewest(again) = newest(&journal, at(1_000)).told(&mut journal, Ok(same), at(9_000))
-    else {
-        panic!("what it heard is old")
-    };
+    let again = asking(asking(journal.look(at(1_000))).told(&mut journal, Ok(same), at(9_000)));
     let taken = Newest { offered: Some(Generation(4)), ..same };
     assert_eq!(said(&again.told(&mut journal, Ok(taken), at(9_001))), "lost");
 
@@ -482,10 +444,9 @@ fn whoever_stood_still_while_it_looked_looks_again() {
 fn a_look_counts_from_the_question_that_was_answered() {
     let mut journal = begun_at(10);
     let failed = Err(Unanswered { is_transient: true });
-    let JournalStep::Wait(pause) = newest(&journal, at(1_000)).told(&mut journal, failed, at(4_000)) else {
-        panic!("it is asked again")
-    };
-    let JournalStep::AskNewest(ask) = pause.over(at(4_050)) else { panic!("it is asked again") };
+    let asked = asking(journal.look(at(1_000)));
+    let JournalStep::Wait(pause) = asked.told(&mut journal, failed, at(4_000)) else { panic!("no wait") };
+    let ask = asking(pause.over(at(4_050)));
     let same = Newest { last: Some(Seq(10)), offered: None };
     assert_eq!(said(&ask.told(&mut journal, Ok(same), at(4_051))), "ok");
     assert_eq!(said(&journal.look(at(4_249))), "ok");

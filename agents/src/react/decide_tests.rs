@@ -223,6 +223,10 @@ fn at_the_limit_no_tool_runs_and_the_best_there_is_counts() {
     assert_eq!(word(&decided(&nothing, &search("a"), 3, LIMITS)), "conclude gave up");
     let submit = answer(None, "submit", json!({"ending": "done_partial", "conclusion": "half"}));
     assert_eq!(word(&decided(&learnt, &submit, 3, LIMITS)), "submit");
+    let escalating = StepLimits { at_limit: AtLimit::Escalate, ..LIMITS };
+    let next = decided(&learnt, &search("a"), 3, escalating);
+    let NextStep::Conclude { submission, .. } = next else { panic!("{next:?}") };
+    assert!(submission.ending == Ending::Escalate && submission.product.is_some(), "{submission:?}");
 }
 
 #[test]
@@ -296,15 +300,4 @@ fn what_a_gate_closes_is_not_offered_and_not_done() {
     let NextStep::Refuse { chosen, observation } = next else { panic!("{next:?}") };
     assert_eq!(chosen.notes, [Note::Closed { permission: RolePermission::Tools }]);
     assert!(observation.content.contains("a worker may not call tools"), "{}", observation.content);
-}
-
-#[test]
-fn at_the_limit_a_person_has_to_look_if_settings_say_so() {
-    let steps = (1..4).map(|n| (("corpus.search", json!({"query": n}), false), ObservationStatus::Success));
-    let limits = StepLimits { at_limit: AtLimit::Escalate, ..LIMITS };
-    let search = answer(Some("why"), "corpus.search", json!({"query": "a"}));
-    let next = decided(&history(steps.collect()), &search, 3, limits);
-    let NextStep::Conclude { submission, .. } = next else { panic!("{next:?}") };
-    assert_eq!(submission.ending, Ending::Escalate);
-    assert!(submission.product.is_some(), "the best there is goes with it");
 }

@@ -63,31 +63,17 @@ fn only_what_gives_nothing_new_counts_as_the_same_kind() {
     let search = |number: u32, content: &str, status| {
         seen(number, "corpus.search", json!({"query": number}), status, content)
     };
-    let other = |number: u32| seen(number, "calculator", json!({}), Error, "no");
+    let found = |contents: &[&str]| -> Vec<Step> {
+        (1..).zip(contents).map(|(number, content)| search(number, content, Success)).collect()
+    };
+    let other = seen(3, "calculator", json!({}), Error, "no");
     let table = [
-        (
-            "new each time",
-            vec![search(1, "a", Success), search(2, "b", Success), search(3, "c", Success)],
-            false,
-        ),
-        ("too few", vec![search(1, "a", Success), search(2, "a", Success), search(3, "a", Success)], false),
-        ("the same hits", (1..=4).map(|n| search(n, "a", Success)).collect(), true),
+        ("new each time", found(&["a", "b", "c"]), false),
+        ("too few", found(&["a", "a", "a"]), false),
+        ("the same hits", found(&["a", "a", "a", "a"]), true),
         ("nothing but errors", (1..=3).map(|n| search(n, &format!("bad {n}"), Error)).collect(), true),
-        (
-            "part of what was seen",
-            vec![
-                search(1, "a\nb\nc", Success),
-                search(2, "b", Success),
-                search(3, "c\na", Success),
-                search(4, " b", Success),
-            ],
-            true,
-        ),
-        (
-            "another kind between",
-            vec![search(1, "a", Success), search(2, "a", Success), other(3), search(4, "a", Success)],
-            false,
-        ),
+        ("part of what was seen", found(&["a\nb\nc", "b", "c\na", " b"]), true),
+        ("another kind between", [found(&["a", "a"]), vec![other, search(4, "a", Success)]].concat(), false),
     ];
     let again = chosen("corpus_search", json!({"query": "another"}));
     for (name, steps, spins) in table {

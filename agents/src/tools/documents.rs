@@ -230,69 +230,49 @@ mod tests {
         let opened = Corpus::open_or_build(options, &MemoryBlobs::default()).await.unwrap();
         let ctx = ToolContext::new("run", "1").with_corpus(opened.corpus);
         let engine = ToolEngine::new(Arc::new(standard_registry(&ToolSettings::default()).unwrap()));
-        for (tool, args, status, said) in [
+        use ToolStatus::{Refused, Success};
+        let searches = [
             (
-                "corpus.search",
                 json!({"query": "delegation loops"}),
-                ToolStatus::Success,
+                Success,
                 "guide.md:5-8 (Muster > Delegation)\n5| ## Delegation\n6| \n7| Delegation loops",
             ),
-            ("corpus.search", json!({"query": "zebra"}), ToolStatus::Success, "No passage"),
+            (json!({"query": "zebra"}), Success, "No passage"),
+            (json!({"query": "delegation", "path": "*.rs"}), Success, "No passage in documents like `*.rs`"),
             (
-                "corpus.search",
-                json!({"query": "delegation", "path": "*.rs"}),
-                ToolStatus::Success,
-                "No passage in documents like `*.rs`",
-            ),
-            (
-                "corpus.search",
                 json!({"query": "ackWait: u64", "kind": "exact"}),
-                ToolStatus::Success,
+                Success,
                 "src/consumer.rs:2-5\n2| pub struct",
             ),
             (
-                "corpus.search",
                 json!({"query": "^A worker.*replaced", "kind": "regex", "path": "guide"}),
-                ToolStatus::Success,
+                Success,
                 "12| A worker that dies is replaced.",
             ),
+            (json!({"query": "(", "kind": "regex"}), Refused, "no regular expression"),
+            (json!({"query": "x", "k": 21}), Refused, "/k: 21"),
+        ];
+        let reads = [
             (
-                "corpus.search",
-                json!({"query": "(", "kind": "regex"}),
-                ToolStatus::Refused,
-                "no regular expression",
-            ),
-            (
-                "corpus.read",
                 json!({"path": "guide.md", "heading": "death"}),
-                ToolStatus::Success,
+                Success,
                 "guide.md:10-12 of 12 lines\n10| ## Death",
             ),
+            (json!({"path": "guide.md", "heading": "Birth"}), Refused, "no heading"),
             (
-                "corpus.read",
-                json!({"path": "guide.md", "heading": "Birth"}),
-                ToolStatus::Refused,
-                "no heading",
-            ),
-            ("corpus.search", json!({"query": "x", "k": 21}), ToolStatus::Refused, "/k: 21"),
-            (
-                "corpus.read",
                 json!({"path": "guide.md", "from": 7, "to": 8}),
-                ToolStatus::Success,
+                Success,
                 "guide.md:7-8 of 12 lines\n7| Delegation loops are limited by depth:\n8| `max_depth` is eight.",
             ),
-            ("corpus.read", json!({"path": "gide.md"}), ToolStatus::Refused, "did you mean `guide.md`?"),
-            (
-                "corpus.read",
-                json!({"path": "consumer.rs"}),
-                ToolStatus::Refused,
-                "did you mean `src/consumer.rs`?",
-            ),
-            ("corpus.read", json!({"path": "../../etc/passwd"}), ToolStatus::Refused, "there is no document"),
-            ("corpus.read", json!({"path": "/etc/passwd"}), ToolStatus::Refused, "there is no document"),
-            ("corpus.read", json!({"path": "guide.md", "from": 99}), ToolStatus::Refused, "has 12 lines"),
-            ("corpus.read", json!({"path": "guide.md", "from": 5, "to": 2}), ToolStatus::Refused, "swap"),
-        ] {
+            (json!({"path": "gide.md"}), Refused, "did you mean `guide.md`?"),
+            (json!({"path": "consumer.rs"}), Refused, "did you mean `src/consumer.rs`?"),
+            (json!({"path": "../../etc/passwd"}), Refused, "there is no document"),
+            (json!({"path": "/etc/passwd"}), Refused, "there is no document"),
+            (json!({"path": "guide.md", "from": 99}), Refused, "has 12 lines"),
+            (json!({"path": "guide.md", "from": 5, "to": 2}), Refused, "swap"),
+        ];
+        let searches = searches.into_iter().map(|row| ("corpus.search", row));
+        for (tool, (args, status, said)) in searches.chain(reads.map(|row| ("corpus.read", row))) {
             let result = engine.call(tool, args.clone(), &ctx).await;
             assert_eq!(result.status, status, "{tool} {args}: {result:?}");
             assert!(result.content.contains(said), "{tool} {args}: {}", result.content);

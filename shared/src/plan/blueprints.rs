@@ -123,31 +123,17 @@ mod tests {
         let whole = json!({ "topic": "tea" });
         let long = "x".repeat(MAX_VALUES_BYTES);
         // What is given, what is said, which blueprint and which values are left.
+        let weekly = |params: Value| task("weekly_report", &params);
+        let left = |values: usize| Some(("weekly_report", values));
         let cases = [
-            (task("weekly_report", &whole), None, Some(("weekly_report", 1))),
-            (task("weekly_report", &json!({})), None, Some(("weekly_report", 0))),
-            (task("weekly_reports", &whole), Some("did you mean weekly_report?"), Some(("weekly_report", 1))),
+            (weekly(whole.clone()), None, left(1)),
+            (weekly(json!({})), None, left(0)),
+            (task("weekly_reports", &whole), Some("did you mean weekly_report?"), left(1)),
             (task("cooking", &whole), Some("there are weekly_report"), None),
-            (
-                task("weekly_report", &json!({ "topics": "tea" })),
-                Some("it takes topic"),
-                Some(("weekly_report", 0)),
-            ),
-            (
-                task("weekly_report", &json!({ "topic": ["{{1.result}}"] })),
-                Some("leave it out"),
-                Some(("weekly_report", 0)),
-            ),
-            (
-                task("weekly_report", &json!({ "topic": "{{context.tea}}" })),
-                Some("leave it out"),
-                Some(("weekly_report", 0)),
-            ),
-            (
-                task("weekly_report", &json!({ "topic": long })),
-                Some("is the most"),
-                Some(("weekly_report", 0)),
-            ),
+            (weekly(json!({ "topics": "tea" })), Some("it takes topic"), left(0)),
+            (weekly(json!({ "topic": ["{{1.result}}"] })), Some("leave it out"), left(0)),
+            (weekly(json!({ "topic": "{{context.tea}}" })), Some("leave it out"), left(0)),
+            (weekly(json!({ "topic": long })), Some("is the most"), left(0)),
             (TaskDraft::default(), None, None),
         ];
         for (mut task, said, left) in cases {

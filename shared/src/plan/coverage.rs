@@ -161,19 +161,20 @@ mod tests {
         let goal = "How do leases work, who renews them and what happens to orphans? Mention Jepsen.";
         let leases =
             "# Leases\n\nA lease lasts for a second; its holder renews it. Orphans are offered again.";
+        let none = Vec::new;
         let cases: Vec<(&str, &str, Vec<Contribution<'_>>, &[&str])> = vec![
-            (goal, leases, Vec::new(), &["Mention Jepsen"]),
+            (goal, leases, none(), &["Mention Jepsen"]),
             // What repeats the goal answers nothing.
             (
                 goal,
                 "# How do leases work, who renews them and what happens to orphans? Mention Jepsen.\nLeases.",
-                Vec::new(),
+                none(),
                 &["who renews them", "what happens to orphans", "Mention Jepsen"],
             ),
             // It says itself what it does not answer.
-            (goal, "Leases are renewed. Orphans live. Of Jepsen nothing was found.", Vec::new(), &[]),
+            (goal, "Leases are renewed. Orphans live. Of Jepsen nothing was found.", none(), &[]),
             // Answers in other words than the question's.
-            ("Who wrote Faust?", "Goethe.", Vec::new(), &[]),
+            ("Who wrote Faust?", "Goethe.", none(), &[]),
             (
                 "What is the capital of France, and what is its population?",
                 "Paris has 2.1 million inhabitants, says France.",
@@ -200,29 +201,19 @@ mod tests {
             (
                 "Describe apples in three short paragraphs. Cite your sources. Keep it under 200 words.",
                 "Apples are round.",
-                Vec::new(),
+                none(),
                 &[],
             ),
-            (
-                "Find out what lichens live on, and write a field guide.",
-                "Lichens live on light.",
-                Vec::new(),
-                &[],
-            ),
+            ("Find out what lichens live on, and write a guide.", "Lichens live on light.", none(), &[]),
             // Nobody can tell.
-            (
-                "Was ist ein Apfel, und was ist eine Birne?",
-                "An apple is round, a pear is not.",
-                Vec::new(),
-                &[],
-            ),
+            ("Was ist ein Apfel, und was ist eine Birne?", "An apple is round, a pear is not.", none(), &[]),
             (
                 "\u{6771}\u{4eac}\u{306e}\u{4eba}\u{53e3}\u{306f}? Describe apples.",
                 "Apples are round.",
-                Vec::new(),
+                none(),
                 &[],
             ),
-            ("Describe apples.", "", Vec::new(), &[]),
+            ("Describe apples.", "", none(), &[]),
         ];
         for (goal, told, contributions, open) in cases {
             assert_eq!(unanswered(goal, &[told], &contributions), open, "{goal} {told}");

@@ -204,56 +204,29 @@ mod tests {
             change(&mut first);
             vec![first, leaf("look", WANTS, &["1"])]
         };
+        let (agree, look) = (|| leaf("agree", "Agree on limit.", &[]), |on: &[&str]| leaf("look", WANTS, on));
         let parts = || vec![leaf("a", "A.", &[]), leaf("b", "B.", &["a"])];
+        let agree_in_parts = || TaskDraft { subtasks: parts(), ..agree() };
+        let all = || task("all", "All.", &["1"], vec![look(&[]), leaf("b", "B.", &[])]);
         let cases: Vec<(&str, Vec<TaskDraft>, &[&str])> = vec![
             ("nobody says so", with(|_| {}), &["2 limit"]),
             ("in its goal", with(|task| task.goal = "Agree on limit.".into()), &[]),
             ("in its name", with(|task| task.name = "limit".into()), &[]),
             ("in a milestone", with(|task| task.milestones = vec!["limit is there".into()]), &[]),
             ("in its output", with(|task| task.expected_output = "limit".into()), &[]),
-            (
-                "by using it",
-                with(|task| task.goal = "Raise {{context.limit}}.".into()),
-                &["1 limit", "2 limit"],
-            ),
-            (
-                "without depending on it",
-                vec![leaf("agree", "Agree on limit.", &[]), leaf("look", WANTS, &[])],
-                &["2 limit"],
-            ),
-            (
-                "by way of another",
-                vec![
-                    leaf("agree", "Agree on limit.", &[]),
-                    leaf("wait", "Wait.", &["1"]),
-                    leaf("look", WANTS, &["2"]),
-                ],
-                &[],
-            ),
-            (
-                "by what the task above needs",
-                vec![
-                    leaf("agree", "Agree on limit.", &[]),
-                    task("all", "All.", &["1"], vec![leaf("look", WANTS, &[]), leaf("b", "B.", &[])]),
-                ],
-                &[],
-            ),
-            (
-                "by a task above that ends before",
-                vec![task("agree", "Agree on limit.", &[], parts()), leaf("look", WANTS, &["1"])],
-                &[],
-            ),
+            ("by using it", with(|it| it.goal = "Raise {{context.limit}}.".into()), &["1 limit", "2 limit"]),
+            ("without depending on it", vec![agree(), look(&[])], &["2 limit"]),
+            ("by way of another", vec![agree(), leaf("wait", "Wait.", &["1"]), look(&["2"])], &[]),
+            ("by what the task above needs", vec![agree(), all()], &[]),
+            ("by a task above that ends before", vec![agree_in_parts(), look(&["1"])], &[]),
             (
                 "by a task above of which a part ends before",
-                vec![task("agree", "Agree on limit.", &[], parts()), leaf("look", WANTS, &["1-1"])],
+                vec![agree_in_parts(), look(&["1-1"])],
                 &["2 limit"],
             ),
             (
                 "one of two",
-                vec![
-                    leaf("agree", "Agree on limit.", &[]),
-                    leaf("look", "{{context.limit}} {{context.colour}}", &["1"]),
-                ],
+                vec![agree(), leaf("look", "{{context.limit}} {{context.colour}}", &["1"])],
                 &["2 colour"],
             ),
         ];

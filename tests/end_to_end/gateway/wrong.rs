@@ -14,27 +14,25 @@ type Wrong<'a> = (&'a str, Vec<u8>, &'a str, &'a str);
 
 fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
     let of = |said: Value| said.to_string().into_bytes();
-    let step = |change: &dyn Fn(&mut Value)| {
+    let with = |field: &str, value: Value| {
         let mut said = json!({ "token": first, "action": { "name": "count" }, "observation": "x" });
-        change(&mut said);
+        said[field] = value;
         of(said)
     };
-    let finish = |result: Value| of(json!({ "token": first, "result": result }));
+    let of_task = |mut said: Value| {
+        said["token"] = json!(first);
+        of(said)
+    };
+    let finish = |result: Value| of_task(json!({ "result": result }));
+    let signed = first.split('-').nth(1).unwrap();
+    let bytes = (0..signed.len()).step_by(2).map(|at| u8::from_str_radix(&signed[at..at + 2], 16).unwrap());
+    let text = String::from_utf8(bytes.collect()).unwrap();
     let forged = |from: &str, to: &str| {
-        let said = first.split('-').nth(1).unwrap();
-        let bytes: Vec<u8> =
-            (0..said.len()).step_by(2).map(|at| u8::from_str_radix(&said[at..at + 2], 16).unwrap()).collect();
-        let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains(from), "{text}");
         let hex: String = text.replacen(from, to, 1).bytes().map(|byte| format!("{byte:02x}")).collect();
-        first.replacen(said, &hex, 1)
+        first.replacen(signed, &hex, 1)
     };
-    let own_run = {
-        let said = first.split('-').nth(1).unwrap();
-        let bytes: Vec<u8> =
-            (0..64).step_by(2).map(|at| u8::from_str_radix(&said[at..at + 2], 16).unwrap()).collect();
-        String::from_utf8(bytes).unwrap()
-    };
+    let own_run = &text[..32];
     let other_run = "0193f0c0c0c070008000000000000001";
     vec![
         ("step", b"I am done.".to_vec(), "unreadable", "Send one JSON object"),
@@ -45,40 +43,25 @@ fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
         ("step", b"[1, 2]".to_vec(), "invalid", "object"),
         ("step", of(json!("step")), "invalid", "object"),
         ("step", Vec::new(), "invalid", "token"),
-        ("step", step(&|said| said["observation"] = json!("x".repeat(600_000))), "too_large", "is the most"),
-        ("step", step(&|said| said["surprise"] = json!(1)), "invalid", "surprise"),
-        ("step", step(&|said| said["action"] = json!("count")), "invalid", "`action`"),
-        ("step", step(&|said| said["action"] = json!({ "arguments": {} })), "invalid", "name"),
+        ("step", with("observation", json!("x".repeat(600_000))), "too_large", "is the most"),
+        ("step", with("surprise", json!(1)), "invalid", "surprise"),
+        ("step", with("action", json!("count")), "invalid", "`action`"),
+        ("step", with("action", json!({ "arguments": {} })), "invalid", "name"),
         (
             "step",
-            step(&|said| said["observation"] = json!({ "status": "great", "content": "" })),
+            with("observation", json!({ "status": "great", "content": "" })),
             "invalid",
             "`observation`",
         ),
-        (
-            "step",
-            step(&|said| said["usage"] = json!({ "model_calls": -1 })),
-            "invalid",
-            "`usage.model_calls`",
-        ),
-        (
-            "step",
-            step(&|said| said["usage"] = json!({ "model_calls": 2.5 })),
-            "invalid",
-            "`usage.model_calls`",
-        ),
-        ("step", step(&|said| said["id"] = json!("x".repeat(200))), "invalid", "`id`"),
-        ("step", step(&|said| said["id"] = json!("a\u{7}b")), "invalid", "`id`"),
-        ("step", step(&|said| said["token"] = json!(7)), "invalid", "`token`"),
-        ("step", step(&|said| said["token"] = json!("")), "bad_token", "newest answer"),
-        ("step", step(&|said| said["token"] = json!(format!("{first}00"))), "bad_token", "newest answer"),
-        ("step", step(&|said| said["token"] = json!(forged(" 1 1 ", " 1 2 "))), "bad_token", "newest answer"),
-        (
-            "step",
-            step(&|said| said["token"] = json!(forged(&own_run, other_run))),
-            "bad_token",
-            "newest answer",
-        ),
+        ("step", with("usage", json!({ "model_calls": -1 })), "invalid", "`usage.model_calls`"),
+        ("step", with("usage", json!({ "model_calls": 2.5 })), "invalid", "`usage.model_calls`"),
+        ("step", with("id", json!("x".repeat(200))), "invalid", "`id`"),
+        ("step", with("id", json!("a\u{7}b")), "invalid", "`id`"),
+        ("step", with("token", json!(7)), "invalid", "`token`"),
+        ("step", with("token", json!("")), "bad_token", "newest answer"),
+        ("step", with("token", json!(format!("{first}00"))), "bad_token", "newest answer"),
+        ("step", with("token", json!(forged(" 1 1 ", " 1 2 "))), "bad_token", "newest answer"),
+        ("step", with("token", json!(forged(own_run, other_run))), "bad_token", "newest answer"),
         ("finish", finish(json!("seven")), "invalid", "`result`"),
         ("finish", finish(json!({ "data": { "words": 7 } })), "bad_result", "conclusion"),
         ("finish", finish(json!({ "conclusion": 7 })), "bad_result", "`result.conclusion`"),
@@ -95,28 +78,18 @@ fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
             "data.words`",
         ),
         ("finish", finish(json!({ "conclusion": "7" })), "bad_result", "\\\"data\\\" is a required"),
-        ("finish", of(json!({ "token": first, "ending": "success" })), "invalid", "`ending`"),
-        ("finish", of(json!({ "token": first, "ending": "blocked" })), "bad_result", "reason"),
-        ("finish", of(json!({ "token": first, "ending": "agent_failed" })), "bad_result", "`reason`"),
-        (
-            "wait",
-            of(json!({ "token": first, "for": { "answer": { "text": " " } } })),
-            "invalid",
-            "for.answer.text",
-        ),
-        ("wait", of(json!({ "token": first, "for": { "money": 1 } })), "invalid", "`for`"),
+        ("finish", of_task(json!({ "ending": "success" })), "invalid", "`ending`"),
+        ("finish", of_task(json!({ "ending": "blocked" })), "bad_result", "reason"),
+        ("finish", of_task(json!({ "ending": "agent_failed" })), "bad_result", "`reason`"),
+        ("wait", of_task(json!({ "for": { "answer": { "text": " " } } })), "invalid", "for.answer.text"),
+        ("wait", of_task(json!({ "for": { "money": 1 } })), "invalid", "`for`"),
         ("beat", of(json!({})), "invalid", "token"),
-        ("files", of(json!({ "token": first, "do": "burn" })), "invalid", "`do`"),
-        (
-            "files",
-            of(json!({ "token": first, "do": "put", "path": "a\u{1b}b", "text": "" })),
-            "invalid",
-            "`path`",
-        ),
-        ("model", of(json!({ "token": first, "messages": [] })), "invalid", "`messages`"),
+        ("files", of_task(json!({ "do": "burn" })), "invalid", "`do`"),
+        ("files", of_task(json!({ "do": "put", "path": "a\u{1b}b", "text": "" })), "invalid", "`path`"),
+        ("model", of_task(json!({ "messages": [] })), "invalid", "`messages`"),
         (
             "model",
-            of(json!({ "token": first, "messages": [{ "role": "user", "content": "?" }] })),
+            of_task(json!({ "messages": [{ "role": "user", "content": "?" }] })),
             "model_failed",
             "agent.model",
         ),

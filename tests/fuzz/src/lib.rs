@@ -28,10 +28,36 @@ pub struct Target {
     pub fixtures: &'static [&'static str],
     /// Makes inputs that do not stand in files.
     pub made: fn() -> Result<Vec<Vec<u8>>, String>,
-    /// Words that mean something there.
+    /// Words that mean something there and are missing from its inputs.
     pub words: &'static [&'static str],
     /// Reads an input, and looks at what became of it. An error is a finding.
     pub check: fn(&[u8]) -> Result<Seen, String>,
+}
+
+impl Target {
+    /// A target all of whose inputs are in its own folder.
+    #[must_use]
+    pub const fn new(name: &'static str, shape: Shape, check: fn(&[u8]) -> Result<Seen, String>) -> Self {
+        Self { name, shape, fixtures: &[], made: || Ok(Vec::new()), words: &[], check }
+    }
+
+    /// Adds folders of inputs.
+    #[must_use]
+    pub const fn with_fixtures(self, fixtures: &'static [&'static str]) -> Self {
+        Self { fixtures, ..self }
+    }
+
+    /// Adds inputs that are not in files.
+    #[must_use]
+    pub const fn with_made(self, made: fn() -> Result<Vec<Vec<u8>>, String>) -> Self {
+        Self { made, ..self }
+    }
+
+    /// Adds words that are not in its inputs.
+    #[must_use]
+    pub const fn with_words(self, words: &'static [&'static str]) -> Self {
+        Self { words, ..self }
+    }
 }
 
 /// What inputs look like, so that mutations keep enough of it to come past the door.
@@ -83,12 +109,4 @@ impl Seen {
     pub fn refused(why: impl IntoIterator<Item = impl ToString>) -> Self {
         Self::Refused(why.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join("\n"))
     }
-}
-
-/// For a target all of whose inputs stand in files.
-///
-/// # Errors
-/// Never.
-pub const fn none_made() -> Result<Vec<Vec<u8>>, String> {
-    Ok(Vec::new())
 }

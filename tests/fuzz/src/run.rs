@@ -192,7 +192,7 @@ fn guarded(work: impl FnOnce(&Watch) -> Figures + Send + 'static) -> io::Result<
 
 fn work(target: &'static Target, plan: &Plan, mut pool: Vec<Vec<u8>>, watch: &Watch) -> Figures {
     let begun = Instant::now();
-    let mut mutator = Mutator::new(plan.seed, target.shape, target.words);
+    let mut mutator = Mutator::new(plan.seed, target.shape, target.words, &pool);
     let (mut figures, mut refusals, mut sorts) = (Figures::default(), BTreeSet::new(), BTreeSet::new());
     let corpus = pool.len();
     let mut first: Vec<Vec<u8>> = pool.iter().rev().cloned().collect();
@@ -324,14 +324,7 @@ mod tests {
     use crate::Shape;
 
     fn target(check: fn(&[u8]) -> Result<Seen, String>) -> &'static Target {
-        Box::leak(Box::new(Target {
-            name: "none",
-            shape: Shape::Text,
-            made: crate::none_made,
-            fixtures: &[],
-            words: &[],
-            check,
-        }))
+        Box::leak(Box::new(Target::new("none", Shape::Text, check)))
     }
 
     fn kind_of(check: fn(&[u8]) -> Result<Seen, String>) -> Option<Kind> {

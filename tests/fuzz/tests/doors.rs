@@ -11,9 +11,8 @@ fn executions(target: &Target) -> u64 {
     match target.name {
         "documents" | "gateway_requests" => 30,
         "templates" | "model_streams" | "citations" | "record_entries" | "record_events" | "snapshots" => 100,
-        "answers_text" | "answers_native" | "answers_documents" | "plans" | "blueprints" | "text_rules" => {
-            250
-        }
+        "answers_native" | "answers_documents" | "plans" | "blueprints" | "text_rules" => 250,
+        "calculator" | "agent_files" | "workspace_paths" => 4_000,
         _ => 500,
     }
 }

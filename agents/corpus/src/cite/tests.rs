@@ -54,24 +54,19 @@ fn said(found: &PlaceFound) -> String {
 fn each_place_is_told_what_stands_there() {
     let shelf = Shelf::new(&[("docs/guide.md", GUIDE), ("src/consumer.rs", CODE)]);
     let guide = |line, quote, statement| at("docs/guide.md", line, quote, statement);
+    let there = "there: A delegation goes down at most **20** levels (see depth), unless the run says";
     for (place, expected) in [
         (guide(3, "a delegation goes down at most 20 levels", ""), "stands"),
         (guide(3, "At most 20 levels (see depth), unless the run says otherwise", ""), "stands"),
         (guide(3, "at most **20** levels\n(see [depth](depth.md#x))", ""), "stands"),
         (guide(3, "3| A delegation goes down", ""), "stands"),
         (guide(4, "A delegation goes down … unless the run", ""), "stands"),
-        (
-            guide(3, "A delegation goes down at most 21 levels", ""),
-            "there: A delegation goes down at most **20** levels (see depth), unless the run says",
-        ),
+        (guide(3, "A delegation goes down at most 21 levels", ""), there),
         (
             guide(3, "A delegation may go down at most 20 levels see depth unless the run says", ""),
             "corrected None None true",
         ),
-        (
-            guide(3, "It always goes deeper", ""),
-            "there: A delegation goes down at most **20** levels (see depth), unless the run says",
-        ),
+        (guide(3, "It always goes deeper", ""), there),
         (guide(9, "a task is tried 5 times", ""), "corrected None Some(10) false"),
         (guide(9_998, "a task is tried 5 times", ""), "corrected None Some(10) false"),
         (guide(9_998, "no such words anywhere", ""), "17 lines"),
@@ -81,19 +76,13 @@ fn each_place_is_told_what_stands_there() {
         (at("guide.md", 3, "at most 20 levels", ""), "corrected Some(\"docs/guide.md\") None false"),
         (at("docs/gide.md", 3, "at most 20 levels", ""), "no file, near docs/guide.md"),
         (guide(3, "", "Delegations may nest 20 levels deep."), "stands"),
-        (
-            guide(3, "", "Delegations may nest 21 levels deep."),
-            "there: A delegation goes down at most **20** levels (see depth), unless the run says",
-        ),
+        (guide(3, "", "Delegations may nest 21 levels deep."), there),
         (guide(14, "", "The usual limit of steps is 50."), "stands"),
         (guide(14, "", "The usual limit of steps is 4."), "there: | steps | 50 | | retries | 4 |"),
         (guide(17, "", "There are 2009 lines in the record."), "stands"),
         (guide(3, "", "A task is tried five times."), "stands"),
         (guide(3, "", "Die Delegation ist auf 20 Ebenen begrenzt und geht nicht tiefer."), "stands"),
-        (
-            guide(3, "", "Die Delegation ist auf 21 Ebenen begrenzt und geht nicht tiefer."),
-            "there: A delegation goes down at most **20** levels (see depth), unless the run says",
-        ),
+        (guide(3, "", "Die Delegation ist auf 21 Ebenen begrenzt und geht nicht tiefer."), there),
         (guide(1, "", ""), "stands"),
         (guide(4, "", "`max_deliver` is a setting of the delegation."), "src/consumer.rs:1"),
         (at("src/consumer.rs", 3, "", "`max_deliver` is an i64."), "stands"),

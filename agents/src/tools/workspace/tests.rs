@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use muster_bus::{Bus, BusSettings};
 use muster_shared::ids::{AgentId, RunId};
 use muster_shared::secret::Redactor;
@@ -202,22 +200,6 @@ async fn additions_at_the_same_time_are_all_kept() {
     });
     futures::future::join_all(all).await;
     assert_eq!(workspace.read(&path("log")).await.unwrap(), "line\n".repeat(40));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    /// Whatever is taken for a path stays below a folder that it is joined to.
-    #[test]
-    fn no_path_leads_outside(parts in prop::collection::vec(
-        prop_oneof![Just("..".to_owned()), Just(".".to_owned()), Just(String::new()), "[a-z./\\\\~]{1,6}"],
-        1..6,
-    )) {
-        if let Ok(path) = WorkspacePath::parse(&parts.join("/")) {
-            let below = std::path::Path::new(path.as_str());
-            prop_assert!(below.components().all(|part| matches!(part, std::path::Component::Normal(_))));
-        }
-    }
 }
 
 #[tokio::test]

@@ -116,21 +116,16 @@ mod tests {
 
     #[test]
     fn the_verdict_by_table() {
+        use DecidedBy::{Confidence, Majority, Order, Unanimity};
+        let a = |confidence| claims("1~a", 30.0, confidence);
+        let b = |confidence| claims("1~b", 15.0, confidence);
         let table = [
-            (vec![says("1~a", "It is 42.", 0), says("1~b", "it is 42", 0)], "1~a", DecidedBy::Unanimity),
-            (
-                vec![says("1~a", "No.", 99), says("1~b", "Yes.", 20), says("1~c", "yes", 30)],
-                "1~c",
-                DecidedBy::Majority,
-            ),
-            (vec![claims("1~a", 30.0, 50), claims("1~b", 15.0, 60)], "1~b", DecidedBy::Confidence),
-            (vec![claims("1~a", 30.0, 60), claims("1~b", 15.0, 60)], "1~a", DecidedBy::Order),
-            (
-                vec![claims("1~a", 30.0, 60), claims("1~b", 15.0, 90), claims("1~c", 30.0, 40)],
-                "1~a",
-                DecidedBy::Majority,
-            ),
-            (vec![says("1~a", "Yes", 0), says("1~b", "No", 40)], "1~a", DecidedBy::Confidence),
+            (vec![says("1~a", "It is 42.", 0), says("1~b", "it is 42", 0)], "1~a", Unanimity),
+            (vec![says("1~a", "No.", 99), says("1~b", "Yes.", 20), says("1~c", "yes", 30)], "1~c", Majority),
+            (vec![a(50), b(60)], "1~b", Confidence),
+            (vec![a(60), b(60)], "1~a", Order),
+            (vec![a(60), b(90), claims("1~c", 30.0, 40)], "1~a", Majority),
+            (vec![says("1~a", "Yes", 0), says("1~b", "No", 40)], "1~a", Confidence),
             (
                 vec![
                     says("1~a", "Apples are green.", 60),
@@ -138,7 +133,7 @@ mod tests {
                     says("1~c", "The colour of apples is red.", 60),
                 ],
                 "1~b",
-                DecidedBy::Majority,
+                Majority,
             ),
         ];
         for (views, counts, by) in table {

@@ -40,6 +40,13 @@ pub(super) fn end(fleet: &mut Fleet, task: &str, outcome: Outcome) -> TaskOffere
     offer
 }
 
+/// Ends each offer of the task in this way until the run has ended.
+fn always(fleet: &mut Fleet, task: &str, outcome: &Outcome) {
+    while fleet.status() == RunStatus::Processing {
+        end(fleet, task, outcome.clone());
+    }
+}
+
 fn delivered(fleet: &Fleet) -> &str {
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
     fleet.body()
@@ -116,21 +123,9 @@ fn a_wish_without_a_reason_is_no_wish() {
 #[test]
 fn a_review_that_fails_costs_nothing_but_itself() {
     type Wrong = fn(&mut Fleet);
-    let tried_out: Wrong = |fleet| {
-        while fleet.status() == RunStatus::Processing {
-            end(fleet, "draft-review-1", failed(Ending::ModelFailed, "no answer"));
-        }
-    };
-    let given_up: Wrong = |fleet| {
-        while fleet.status() == RunStatus::Processing {
-            end(fleet, "draft-review-1", failed(Ending::GaveUp, "too hard"));
-        }
-    };
-    let wrong_product: Wrong = |fleet| {
-        while fleet.status() == RunStatus::Processing {
-            end(fleet, "draft-review-1", body("Mine is better."));
-        }
-    };
+    let tried_out: Wrong = |fleet| always(fleet, "draft-review-1", &failed(Ending::ModelFailed, "no answer"));
+    let given_up: Wrong = |fleet| always(fleet, "draft-review-1", &failed(Ending::GaveUp, "too hard"));
+    let wrong_product: Wrong = |fleet| always(fleet, "draft-review-1", &body("Mine is better."));
     let nobody_there: Wrong = |fleet| fleet.pass(60 * 60 * 1000);
     let too_slow: Wrong = |fleet| {
         fleet.begin_task("draft-review-1");
@@ -178,11 +173,7 @@ fn a_reviewer_leaves_the_writer_half_of_the_time() {
 #[test]
 fn a_draft_is_delivered_when_it_cannot_be_written_again() {
     type Wrong = fn(&mut Fleet);
-    let fails: Wrong = |fleet| {
-        while fleet.status() == RunStatus::Processing {
-            end(fleet, "write", failed(Ending::ModelFailed, "no answer"));
-        }
-    };
+    let fails: Wrong = |fleet| always(fleet, "write", &failed(Ending::ModelFailed, "no answer"));
     let no_time: Wrong = |fleet| fleet.pass(2 * 60 * 60 * 1000);
     let no_money: Wrong = |fleet| {
         end(fleet, "write", failed(Ending::BudgetExhausted, "all is spent"));

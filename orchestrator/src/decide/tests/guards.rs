@@ -204,17 +204,6 @@ fn a_report_that_is_refused_goes_back_to_the_writer_with_the_reason() {
     end(&mut fleet, "write", report("Call us."));
     say(&mut fleet, GuardReply::allow());
     assert_eq!(body(&fleet), "Call us.");
-
-    let mut fleet = written();
-    say(&mut fleet, refuse("no"));
-    while !fleet.status().is_ended() {
-        end(&mut fleet, "write", report("Call +49 30 901820."));
-        say(&mut fleet, refuse("no"));
-    }
-    assert_eq!(fleet.status(), RunStatus::Failed);
-    assert!(fleet.reason().contains("refused by guard eye: no"), "{}", fleet.reason());
-    assert!(fleet.run().report.is_none(), "what was refused is not delivered");
-    replay(ID, &fleet.record).unwrap();
 }
 
 #[test]
@@ -332,7 +321,10 @@ fn a_report_has_three_tries() {
     }
     say(&mut fleet, refuse("no"));
     assert_eq!(fleet.status(), RunStatus::Failed);
-    assert!(fleet.reason().contains("refused 3 times"), "{}", fleet.reason());
+    for words in ["refused 3 times", "refused by guard eye: no"] {
+        assert!(fleet.reason().contains(words), "{}", fleet.reason());
+    }
+    assert!(fleet.run().report.is_none(), "what was refused is not delivered");
     replay(ID, &fleet.record).unwrap();
 }
 

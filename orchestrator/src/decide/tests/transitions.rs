@@ -27,96 +27,30 @@ type Reached = BTreeMap<String, u32>;
 const RUNS: u64 = 300;
 const HAPPENINGS: u32 = 60;
 
-/// What there is of each kind of thing, as `from > to`. That a leaf fails before it was ever offered could be folded, and
-/// no decision says so.
-const ALL: [(&str, &[&str]); 4] = [
-    (
-        "run",
-        &[
-            "created > aborted",
-            "created > failed",
-            "created > processing",
-            "processing > aborted",
-            "processing > completed",
-            "processing > failed",
-        ],
-    ),
-    (
-        "phase",
-        &[
-            "executing > ended",
-            "executing > writing",
-            "planning > ended",
-            "planning > executing",
-            "writing > ended",
-            "writing > executing",
-        ],
-    ),
-    (
-        "leaf",
-        &[
-            "aborted > created",
-            "aborted > skipped",
-            "blocked > created",
-            "blocked > skipped",
-            "completed > created",
-            "created > aborted",
-            "created > blocked",
-            "created > left out of the plan",
-            "created > queued",
-            "created > skipped",
-            "created > split",
-            "created > waiting",
-            "failed > created",
-            "failed > skipped",
-            "failed > split",
-            "processing > aborted",
-            "processing > completed",
-            "processing > created",
-            "processing > failed",
-            "processing > processing",
-            "processing > queued",
-            "processing > skipped",
-            "processing > split",
-            "queued > aborted",
-            "queued > completed",
-            "queued > created",
-            "queued > failed",
-            "queued > processing",
-            "queued > queued",
-            "queued > skipped",
-            "queued > split",
-            "skipped > created",
-            "waiting > created",
-            "waiting > skipped",
-            "waiting > split",
-        ],
-    ),
-    (
-        "other task",
-        &[
-            "aborted > created",
-            "completed > created",
-            "created > aborted",
-            "created > queued",
-            "created > waiting",
-            "failed > created",
-            "processing > aborted",
-            "processing > completed",
-            "processing > created",
-            "processing > failed",
-            "processing > processing",
-            "processing > queued",
-            "queued > aborted",
-            "queued > completed",
-            "queued > created",
-            "queued > failed",
-            "queued > processing",
-            "queued > queued",
-            "waiting > aborted",
-            "waiting > created",
-        ],
-    ),
+/// What there is of each kind of thing: from each state, all that follow it. That a leaf fails before it was ever offered
+/// could be folded, and no decision says so.
+const ALL: [(&str, &str, &str); 21] = [
+    ("run", "created", "aborted, failed, processing"),
+    ("run", "processing", "aborted, completed, failed"),
+    ("phase", "executing", "ended, writing"),
+    ("phase", "planning", "ended, executing"),
+    ("phase", "writing", "ended, executing"),
+    ("leaf", "aborted", "created, skipped"),
+    ("leaf", "blocked", "created, skipped"),
+    ("leaf", "completed", "created"),
+    ("leaf", "created", "aborted, blocked, left out of the plan, queued, skipped, split, waiting"),
+    ("leaf", "failed", "created, skipped, split"),
+    ("leaf", "processing", "aborted, completed, created, failed, processing, queued, skipped, split"),
+    ("leaf", "queued", "aborted, completed, created, failed, processing, queued, skipped, split"),
+    ("leaf", "skipped", "created"),
+    ("leaf", "waiting", "created, skipped, split"),
+    ("other task", "aborted", "created"),
+    ("other task", "completed", "created"),
+    ("other task", "created", "aborted, queued, waiting"),
+    ("other task", "failed", "created"),
+    ("other task", "processing", "aborted, completed, created, failed, processing, queued"),
+    ("other task", "queued", "aborted, completed, created, failed, processing, queued"),
+    ("other task", "waiting", "aborted, created"),
 ];
 
 #[test]
@@ -126,8 +60,10 @@ fn every_transition_is_reached() {
     for fleet in by_chance.chain(on_purpose()) {
         note_all(&fleet.record, &mut reached);
     }
-    let listed: BTreeSet<String> =
-        ALL.iter().flat_map(|(kind, all)| all.iter().map(move |one| format!("{kind}: {one}"))).collect();
+    let rows = ALL
+        .iter()
+        .flat_map(|(kind, from, all)| all.split(", ").map(move |to| format!("{kind}: {from} > {to}")));
+    let listed: BTreeSet<String> = rows.collect();
     println!("transitions of a run and its tasks, and how often {RUNS} runs reached each:");
     for name in listed.iter().chain(reached.keys().filter(|name| !listed.contains(*name))) {
         println!("{:>6}  {name}", reached.get(name).copied().unwrap_or(0));

@@ -74,55 +74,53 @@ fn deciding(event: &RunEvent) -> RecordEvent {
 #[test]
 fn whoever_has_a_task_has_a_say_and_nobody_else() {
     use Told::{Decides, Other, Says};
+    let (says, in_vain) = (|by, event| Says(by, event, true), |by, event| Says(by, event, false));
     let stories = [
-        ("it is begun and ended", vec![Says(1, begins(), true), Says(1, ends(), true)]),
+        ("it is begun and ended", vec![says(1, begins()), says(1, ends())]),
         (
             "another says all that can be said",
             vec![
-                Says(1, begins(), true),
-                Says(2, begins(), false),
-                Says(2, hands_over(false), false),
-                Says(2, hands_over(true), false),
-                Says(2, garbles(EventKind::Started), false),
-                Says(2, garbles(EventKind::Step), false),
-                Says(2, ends(), false),
+                says(1, begins()),
+                in_vain(2, begins()),
+                in_vain(2, hands_over(false)),
+                in_vain(2, hands_over(true)),
+                in_vain(2, garbles(EventKind::Started)),
+                in_vain(2, garbles(EventKind::Step)),
+                in_vain(2, ends()),
                 Other(Role::Planner, ends()),
-                Says(1, ends(), true),
+                says(1, ends()),
             ],
         ),
         (
             "it is lost",
             vec![
-                Says(1, begins(), true),
+                says(1, begins()),
                 has(1),
-                Says(2, begins(), false),
+                in_vain(2, begins()),
                 loses(1),
-                Says(1, garbles(EventKind::Step), true),
-                Says(3, garbles(EventKind::Step), false),
-                Says(3, begins(), true),
-                Says(2, ends(), false),
-                Says(1, ends(), false),
-                Says(3, ends(), true),
+                says(1, garbles(EventKind::Step)),
+                in_vain(3, garbles(EventKind::Step)),
+                says(3, begins()),
+                in_vain(2, ends()),
+                in_vain(1, ends()),
+                says(3, ends()),
             ],
         ),
         (
             "it is handed over",
             vec![
-                Says(1, begins(), true),
-                Says(1, hands_over(false), true),
-                Says(2, begins(), true),
+                says(1, begins()),
+                says(1, hands_over(false)),
+                says(2, begins()),
                 handed_over(1),
-                Says(3, begins(), false),
-                Says(2, ends(), true),
+                in_vain(3, begins()),
+                says(2, ends()),
             ],
         ),
-        (
-            "it is put down",
-            vec![Says(1, begins(), true), Says(1, hands_over(true), true), Says(2, ends(), false)],
-        ),
+        ("it is put down", vec![says(1, begins()), says(1, hands_over(true)), in_vain(2, ends())]),
         (
             "what was decided goes before",
-            vec![Says(1, begins(), true), has(2), Says(1, ends(), false), Says(2, ends(), true)],
+            vec![says(1, begins()), has(2), in_vain(1, ends()), says(2, ends())],
         ),
     ];
     for (name, told) in stories {

@@ -3,12 +3,13 @@
 
 use mutatis::{Candidates, Context, Mutate};
 
+use super::words::Words;
 use crate::MAX_INPUT;
 
 /// Changes bytes, with pieces of other inputs.
 pub(super) struct Bytes<'a> {
     pub(super) pool: &'a [Vec<u8>],
-    pub(super) words: &'static [&'static str],
+    pub(super) words: &'a Words,
     pub(super) is_text: bool,
 }
 
@@ -211,7 +212,7 @@ fn cross(bytes: &Bytes<'_>, context: &mut Context, value: &mut Vec<u8>) {
 }
 
 fn word(bytes: &Bytes<'_>, context: &mut Context, value: &mut Vec<u8>) {
-    if let Some(word) = one(context, bytes.words) {
+    if let Some(word) = bytes.words.draw(context) {
         put(context, value, word.as_bytes());
     }
 }

@@ -2,12 +2,14 @@
 
 mod bytes;
 mod tree;
+mod words;
 
 use mutatis::Session;
 use serde_json::Value;
 
 use self::bytes::Bytes;
 use self::tree::Tree;
+use self::words::Words;
 use crate::{MAX_INPUT, Shape};
 
 /// Most changes of one input.
@@ -18,15 +20,22 @@ const MOST: u64 = 6;
 pub struct Mutator {
     session: Session,
     shape: Shape,
-    words: &'static [&'static str],
+    words: Words,
     /// Numbers that this module draws itself (SplitMix64).
     drawn: u64,
 }
 
 impl Mutator {
-    /// A mutator: the same seed changes the same inputs in the same way.
+    /// A mutator with these words and those of the corpus: the same seed changes the same inputs in the same way.
     #[must_use]
-    pub fn new(seed: u64, shape: Shape, words: &'static [&'static str]) -> Self {
+    pub fn new(seed: u64, shape: Shape, words: &'static [&'static str], corpus: &[Vec<u8>]) -> Self {
+        let text = |input: &Vec<u8>| match shape {
+            Shape::MessagePack => tree_of(shape, input).map_or_else(String::new, |tree| tree.to_string()),
+            Shape::Bytes | Shape::Text | Shape::Json | Shape::Toml => {
+                String::from_utf8_lossy(input).into_owned()
+            }
+        };
+        let words = Words::new(words, corpus.iter().map(text));
         Self { session: Session::new().seed(seed), shape, words, drawn: seed }
     }
 
@@ -47,14 +56,14 @@ impl Mutator {
         let mut input = pick(at);
         let changes = if self.below(2) == 0 { 1 } else { 1 + self.below(MOST) };
         let by_tree = self.below(4) > 0;
-        match self.tree_of(&input).filter(|_| by_tree) {
+        match tree_of(self.shape, &input).filter(|_| by_tree) {
             Some(mut tree) => {
                 let other = pick(self.below(pool.len() as u64));
-                let other = self.tree_of(&other).unwrap_or(Value::Null);
+                let other = tree_of(self.shape, &other).unwrap_or(Value::Null);
                 for _ in 0..changes {
                     // A tree always has a node that can be changed.
                     let _ =
-                        self.session.mutate_with(&mut Tree { other: &other, words: self.words }, &mut tree);
+                        self.session.mutate_with(&mut Tree { other: &other, words: &self.words }, &mut tree);
                 }
                 input = self.bytes_of(&tree).unwrap_or(input);
                 if self.below(12) == 0 {
@@ -74,18 +83,7 @@ impl Mutator {
     fn change_bytes(&mut self, input: &mut Vec<u8>, pool: &[Vec<u8>]) {
         let is_text = !matches!(self.shape, Shape::Bytes | Shape::MessagePack);
         // There is always something to change.
-        let _ = self.session.mutate_with(&mut Bytes { pool, words: self.words, is_text }, input);
-    }
-
-    fn tree_of(&self, input: &[u8]) -> Option<Value> {
-        match self.shape {
-            Shape::Bytes | Shape::Text => None,
-            Shape::Json => serde_json::from_slice(input).ok(),
-            Shape::MessagePack => {
-                muster_shared::wire::codec::read(input, muster_shared::wire::Encoding::MessagePack).ok()
-            }
-            Shape::Toml => toml::from_str(std::str::from_utf8(input).ok()?).ok(),
-        }
+        let _ = self.session.mutate_with(&mut Bytes { pool, words: &self.words, is_text }, input);
     }
 
     fn bytes_of(&self, tree: &Value) -> Option<Vec<u8>> {
@@ -97,6 +95,17 @@ impl Mutator {
             }
             Shape::Toml => toml::to_string(&without_nothing(tree)).ok().map(String::into_bytes),
         }
+    }
+}
+
+fn tree_of(shape: Shape, input: &[u8]) -> Option<Value> {
+    match shape {
+        Shape::Bytes | Shape::Text => None,
+        Shape::Json => serde_json::from_slice(input).ok(),
+        Shape::MessagePack => {
+            muster_shared::wire::codec::read(input, muster_shared::wire::Encoding::MessagePack).ok()
+        }
+        Shape::Toml => toml::from_str(std::str::from_utf8(input).ok()?).ok(),
     }
 }
 
@@ -124,7 +133,7 @@ mod tests {
 
     fn inputs(seed: u64, shape: Shape) -> Vec<Vec<u8>> {
         let pool: Vec<Vec<u8>> = POOL.iter().map(|text| text.as_bytes().to_vec()).collect();
-        let mut mutator = Mutator::new(seed, shape, &["word"]);
+        let mut mutator = Mutator::new(seed, shape, &["word"], &pool);
         (0..3_000).map(|_| mutator.next(&pool, pool.len())).collect()
     }
 

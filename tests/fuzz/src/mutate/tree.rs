@@ -4,6 +4,7 @@ use mutatis::{Candidates, Context, Mutate};
 use serde_json::{Value, json};
 
 use super::bytes::NUMBERS;
+use super::words::Words;
 
 /// What marks a key that is to stand there twice, once the document is text.
 const TWICE: &str = "\u{e000}twice";
@@ -34,7 +35,7 @@ const DEEPEST: usize = 130;
 /// Changes a tree, with parts of another.
 pub(super) struct Tree<'a> {
     pub(super) other: &'a Value,
-    pub(super) words: &'static [&'static str],
+    pub(super) words: &'a Words,
 }
 
 type Change = fn(&Tree<'_>, &mut Context, &mut Value);
@@ -148,7 +149,7 @@ fn double_key(_: &Tree<'_>, context: &mut Context, node: &mut Value) {
 fn rename(tree: &Tree<'_>, context: &mut Context, node: &mut Value) {
     let Value::Object(fields) = node else { return };
     let Some(value) = key(context, fields).and_then(|key| fields.remove(&key)) else { return };
-    let word = one(context, tree.words).or(one(context, &TEXTS)).unwrap_or_default();
+    let word = tree.words.draw(context).or(one(context, &TEXTS)).unwrap_or_default();
     fields.insert(word.to_owned(), value);
 }
 
@@ -170,7 +171,7 @@ fn other_type(_: &Tree<'_>, context: &mut Context, node: &mut Value) {
 }
 
 fn text(tree: &Tree<'_>, context: &mut Context, node: &mut Value) {
-    let own = one(context, tree.words).filter(|_| below(context, 2) == 0);
+    let own = tree.words.draw(context).filter(|_| below(context, 2) == 0);
     let new = own.or(one(context, &TEXTS)).unwrap_or_default();
     *node = match node {
         Value::String(text) if below(context, 2) == 0 => {

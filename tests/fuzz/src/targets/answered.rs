@@ -47,81 +47,53 @@ where
 }
 
 /// What machines that join ask, and what they are answered: nobody takes credentials for a key that is not his.
-pub(super) const HOSTS: Target = Target {
-    name: "host_questions",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        "key", "machine", "version", "start", "stay", "role", "member", "granted", "refused", "failed",
-        "host", "roles", "jwt", "settings", "id", "fleet", "worker", "worker-1", "mill",
-    ],
-    check: |input| {
-        let all = [
-            question::<JoinQuestion>(input)?,
-            question::<HostQuestion>(input)?,
-            answer::<JoinAnswer>(input, |granted| &granted.jwt)?,
-            answer::<StartAnswer>(input, |granted| &granted.jwt)?,
-        ];
-        let refused: Vec<String> = all.iter().filter_map(|one| one.clone().err()).collect();
-        let is_read = refused.len() < all.len();
-        Ok(if is_read { Seen::Read } else { Seen::by_several(false, &refused) })
-    },
-};
+pub(super) const HOSTS: Target = Target::new("host_questions", Shape::Json, |input| {
+    let all = [
+        question::<JoinQuestion>(input)?,
+        question::<HostQuestion>(input)?,
+        answer::<JoinAnswer>(input, |granted| &granted.jwt)?,
+        answer::<StartAnswer>(input, |granted| &granted.jwt)?,
+    ];
+    let refused: Vec<String> = all.iter().filter_map(|one| one.clone().err()).collect();
+    let is_read = refused.len() < all.len();
+    Ok(if is_read { Seen::Read } else { Seen::by_several(false, &refused) })
+})
+.with_words(&["fleet"]);
 
 /// What a guard answers: nothing is allowed that it did not allow, and what it says fits on a line.
-pub(super) const VERDICTS: Target = Target {
-    name: "guard_verdicts",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        "verdict",
-        "allow",
-        "change",
-        "refuse",
-        "reason",
-        "payload",
-        "tool",
-        "arguments",
-        "text",
-        "messages",
-    ],
-    check: |input| {
-        let rule = GuardRule {
-            name: "secrets".to_owned(),
-            hooks: vec![Hook::BeforeTool],
-            on_failure: OnFailure::Refuse,
-            timeout_ms: 1_000,
-            tools: Vec::new(),
-            roles: Vec::new(),
-        };
-        let (said, why) = match serde_json::from_slice::<GuardReply>(input) {
-            Ok(reply) => (Some(reply), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        let asked = said.clone().ok_or_else(|| GuardFailure::Garbage(why.clone().unwrap_or_default()));
-        let fits = |payload: &serde_json::Value| {
-            if payload.is_object() { Ok(()) } else { Err("no object".to_owned()) }
-        };
-        let (verdict, payload) = GuardVerdict::of(&rule, asked, fits);
-        let meant = said.as_ref().map_or(Ruling::Refuse, |said| said.verdict);
-        let ruled = match (meant, &payload) {
-            (Ruling::Change, None) => Ruling::Refuse,
-            (ruling, _) => ruling,
-        };
-        ensure(verdict.verdict == ruled, || format!("{meant:?} became {:?}", verdict.verdict))?;
-        ensure(payload.is_none() || meant == Ruling::Change, || "something is changed unasked".to_owned())?;
-        ensure(verdict.failed == (said.is_none() || (meant == Ruling::Change && payload.is_none())), || {
-            "a failure is told as a verdict".to_owned()
-        })?;
-        let line = &verdict.reason;
-        ensure(line.chars().count() <= 401 && !line.contains(['\n', '\r']), || {
-            format!("{line:?} is no line")
-        })?;
-        match why {
-            None => Ok(Seen::Read),
-            Some(why) => Ok(Seen::at_door(why)),
-        }
-    },
-};
+pub(super) const VERDICTS: Target = Target::new("guard_verdicts", Shape::Json, |input| {
+    let rule = GuardRule {
+        name: "secrets".to_owned(),
+        hooks: vec![Hook::BeforeTool],
+        on_failure: OnFailure::Refuse,
+        timeout_ms: 1_000,
+        tools: Vec::new(),
+        roles: Vec::new(),
+    };
+    let (said, why) = match serde_json::from_slice::<GuardReply>(input) {
+        Ok(reply) => (Some(reply), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let asked = said.clone().ok_or_else(|| GuardFailure::Garbage(why.clone().unwrap_or_default()));
+    let fits = |payload: &serde_json::Value| {
+        if payload.is_object() { Ok(()) } else { Err("no object".to_owned()) }
+    };
+    let (verdict, payload) = GuardVerdict::of(&rule, asked, fits);
+    let meant = said.as_ref().map_or(Ruling::Refuse, |said| said.verdict);
+    let ruled = match (meant, &payload) {
+        (Ruling::Change, None) => Ruling::Refuse,
+        (ruling, _) => ruling,
+    };
+    ensure(verdict.verdict == ruled, || format!("{meant:?} became {:?}", verdict.verdict))?;
+    ensure(payload.is_none() || meant == Ruling::Change, || "something is changed unasked".to_owned())?;
+    ensure(verdict.failed == (said.is_none() || (meant == Ruling::Change && payload.is_none())), || {
+        "a failure is told as a verdict".to_owned()
+    })?;
+    let line = &verdict.reason;
+    ensure(line.chars().count() <= 401 && !line.contains(['\n', '\r']), || format!("{line:?} is no line"))?;
+    match why {
+        None => Ok(Seen::Read),
+        Some(why) => Ok(Seen::at_door(why)),
+    }
+})
+.with_words(&["tool", "text", "messages"]);

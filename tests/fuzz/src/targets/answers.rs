@@ -16,34 +16,14 @@ use super::{depth, ensure, golden_message, text_of};
 use crate::{Seen, Shape, Target};
 
 const WORDS: &[&str] = &[
-    "thought",
-    "action",
-    "action_input",
-    "arguments",
-    "name",
-    "tool_call",
-    "<tool_call>",
-    "</tool_call>",
-    "<function=search>",
-    "</function>",
     "<think>",
-    "</think>",
-    "```json",
-    "```",
-    "Action:",
     "Action Input:",
-    "Thought:",
+    "<arg_key>",
+    "<|im_end|>",
     "Final Answer:",
-    "search",
-    "submit",
-    "query",
-    "answer",
-    "success",
     "functions.",
     "<|python_tag|>",
-    "[TOOL_CALLS]",
     "{",
-    "}",
     "[",
     "]",
     ",",
@@ -52,8 +32,6 @@ const WORDS: &[&str] = &[
     "//",
     "/*",
     "*/",
-    "\\\"",
-    "|",
     ">-",
     "- ",
     "I'm sorry",
@@ -63,33 +41,25 @@ const WORDS: &[&str] = &[
 ];
 
 /// Answers of text: JSON, tags, lines, YAML, and prose around them.
-pub(super) const TEXT: Target = Target {
-    name: "answers_text",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &["agents/tests/corpus/malformed"],
-    words: WORDS,
-    check: |input| both(|finish| answer(&text_of(input), Vec::new(), finish)),
-};
+pub(super) const TEXT: Target = Target::new("answers_text", Shape::Text, |input| {
+    both(|finish| answer(&text_of(input), Vec::new(), finish))
+})
+.with_fixtures(&["agents/tests/corpus/malformed"])
+.with_words(WORDS);
 
 /// Native calls, whose arguments are the input.
-pub(super) const NATIVE: Target = Target {
-    name: "answers_native",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &["agents/tests/corpus/malformed/native.txt"],
-    words: WORDS,
-    check: |input| {
-        both(|finish| {
-            let raw = text_of(input).into_owned();
-            let arguments = serde_json::from_str(&raw).unwrap_or_else(|_| json!(raw));
-            let (id, name) = ("c1".into(), raw.chars().take(12).filter(|c| c.is_alphabetic()).collect());
-            let own = ToolCall { name, ..call("search", &arguments, &raw) };
-            let twice = vec![call("search", &arguments, &raw), ToolCall { id, ..own }];
-            answer("", twice, finish)
-        })
-    },
-};
+pub(super) const NATIVE: Target = Target::new("answers_native", Shape::Json, |input| {
+    both(|finish| {
+        let raw = text_of(input).into_owned();
+        let arguments = serde_json::from_str(&raw).unwrap_or_else(|_| json!(raw));
+        let (id, name) = ("c1".into(), raw.chars().take(12).filter(|c| c.is_alphabetic()).collect());
+        let own = ToolCall { name, ..call("search", &arguments, &raw) };
+        let twice = vec![call("search", &arguments, &raw), ToolCall { id, ..own }];
+        answer("", twice, finish)
+    })
+})
+.with_fixtures(&["agents/tests/corpus/malformed/native.txt"])
+.with_words(WORDS);
 
 fn call(name: &str, arguments: &Value, raw: &str) -> ToolCall {
     let (name, arguments, raw) = (name.into(), arguments.clone(), raw.into());
@@ -156,72 +126,35 @@ fn parsed_holds(parsed: &ParsedAnswer) -> Result<(), String> {
 }
 
 /// Documents that models write where a schema asks for one.
-pub(super) const DOCUMENTS: Target = Target {
-    name: "answers_documents",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &["agents/tests/corpus/malformed/json.txt", "tests/fuzz/corpus/submissions"],
-    words: WORDS,
-    check: |input| {
-        let (text, schema) =
-            (text_of(input), json!({"type": "object", "properties": {"answer": {"type": "string"}}}));
-        let said = |failure: &ParseFailure| Seen::at_door(ask_again_for_document(failure, &schema));
-        let whole = parse_whole_document::<Value>(&text, &schema, true);
-        let found = parse_document::<Value>(&text, &schema);
-        if let Ok(value) = &found {
-            ensure(depth(value) <= MAX_DEPTH + 2, || "a document that is too deep".to_owned())?;
-        }
-        Ok(match (&found, &whole) {
-            (Ok(_), _) => Seen::Read,
-            (Err(failure), _) => said(failure),
-        })
-    },
-};
+pub(super) const DOCUMENTS: Target = Target::new("answers_documents", Shape::Json, |input| {
+    let (text, schema) =
+        (text_of(input), json!({"type": "object", "properties": {"answer": {"type": "string"}}}));
+    let said = |failure: &ParseFailure| Seen::at_door(ask_again_for_document(failure, &schema));
+    let whole = parse_whole_document::<Value>(&text, &schema, true);
+    let found = parse_document::<Value>(&text, &schema);
+    if let Ok(value) = &found {
+        ensure(depth(value) <= MAX_DEPTH + 2, || "a document that is too deep".to_owned())?;
+    }
+    Ok(match (&found, &whole) {
+        (Ok(_), _) => Seen::Read,
+        (Err(failure), _) => said(failure),
+    })
+})
+.with_fixtures(&["agents/tests/corpus/malformed/json.txt", "tests/fuzz/corpus/submissions"])
+.with_words(WORDS);
 
 /// What ends a task, for every kind of work.
-pub(super) const SUBMISSIONS: Target = Target {
-    name: "submissions",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        "tasks",
-        "name",
-        "goal",
-        "depends_on",
-        "role",
-        "subtasks",
-        "milestones",
-        "expected_output",
-        "answer",
-        "success",
-        "claims",
-        "citations",
-        "path",
-        "line",
-        "quote",
-        "confidence",
-        "lessons",
-        "verdict",
-        "remarks",
-        "operations",
-        "split",
-        "into",
-        "add",
-        "delete",
-        "exit",
-        "report",
-        "files",
-        "data",
-        "gaps",
-        "summary",
-        "{{1.result}}",
-        "pump.log:3",
-        "critical",
-        "patch",
-    ],
-    check: submission,
-};
+pub(super) const SUBMISSIONS: Target = Target::new("submissions", Shape::Json, submission).with_words(&[
+    "subtasks",
+    "milestones",
+    "expected_output",
+    "add",
+    "delete",
+    "{{1.result}}",
+    "pump.log:3",
+    "critical",
+    "patch",
+]);
 
 static OFFERS: LazyLock<Result<Vec<TaskOffered>, String>> = LazyLock::new(|| {
     let names =

@@ -15,40 +15,16 @@ use super::{ensure, text_of};
 use crate::{Seen, Shape, Target};
 
 const WORDS: &[&str] = &[
-    "params.topic",
-    "params.depth",
-    "params.list",
-    "scan.result",
-    "scan.ok",
     "scan.findings",
-    "item",
-    "{{",
-    "}}",
-    "{{item}}",
     "{{params.topic}}",
-    "{{scan.result}}",
-    "==",
-    "!=",
     "<=",
-    ">=",
-    "<",
-    ">",
-    "contains",
-    "in",
-    "and",
-    "or",
-    "not",
     "count(",
-    "(",
-    ")",
     "\"deep\"",
     "'a'",
     "true",
     "false",
     "1e308",
     "-1",
-    "[[steps]]",
-    "[params.topic]",
     "type = \"list\"",
     "required = true",
     "id = ",
@@ -56,42 +32,24 @@ const WORDS: &[&str] = &[
     "if = ",
     "for_each = ",
     "after = ",
-    "fallback",
     "approval = ",
     "pattern = \"committee:3\"",
-    "name",
-    "version",
 ];
 
 /// Files.
-pub(super) const FILES: Target = Target {
-    name: "blueprints",
-    shape: Shape::Toml,
-    made: crate::none_made,
-    fixtures: &["shared/assets/blueprints"],
-    words: WORDS,
-    check: file,
-};
+pub(super) const FILES: Target = Target::new("blueprints", Shape::Toml, file)
+    .with_fixtures(&["shared/assets/blueprints"])
+    .with_words(WORDS);
 
 /// Conditions.
-pub(super) const CONDITIONS: Target = Target {
-    name: "conditions",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &[],
-    words: WORDS,
-    check: condition,
-};
+pub(super) const CONDITIONS: Target = Target::new("conditions", Shape::Text, condition)
+    .with_fixtures(&["tests/fuzz/corpus/blueprint_texts"])
+    .with_words(WORDS);
 
 /// Texts with references in them.
-pub(super) const TEXTS: Target = Target {
-    name: "blueprint_texts",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &[],
-    words: WORDS,
-    check: text,
-};
+pub(super) const TEXTS: Target = Target::new("blueprint_texts", Shape::Text, text)
+    .with_fixtures(&["tests/fuzz/corpus/conditions"])
+    .with_words(WORDS);
 
 fn file(input: &[u8]) -> Result<Seen, String> {
     let text = text_of(input);

@@ -14,29 +14,13 @@ use super::{ensure, text_of};
 use crate::{Seen, Shape, Target};
 
 /// Definitions of specialists.
-pub(super) const AGENTS: Target = Target {
-    name: "agent_files",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &["deploy/examples/fact-checker.agent.md", "deploy/examples/security-auditor.agent.md"],
-    words: &[
+pub(super) const AGENTS: Target = Target::new("agent_files", Shape::Text, definition)
+    .with_fixtures(&["deploy/examples/fact-checker.agent.md", "deploy/examples/security-auditor.agent.md"])
+    .with_words(&[
         "---\n",
-        "role:",
         "name:",
-        "description:",
-        "capabilities:",
         "model:",
-        "tools:",
-        "permissions:",
-        "limits:",
-        "steps:",
-        "slots:",
-        "deadline:",
-        "takes:",
-        "gives:",
         "type: object",
-        "properties:",
-        "required:",
         "$ref:",
         "&a",
         "*a",
@@ -50,19 +34,12 @@ pub(super) const AGENTS: Target = Target {
         "\t",
         "# ",
         "## Instructions",
-        "[",
-        "]",
-        "{",
-        "}",
         "null",
         "~",
         "yes",
-        "10m",
         "1e9",
         "pattern: (a+)+$",
-    ],
-    check: definition,
-};
+    ]);
 
 fn definition(input: &[u8]) -> Result<Seen, String> {
     let text = text_of(input);
@@ -86,16 +63,9 @@ fn definition(input: &[u8]) -> Result<Seen, String> {
 }
 
 /// Templates of prompts.
-pub(super) const TEMPLATES: Target = Target {
-    name: "templates",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &["agents/src/prompts/worker.md.j2", "agents/src/prompts/common.md.j2"],
-    words: &[
-        "{{",
-        "}}",
-        "{%",
-        "%}",
+pub(super) const TEMPLATES: Target = Target::new("templates", Shape::Text, template)
+    .with_fixtures(&["agents/src/prompts/worker.md.j2", "agents/src/prompts/common.md.j2"])
+    .with_words(&[
         "{% for i in range(99999) %}",
         "{% endfor %}",
         "{% if",
@@ -118,13 +88,11 @@ pub(super) const TEMPLATES: Target = Target {
         "{% elif goal %}",
         "{{ 9 ** 99999 }}",
         "{{ fence(",
-        "as_json",
         "| join",
         "| upper",
         "| batch(0)",
         "| slice(0)",
         "| round(400)",
-        "goal",
         "offer",
         "=== task ===\n",
         "range(",
@@ -133,9 +101,7 @@ pub(super) const TEMPLATES: Target = Target {
         "{% endblock %}",
         "{% raw %}",
         "{% set ns = namespace(x=1) %}",
-    ],
-    check: template,
-};
+    ]);
 
 fn template(input: &[u8]) -> Result<Seen, String> {
     static OFFER: LazyLock<Result<muster_shared::flow::TaskOffered, String>> =
@@ -161,48 +127,25 @@ fn template(input: &[u8]) -> Result<Seen, String> {
 }
 
 /// Contracts: schemas of what specialists take and give.
-pub(super) const CONTRACTS: Target = Target {
-    name: "contracts",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        "type",
-        "object",
-        "array",
-        "string",
-        "properties",
-        "required",
-        "items",
-        "$ref",
-        "#",
-        "#/$defs/a",
-        "$defs",
-        "pattern",
-        "(a+)+$",
-        "((a*)*)*b",
-        "minLength",
-        "maxItems",
-        "enum",
-        "const",
-        "oneOf",
-        "anyOf",
-        "allOf",
-        "not",
-        "if",
-        "then",
-        "format",
-        "$schema",
-        "http://example.com/x.json",
-        "file:///etc/passwd",
-        "$dynamicRef",
-        "$id",
-        "uniqueItems",
-        "patternProperties",
-        "multipleOf",
-    ],
-    check: contract,
-};
+pub(super) const CONTRACTS: Target = Target::new("contracts", Shape::Json, contract).with_words(&[
+    "#",
+    "#/$defs/a",
+    "(a+)+$",
+    "((a*)*)*b",
+    "anyOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "format",
+    "$schema",
+    "http://example.com/x.json",
+    "file:///etc/passwd",
+    "$dynamicRef",
+    "$id",
+    "patternProperties",
+    "multipleOf",
+]);
 
 fn contract(input: &[u8]) -> Result<Seen, String> {
     let written: Value = match serde_json::from_slice(input) {
@@ -226,43 +169,20 @@ fn contract(input: &[u8]) -> Result<Seen, String> {
 }
 
 /// Paths of files in a workspace.
-pub(super) const PATHS: Target = Target {
-    name: "workspace_paths",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        "..",
-        ".",
-        "/",
-        "//",
-        "./",
-        "\\",
-        ":",
-        "~",
-        "C:",
-        "%2e%2e",
-        ".git",
-        "\u{2024}\u{2024}",
-        "a/b",
-        "notes.md",
-    ],
-    check: |input| {
-        let text = text_of(input);
-        let path = match WorkspacePath::parse(&text) {
-            Ok(path) => path,
-            Err(error) => return Ok(Seen::refused([error])),
-        };
-        let inside = !path.as_str().starts_with('/')
-            && path.as_str().split('/').all(|part| !matches!(part, "" | "." | ".."));
-        ensure(inside, || format!("{:?} leads outside", path.as_str()))?;
-        ensure(WorkspacePath::parse(path.as_str()).is_ok_and(|again| again == path), || {
-            "read again it is another".to_owned()
-        })?;
-        let (folders, name) = path.split();
-        ensure(!name.is_empty() && folders.iter().all(|part| !part.is_empty()), || {
-            "an empty part".to_owned()
-        })?;
-        Ok(Seen::Read)
-    },
-};
+pub(super) const PATHS: Target = Target::new("workspace_paths", Shape::Text, |input| {
+    let text = text_of(input);
+    let path = match WorkspacePath::parse(&text) {
+        Ok(path) => path,
+        Err(error) => return Ok(Seen::refused([error])),
+    };
+    let inside = !path.as_str().starts_with('/')
+        && path.as_str().split('/').all(|part| !matches!(part, "" | "." | ".."));
+    ensure(inside, || format!("{:?} leads outside", path.as_str()))?;
+    ensure(WorkspacePath::parse(path.as_str()).is_ok_and(|again| again == path), || {
+        "read again it is another".to_owned()
+    })?;
+    let (folders, name) = path.split();
+    ensure(!name.is_empty() && folders.iter().all(|part| !part.is_empty()), || "an empty part".to_owned())?;
+    Ok(Seen::Read)
+})
+.with_words(&["..", "\\", ":", "~", "C:", "%2e%2e", ".git", "\u{2024}\u{2024}", "a/b"]);

@@ -16,49 +16,41 @@ use super::{ensure, text_of};
 use crate::{Seen, Shape, Target};
 
 /// Bodies of responses: the first line says whose protocol it is and which status it has.
-pub(super) const STREAMS: Target = Target {
-    name: "model_streams",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        "data: ",
-        "data: [DONE]\n\n",
-        "event: ",
-        "\n\n",
-        ": ping\n\n",
-        "openai 200\n",
-        "anthropic 200\n",
-        "gemini 200\n",
-        "ollama 200\n",
-        "openai 429\n",
-        "openai 500\n",
-        "\"choices\"",
-        "\"delta\"",
-        "\"content\"",
-        "\"tool_calls\"",
-        "\"index\"",
-        "\"function\"",
-        "\"arguments\"",
-        "\"finish_reason\"",
-        "\"usage\"",
-        "\"prompt_tokens\"",
-        "\"error\"",
-        "\"message\"",
-        "\"content_block_delta\"",
-        "\"partial_json\"",
-        "\"candidates\"",
-        "\"parts\"",
-        "\"functionCall\"",
-        "\"thought\"",
-        "null",
-        "-1",
-        "18446744073709551616",
-        "1e999",
-        "\"\\ud800\"",
-    ],
-    check: stream,
-};
+pub(super) const STREAMS: Target = Target::new("model_streams", Shape::Text, stream).with_words(&[
+    "data: ",
+    "data: [DONE]\n\n",
+    "event: ",
+    "\n\n",
+    ": ping\n\n",
+    "openai 200\n",
+    "anthropic 200\n",
+    "gemini 200\n",
+    "ollama 200\n",
+    "openai 429\n",
+    "openai 500\n",
+    "\"choices\"",
+    "\"delta\"",
+    "\"content\"",
+    "\"tool_calls\"",
+    "\"index\"",
+    "\"function\"",
+    "\"arguments\"",
+    "\"finish_reason\"",
+    "\"usage\"",
+    "\"prompt_tokens\"",
+    "\"error\"",
+    "\"message\"",
+    "\"content_block_delta\"",
+    "\"partial_json\"",
+    "\"candidates\"",
+    "\"parts\"",
+    "\"functionCall\"",
+    "\"thought\"",
+    "-1",
+    "18446744073709551616",
+    "1e999",
+    "\"\\ud800\"",
+]);
 
 /// The body that the server gives next, and its status.
 static NEXT: Mutex<(u16, Vec<u8>)> = Mutex::new((200, Vec::new()));
@@ -161,53 +153,30 @@ static REQUEST: LazyLock<ChatRequest> = LazyLock::new(|| {
 });
 
 /// Names of models, as settings and variables have them.
-pub(super) const NAMES: Target = Target {
-    name: "model_names",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        "/",
-        "openai",
-        "anthropic",
-        "gemini",
-        "ollama",
-        "offline",
-        "gpt-4o",
-        "claude-",
-        "http://",
-        "https://",
-        "@",
-        ":",
-        "127.0.0.1:1",
-        "?",
-        "#",
-        "::",
-    ],
-    check: |input| {
-        let text = text_of(input);
-        let (spec, endpoint) = text.split_once('\n').unwrap_or((&text, ""));
-        let endpoint = Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty());
-        let settings = TargetSettings { spec: Some(spec.to_owned()), endpoint, ..TargetSettings::default() };
-        let resolve = |settings: &TargetSettings| {
-            let key = |name: &str| name.ends_with("KEY").then(|| "sk-key".to_owned());
-            ModelTarget::resolve(settings, &key, &|_| Err("none".to_owned()))
-        };
-        match resolve(&settings) {
-            Ok(target) => {
-                let named = TargetSettings { spec: Some(target.name()), ..settings };
-                let again = resolve(&named).map_err(|error| format!("its name is not read: {error}"))?;
-                ensure(again.provider == target.provider && again.model == target.model, || {
-                    format!("by its name {:?} it is {:?}", target.name(), again.name())
-                })?;
-                let shown = target.endpoint_or_default();
-                ensure(
-                    !shown.contains('#') && (shown.is_empty() || shown.ends_with('/') || shown.contains('?')),
-                    || format!("an endpoint without its slash: {shown:?}"),
-                )?;
-                Ok(Seen::Read)
-            }
-            Err(error) => Ok(Seen::at_door(error)),
+pub(super) const NAMES: Target = Target::new("model_names", Shape::Text, |input| {
+    let text = text_of(input);
+    let (spec, endpoint) = text.split_once('\n').unwrap_or((&text, ""));
+    let endpoint = Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty());
+    let settings = TargetSettings { spec: Some(spec.to_owned()), endpoint, ..TargetSettings::default() };
+    let resolve = |settings: &TargetSettings| {
+        let key = |name: &str| name.ends_with("KEY").then(|| "sk-key".to_owned());
+        ModelTarget::resolve(settings, &key, &|_| Err("none".to_owned()))
+    };
+    match resolve(&settings) {
+        Ok(target) => {
+            let named = TargetSettings { spec: Some(target.name()), ..settings };
+            let again = resolve(&named).map_err(|error| format!("its name is not read: {error}"))?;
+            ensure(again.provider == target.provider && again.model == target.model, || {
+                format!("by its name {:?} it is {:?}", target.name(), again.name())
+            })?;
+            let shown = target.endpoint_or_default();
+            ensure(
+                !shown.contains('#') && (shown.is_empty() || shown.ends_with('/') || shown.contains('?')),
+                || format!("an endpoint without its slash: {shown:?}"),
+            )?;
+            Ok(Seen::Read)
         }
-    },
-};
+        Err(error) => Ok(Seen::at_door(error)),
+    }
+})
+.with_words(&["claude-", "http://", "https://", "@", "127.0.0.1:1", "?", "#", "::"]);

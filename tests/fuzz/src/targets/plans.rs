@@ -16,79 +16,32 @@ use super::ensure;
 use crate::{Seen, Shape, Target};
 
 const WORDS: &[&str] = &[
-    "tasks",
-    "name",
-    "goal",
-    "depends_on",
-    "role",
-    "subtasks",
-    "milestones",
-    "expected_output",
-    "critical",
     "worker",
-    "researcher",
     "planner",
-    "needs",
-    "pattern",
-    "tools",
     "committee:3",
     "redundant:2",
     "auction",
     "hierarchical",
-    "1",
-    "1-1",
-    "2",
     "{{1.result}}",
     "{{find.findings}}",
     "{{context.facts}}",
-    "{{",
-    "}}",
-    "find",
-    "check",
     "blueprint",
     "params",
-    "under",
-    "set",
-    "delete",
-    "add",
-    "split",
-    "into",
-    "exit",
-    "task",
-    "patch",
-    "reason",
     "index",
 ];
 
 /// Plans that somebody drafts.
-pub(super) const DRAFTS: Target = Target {
-    name: "plans",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &[],
-    words: WORDS,
-    check: draft,
-};
+pub(super) const DRAFTS: Target = Target::new("plans", Shape::Json, draft).with_words(WORDS);
 
 /// Changes of a plan at work.
-pub(super) const REFINEMENTS: Target = Target {
-    name: "refinements",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &[],
-    words: WORDS,
-    check: refinement,
-};
+pub(super) const REFINEMENTS: Target = Target::new("refinements", Shape::Json, refinement)
+    .with_fixtures(&["tests/fuzz/corpus/plans"])
+    .with_words(WORDS);
 
 /// Changes of a plan that was refused.
-pub(super) const PATCHES: Target = Target {
-    name: "plan_patches",
-    shape: Shape::Json,
-    made: crate::none_made,
-    fixtures: &["tests/fuzz/corpus/plans"],
-    words: WORDS,
-    check: patches,
-};
+pub(super) const PATCHES: Target = Target::new("plan_patches", Shape::Json, patches)
+    .with_fixtures(&["tests/fuzz/corpus/plans"])
+    .with_words(WORDS);
 
 fn roles() -> [Role; 2] {
     [Role::Worker, Role::Researcher]

@@ -20,34 +20,18 @@ use super::{ensure, fixture, golden};
 use crate::{Seen, Shape, Target};
 
 /// Entries of the record, of whatever state of a run.
-pub(super) const ENTRIES: Target = Target {
-    name: "record_entries",
-    shape: Shape::Json,
-    made: super::golden_json,
-    fixtures: &["tests/fuzz/corpus/record_lines"],
-    words: WORDS,
-    check: entry,
-};
+pub(super) const ENTRIES: Target = Target::new("record_entries", Shape::Json, entry)
+    .with_fixtures(&["tests/fuzz/corpus/record_lines"])
+    .with_made(super::golden_json)
+    .with_words(WORDS);
 
 /// Events of decisions.
-pub(super) const EVENTS: Target = Target {
-    name: "record_events",
-    shape: Shape::Json,
-    made: made_events,
-    fixtures: &[],
-    words: WORDS,
-    check: event,
-};
+pub(super) const EVENTS: Target =
+    Target::new("record_events", Shape::Json, event).with_made(made_events).with_words(WORDS);
 
 /// Snapshots of runs.
-pub(super) const SNAPSHOTS: Target = Target {
-    name: "snapshots",
-    shape: Shape::Json,
-    made: made_snapshots,
-    fixtures: &[],
-    words: WORDS,
-    check: snapshot,
-};
+pub(super) const SNAPSHOTS: Target =
+    Target::new("snapshots", Shape::Json, snapshot).with_made(made_snapshots).with_words(WORDS);
 
 /// A run as it was once recorded.
 pub(super) struct Recorded {

@@ -62,50 +62,43 @@ fn files() -> Result<Vec<Vec<u8>>, String> {
 }
 
 /// Credentials files: read, or refused in words that give no secret away.
-pub(super) const CREDENTIALS: Target = Target {
-    name: "credentials",
-    shape: Shape::Text,
-    made: files,
-    fixtures: &[],
-    words: &[
-        "-----BEGIN NATS USER JWT-----",
-        "-----BEGIN USER NKEY SEED-----",
-        "-----BEGIN MUSTER FLEET KEYS-----",
-        ".",
-        "e30",
-        "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ",
-        "SUA",
-    ],
-    check: |input| {
-        let file = fleet()?.folder.path().join("tried.creds");
-        fs::write(&file, input).map_err(|error| error.to_string())?;
-        let (who, keys, signs) = (identity(&file), fleet_in(&file), Signatures::of(Some(&file)));
-        let said = [
-            who.as_ref().err().map(ToString::to_string),
-            keys.as_ref().err().map(ToString::to_string),
-            signs.as_ref().err().map(ToString::to_string),
-        ];
-        let said: Vec<String> = said.into_iter().flatten().collect();
-        let text = text_of(input);
-        let seeds = text.lines().filter(|line| line.len() > 50 && line.starts_with("SU"));
-        for seed in seeds {
-            ensure(!said.iter().any(|said| said.contains(seed)), || "a seed is told".to_owned())?;
-        }
-        if let Ok(Some(who)) = &who {
-            let plain = muster_bus::subject::is_token(who.name.as_str());
-            ensure(plain, || format!("{} is no name on the bus", who.name))?;
-        }
-        // What signs says whose it is, and is believed by whoever has the same fleet's keys.
-        if let (Ok(Some(_)), Ok(signatures)) = (&who, &signs)
-            && let Some(made) = signatures.sign(Purpose::Order, b"x")
-        {
-            let again: Signature =
-                made.to_string().parse().map_err(|error| format!("not read again: {error}"))?;
-            ensure(again == made, || "a signature is read again as another".to_owned())?;
-        }
-        Ok(Seen::by_several(who.is_ok(), &said))
-    },
-};
+pub(super) const CREDENTIALS: Target = Target::new("credentials", Shape::Text, |input| {
+    let file = fleet()?.folder.path().join("tried.creds");
+    fs::write(&file, input).map_err(|error| error.to_string())?;
+    let (who, keys, signs) = (identity(&file), fleet_in(&file), Signatures::of(Some(&file)));
+    let said = [
+        who.as_ref().err().map(ToString::to_string),
+        keys.as_ref().err().map(ToString::to_string),
+        signs.as_ref().err().map(ToString::to_string),
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    let text = text_of(input);
+    let seeds = text.lines().filter(|line| line.len() > 50 && line.starts_with("SU"));
+    for seed in seeds {
+        ensure(!said.iter().any(|said| said.contains(seed)), || "a seed is told".to_owned())?;
+    }
+    if let Ok(Some(who)) = &who {
+        let plain = muster_bus::subject::is_token(who.name.as_str());
+        ensure(plain, || format!("{} is no name on the bus", who.name))?;
+    }
+    // What signs says whose it is, and is believed by whoever has the same fleet's keys.
+    if let (Ok(Some(_)), Ok(signatures)) = (&who, &signs)
+        && let Some(made) = signatures.sign(Purpose::Order, b"x")
+    {
+        let again: Signature =
+            made.to_string().parse().map_err(|error| format!("not read again: {error}"))?;
+        ensure(again == made, || "a signature is read again as another".to_owned())?;
+    }
+    Ok(Seen::by_several(who.is_ok(), &said))
+})
+.with_made(files)
+.with_words(&[
+    "-----BEGIN NATS USER JWT-----",
+    "-----BEGIN USER NKEY SEED-----",
+    "-----BEGIN MUSTER FLEET KEYS-----",
+    "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ",
+    "SUA",
+]);
 
 /// What a line holds before its sum, so that mutations of it come past the sum.
 fn bodies() -> Result<Vec<Vec<u8>>, String> {
@@ -129,54 +122,36 @@ fn bodies() -> Result<Vec<Vec<u8>>, String> {
 }
 
 /// Invitations: who reads one finds what was signed, with addresses that mean what they say.
-pub(super) const INVITATIONS: Target = Target {
-    name: "invitations",
-    shape: Shape::Json,
-    made: bodies,
-    fixtures: &[],
-    words: &[
-        ",",
-        ":",
-        "[",
-        "]",
-        "@",
-        "/",
-        "127.0.0.1:4222",
-        "::1",
-        "a:1",
-        ":0",
-        "user:pass@evil:4222",
-        "\u{0}",
-    ],
-    check: |input| {
-        // As it came, whatever that is; and with a sum that fits.
-        let _as_it_is = Invitation::from_line(&text_of(input));
-        let sum = Sha256::digest(input);
-        let line = format!("muster1.{}", URL_SAFE_NO_PAD.encode([input, &sum[..4]].concat()));
-        let read = match Invitation::from_line(&line) {
-            Ok(read) => read,
-            Err(error) => return Ok(Seen::at_door(error)),
-        };
-        let who = &read.name;
-        ensure(who.as_str().starts_with("guest-"), || format!("{who} is let in by an invitation"))?;
-        for url in read.urls() {
-            let plain = url.split_once("://").is_some_and(|(scheme, rest)| {
-                matches!(scheme, "tls" | "nats") && !rest.contains(['@', '/', '?', '#', ' ', ','])
-            });
-            ensure(plain, || format!("{url:?} means something else"))?;
-        }
-        ensure(read.urls().iter().all(|url| url.starts_with("tls://")) == read.authority.is_some(), || {
-            "an authority, and no encryption".to_owned()
-        })?;
-        let written = read.to_line().map_err(|error| format!("not written: {error}"))?;
-        let again = Invitation::from_line(written.expose_secret())
-            .map_err(|error| format!("not read again: {error}"))?;
-        let same = (&again.name, &again.addresses, again.authority, again.until)
-            == (&read.name, &read.addresses, read.authority, read.until);
-        ensure(same, || "read again it is another".to_owned())?;
-        Ok(Seen::Read)
-    },
-};
+pub(super) const INVITATIONS: Target = Target::new("invitations", Shape::Json, |input| {
+    // As it came, whatever that is; and with a sum that fits.
+    let _as_it_is = Invitation::from_line(&text_of(input));
+    let sum = Sha256::digest(input);
+    let line = format!("muster1.{}", URL_SAFE_NO_PAD.encode([input, &sum[..4]].concat()));
+    let read = match Invitation::from_line(&line) {
+        Ok(read) => read,
+        Err(error) => return Ok(Seen::at_door(error)),
+    };
+    let who = &read.name;
+    ensure(who.as_str().starts_with("guest-"), || format!("{who} is let in by an invitation"))?;
+    for url in read.urls() {
+        let plain = url.split_once("://").is_some_and(|(scheme, rest)| {
+            matches!(scheme, "tls" | "nats") && !rest.contains(['@', '/', '?', '#', ' ', ','])
+        });
+        ensure(plain, || format!("{url:?} means something else"))?;
+    }
+    ensure(read.urls().iter().all(|url| url.starts_with("tls://")) == read.authority.is_some(), || {
+        "an authority, and no encryption".to_owned()
+    })?;
+    let written = read.to_line().map_err(|error| format!("not written: {error}"))?;
+    let again =
+        Invitation::from_line(written.expose_secret()).map_err(|error| format!("not read again: {error}"))?;
+    let same = (&again.name, &again.addresses, again.authority, again.until)
+        == (&read.name, &read.addresses, read.authority, read.until);
+    ensure(same, || "read again it is another".to_owned())?;
+    Ok(Seen::Read)
+})
+.with_made(bodies)
+.with_words(&["[", "@", "127.0.0.1:4222", "::1", "a:1", ":0", "user:pass@evil:4222", "\u{0}"]);
 
 /// Somebody who signs, and what of it goes in a header.
 struct Signing {
@@ -206,116 +181,85 @@ fn now() -> Millis {
 }
 
 /// What stands in the header of a signed message: nobody but the signer is believed to have signed.
-pub(super) const HEADERS: Target = Target {
-    name: "signature_headers",
-    shape: Shape::Text,
-    made: || Ok(vec![signing()?.made.to_string().into_bytes(), signing()?.made.kept().into_bytes()]),
-    fixtures: &[],
-    words: &[".", "e30", "AAAA", "=", "-", "_"],
-    check: |input| {
-        let Signing { signatures, order, made } = signing()?;
-        let text = text_of(input);
-        let _kept = Signature::of_kept(&text);
-        let read: Signature = match text.parse() {
-            Ok(read) => read,
-            Err(error) => return Ok(Seen::at_door(error)),
-        };
-        let again: Signature =
-            read.to_string().parse().map_err(|error| format!("not read again: {error}"))?;
-        ensure(again == read, || "read again it is another".to_owned())?;
-        let kept = Signature::of_kept(&read.kept()).map_err(|error| format!("not kept: {error}"))?;
-        ensure(kept == read, || "what is kept is another".to_owned())?;
-        for purpose in [Purpose::Control, Purpose::Rights, Purpose::Seal] {
-            let other = signatures.verify(purpose, Some(&read), order, now());
-            ensure(!matches!(other, Ok(Some(_))), || format!("it counts as {}", purpose.name()))?;
+pub(super) const HEADERS: Target = Target::new("signature_headers", Shape::Text, |input| {
+    let Signing { signatures, order, made } = signing()?;
+    let text = text_of(input);
+    let _kept = Signature::of_kept(&text);
+    let read: Signature = match text.parse() {
+        Ok(read) => read,
+        Err(error) => return Ok(Seen::at_door(error)),
+    };
+    let again: Signature = read.to_string().parse().map_err(|error| format!("not read again: {error}"))?;
+    ensure(again == read, || "read again it is another".to_owned())?;
+    let kept = Signature::of_kept(&read.kept()).map_err(|error| format!("not kept: {error}"))?;
+    ensure(kept == read, || "what is kept is another".to_owned())?;
+    for purpose in [Purpose::Control, Purpose::Rights, Purpose::Seal] {
+        let other = signatures.verify(purpose, Some(&read), order, now());
+        ensure(!matches!(other, Ok(Some(_))), || format!("it counts as {}", purpose.name()))?;
+    }
+    match signatures.verify(Purpose::Order, Some(&read), order, now()) {
+        Ok(Some(who)) => {
+            ensure(who.name.as_str() == SIGNER, || format!("{} is said to have signed", who.name))?;
+            ensure(read.signature == made.signature, || "another signature counts".to_owned())?;
+            Ok(Seen::Read)
         }
-        match signatures.verify(Purpose::Order, Some(&read), order, now()) {
-            Ok(Some(who)) => {
-                ensure(who.name.as_str() == SIGNER, || format!("{} is said to have signed", who.name))?;
-                ensure(read.signature == made.signature, || "another signature counts".to_owned())?;
-                Ok(Seen::Read)
-            }
-            Ok(None) => Err("nobody's signature is demanded".to_owned()),
-            Err(error) => Ok(Seen::at_door(error)),
-        }
-    },
-};
+        Ok(None) => Err("nobody's signature is demanded".to_owned()),
+        Err(error) => Ok(Seen::at_door(error)),
+    }
+})
+.with_made(|| Ok(vec![signing()?.made.to_string().into_bytes(), signing()?.made.kept().into_bytes()]))
+.with_words(&[".", "e30", "AAAA", "=", "-", "_"]);
 
 /// Orders under somebody's signature: of what was changed, he has signed nothing.
-pub(super) const ORDERS: Target = Target {
-    name: "signed_orders",
-    shape: Shape::Json,
-    made: || Ok(vec![signing()?.order.clone()]),
-    fixtures: &[],
-    words: WORDS,
-    check: |input| {
-        let Signing { signatures, order, made } = signing()?;
-        let found = signatures.verify(Purpose::Order, Some(made), input, now());
-        let counts = matches!(found, Ok(Some(_)));
-        ensure(counts == (input == order.as_slice()), || "what was changed counts as signed".to_owned())?;
-        let read: Envelope = match decode(input, Encoding::Json) {
-            Ok(read) => read,
-            Err(error) => return Ok(Seen::at_door(error)),
-        };
-        match read.body {
-            Body::Command(command) => {
-                let _may = muster_bus::orders::may_give(muster_shared::run::SignerKind::Person, &command);
-            }
-            _ => return Ok(Seen::Refused("no order".to_owned())),
+pub(super) const ORDERS: Target = Target::new("signed_orders", Shape::Json, |input| {
+    let Signing { signatures, order, made } = signing()?;
+    let found = signatures.verify(Purpose::Order, Some(made), input, now());
+    let counts = matches!(found, Ok(Some(_)));
+    ensure(counts == (input == order.as_slice()), || "what was changed counts as signed".to_owned())?;
+    let read: Envelope = match decode(input, Encoding::Json) {
+        Ok(read) => read,
+        Err(error) => return Ok(Seen::at_door(error)),
+    };
+    match read.body {
+        Body::Command(command) => {
+            let _may = muster_bus::orders::may_give(muster_shared::run::SignerKind::Person, &command);
         }
-        Ok(if counts { Seen::Read } else { Seen::Refused("signed by nobody".to_owned()) })
-    },
-};
+        _ => return Ok(Seen::Refused("no order".to_owned())),
+    }
+    Ok(if counts { Seen::Read } else { Seen::Refused("signed by nobody".to_owned()) })
+})
+.with_made(|| Ok(vec![signing()?.order.clone()]))
+.with_words(WORDS);
 
 /// Lines of the ledger of the keys: what can be read counts, and who is revoked is in it no more.
-pub(super) const LEDGER: Target = Target {
-    name: "ledger",
-    shape: Shape::Json,
-    made: || {
-        let Fleet { keys, .. } = fleet()?;
-        files()?;
-        bodies()?;
-        let text = fs::read(keys.folder().join("issued.jsonl")).map_err(|error| error.to_string())?;
-        Ok(String::from_utf8_lossy(&text).lines().map(|line| line.as_bytes().to_vec()).collect())
-    },
-    fixtures: &[],
-    words: &[
-        "name",
-        "kind",
-        "key",
-        "issued",
-        "until",
-        "file",
-        "place",
-        "invitation",
-        "machine",
-        "on",
-        "host",
-    ],
-    check: |input| {
-        let Fleet { folder, .. } = fleet()?;
-        let own = folder.path().join("ledger");
-        let keys = FleetKeys::open_or_make(&own).map_err(|error| error.to_string())?;
-        let write =
-            |file: &str, text: &[u8]| fs::write(own.join(file), text).map_err(|error| error.to_string());
-        write("issued.jsonl", input)?;
-        write("revoked.json", b"{}")?;
-        let known = match keys.issued() {
-            Ok(known) => known,
-            Err(error) => return Ok(Seen::at_door(error)),
-        };
-        for one in &known {
-            keys.revoke(&one.name).map_err(|error| format!("not revoked: {error}"))?;
-            let left = keys.issued().map_err(|error| format!("not read again: {error}"))?;
-            ensure(!left.iter().any(|left| left.name == one.name), || {
-                format!("{} is let in still", one.name)
-            })?;
-        }
-        keys.server_configuration(&[Partitions::default()])
-            .map_err(|error| format!("no configuration: {error}"))?;
-        // Who was revoked stands there, or the servers are told nothing: garbage never lets anybody in again.
-        write("revoked.json", input)?;
-        let _told = keys.server_configuration(&[Partitions::default()]);
-        Ok(if known.is_empty() { Seen::Refused("nothing in it counts".to_owned()) } else { Seen::Read })
-    },
-};
+pub(super) const LEDGER: Target = Target::new("ledger", Shape::Json, |input| {
+    let Fleet { folder, .. } = fleet()?;
+    let own = folder.path().join("ledger");
+    let keys = FleetKeys::open_or_make(&own).map_err(|error| error.to_string())?;
+    let write = |file: &str, text: &[u8]| fs::write(own.join(file), text).map_err(|error| error.to_string());
+    write("issued.jsonl", input)?;
+    write("revoked.json", b"{}")?;
+    let known = match keys.issued() {
+        Ok(known) => known,
+        Err(error) => return Ok(Seen::at_door(error)),
+    };
+    for one in &known {
+        keys.revoke(&one.name).map_err(|error| format!("not revoked: {error}"))?;
+        let left = keys.issued().map_err(|error| format!("not read again: {error}"))?;
+        ensure(!left.iter().any(|left| left.name == one.name), || format!("{} is let in still", one.name))?;
+    }
+    keys.server_configuration(&[Partitions::default()])
+        .map_err(|error| format!("no configuration: {error}"))?;
+    // Who was revoked stands there, or the servers are told nothing: garbage never lets anybody in again.
+    write("revoked.json", input)?;
+    let _told = keys.server_configuration(&[Partitions::default()]);
+    Ok(if known.is_empty() { Seen::Refused("nothing in it counts".to_owned()) } else { Seen::Read })
+})
+.with_made(|| {
+    let Fleet { keys, .. } = fleet()?;
+    files()?;
+    bodies()?;
+    let text = fs::read(keys.folder().join("issued.jsonl")).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&text).lines().map(|line| line.as_bytes().to_vec()).collect())
+})
+.with_words(&["until", "file", "place", "invitation", "machine", "on", "host"]);

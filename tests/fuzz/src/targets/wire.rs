@@ -8,77 +8,19 @@ use super::{ensure, text_of};
 use crate::{Seen, Shape, Target};
 
 /// Words of messages.
-pub(super) const WORDS: &[&str] = &[
-    "v",
-    "id",
-    "sender",
-    "sent",
-    "run",
-    "task",
-    "trace",
-    "body",
-    "type",
-    "content",
-    "decided",
-    "offered",
-    "started",
-    "step",
-    "outcome",
-    "released",
-    "tool_started",
-    "stored",
-    "command",
-    "control",
-    "live",
-    "bid",
-    "call",
-    "profile",
-    "heartbeat",
-    "ending",
-    "product",
-    "usage",
-    "reason",
-    "steps",
-    "inputs",
-    "events",
-    "batch",
-    "goal",
-    "plan",
-    "tasks",
-    "index",
-    "generation",
-    "attempt",
-    "limits",
-    "1-2",
-    "worker",
-    "planner",
-    "corpus",
-    "kind",
-    "value",
-    "number",
-    "done",
-    "failed",
-];
+pub(super) const WORDS: &[&str] = &["planner"];
 
 /// Envelopes as JSON.
-pub(super) const JSON: Target = Target {
-    name: "wire_json",
-    shape: Shape::Json,
-    made: super::golden_json,
-    fixtures: &[],
-    words: WORDS,
-    check: |input| envelope(input, Encoding::Json),
-};
+pub(super) const JSON: Target =
+    Target::new("wire_json", Shape::Json, |input| envelope(input, Encoding::Json))
+        .with_made(super::golden_json)
+        .with_words(WORDS);
 
 /// Envelopes as MessagePack.
-pub(super) const MESSAGE_PACK: Target = Target {
-    name: "wire_message_pack",
-    shape: Shape::MessagePack,
-    made: super::golden_msgpack,
-    fixtures: &[],
-    words: WORDS,
-    check: |input| envelope(input, Encoding::MessagePack),
-};
+pub(super) const MESSAGE_PACK: Target =
+    Target::new("wire_message_pack", Shape::MessagePack, |input| envelope(input, Encoding::MessagePack))
+        .with_made(super::golden_msgpack)
+        .with_words(WORDS);
 
 /// What is read is written and read again as the same, in either encoding.
 fn envelope(input: &[u8], encoding: Encoding) -> Result<Seen, String> {
@@ -100,39 +42,14 @@ fn envelope(input: &[u8], encoding: Encoding) -> Result<Seen, String> {
 }
 
 /// Subjects.
-pub(super) const SUBJECTS: Target = Target {
-    name: "subjects",
-    shape: Shape::Text,
-    made: crate::none_made,
-    fixtures: &[],
-    words: &[
-        ".",
-        "*",
-        ">",
-        "run",
-        "evt",
-        "task",
-        "cmd",
-        "hb",
-        "live",
-        "watch",
-        "ctl",
-        "bb",
-        "cfp",
-        "bid",
-        "ask",
-        "err",
-        "dlq.",
-        "decided",
-        "0190a1b2c3d4700080000000000000aa",
-        "worker-00000001",
-        "1-2",
-        "@",
-        "outcome",
-        "p3",
-    ],
-    check: subject,
-};
+pub(super) const SUBJECTS: Target = Target::new("subjects", Shape::Text, subject).with_words(&[
+    "*",
+    ">",
+    "dlq.",
+    "0190a1b2c3d4700080000000000000aa",
+    "@",
+    "p3",
+]);
 
 fn subject(input: &[u8]) -> Result<Seen, String> {
     let text = text_of(input);

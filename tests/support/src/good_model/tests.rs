@@ -15,6 +15,22 @@ fn tool(name: &str, fields: &[&str], required: &[&str]) -> Value {
     json!({"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": fields, "required": required}}})
 }
 
+/// A request with these messages.
+pub(super) fn captured(model: &str, messages: Vec<SeenMessage>, body: Value) -> CapturedRequest {
+    CapturedRequest {
+        number: 1,
+        at: Duration::ZERO,
+        protocol: Protocol::OpenAi,
+        model: model.into(),
+        stream: false,
+        key: None,
+        messages,
+        tools: Vec::new(),
+        body,
+        violations: Vec::new(),
+    }
+}
+
 fn request(task: &str, observed: &[(&str, Value, &str)], tools: &[Value]) -> CapturedRequest {
     let message =
         |role: &str, text: String| SeenMessage { role: role.into(), text, ..SeenMessage::default() };
@@ -31,18 +47,7 @@ fn request(task: &str, observed: &[(&str, Value, &str)], tools: &[Value]) -> Cap
             ..message("tool", format!("<<<n0 observation\n{text}\nn0>>>"))
         });
     }
-    CapturedRequest {
-        number: 1,
-        at: Duration::ZERO,
-        protocol: Protocol::OpenAi,
-        model: "good".into(),
-        stream: false,
-        key: None,
-        messages,
-        tools: Vec::new(),
-        body: json!({"tools": tools}),
-        violations: Vec::new(),
-    }
+    captured("good", messages, json!({"tools": tools}))
 }
 
 fn research_tools() -> Vec<Value> {

@@ -1,8 +1,7 @@
 #![allow(clippy::unwrap_used)]
-use std::time::Duration;
-
+use super::super::tests::captured;
 use super::*;
-use crate::model_server::{Protocol, SeenMessage};
+use crate::model_server::SeenMessage;
 
 const SYSTEM: &str = "You are somebody.\n\nAnswer with one JSON object:\n{\"thought\": \"why\", \"action\": \"name\", \
     \"arguments\": {…}}\n\nActions:\n- calculator: Computes: sums.\n  arguments: {\"type\":\"object\",\"properties\":\
@@ -18,18 +17,7 @@ fn message(role: &str, text: &str) -> SeenMessage {
 fn request(said: &[(&str, &str)], body: Value) -> CapturedRequest {
     let mut messages = vec![message("system", SYSTEM), message("user", TASK)];
     messages.extend(said.iter().map(|(role, text)| message(role, text)));
-    CapturedRequest {
-        number: 1,
-        at: Duration::ZERO,
-        protocol: Protocol::OpenAi,
-        model: "weak:3b".into(),
-        stream: false,
-        key: None,
-        messages,
-        tools: Vec::new(),
-        body,
-        violations: Vec::new(),
-    }
+    captured("weak:3b", messages, body)
 }
 
 fn said(reply: &Reply) -> String {

@@ -105,7 +105,7 @@ impl Shelf {
 }
 
 /// What is planted: a place, what is said of it, and where it may end.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct Planted {
     kind: &'static str,
     path: String,
@@ -466,10 +466,7 @@ async fn no_false_citation_of_a_thousand_stands_and_the_true_ones_do() {
             row[1] += usize::from(left.is_some() && mended);
             row[2] += usize::from(!mended);
             if !mended {
-                told.push(format!(
-                    "stands: {} {}:{} {:?} {:?} -> {left:?}",
-                    one.kind, one.path, one.line, one.quote, one.statement
-                ));
+                told.push(format!("left: {one:?} -> {left:?}"));
             }
         }
     }
@@ -480,10 +477,7 @@ async fn no_false_citation_of_a_thousand_stands_and_the_true_ones_do() {
         for (one, left) in batch.iter().zip(&left) {
             // A short quote is no more than some words that are said.
             if !is_mended(&shelf, one, left.as_ref()) {
-                told.push(format!(
-                    "in a report: {} {}:{} {:?} -> {left:?}",
-                    one.kind, one.path, one.line, one.quote
-                ));
+                told.push(format!("in a report: {one:?} -> {left:?}"));
             }
         }
     }
@@ -496,10 +490,7 @@ async fn no_false_citation_of_a_thousand_stands_and_the_true_ones_do() {
             row[2] += usize::from(left.is_none());
             if left.is_none() {
                 refused += 1;
-                told.push(format!(
-                    "refused: {} {}:{} {:?} {:?}",
-                    one.kind, one.path, one.line, one.quote, one.statement
-                ));
+                told.push(format!("refused: {one:?}"));
             }
         }
     }

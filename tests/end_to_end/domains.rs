@@ -45,7 +45,7 @@ fn orchestrators(folder: &Folder) -> (Option<String>, Option<String>) {
     (name(&general), name(&of_sea))
 }
 
-fn join(folder: &Folder) -> (Orchestrator, String, String) {
+fn join(folder: &Folder) -> (Running, String, String) {
     let mut command = folder.command(&["orchestrator", "--set", "orchestrator.domains=[\"sea\"]"]);
     let process = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     wait_until("both orchestrators are there", LIMIT, || {

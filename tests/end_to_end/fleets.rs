@@ -13,7 +13,7 @@ use muster_simulation::{Conduct, NESTED, RandomFleet, SPECIALIST, Victim, unsupp
 use muster_support::chaos::read_log;
 use muster_support::fleet::{Fleet, Folder, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
-use muster_support::process::Running;
+use muster_support::process::{Running, is_alive};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -74,7 +74,11 @@ fn try_fleet(seed: u64) -> Vec<String> {
             Victim::Orchestrator => "orchestrator-1".to_owned(),
             Victim::Agent(role) => format!("{role}-1"),
         };
-        fleet.pid(&name).into_iter().for_each(|pid| signal(pid, Signal::SIGKILL));
+        fleet
+            .pid(&name)
+            .into_iter()
+            .filter(|pid| is_alive(*pid))
+            .for_each(|pid| signal(pid, Signal::SIGKILL));
     }
     let ended = runs.map(|run| run.wait_with_output().unwrap());
     let log = read_log(&fleet.url()).unwrap();
@@ -86,7 +90,7 @@ fn try_fleet(seed: u64) -> Vec<String> {
     let mut calls = 0;
     for output in ended {
         let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        let state = summary["run"].as_str().and_then(|run| states.get(&run.parse().unwrap()));
+        let state = summary["run"].as_str().and_then(|run| states.get(&run.parse::<RunId>().unwrap()));
         let Some(state) = state else {
             broken.push(format!("a run was not started: {:?} {summary}", output.status.code()));
             continue;

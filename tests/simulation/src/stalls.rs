@@ -45,9 +45,8 @@ impl Online {
     }
 
     /// Whether an agent that is online has started the task.
-    fn works_on(&self, task: &TaskState) -> bool {
-        task.status == TaskStatus::Processing
-            && task.agent.as_ref().is_some_and(|agent| self.0.contains_key(agent))
+    fn works_on(&self, run: &RunState, (task, state): (&TaskId, &TaskState)) -> bool {
+        starter(run, task, state).is_some_and(|agent| self.0.contains_key(agent))
     }
 
     /// Whether all agents of some role have no free slot.
@@ -74,9 +73,12 @@ impl World {
             };
             let since = *self.stalls.since.entry(run.id).or_insert(self.now);
             if self.now > since.max(newest).max(self.stalls.replaced) + LIMIT {
+                let missing =
+                    Role::BUILT_IN.into_iter().filter(|role| !online.0.values().any(|(of, _)| of == role));
                 found.push(format!(
-                    "no run stalls: {} since {newest}: {how}: it {}",
+                    "no run stalls: {} since {newest}: {how}; missing: {:?}; it {}",
                     run.id.short(),
+                    missing.collect::<Vec<_>>(),
                     how_it_stands(run)
                 ));
             }
@@ -90,21 +92,29 @@ impl World {
             let Kind::Agent { role, slots, .. } = &self.scenario.places[at] else { return None };
             let who = Life { place: at, number: place.life };
             let agent = self.scenario.agent(who.place, who.number)?;
-            let held = self.checks.open_runs().flat_map(|(run, _)| run.tasks.values());
-            let held = held.filter(|task| holder(task) == Some(&agent)).count();
+            let held = self.checks.open_runs().map(|(run, _)| {
+                let holders = run.tasks.iter().map(|(task, state)| holder(run, task, state));
+                holders.filter(|holder| *holder == Some(&agent)).count()
+            });
+            let held = held.sum();
             Some((agent, (role.clone(), slots.saturating_sub(held))))
         });
         Online(agents.collect())
     }
 }
 
-/// The agent that works on a task, or that is to start it.
-fn holder(task: &TaskState) -> Option<&AgentId> {
-    match (task.status, &task.queue) {
-        (TaskStatus::Processing, _) => task.agent.as_ref(),
+/// The agent that has started a task, whether or not a decision names it yet.
+fn starter<'a>(run: &'a RunState, task: &TaskId, state: &'a TaskState) -> Option<&'a AgentId> {
+    let named = state.agent.as_ref().filter(|_| state.status == TaskStatus::Processing);
+    named.or_else(|| run.seen_with(task))
+}
+
+/// The agent that has started a task, or that is to start it.
+fn holder<'a>(run: &'a RunState, task: &TaskId, state: &'a TaskState) -> Option<&'a AgentId> {
+    starter(run, task, state).or_else(|| match (state.status, &state.queue) {
         (TaskStatus::Queued, Some(Queue::Agent(agent))) => Some(agent),
         _ => None,
-    }
+    })
 }
 
 /// What could be done for a run now, or why it waits for nothing; nothing if it waits for something that will come.
@@ -117,7 +127,7 @@ fn could_go_on(run: &RunState, online: &Online) -> Option<String> {
     }
     let waits = run.open_questions().next().is_some()
         || run.children.values().any(|child| child.end.is_none())
-        || run.tasks.values().any(|task| online.works_on(task))
+        || run.tasks.iter().any(|task| online.works_on(run, task))
         || online.is_busy();
     (!waits).then(|| "it waits for nothing that could come".to_owned())
 }
@@ -126,12 +136,12 @@ fn could_go_on(run: &RunState, online: &Online) -> Option<String> {
 fn offerable<'a>(run: &'a RunState, online: &Online) -> Option<&'a TaskId> {
     let plan =
         run.plan.as_ref().filter(|_| run.phase == Phase::Executing && !run.planning.is_replanning())?;
-    // A refinement in progress may change what comes next.
+    // A refinement in progress may change what comes next, and so may a conflict.
     let refines = |(task, state): (&TaskId, &TaskState)| {
         let waits = state.status.is_in_work() && online.is_role_idle(&Role::Refiner);
-        matches!(task, TaskId::Refine(_)) && (waits || online.works_on(state))
+        matches!(task, TaskId::Refine(_)) && (waits || online.works_on(run, (task, state)))
     };
-    if run.tasks.iter().any(refines) {
+    if run.open_conflicts().next().is_some() || run.tasks.iter().any(refines) {
         return None;
     }
     let ready = order::ready(plan, &run.statuses());
